@@ -6,7 +6,7 @@ Knows Python's syntax tree and the folders of the project. Must not know any rul
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,9 +71,10 @@ def is_within(module: str, package: str) -> bool:
     return module == package or module.startswith(package + ".")
 
 
-def imported_names(source: str) -> set[str]:
+@cache
+def imported_names(source: str) -> frozenset[str]:
     """Every dotted name that a source imports, wherever in the file: `from a import b` gives `a.b`, a relative `.b`."""
-    return {imported for _, _, imported in _imports(source)}
+    return frozenset(imported for _, _, imported in _imports(source))
 
 
 def used_names(source: str) -> set[str]:
@@ -81,8 +82,9 @@ def used_names(source: str) -> set[str]:
 
     A name that nothing imported stands as one of `builtins`, also when it is a variable.
     """
-    bound = {local: stands_for for local, stands_for, _ in _imports(source)}
-    found = {imported for _, _, imported in _imports(source)}
+    imports = _imports(source)
+    bound = {local: stands_for for local, stands_for, _ in imports}
+    found = {imported for _, _, imported in imports}
     for node in ast.walk(ast.parse(source)):
         head, dot, rest = _dotted(node).partition(".")
         if head:
@@ -90,20 +92,23 @@ def used_names(source: str) -> set[str]:
     return found
 
 
-def _imports(source: str) -> Iterator[tuple[str, str, str]]:
+@cache
+def _imports(source: str) -> tuple[tuple[str, str, str], ...]:
     """(local name, the dotted name it stands for, the dotted name imported) of each import: `import a.b` binds `a`."""
+    found = list[tuple[str, str, str]]()
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
                 for alias in names:
                     top = alias.name.partition(".")[0]
-                    yield alias.asname or top, alias.name if alias.asname else top, alias.name
+                    found.append((alias.asname or top, alias.name if alias.asname else top, alias.name))
             case ast.ImportFrom(names=names, module=module, level=level):
                 for alias in names:
                     name = "." * level + (f"{module}." if module else "") + alias.name
-                    yield alias.asname or alias.name, name, name
+                    found.append((alias.asname or alias.name, name, name))
             case _:
                 pass
+    return tuple(found)
 
 
 def _dotted(node: ast.AST) -> str:
