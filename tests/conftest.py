@@ -2,7 +2,7 @@
 
 Must not know any layer of the project but the one place that makes a Spark session.
 
-HYPOTHESIS_PROFILE=wide looks at five times as many examples as the default, and at others each time, as `make test-all`
+HYPOTHESIS_PROFILE=wide looks at ten times as many examples as the default, and at others each time, as `make test-all`
 does; deep looks at many more, which takes minutes. Both keep what they find in build/hypothesis: it becomes a case.
 
 A test that is marked `nightly` takes long and seldom finds what others do not: it runs where NIGHTLY=all, as in
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # No deadline: the machine is shared. The same examples everywhere and every time, so that a change is refused for what
 # it does, and a red run can be repeated. Hypothesis has other defaults where CI is set, so all are said here.
 _ALWAYS = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("fixed", _ALWAYS, max_examples=60, derandomize=True, database=None)
+settings.register_profile("fixed", _ALWAYS, max_examples=30, derandomize=True, database=None)
 _KEPT = DirectoryBasedExampleDatabase(ROOT / "build" / "hypothesis")
 settings.register_profile("wide", _ALWAYS, max_examples=300, derandomize=False, database=_KEPT)
 settings.register_profile("deep", _ALWAYS, max_examples=5000, derandomize=False, database=_KEPT)

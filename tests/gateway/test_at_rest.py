@@ -18,13 +18,14 @@ from coordinator_udfs.protocol.step import step
 from schemas.effects import Effect, Reply
 from schemas.errors import Error
 from schemas.messages import GroupRequest, HeartbeatResponse, JoinGroupRequest, Response
+from tests.examples import examples
 from tests.gateway.facts import facts_of
 from tests.protocol import consumer_moves, consumer_play
 from tests.protocol.invariants_moves import Move, configs, plays
 from tests.protocol.invariants_play import GROUP_ID, Play
 from tests.requests import SUBSCRIPTION, consumer_beat, heartbeat, join
 
-EXAMPLES = settings(max_examples=200)
+EXAMPLES = examples(20, 400)
 
 
 def a_join(api_version: int = 6, **more: Any) -> JoinGroupRequest:

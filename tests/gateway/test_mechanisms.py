@@ -7,11 +7,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.security.mechanisms import AuthenticationError, Plain, Scram
 from listeners.credentials import ITERATIONS, Credential, Users, credential_of, write_user
+from tests.examples import examples
 from tests.gateway.logging_in import ScramClient
 
 
@@ -54,7 +55,7 @@ def test_a_first_message_that_is_not_scrams_is_refused(token: bytes, users_file:
         Scram(Users(users_file), "SCRAM-SHA-256").step(token)
 
 
-@settings(max_examples=200)
+@examples(60, 400)
 @given(data=st.data())
 def test_no_final_message_but_the_right_one_is_taken(data: st.DataObject, users_file: Path) -> None:
     server, client = Scram(Users(users_file), "SCRAM-SHA-256"), ScramClient("SCRAM-SHA-256", "alice", "wonderlan")

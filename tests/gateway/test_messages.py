@@ -18,6 +18,7 @@ from gateway.wire.shaping import entity_of, values_of
 from schemas.messages import APIS, HeartbeatResponse, Shape
 from schemas.strings import STRING_MAX_BYTES
 from schemas.wire_fields import carried, carried_names
+from tests.examples import examples
 from tests.gateway.messages import answered_codecs, entities, group_codecs, name_of
 
 ALL = answered_codecs()
@@ -31,7 +32,7 @@ ENDING_IN_TAGS = [
 """Versions whose requests end in a count of tagged fields, none of which is known."""
 
 
-@settings(max_examples=400)
+@examples(100, 800)
 @given(st.sampled_from(ALL), st.data())
 def test_a_request_is_read_as_it_was_written(spoken: Codec, data: st.DataObject) -> None:
     message = data.draw(entities(spoken.request_type))
@@ -40,7 +41,7 @@ def test_a_request_is_read_as_it_was_written(spoken: Codec, data: st.DataObject)
     assert spoken.read_request(frame[4:]) == ("me", message)
 
 
-@settings(max_examples=400)
+@examples(100, 800)
 @given(st.sampled_from(ALL), st.data(), st.integers(-(2**31), 2**31 - 1))
 def test_a_response_is_read_as_it_was_written(spoken: Codec, data: st.DataObject, correlation_id: int) -> None:
     message = data.draw(entities(spoken.response_type))
@@ -76,7 +77,7 @@ def _inner(declared: Any) -> Any:
     return _inner(arguments[0]) if arguments else declared
 
 
-@settings(max_examples=300)
+@examples(100, 600)
 @given(st.sampled_from(GROUPS), st.data())
 def test_a_request_is_the_same_as_shape_and_as_entity(spoken: Codec, data: st.DataObject) -> None:
     message = data.draw(entities(spoken.request_type))
@@ -86,7 +87,7 @@ def test_a_request_is_the_same_as_shape_and_as_entity(spoken: Codec, data: st.Da
     assert entity_of(spoken.request_type, carried(request, spoken.version)) == message
 
 
-@settings(max_examples=300)
+@examples(100, 600)
 @given(st.sampled_from(GROUPS), st.data())
 def test_a_response_is_the_same_as_shape_and_as_entity(spoken: Codec, data: st.DataObject) -> None:
     message = data.draw(entities(spoken.response_type))
@@ -105,7 +106,7 @@ def test_what_a_response_does_not_set_has_kafkas_default() -> None:
 # ---------------------------------------------------------------- malformed
 
 
-@settings(max_examples=1000)
+@examples(300, 2000)
 @given(st.sampled_from(ALL), st.data())
 def test_random_bytes_are_a_request_or_refused_and_nothing_else(spoken: Codec, data: st.DataObject) -> None:
     tail = data.draw(
@@ -116,7 +117,7 @@ def test_random_bytes_are_a_request_or_refused_and_nothing_else(spoken: Codec, d
         spoken.read_request(head + tail)
 
 
-@settings(max_examples=300)
+@examples(100, 600)
 @given(st.sampled_from(ALL), st.data())
 def test_a_request_cut_short_is_refused(spoken: Codec, data: st.DataObject) -> None:
     frame = spoken.write_request(7, "me", data.draw(entities(spoken.request_type)))[4:]

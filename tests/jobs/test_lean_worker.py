@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyspark
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark import cloudpickle
 from pyspark.serializers import CPickleSerializer, write_int, write_long
@@ -29,6 +29,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
 from jobs.spark import lean_worker
 from schemas.tables import STATE
+from tests.examples import examples
 from tests.requests import heartbeat, join
 from tests.udf.stream import arrived
 
@@ -199,7 +200,7 @@ MOVES = st.lists(
 
 @pytest.mark.parametrize("clock", list(Clock))
 @given(moves=MOVES, at_most=st.integers(1, 12), most_records=st.sampled_from([-1, 1, 3, 10_000]), junk=st.booleans())
-@settings(max_examples=60, deadline=None)
+@examples(20, 100)
 def test_the_same_bytes_come_out_over_several_batches_with_states_and_timeouts(
     clock: Clock, moves: list[Any], at_most: int, most_records: int, junk: bool
 ) -> None:

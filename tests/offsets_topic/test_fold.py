@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_topic.history.fold import apply, finish
@@ -51,6 +51,7 @@ from schemas.effects import (
     RebalanceStarted,
     StateChanged,
 )
+from tests.examples import examples
 from tests.offsets_topic.folded import Folded, fold
 
 G, T = "orders-app", "T"
@@ -312,7 +313,7 @@ RECORDS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100, 600)
 @given(st.lists(RECORDS, max_size=40), st.booleans())
 def test_records_in_any_order_lead_to_facts_and_never_to_an_error(records: list[Record], is_in_order: bool) -> None:
     """A topic that was compacted, cut or written by another version holds any of them beside any other."""

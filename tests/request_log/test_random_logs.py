@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.effects import RebalanceStarted
+from tests.examples import examples
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import Deed, MemberOf, live
 from tests.request_log.imported import imported
 from tests.request_log.played import LENGTH_MS, deeds, later, play, start
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(examples(20, 60), derandomize=True)
 @given(plan=deeds, has_static=st.booleans(), seed=st.integers(0, 99), late_ms=st.sampled_from([0.5, 5.0, 40.0]))
 def test_whatever_members_do_every_answer_and_every_rebalance_is_the_brokers(
     plan: list[Deed], has_static: bool, seed: int, late_ms: float, tmp_path_factory: pytest.TempPathFactory

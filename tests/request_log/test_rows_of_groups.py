@@ -25,6 +25,7 @@ from request_log.parity import Parity
 from schemas.effect_names import EffectName
 from schemas.effect_rows import EffectRow
 from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
+from tests.examples import examples
 from tests.request_log.fleet import Deed, live
 from tests.request_log.imported import Imported
 from tests.request_log.played import deeds, play
@@ -124,7 +125,7 @@ def test_every_answer_is_counted_as_if_it_stood_alone(name: str) -> None:
     assert ours.compared == sum(request.recorded is not None for request in log_of(name).rows)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(examples(15, 40), derandomize=True)
 @given(
     plan=deeds,
     has_static=st.booleans(),

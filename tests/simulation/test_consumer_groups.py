@@ -4,7 +4,7 @@ again each partition has one.
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clients.config import ConsumerConfig
@@ -12,6 +12,7 @@ from coordinator_udfs.protocol.config import ConsumerConfig as BrokerConfig
 from coordinator_udfs.protocol.config import GroupConfig
 from schemas.consumer_protocol import TopicPartition
 from simulation.plan import ConsumerPlan, GroupProtocol, Schedule, Span, Subscribed, TopicChange, WorldPlan
+from tests.examples import examples
 from tests.simulation.lossy import LossyPlan
 from tests.simulation.watched import WatchedWorld
 
@@ -65,7 +66,7 @@ def plans(draw: st.DrawFn) -> WorldPlan:
     return WorldPlan(tuple(consumers), {"t": 4, "u": 3}, BROKER, losses, grown, seed=draw(st.integers(0, 99)))
 
 
-@settings(max_examples=100)
+@examples(30, 200)
 @given(plan=plans())
 def test_no_partition_has_two_owners_and_at_rest_each_has_one_that_lives(plan: WorldPlan) -> None:
     world = WatchedWorld(plan)

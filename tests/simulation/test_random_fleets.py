@@ -7,6 +7,7 @@ from hypothesis import given, settings
 
 from clients.config import ConsumerConfig
 from simulation.plan import ConsumerPlan, NetworkPlan, Schedule, Span, WorldPlan
+from tests.examples import examples
 from tests.simulation.checks import GROUP, assert_always, assert_settled
 from tests.simulation.fleets import COOPERATIVE_FLEETS, EAGER_FLEETS, QUIET_MS, worlds
 from tests.simulation.watched import WatchedWorld
@@ -18,7 +19,7 @@ def run(plan: WorldPlan) -> WatchedWorld:
     return world
 
 
-@settings(max_examples=40)
+@examples(15, 80)
 @given(worlds(COOPERATIVE_FLEETS))
 def test_a_cooperative_fleet_never_owns_a_partition_twice_and_settles(plan: WorldPlan) -> None:
     world = run(plan)
@@ -26,7 +27,7 @@ def test_a_cooperative_fleet_never_owns_a_partition_twice_and_settles(plan: Worl
     assert_settled(world)
 
 
-@settings(max_examples=40)
+@examples(15, 80)
 @given(worlds(EAGER_FLEETS))
 def test_an_eager_fleet_never_owns_a_partition_twice_and_settles(plan: WorldPlan) -> None:
     world = run(plan)

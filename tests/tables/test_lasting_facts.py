@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.effect_names import LASTING
@@ -19,6 +19,7 @@ from tables import lasting_facts as module
 from tables.delta_log import DeltaLog
 from tables.lasting_facts import FOLDER, Fact, keep_lasting_facts, lasting_facts
 from tables.upkeep import Kept, tend
+from tests.examples import examples
 
 NOW_MS = 1_700_000_000_000
 DAY_MS = 86_400_000
@@ -127,7 +128,7 @@ def as_folded(facts: Sequence[Fact]) -> dict[str, tuple[dict[str, int], dict[str
     return groups
 
 
-@settings(max_examples=25, deadline=None)
+@examples(10, 50)
 @given(ROWS, st.integers(0, 30), st.integers(0, 30))
 def test_the_file_and_the_rest_say_what_the_whole_history_says(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Row], first: int, second: int

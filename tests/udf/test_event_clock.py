@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.requests import heartbeat, join
 from tests.udf.stream import Arrived, Stream, arrived
 from tests.udf.world import SETTINGS, T, World, in_order
@@ -52,7 +53,7 @@ MOVES = st.tuples(
 )
 
 
-@settings(max_examples=150)
+@examples(50, 300)
 @given(st.lists(MOVES, min_size=1, max_size=60), st.data())
 def test_the_same_log_cut_anywhere_gives_the_same_effects(moves: list[Any], data: st.DataObject) -> None:
     world = World()

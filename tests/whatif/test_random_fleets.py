@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from schemas.messages import JoinGroupRequest
 from simulation.plan import WorldPlan
 from simulation.world import World
+from tests.examples import examples
 from tests.simulation.fleets import COOPERATIVE_FLEETS, EAGER_FLEETS, worlds
 from tests.whatif.played import rows_of, schedules_in
 from whatif.changes import trial_of
@@ -27,7 +28,7 @@ def assert_adds_up(outcome: Outcome) -> None:
     assert outcome.longest_detection_ms <= outcome.detection_ms
 
 
-@settings(max_examples=30)
+@examples(12, 60)
 @given(plan=worlds(EAGER_FLEETS + COOPERATIVE_FLEETS), is_static=st.booleans(), from_ms=st.sampled_from([0, 40_000]))
 def test_any_log_is_inferred_and_played_and_its_figures_add_up(plan: WorldPlan, is_static: bool, from_ms: int) -> None:
     world = World(plan)
