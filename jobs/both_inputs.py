@@ -14,10 +14,9 @@ import pyarrow.compute as pc
 
 from offsets_topic.beside_log.choice import Difference
 from offsets_topic.topic_names import ID_AS_TOPIC, named
+from schemas.tables import AFTER_THE_LOGS
 
 SHOWN_DIFFERENCES = 5
-AFTER_THE_LOGS = 1 << 40
-"""Added to `seq` of the topic's facts, so that at one moment they come after the log's."""
 NamesOf = Callable[[Iterable[str]], Mapping[str, str]]
 """Returns topic names by id, for the ids that it knows."""
 

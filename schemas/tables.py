@@ -107,6 +107,8 @@ EFFECTS = Table(
     partition_by=("at_date",),
 )
 """One row is one fact. A reply's detail is {"response": ...}, its fields as its version carries them."""
+AFTER_THE_LOGS = 1 << 40
+"""Added to `seq` of the topic's facts in a history of both inputs, so that at one moment they come after the log's."""
 
 QUARANTINE = Table(
     (

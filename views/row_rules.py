@@ -6,11 +6,43 @@ Must not know how a view is made.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from schemas.effect_names import EffectName
+from schemas.tables import AFTER_THE_LOGS
 
 CLASSIC = "group_id IN (SELECT group_id FROM groups WHERE group_type = 'classic')"
 ONE_TYPE = "group_id NOT IN (SELECT group_id FROM effects WHERE effect = 'group_type_changed')"
 LATEST = "(SELECT group_id, max(at) AS latest_at FROM effects GROUP BY group_id)"
+CLASSIC_MOVES = frozenset(
+    f"{before}>{after}"
+    for after, befores in {
+        "Empty": ("PreparingRebalance",),
+        "PreparingRebalance": ("Stable", "CompletingRebalance", "Empty"),
+        "CompletingRebalance": ("PreparingRebalance",),
+        "Stable": ("CompletingRebalance",),
+        "Dead": ("Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"),
+    }.items()
+    for before in befores
+)
+"""Kafka's ClassicGroupState.validPreviousStates, each move as `from>to`."""
+CONSUMER_MOVES = frozenset(
+    f"{before}>{after}"
+    for before in ("Empty", "Assigning", "Reconciling", "Stable")
+    for after in ("Empty", "Assigning", "Reconciling", "Stable", "Dead")
+    if before != after
+)
+"""A consumer group's state is derived: any other of the living may follow (ConsumerGroup.maybeUpdateGroupState)."""
+TURNS = (
+    EffectName.GROUP_CREATED,
+    EffectName.GROUP_REMOVED,
+    EffectName.GROUP_FOUND,
+    EffectName.GROUP_OBSERVED,
+    EffectName.GROUP_TYPE_CHANGED,
+    EffectName.STATE_CHANGED,
+)
+"""The facts after which a group may be in another state than before."""
 
 
 class RowRule(NamedTuple):
@@ -34,6 +66,12 @@ SELECT * FROM (
 WHERE before_to > {begins} AND before_from IS NOT NULL
 """
 
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in sorted(names))
+
+
+_IN_ORDER = "OVER (PARTITION BY group_id ORDER BY at, seq)"
 
 ROW_RULES = (
     RowRule(
@@ -186,6 +224,63 @@ SELECT group_id, from_generation_id, to_generation_id, members_before, members_a
 FROM rebalances
 WHERE outcome = 'completed' AND members_before IS NOT NULL AND members_after IS NOT NULL AND {CLASSIC} AND {ONE_TYPE}
   AND members_before + size(joined) - size(left) - size(expired) - size(gone) <> members_after
+""",
+    ),
+    RowRule(
+        "states_follow_kafka",
+        "A group goes from the state that it was in to one that Kafka's table allows.",
+        # What is seen of a group, or found of it, may pass states over. So may the topic, which does not hold them all:
+        # a group of the topic alone has no replies, and beside a log the topic's facts come after the log's.
+        f"""--sql
+SELECT group_id, at, group_type, known_state, from_state, to_state
+FROM (
+  SELECT *, concat(from_state, '>', to_state) AS move,
+    coalesce(max(of_type) OVER (PARTITION BY group_id, life), 'classic') AS group_type,
+    CASE
+      WHEN seq >= {AFTER_THE_LOGS} OR seq_before >= {AFTER_THE_LOGS} THEN NULL
+      WHEN group_id NOT IN (SELECT group_id FROM effects WHERE effect = 'reply') THEN NULL
+      WHEN before_it = 'group_created' THEN 'Empty'
+      WHEN before_it = 'state_changed' THEN state_before
+    END AS known_state
+  FROM (
+    SELECT *, lag(effect) {_IN_ORDER} AS before_it, lag(to_state) {_IN_ORDER} AS state_before,
+      lag(seq) {_IN_ORDER} AS seq_before,
+      count(of_type) {_IN_ORDER} AS life
+    FROM (
+      SELECT group_id, at, seq, effect, get_json_object(detail, '$.from_state') AS from_state,
+        get_json_object(detail, '$.to_state') AS to_state,
+        CASE
+          WHEN effect IN ('group_created', 'group_removed') THEN 'classic'
+          ELSE coalesce(get_json_object(detail, '$.to_type'), get_json_object(detail, '$.group_type'))
+        END AS of_type
+      FROM effects
+      WHERE effect IN ({_listed(TURNS)})
+    )
+  )
+)
+WHERE effect = 'state_changed' AND (
+  from_state <> known_state
+  OR (group_type = 'classic' AND move NOT IN ({_listed(CLASSIC_MOVES)}))
+  OR (group_type = 'consumer' AND move NOT IN ({_listed(CONSUMER_MOVES)}))
+)
+""",
+    ),
+    RowRule(
+        "committers_are_members",
+        "Who commits in a generation is a member.",
+        # Without a generation it is a simple consumer's or an administrator's. The topic does not say whose it is.
+        """--sql
+SELECT group_id, at, member_id, generation_id
+FROM (
+  SELECT *,
+    count(CASE WHEN effect = 'member_joined' THEN 1 END) OVER (PARTITION BY group_id, member_id ORDER BY at, seq)
+      - count(CASE WHEN effect = 'member_removed' THEN 1 END) OVER (PARTITION BY group_id, member_id ORDER BY at, seq)
+      AS memberships
+  FROM effects
+  WHERE effect IN ('member_joined', 'member_removed', 'offsets_committed')
+)
+WHERE effect = 'offsets_committed' AND member_id <> '' AND generation_id >= 0 AND memberships < 1
+  AND coalesce(get_json_object(detail, '$.is_inferred'), 'false') = 'false'
 """,
     ),
 )

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from jobs.both_inputs import AFTER_THE_LOGS, BothMerged
+from jobs.both_inputs import BothMerged
 from jobs.config import JobConfig
 from jobs.home import Home, HomeError
 from jobs.replay.merged import Ends, merge_files
@@ -24,7 +24,7 @@ from jobs.shadow.merging_feed import FOLDER, MergingFeed
 from jobs.stream.home_tables import open_effects, open_quarantine
 from offsets_topic.beside_log.choice import SLACK_MS
 from schemas.effects import GroupRemoved
-from schemas.tables import EFFECTS, QUARANTINE
+from schemas.tables import AFTER_THE_LOGS, EFFECTS, QUARANTINE
 from tables.rows import with_days
 from tests.offsets_topic.half_logs import LENGTH_MS, reported_of
 from tests.request_log.broker import START_MS

@@ -8,6 +8,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
+from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
 from duck_sql.engine import ask_each, columns
 from duck_sql.spark_sql import duck_type, translated
 from jobs.check import answer_check, broken_rules
@@ -16,9 +18,15 @@ from jobs.queries import QueryError
 from jobs.rollcall.__main__ import main
 from tests.engines.recorded import write_home
 from views.catalog import names_in
-from views.row_rules import ROW_RULES, RowRule
+from views.row_rules import CLASSIC_MOVES, CONSUMER_MOVES, ROW_RULES, RowRule
 
 EARLY, LATE = "timestamp'2026-03-01 03:12:00'", "timestamp'2026-03-01 03:12:09'"
+
+
+def _moved(from_state: str, to_state: str) -> str:
+    return f"""'{{"from_state": "{from_state}", "to_state": "{to_state}"}}' detail"""
+
+
 BREAKS = {
     "near_miss_within_session": {"near_misses": ["'g' group_id, 7000 gap_ms, 6000 session_timeout_ms, -1000 slack_ms"]},
     "slack_of_the_living": {"heartbeat_slack": ["'g' group_id, -4400 slack_ms, 'member_left' end_cause"]},
@@ -79,6 +87,18 @@ BREAKS = {
             "['m'] joined, [] AS \"left\", [] expired, [] gone"
         ],
     },
+    "states_follow_kafka": {
+        "effects": [
+            f"""'g' group_id, {EARLY} AS "at", 0 seq, 'group_created' effect""",
+            f"""'g' group_id, {LATE} AS "at", 0 seq, 'state_changed' effect, {_moved("Empty", "Stable")}""",
+        ]
+    },
+    "committers_are_members": {
+        "effects": [
+            f"""'g' group_id, {EARLY} AS "at", 0 seq, 'member_removed' effect, 'm' member_id""",
+            f"""'g' group_id, {LATE} AS "at", 0 seq, 'offsets_committed' effect, 'm' member_id, 1 generation_id""",
+        ]
+    },
 }
 """For each rule rows of views that break it; a column that is not named is null."""
 
@@ -109,6 +129,11 @@ def test_a_rule_finds_rows_that_break_it(rule: RowRule) -> None:
     for statement in found.macros:
         connection.execute(statement)
     assert len(connection.execute(found.sql).fetchall()) == 1
+
+
+def test_kafkas_table_of_moves_is_the_one_that_the_coordinator_keeps_to() -> None:
+    assert {f"{before}>{after}" for after in GroupState for before in VALID_PREVIOUS[after]} == CLASSIC_MOVES
+    assert {move.split(">")[0] for move in CONSUMER_MOVES} == set(ConsumerGroupState)
 
 
 def test_what_is_broken_is_printed_with_its_first_rows(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
