@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 
 from page.history import Change, History
 from programs.process_ids import is_alive
-from tables.job_status import JobState, JobStatus, read_status
+from tables.job_status import BrokenRule, JobState, JobStatus, read_status
 
 LOOK_EVERY_S = 0.25
 UNSEEN_EVERY_S = 10.0
@@ -50,6 +50,8 @@ class Liveness:
     """When the job's last batch was done, ms since the epoch; None: not known."""
     reason: str | None = None
     """Why the job failed."""
+    broken: tuple[BrokenRule, ...] = ()
+    """The row rules that what the job writes breaks."""
     state: JobState | None = None
     """The job's last status; it may have been killed since."""
 
@@ -60,7 +62,9 @@ def liveness_of(history: History) -> Liveness:
     if status is None:
         return Liveness(False, None)
     is_live = status.state == "running" and _is_alive(status)
-    return Liveness(is_live, status.batch_at_ms or status.started_at_ms, status.reason, status.state)
+    return Liveness(
+        is_live, status.batch_at_ms or status.started_at_ms, status.reason, tuple(status.broken), status.state
+    )
 
 
 def _is_alive(status: JobStatus) -> bool:

@@ -26,12 +26,18 @@ MERGE_EVERY_S = 1.0
 
 
 class BothFollowing:
-    """A log and a topic on homes inside a home. status: gets each commit of merged facts."""
+    """A log and a topic on homes inside a home. status: gets each commit of merged facts. inner: of both queries."""
 
     def __init__(
-        self, home: Home, config: JobConfig, topic: TopicFollowing, log: LogFollowing, status: StatusWriter
+        self,
+        home: Home,
+        config: JobConfig,
+        topic: TopicFollowing,
+        log: LogFollowing,
+        status: StatusWriter,
+        inner: StatusWriter,
     ) -> None:
-        self._log, self._topic, self._status = log, topic, status
+        self._log, self._topic, self._status, self._inner = log, topic, status, inner
         topic.home_of_ends = home
         self._progress = LogProgress(log, config.log_hold_ms)
         self._merging = MergingFeed(home, config, topic.cluster.names)
@@ -65,7 +71,7 @@ class BothFollowing:
             # The progress is asked before the homes are read, so that all facts up to it are read.
             decided = self._merging.step(self._progress.known(), self._topic.read_until_ms())
             if decided:
-                self._status.batch_done(self._merging.commits, decided, 0)
+                self._status.batch_done(self._merging.commits, decided, 0, self._inner.take_broken())
             self._merged_at = time.monotonic()
         return has_more
 

@@ -73,7 +73,7 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
         log_home, topic_home = (home.of_log, home.of_topic) if asked.kind == BOTH_SHADOW else (home, home)
         for each in (log_home, topic_home):
             each.path.mkdir(exist_ok=True)
-        served = serve_metrics(home, served_by, ShadowMetrics())
+        served = serve_metrics(home, served_by, ShadowMetrics(home))
         ends.callback(served.close)
         tell_address(served)
         opened = _open(log_home, home, asked, console) if asked.log else None
@@ -104,7 +104,7 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
         def both(status: StatusWriter) -> BothFollowing:
             assert config is not None
             nowhere = StatusWriter(None)
-            return BothFollowing(home, config, topic(nowhere), log(nowhere), status)
+            return BothFollowing(home, config, topic(nowhere), log(nowhere), status, nowhere)
 
         makers: dict[str, Callable[[StatusWriter], Followed]] = {SHADOW: log, TOPIC_SHADOW: topic, BOTH_SHADOW: both}
         return program.follow(makers[asked.kind](program.status))

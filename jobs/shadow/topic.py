@@ -24,6 +24,7 @@ from jobs.shadow.program import Beside
 from jobs.spark.jars import make_kafka_ready
 from jobs.spark.kafka_cluster import KafkaCluster
 from jobs.stream.query import stop_after_batch
+from jobs.stream.rule_check import broken_rules
 from jobs.stream.sources.offsets_topic import COUNTS, TOPIC, Counted, load_offsets_topic
 from jobs.stream.topic_histories import tell_histories
 from jobs.stream.topic_names import TopicNames
@@ -165,10 +166,11 @@ class TopicFollowing:
 
     def _start(self) -> StreamingQuery:
         names = TopicNames(self.cluster.names)
-        writer = DriverWriter(self.home, self.config, SOURCE, names.named)
+        writer = DriverWriter(self.home, self.config, SOURCE, names.named, tells_all_states=False)
 
         def write(batch: DataFrame, batch_id: int) -> None:
-            self._status.batch_done(*writer.write(batch, batch_id)[:3])
+            done = writer.write(batch, batch_id)
+            self._status.batch_done(*done[:3], broken_rules(done.broken))
             self._written_to = batch_id
 
         checkpoint = self.home.checkpoint if self._may_rest else ""

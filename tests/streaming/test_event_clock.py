@@ -34,6 +34,7 @@ def test_the_same_log_in_any_number_of_batches_gives_the_same_effects(
     query.awaitTermination()
     assert failure_of(query) is None
     assert len(done) == batches + 1
+    assert [broken for batch in done for broken in batch.broken] == []
     assert reported(read_rows(home.effects)) == reported(world.effects())
 
 
