@@ -111,7 +111,7 @@ def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             again = "" if "fatal" in why else " It tries again."
             yield Finding("join_refused", f"{who} asked to join and was refused: {why}.{again}", (fact,))
             asked = None
-        elif fact.kind in (FactKind.JOINED, FactKind.SYNCED):
+        elif fact.kind in (FactKind.JOINED, FactKind.SYNCED, FactKind.MEMBER_PROGRESSED):
             asked = None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app_logs.between_clients import name_the_absent, name_who_came_or_went
-from app_logs.client_history import NOT_BACK, client_rebalances, learnt_of_others
+from app_logs.client_history import NOT_BACK, learnt_of_others
 from app_logs.holders import BACK_WITHIN_MS
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import (
@@ -22,6 +22,7 @@ from app_logs.logged_rebalances import (
     configured_id,
     is_open,
 )
+from app_logs.member_epochs import laid_together, name_clients, own_rebalances
 from schemas.causes import Cause, CauseCandidate, CauseKind
 
 _JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
@@ -32,10 +33,10 @@ CLOCKS_MS = 5_000
 
 def combined(of_broker: Sequence[LoggedRebalance], by_client: Sequence[Sequence[LoggedFact]]) -> list[LoggedRebalance]:
     """The rebalances of a group, in order; each client's lines apart."""
-    clients = [client_rebalances(facts) for facts in by_client]
+    clients = [own_rebalances(facts) for facts in by_client]
     own = [one for rebalances in clients for one in rebalances]
     if not of_broker:
-        of_clients = _by_generation(clients)
+        of_clients = _in_order(laid_together(_by_generation(clients)))
         name_the_absent(of_clients)
         if len(clients) > 1:
             for rebalance in of_clients:
@@ -47,6 +48,7 @@ def combined(of_broker: Sequence[LoggedRebalance], by_client: Sequence[Sequence[
         _say_why(of_broker, one)
     for rebalance in of_broker:
         _say_who_came_last(rebalance, own)
+    name_clients(of_broker, by_client)
     return [*of_broker]
 
 
@@ -175,8 +177,14 @@ def _by_generation(clients: Sequence[Sequence[LoggedRebalance]]) -> list[LoggedR
             found.append(one)
             if one.generation_id is not None:
                 by_generation[one.generation_id] = one
-    if all(one.generation_id is not None for one in found):
-        return sorted(found, key=lambda one: one.generation_id or 0)
+    return found
+
+
+def _in_order(found: list[LoggedRebalance]) -> list[LoggedRebalance]:
+    """By generation; one that has no number comes after the one that it follows."""
+    numbers = [(one.generation_id, one.from_generation_id) for one in found]
+    if all(number is not None or before is not None for number, before in numbers):
+        return sorted(found, key=lambda one: one.generation_id or (one.from_generation_id or 0) + 0.5)
     return sorted(found, key=_began) if all(_times(one) for one in found) else found
 
 

@@ -71,7 +71,7 @@ class LoggedRebalance:
     """The new generation or epoch."""
     began_at_ms: int | None = None
     joined_at_ms: int | None = None
-    """When the join phase ended."""
+    """When the join phase ended; of an epoch that members alone show, when the first of them is seen in it."""
     ended_at_ms: int | None = None
     clock: Clock = Clock.NONE
     is_whole_seconds: bool = False

@@ -35,7 +35,7 @@ def groups_in(facts: Sequence[LoggedFact]) -> list[LoggedGroup]:
     for group_id, own in by_group.items():
         elsewhere_ms = {at_ms for other, times in topics_ms.items() if other != group_id for at_ms in times}
         printed = of_brokers[group_id]
-        group_type = _type_of(printed)
+        group_type = _type_of(printed or own)
         of_broker = [*classic_rebalances(printed, log_ends_ms), *epoch_bumps(printed, elsewhere_ms, group_type)]
         of_broker.sort(key=_place_in(printed))
         clients = _by_client(own)
@@ -123,9 +123,9 @@ def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:
 def _type_of(facts: Sequence[LoggedFact]) -> str:
     """The group's type by its latest line that shows one."""
     for fact in reversed(facts):
-        if fact.kind in _NEWER:
+        if fact.kind in _NEWER or (fact.kind is FactKind.MEMBER_PROGRESSED and fact.dialect != BROKER):
             return fact.group_type or next((one.group_type for one in reversed(facts) if one.group_type), "consumer")
-        if fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED):
+        if fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.JOINED):
             return "classic"
     return "classic"
 

@@ -16,7 +16,7 @@ from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
 _PREFIX = re.compile(
-    r"\[(?:Consumer|Worker|ShareConsumer) (?:instanceId=(?P<instance_id>[^,\]]*), )?"
+    r"\[(?:Consumer|Worker|(?P<is_share>ShareConsumer)) (?:instanceId=(?P<instance_id>[^,\]]*), )?"
     r"clientId=(?P<client_id>[^,\]]*), groupId=(?P<group_id>[^\]]*)\] "
 )
 _STREAM_THREAD = re.compile(r"stream-thread \[(?P<name>[^\]]+)\] ")
@@ -31,6 +31,8 @@ def java_heading(entry: Entry) -> Heading | None:
     if found is None:
         return _stream_thread(entry)
     fields: dict[str, object] = {name: value for name, value in found.groupdict().items() if value}
+    if fields.pop("is_share", None):
+        fields["group_type"] = "share"
     message = entry.text[found.end() :].rstrip(". ")
     coordinator = _COORDINATOR.search(message)
     if coordinator is not None and message.startswith(("Discovered", "Group coordinator", "Marking", "Requesting")):
