@@ -18,7 +18,11 @@ _SIGNS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.EQ: "=", e
 
 def name_columns(tree: Node, query: str) -> None:
     """Names the columns as Spark does, where the query does not. Raises NotEqual: how Spark does is not known."""
-    first, typed = first_select(tree), first_select(parsed(query, TypedDialect))
+    first = first_select(tree)
+    if all(isinstance(item, exp.Alias | exp.Aliases | exp.Column) or item.is_star for item in first.expressions):
+        typed = first
+    else:
+        typed = first_select(parsed(query, TypedDialect))
     for item, as_typed in zip(list(first.expressions), typed.expressions, strict=True):
         if not (isinstance(item, exp.Alias | exp.Aliases) or item.is_star):
             item.replace(exp.alias_(item.copy(), _name_of(as_typed), quoted=True))

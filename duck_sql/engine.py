@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -41,6 +42,8 @@ from views.view import View
 __all__ = ["NoSuchName", "NotEqual"]
 
 _FETCHED = 10_000
+_ONCE = "TEMP TABLE"
+"""The kind of view that is computed once."""
 _OF_QUERIES = (
     *(duckdb.DataError, duckdb.NotSupportedError, duckdb.InterruptException, duckdb.PermissionException),
     *(duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException),
@@ -90,21 +93,50 @@ def ask_each(home: Path, queries: Sequence[str], limit: int) -> Iterator[Answer]
 
     Raises NotEqual, also where DuckDB refuses a query; UserError while rows are read.
     """
-    found = [spark_sql.translated(query, columns()) for query in queries]
     names = sorted({name for query in queries for name in names_in(query)})
-    connection = open_database()
-    files = {
-        table.name: files_of(home / table.folder) if is_table(home / table.folder) else [] for table in TABLE_VIEWS
-    }
-    try:
-        _first_rows(connection, names, files, None, [], "TEMP TABLE", None)
-        for one in found:
-            for statement in (*one.macros, _one_select(one.sql)):
-                connection.execute(statement)
-            made = tuple(AnswerColumn(name, kind) for name, kind, *_ in connection.description)
-            yield Answer(made, iter(connection.fetchmany(limit)))
-    except (duckdb.Error, TableError, OSError) as error:
-        raise NotEqual(_reason(error)) from error
+    views = made_of(names, _ONCE)
+    # What is next is translated while DuckDB is at work.
+    with ThreadPoolExecutor(1) as aside:
+        made = [aside.submit(macros_and_view, view, _ONCE) for view in views]
+        found = [aside.submit(_of_query, query) for query in queries]
+        try:
+            connection = open_database()
+            _make_tables(connection, home, names)
+            macros = set[str]()
+            for one in made:
+                _execute_once(connection, one.result(), macros)
+            for one in found:
+                _execute_once(connection, one.result(), macros)
+                named = tuple(AnswerColumn(name, kind) for name, kind, *_ in connection.description)
+                yield Answer(named, iter(connection.fetchmany(limit)))
+        except (duckdb.Error, TableError, OSError) as error:
+            raise NotEqual(_reason(error)) from error
+        finally:
+            aside.shutdown(cancel_futures=True)
+
+
+def _of_query(query: str) -> list[str]:
+    """A query's macros, then its statement."""
+    found = spark_sql.translated(query, columns())
+    return [*found.macros, _one_select(found.sql)]
+
+
+def _make_tables(connection: duckdb.DuckDBPyConnection, home: Path, names: Collection[str]) -> None:
+    """The tables' views that these names stand on; nothing else can be read from then on."""
+    wanted = [table for table in TABLE_VIEWS if table.name in with_foundations(names)]
+    files = {table: files_of(home / table.folder) if is_table(home / table.folder) else [] for table in wanted}
+    lock(connection, [path for paths in files.values() for path in paths])
+    for table, paths in files.items():
+        connection.execute(of_table(table, paths, None))
+
+
+def _execute_once(connection: duckdb.DuckDBPyConnection, statements: Sequence[str], done: set[str]) -> None:
+    """Makes macros, the statements before the last, that are not among those done, and executes the last."""
+    for statement in statements[:-1]:
+        if statement not in done:
+            connection.execute(statement)
+            done.add(statement)
+    connection.execute(statements[-1])
 
 
 @cache

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp, parse_one
 
-from views.catalog import VIEWS, with_foundations
+from views.catalog import VIEWS, reads_from, with_foundations
 from views.page import page
 from views.view import GROUP_ID, View
 
@@ -25,6 +26,13 @@ def test_a_view_comes_after_those_that_its_sql_reads_from() -> None:
     upper = view("upper", "WITH upper AS (SELECT * FROM middle JOIN lower USING (group_id)) SELECT * FROM upper")
     middle, lower = view("middle", "SELECT * FROM lower"), view("lower", "SELECT group_id FROM effects")
     assert with_foundations(["upper"], [upper, middle, lower]) == ("effects", "lower", "middle", "upper")
+
+
+@pytest.mark.parametrize("one", VIEWS, ids=lambda one: one.name)
+def test_what_a_view_reads_from_is_found_as_by_parsing_it(one: View) -> None:
+    tree = parse_one(one.sql, read="spark")
+    own = {table.alias for table in tree.find_all(exp.CTE)}
+    assert reads_from(one) == {table.name for table in tree.find_all(exp.Table)} - own
 
 
 def test_views_that_read_from_each_other_are_refused() -> None:

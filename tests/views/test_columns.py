@@ -74,6 +74,7 @@ def test_a_definition_survives_quotes_and_backslashes_in_what_it_tells() -> None
 
 def test_a_query_is_given_the_views_it_names_and_what_they_stand_on() -> None:
     assert names_in("SELECT * FROM Members m JOIN nothing") == {"members"}
+    assert names_in("SELECT lag (state) OVER (ORDER BY at) FROM groups") == {"groups"}
     assert with_foundations(["members"]) == ("effects", "assignments", "sessions", "members")
     assert with_foundations(["replies"]) == ("effects", "replies")
     assert sorted(with_foundations(NAMES)) == sorted(NAMES)
