@@ -21,7 +21,7 @@ def heartbeat_slack(period: Period) -> Curves:
     """The picture, in % of the session timeout: what was left at each request of a member, 0 where it expired.
 
     Where more than half of the session was gone, a line leads to the point from the moment when the timer was
-    restarted.
+    restarted, or from the picture's beginning.
 
     The NAMED members with the least slack have a colour and a name; the others are pale.
     """
@@ -35,7 +35,11 @@ def heartbeat_slack(period: Period) -> Curves:
     named = {name: place for place, name in enumerate(by_need[:NAMED])}
     curves = [
         Curve(
-            name, _line(points[name]), colour_of(named.get(name, 0)) if name in named else PALE, name not in named, True
+            name,
+            _line(points[name], period.from_ms),
+            colour_of(named.get(name, 0)) if name in named else PALE,
+            name not in named,
+            True,
         )
         for name in reversed(by_need)
     ]
@@ -50,10 +54,12 @@ def heartbeat_slack(period: Period) -> Curves:
     )
 
 
-def _line(points: list[tuple[Gap, float]]) -> list[tuple[float, float]]:
+def _line(points: list[tuple[Gap, float]], begins_ms: int) -> list[tuple[float, float]]:
     line: list[tuple[float, float]] = []
     for gap, left in points:
-        line += [(gap.from_ms, 100.0)] if left < LINE_BELOW else []
+        from_ms = max(gap.from_ms, begins_ms)
+        gone = (100.0 - left) * (from_ms - gap.from_ms) / max(gap.length_ms, 1)
+        line += [(from_ms, round(100.0 - gone, 1))] if left < LINE_BELOW else []
         line += [(gap.to_ms, left), (gap.to_ms, nan)]
     return line
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from schemas.causes import row_of
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import Effect, JoinPhaseEnded, StateChanged
 from why.cost import Cost
@@ -145,7 +146,6 @@ def _explained(
     others = [one for one in around if one.member_id != cause.member_id and one.is_member_in(round_from_ms, end_ms)]
     are_requests_known = any(fact.effect in OF_REQUESTS for fact in facts)
     slack, unknown_slack = slack_of(actions if are_requests_known else [], others, names)
-    culprits = [one for one in memberships if one.member_id == cause.member_id and one.joined_at_ms <= end_ms]
     protocol_type = _protocol_type(effects, end_ms)
     kind = kind_at(kinds_of(effects), end_ms)
     return Explanation(
@@ -156,7 +156,7 @@ def _explained(
         round_from_ms=round_from_ms,
         known_until_ms=known_until_ms,
         names=names,
-        culprit=culprits[-1] if culprits else None,
+        culprit=culprit_among(memberships, rebalance, end_ms),
         silent_since_ms=_silent_since_ms(rebalance, facts, meanwhile.actions_from_ms)
         if are_requests_known and cause.kind in SILENT
         else None,
@@ -178,6 +178,17 @@ def _explained(
         held_back_ms=kind.held_back_ms(effects, rebalance.to_generation_id),
         conversions=tuple(_conversions(effects, round_from_ms, end_ms)),
     )
+
+
+def culprit_among(memberships: Iterable[Membership], rebalance: Rebalance, end_ms: int) -> Membership | None:
+    """The membership of who set it off: the one that ended with it, of a member that came back with its id meanwhile.
+
+    memberships: by when each began. None: there is none.
+    """
+    own = [one for one in memberships if one.member_id == rebalance.cause.member_id and one.joined_at_ms <= end_ms]
+    began_ms, does_end = rebalance.started_at_ms, bool(row_of(rebalance.cause.kind).ends)
+    over = [one for one in own if does_end and one.ended_at_ms is not None and one.ended_at_ms <= began_ms]
+    return next(reversed(over or own), None)
 
 
 def _silent_since_ms(rebalance: Rebalance, facts: Iterable[Fact], from_ms: int) -> int | None:

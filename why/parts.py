@@ -55,12 +55,14 @@ def parts_of(
 def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[str, dict[str, int]]:
     """By member, the moments of either kind of group: the latest JoinGroup, the first of everything else.
 
-    A SyncGroup may come after the rebalance is over: the group goes on as soon as the leader's assignment is there.
+    A SyncGroup may come after the rebalance is over: the group goes on as soon as the leader's assignment is there. One
+    that comes after another rebalance has superseded it is of a later one that led to the same generation.
     """
+    is_superseded = rebalance.outcome == "superseded"
     to_generation_id = rebalance.to_generation_id or rebalance.from_generation_id + 1
     found: dict[str, dict[str, int]] = {}
     for fact in facts:
-        if fact.at_ms < rebalance.started_at_ms:
+        if fact.at_ms < rebalance.started_at_ms or (is_superseded and fact.at_ms > end_ms):
             continue
         own = found.setdefault(fact.member_id, {})
         match fact.effect:
