@@ -106,7 +106,11 @@ def is_expiry(fact: Fact) -> bool:
 
 
 def last_request_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> int | None:
-    """When a member's latest accepted request before a moment arrived; None if it is not known."""
+    """When a member's latest accepted request before a moment arrived; None if it is not known, as of nobody (an empty
+    id, which some requests have).
+    """
+    if not member_id:
+        return None
     seen = [
         fact.received_at_ms if fact.is_answer else fact.at_ms
         for fact in facts
