@@ -55,13 +55,17 @@ def join_consumer_group(group: Group, request: JoinGroupRequest, turn: Turn) -> 
     if subscription is None:
         return refuse_join(request, Error.UNKNOWN_SERVER_ERROR, turn, member_id="")
     if is_first_join(request):
-        member_id = request.recorded_member_id or unused_uuid_text(group.group_id, request, consumer.members)
+        member_id = _new_member_id(group, consumer, request)
         return refuse_join(request, Error.MEMBER_ID_REQUIRED, turn, member_id=member_id)
     if request.member_id and request.group_instance_id is not None:
         error = refusal_of_member(consumer, request.member_id, request.group_instance_id)
         if error is not None:
             return refuse_join(request, error, turn, member_id="")
     return _join(group, consumer, request, subscription, turn)
+
+
+def _new_member_id(group: Group, consumer: ConsumerGroup, request: JoinGroupRequest) -> str:
+    return request.recorded_member_id or unused_uuid_text(group.group_id, request, consumer.members)
 
 
 def _refusal(group: Group, consumer: ConsumerGroup, request: JoinGroupRequest, turn: Turn) -> Error | None:
@@ -90,7 +94,7 @@ def _subscription(request: JoinGroupRequest) -> Subscription | None:
 def _join(
     group: Group, consumer: ConsumerGroup, request: JoinGroupRequest, subscription: Subscription, turn: Turn
 ) -> None:
-    member_id = request.member_id or unused_uuid_text(group.group_id, request, consumer.members)
+    member_id = request.member_id or _new_member_id(group, consumer, request)
     is_new = member_id not in consumer.members and consumer.static_member_id(request.group_instance_id) is None
     member, replaces = enter(group, consumer, member_id, request.group_instance_id, turn)
     given = _fields(request, subscription)
