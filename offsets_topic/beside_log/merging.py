@@ -124,6 +124,8 @@ class Merging:
         reported += [(fact.at_ms, True, fact.seq, fact, is_reported) for fact, is_reported in by_topic]
         for _, is_topic, _, fact, is_reported in sorted(reported, key=itemgetter(0, 1, 2)):
             is_kept = is_reported and not _is_cause_of(fact, before.logged) and not self._is_again(fact)
+            # Sessions begin anew by it, whichever input tells of the members.
+            is_kept |= fact.effect == EffectName.GROUP_OBSERVED
             if is_topic:
                 (decided.topic_kept if is_kept else decided.topic_left_out).append(fact)
             else:

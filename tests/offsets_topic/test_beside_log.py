@@ -230,7 +230,6 @@ def test_a_log_that_begins_late_is_believed_from_a_rebalance_on_whose_members_th
     assert reported_of(found, "member_joined") == [(4_000, "topic"), (19_995, "log")]
     assert reported_of(found, "rebalance_ended") == [(4_000, "topic"), (19_999, "log")]
     assert reported_of(found, "group_created") == [(1_000, "topic")]
-    assert reported_of(found, "group_observed") == []
 
 
 def test_a_rebalance_before_which_the_log_knew_others_is_the_topics() -> None:
