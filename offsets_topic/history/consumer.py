@@ -123,7 +123,7 @@ def emit_epoch(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -> N
     history, operation = story.history, _operation(story.history, at_ms)
     if epochs.has_begun(history) and value.epoch == history.generation_id + 1:
         epochs.emit_risen(value, operation, at_ms, story)
-    elif history.converting or history.converted_at_ms == at_ms:
+    elif history.converting or history.converted_at_ms == at_ms or _is_upgraded_unseen(history, at_ms):
         epochs.emit_upgraded(value, at_ms, story)
     elif not epochs.has_begun(history) and value.epoch == epochs.FIRST_EPOCH + 1 and operation.came:
         epochs.emit_created(at_ms, story)
@@ -133,6 +133,11 @@ def emit_epoch(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -> N
     history.metadata_hash = value.metadata_hash
     history.operation = Operation(at_ms=at_ms, returned=operation.returned)
     epochs.update_state(at_ms, story)
+
+
+def _is_upgraded_unseen(history: History, at_ms: int) -> bool:
+    """Whether a classic group was upgraded before any generation with its members was written."""
+    return history.ending_at_ms == at_ms and any(member.is_classic for member in history.operation.came)
 
 
 def emit_target(member_id: str, value: TargetAssignmentMemberValue, at_ms: int, story: Story) -> None:

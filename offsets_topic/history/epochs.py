@@ -5,10 +5,12 @@ Knows the rules of docs/offsets-topic.md under "Why an epoch rose". Must not kno
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState
-from offsets_topic.history.departures import RETURNS_AT_ONCE_MS, Evidence, Verdict, judge, returning
+from offsets_topic.history.classic import evidence_of
+from offsets_topic.history.departures import REPLACED, RETURNS_AT_ONCE_MS, Evidence, Verdict, judge, returning
 from offsets_topic.history.state import Departure, History, Member, Operation, Rebalance
 from offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
 from offsets_topic.records.shapes import ConsumerGroupMetadataValue
@@ -50,12 +52,30 @@ def emit_created(at_ms: int, story: Story) -> None:
 
 def emit_upgraded(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -> None:
     """The members of a classic group become those of a consumer group; the record of the member that caused it comes
-    next."""
+    next. Who joined or went since the group's last generation has no record of its own: these records show it.
+    """
     history = story.history
+    came = {member.member_id: member for member in history.operation.came}
+    for old in history.converting.values():
+        new = came.pop(old.member_id, None)
+        if new is not None:
+            new.since_ms, new.commits = old.since_ms, old.commits
+        elif (new := _with_instance(old.group_instance_id, came.values())) is not None:
+            del came[new.member_id]
+            story.removed(old, at_ms, REPLACED, replaced_by=new.member_id)
+            story.joined(new, at_ms, is_inferred=True, replaces_member_id=old.member_id)
+        else:
+            story.removed(old, at_ms, judge(evidence_of(old, at_ms, history, is_exact=False)))
+    for member in came.values():
+        story.joined(member, at_ms, is_inferred=True)
     history.converting, history.converted_at_ms = {}, -1
     history.operation.came = []
     _become_consumer(value.epoch, history)
     story.type_changed(GroupType.CLASSIC, GroupType.CONSUMER, "upgraded", at_ms)
+
+
+def _with_instance(instance_id: str | None, members: Iterable[Member]) -> Member | None:
+    return next((one for one in members if one.group_instance_id == instance_id is not None), None)
 
 
 def emit_found(epoch: int, at_ms: int, story: Story) -> None:
