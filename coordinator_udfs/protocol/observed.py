@@ -72,14 +72,10 @@ def _see_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
         newer = () if group.consumer is None else group.consumer.members.values()
         for member in (*group.members.values(), *newer):
             member.session_deadline_ms = None
-    if request.generation_id is not None:
-        group.generation_id = request.generation_id
     if group.consumer is None:
-        _see_members(group, request, turn)
+        _see_classic(group, request, turn)
     else:
         see_alive(group, group.consumer, [member.member_id for member in request.members], turn)
-    if request.state is not None:
-        _see_state(group, GroupState(request.state), turn)
     if request.gone and group.consumer is not None:
         see_consumers_gone(group, group.consumer, request.gone, turn)
     elif request.gone:
@@ -87,6 +83,17 @@ def _see_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
     if request.consumer is not None:
         see_consumer(group, request.consumer, turn)
     _see_offsets(group, request.offsets, turn)
+
+
+def _see_classic(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
+    """A generation, members and a state: a consumer group has others, which its own members' answers show."""
+    if request.generation_id is not None:
+        if group.rebalance is not None and request.generation_id < group.generation_id:
+            group.rebalance.from_generation_id = request.generation_id
+        group.generation_id = request.generation_id
+    _see_members(group, request, turn)
+    if request.state is not None:
+        _see_state(group, GroupState(request.state), turn)
 
 
 def _see_offsets(group: Group, offsets: list[ObservedOffset], turn: Turn) -> None:
@@ -143,6 +150,7 @@ def _see_member(group: Group, observed: ObservedMember, protocol_type: str, turn
         )
         group.add(member, protocol_type)
         history.member_joined(member, history.terms_of(group, member), turn, is_inferred=True)
+        history.note_newcomer(group, member)
     else:
         arm_session(group, member, member.session_timeout_ms, turn)
         member.client_id = member.client_id or observed.client_id
@@ -167,6 +175,8 @@ def _forget(group: Group, member: Member, turn: Turn) -> None:
             drop(parked, api, member.member_id, "the recording shows the group without this member", turn)
     group.remove(member.member_id)
     history.member_removed(group, member, EndCause.UNKNOWN, turn)
+    if group.state is not GroupState.PREPARING_REBALANCE:
+        group.note_gone(member, EndCause.UNKNOWN)
 
 
 def _see_state(group: Group, state: GroupState, turn: Turn) -> None:

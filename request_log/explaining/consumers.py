@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coordinator_udfs.protocol.consumer.refusals import JOIN
-from request_log.explaining.context import Context, Explanation
+from request_log.explaining.context import ACCEPTED, Context, Explanation, gone_member
 from request_log.lines.line import is_classic_member_id
 from schemas.causes import EndCause
 from schemas.errors import Error
@@ -17,9 +17,15 @@ from schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     GoneMember,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
     ObservedConsumer,
     OffsetCommitRequest,
+    SyncGroupRequest,
 )
+
+ClassicRequest = HeartbeatRequest | JoinGroupRequest | SyncGroupRequest
 
 NOT_EXPLAINED = "a consumer group is elsewhere than its lines tell"
 _GONE = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH)
@@ -59,6 +65,35 @@ def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -
         told_partitions=None
         if assignment is None
         else {each.topic: each.partitions for each in assignment.topic_partitions},
+    )
+    yield [context.seen(NOT_EXPLAINED, consumer=seen)]
+
+
+def explain_classic_member(context: Context, request: ClassicRequest) -> Iterator[Explanation]:
+    """Explains what a classic member of a consumer group was answered: it is unknown, it is at the epoch that it names
+    or is told, or a higher epoch awaits it.
+    """
+    consumer, recorded = context.group.consumer, context.entry.recorded
+    member = None if consumer is None else consumer.members.get(request.member_id)
+    if member is None or member.classic is None:
+        return
+    if recorded.error is Error.UNKNOWN_MEMBER_ID:
+        yield [context.seen("a member is answered UNKNOWN_MEMBER_ID", gone=[gone_member(context, member.member_id)])]
+    if recorded.error not in ACCEPTED:
+        return
+    if isinstance(request, JoinGroupRequest):
+        assert isinstance(recorded.response, JoinGroupResponse)
+        epoch, told_epoch = member.member_epoch, recorded.response.generation_id
+    else:
+        epoch = request.generation_id
+        told_epoch = epoch + (recorded.error is Error.REBALANCE_IN_PROGRESS)
+    seen = ObservedConsumer(
+        member_id=member.member_id,
+        instance_id=request.group_instance_id,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        member_epoch=epoch,
+        told_epoch=told_epoch,
     )
     yield [context.seen(NOT_EXPLAINED, consumer=seen)]
 

@@ -11,7 +11,12 @@ from collections.abc import Iterator
 
 from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from coordinator_udfs.protocol.states import GroupState
-from request_log.explaining.consumers import explain_commit_of_consumer, explain_consumer, is_of_consumer_group
+from request_log.explaining.consumers import (
+    explain_classic_member,
+    explain_commit_of_consumer,
+    explain_consumer,
+    is_of_consumer_group,
+)
 from request_log.explaining.context import (
     ACCEPTED,
     Context,
@@ -49,6 +54,8 @@ def explain(context: Context) -> Iterator[Explanation]:
     """What may have happened without a line before a request, so that it was answered as recorded."""
     request, error = context.entry.request, context.entry.recorded.error
     match request:
+        case HeartbeatRequest() | JoinGroupRequest() | SyncGroupRequest() if context.group.consumer is not None:
+            yield from explain_classic_member(context, request)
         case HeartbeatRequest():
             yield from _explain_member(context, request.member_id, request.generation_id)
         case SyncGroupRequest():
