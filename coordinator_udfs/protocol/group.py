@@ -393,6 +393,8 @@ class Group:
         self.rebalance.gone_bytes += size_of_gone(member)
         if end_cause in (EndCause.MEMBER_LEFT, EndCause.ADMIN_REMOVED, EndCause.POLL_TIMEOUT):
             self.rebalance.left.append(member.name)
+        elif end_cause is EndCause.UNKNOWN:
+            self.rebalance.gone.append(member.name)
         elif end_cause is not EndCause.STATIC_MEMBER_REPLACED:
             self.rebalance.expired.append(member.name)
 

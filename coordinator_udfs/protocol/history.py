@@ -308,6 +308,7 @@ def rebalance_ended(group: Group, outcome: str, turn: Turn, members_after: int |
             joined=rebalance.joined,
             left=rebalance.left,
             expired=rebalance.expired,
+            gone=tuple(rebalance.gone),
             slowest_member_id=slowest[0] if slowest and is_slow else None,
             slowest_client_id=_name(slowest[1]) if slowest and is_slow else None,
             slowest_wait_ms=slowest[1].held_others_ms if slowest and is_slow else None,

@@ -45,7 +45,8 @@ class Rebalance:
     joined: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     expired: list[str] = field(default_factory=list)
-    """`joined`, `left` and `expired` hold the names of members that joined or left during the rebalance."""
+    gone: list[str] = field(default_factory=list)
+    """These four hold the names of members that joined or went during the rebalance; `gone`: it is not known how."""
     last_progress_at_ms: int = 0
     join_phase_ended_at_ms: int | None = None
     """None while members are awaited."""
@@ -56,7 +57,8 @@ class Rebalance:
         """An independent copy."""
         other = Rebalance(*_fields_of_rebalance(self))
         other.parts = {member_id: part.copy() for member_id, part in self.parts.items()}
-        other.joined, other.left, other.expired = self.joined.copy(), self.left.copy(), self.expired.copy()
+        other.joined, other.left = self.joined.copy(), self.left.copy()
+        other.expired, other.gone = self.expired.copy(), self.gone.copy()
         return other
 
 
