@@ -110,8 +110,8 @@ class WatchedGroup:
     """Who was given a partition last."""
     reached: int = -1
     """The generation or epoch that the last completed rebalance led to; -1: not known."""
-    _is_converted: bool = False
-    """It has changed its type, and comes out of a state of the other."""
+    _may_be_any: bool = False
+    """It has changed its type, and comes out of a state of the other; or it was observed in a state."""
     _doubts: list[tuple[Partition, str, str]] = field(default_factory=list)
     _at_ms: int = -1
 
@@ -212,14 +212,15 @@ class WatchedGroup:
             yield self._broken("states_follow_kafka", f"{known}, then {before} -> {after}")
         self.kind = self.kind or _STATES_OF_ONE_TYPE.get(after) or _STATES_OF_ONE_TYPE.get(before, "")
         moves = {"classic": CLASSIC_MOVES, "consumer": CONSUMER_MOVES}.get(self.kind)
-        if moves is not None and f"{before}>{after}" not in moves and not self._is_converted:
+        if moves is not None and f"{before}>{after}" not in moves and not self._may_be_any:
             yield self._broken("states_follow_kafka", f"{before} -> {after} of a {self.kind} group")
-        self._is_converted = False
+        self._may_be_any = False
         self.state = after if seq < AFTER_THE_LOGS else ""
 
     def _turn(self, effect: str, detail: str | None) -> None:
         """The group may be in another state than its moves say."""
-        self.state, self._is_converted = "", effect == EffectName.GROUP_TYPE_CHANGED
+        self.state = ""
+        self._may_be_any = effect in (EffectName.GROUP_TYPE_CHANGED, EffectName.GROUP_OBSERVED)
         if effect in (EffectName.GROUP_CREATED, EffectName.GROUP_REMOVED):
             self._begin_anew(is_whole=effect == EffectName.GROUP_CREATED)
         elif effect in (EffectName.GROUP_FOUND, EffectName.GROUP_TYPE_CHANGED):
