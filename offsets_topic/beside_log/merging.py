@@ -12,9 +12,11 @@ from typing import Protocol
 
 import msgspec
 
+from coordinator_udfs.protocol.consumer.states import GroupType
 from offsets_topic.beside_log.choice import FOREVER_MS, SLACK_MS, Before, Choice, Difference, Until
 from offsets_topic.beside_log.commits import LoggedCommits
 from offsets_topic.beside_log.eras import NO_GROUP, OF_GROUPS, Era, Reached, eras_of, take_members
+from schemas.consumer_effects import GroupTypeChanged
 from schemas.effect_names import EffectName
 from schemas.effects import CauseFound
 from why.facts import Fact
@@ -23,6 +25,7 @@ OF_BOTH = OF_GROUPS | {EffectName.OFFSETS_COMMITTED}
 """The facts that both inputs have."""
 _KEPT_GONE = 256
 """At most this many of the last members to leave are remembered, in case the other input also has their end."""
+_HELD = (EffectName.MEMBER_JOINED, EffectName.MEMBER_REMOVED, EffectName.GROUP_TYPE_CHANGED)
 _in_time = attrgetter("at_ms", "seq")
 
 
@@ -47,7 +50,7 @@ class GroupMerged(msgspec.Struct):
     before: Before = msgspec.field(default_factory=Before)
     logged_commits: LoggedCommits = msgspec.field(default_factory=LoggedCommits)
     is_member: dict[str, bool] = {}
-    """By member id, whether it is a member by the last fact."""
+    """By member id, whether it is a member by the last fact; by the empty id, whether the group is a consumer group."""
     has_group: bool | None = None
     """Whether the group exists by the last fact."""
     until_ms: int = -1
@@ -65,6 +68,8 @@ class Merging:
         self._topic: list[Fact] = []
         self._commits: list[Fact] = []
         """The topic's."""
+        self._held: dict[str, Fact] = {}
+        """By member id (empty: of the group), the topic's latest fact that the log has not told; see `_is_held`."""
         self._decided = Decided()
         """Facts decided when taken: commits by the log, and its late facts about a time that was decided before."""
 
@@ -102,7 +107,9 @@ class Merging:
 
     def end(self, log_until_ms: int, topic_until_ms: int) -> Decided:
         """Decides all. log_until_ms, topic_until_ms: the last moment that each input covers, ms since the epoch."""
-        return self._decide(Until(FOREVER_MS, FOREVER_MS, log_until_ms, topic_until_ms))
+        decided = self._decide(Until(FOREVER_MS, FOREVER_MS, log_until_ms, topic_until_ms))
+        decided.topic_left_out += self._held.values()
+        return decided
 
     def _decide(self, until: Until) -> Decided:
         group, before, decided = self.group, self.group.before, self._decided
@@ -123,9 +130,13 @@ class Merging:
         reported = [(fact.at_ms, False, fact.seq, fact, is_reported) for fact, is_reported in by_log]
         reported += [(fact.at_ms, True, fact.seq, fact, is_reported) for fact, is_reported in by_topic]
         for _, is_topic, _, fact, is_reported in sorted(reported, key=itemgetter(0, 1, 2)):
+            if is_topic and is_reported:
+                self._tell_held(decided)
             is_kept = is_reported and not _is_cause_of(fact, before.logged) and not self._is_again(fact)
             # Sessions begin anew by it, whichever input tells of the members.
             is_kept |= fact.effect == EffectName.GROUP_OBSERVED
+            if self._is_held(fact, decided, is_kept=is_kept, is_topic=is_topic):
+                continue
             if is_topic:
                 (decided.topic_kept if is_kept else decided.topic_left_out).append(fact)
             else:
@@ -134,10 +145,40 @@ class Merging:
         self._decide_commits(until.decided_ms, decided)
         return decided
 
+    def _is_held(self, fact: Fact, decided: Decided, *, is_kept: bool, is_topic: bool) -> bool:
+        """Whether it is held: a member came or went by the topic, or the group changed its type, and the log, which is
+        the one chosen, has not said so yet. What the log says now is held no longer.
+        """
+        if fact.effect == EffectName.GROUP_REMOVED:
+            decided.topic_left_out += self._held.values()
+            self._held.clear()
+        if fact.effect not in _HELD:
+            return False
+        held = self._held.get(fact.member_id)
+        if held is not None and (is_topic or (is_kept and held.effect == fact.effect)):
+            decided.topic_left_out.append(self._held.pop(fact.member_id))
+        if is_kept or not is_topic or not self._is_news(fact):
+            return False
+        self._held[fact.member_id] = fact
+        return True
+
+    def _tell_held(self, decided: Decided) -> None:
+        """The topic is chosen again: what the log never said is told by the topic's own records."""
+        for fact in self._held.values():
+            (decided.topic_kept if self._is_news(fact) else decided.topic_left_out).append(fact)
+            self.group.is_member[fact.member_id] = _is_then(fact)
+        self._held.clear()
+
+    def _is_news(self, fact: Fact) -> bool:
+        return self.group.is_member.get(fact.member_id, False) is not _is_then(fact)
+
     def _is_again(self, fact: Fact) -> bool:
         """Whether a join or an end is known already: after a change of input the other one may have had it."""
         group, is_now = self.group, fact.effect in (EffectName.MEMBER_JOINED, EffectName.GROUP_CREATED)
         match fact.effect:
+            case EffectName.GROUP_TYPE_CHANGED:
+                group.is_member[fact.member_id] = _is_then(fact)
+                return False
             case EffectName.MEMBER_JOINED | EffectName.MEMBER_REMOVED:
                 is_again = group.is_member.pop(fact.member_id, None) is is_now
                 group.is_member[fact.member_id] = is_now
@@ -146,6 +187,7 @@ class Merging:
                     del group.is_member[member_id]
                 return is_again
             case EffectName.GROUP_CREATED | EffectName.GROUP_REMOVED:
+                group.is_member.pop("", None)
                 is_again, group.has_group = group.has_group is is_now, is_now
                 return is_again
             case _:
@@ -190,6 +232,13 @@ def _go_on(facts: Sequence[Fact], reported: Iterable[tuple[Fact, bool]], reached
     decided = {id(fact) for fact, _ in reported}
     eras_of([fact for fact in facts if id(fact) in decided], reached)
     return [fact for fact in facts if id(fact) not in decided]
+
+
+def _is_then(fact: Fact) -> bool:
+    """Whether its member is one after it, or its group a consumer group."""
+    if isinstance(fact.content, GroupTypeChanged):
+        return fact.content.to_type == GroupType.CONSUMER
+    return fact.effect == EffectName.MEMBER_JOINED
 
 
 def _is_cause_of(fact: Fact, generations: Sequence[int]) -> bool:
