@@ -17,6 +17,7 @@ from schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     GoneMember,
+    GroupObservedRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -42,8 +43,9 @@ def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -
     consumer, recorded = context.group.consumer, context.entry.recorded
     member = None if consumer is None else consumer.members.get(request.member_id)
     if recorded.error in _GONE and member is not None:
-        gone = [GoneMember(member_id=request.member_id, end_cause=EndCause.UNKNOWN.value)]
-        yield [context.seen("a member of a consumer group is answered that it is none", gone=gone)]
+        yield [_seen_gone(context, request.member_id)]
+    if recorded.error is Error.GROUP_ID_NOT_FOUND and consumer is not None:
+        yield [_seen_gone(context, *(one.member_id for one in consumer.members.values() if one.classic is None))]
     is_leaving = request.member_epoch < JOIN
     if recorded.error is not Error.NONE or (is_leaving and member is None):
         return
@@ -67,6 +69,12 @@ def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -
         else {each.topic: each.partitions for each in assignment.topic_partitions},
     )
     yield [context.seen(NOT_EXPLAINED, consumer=seen)]
+
+
+def _seen_gone(context: Context, *member_ids: str) -> GroupObservedRequest:
+    """Of the newer protocol; once none of it is left, the group is of its classic members again."""
+    gone = [GoneMember(member_id=member_id, end_cause=EndCause.UNKNOWN.value) for member_id in member_ids]
+    return context.seen("a member of a consumer group is answered that it is none", gone=gone)
 
 
 def explain_classic_member(context: Context, request: ClassicRequest) -> Iterator[Explanation]:
@@ -99,8 +107,11 @@ def explain_classic_member(context: Context, request: ClassicRequest) -> Iterato
 
 
 def explain_commit_of_consumer(context: Context, request: OffsetCommitRequest) -> Iterator[Explanation]:
-    """Explains an accepted commit: its sender is a member at this epoch."""
-    if context.entry.recorded.error is not Error.NONE:
+    """Explains a commit's answer: its sender is a member at this epoch, or it is unknown."""
+    consumer, error = context.group.consumer, context.entry.recorded.error
+    if error is Error.UNKNOWN_MEMBER_ID and consumer is not None and request.member_id in consumer.members:
+        yield [_seen_gone(context, request.member_id)]
+    if error is not Error.NONE:
         return
     seen = ObservedConsumer(
         member_id=request.member_id,
