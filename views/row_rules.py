@@ -229,14 +229,15 @@ WHERE outcome = 'completed' AND members_before IS NOT NULL AND members_after IS 
     RowRule(
         "states_follow_kafka",
         "A group goes from the state that it was in to one that Kafka's table allows.",
-        # A group that is converted comes out of a state of the other type; one that is observed, out of any.
+        # A group that is converted comes out of a state of the other type; one that is observed, out of
+        # any. A state that follows itself is the first that is known.
         # What is seen of a group, or found of it, may pass states over. So may the topic, which does not hold them all:
         # a group of the topic alone has no replies, and beside a log the topic's facts come after the log's.
         f"""--sql
 SELECT group_id, at, group_type, known_state, from_state, to_state
 FROM (
   SELECT *, concat(from_state, '>', to_state) AS move,
-    coalesce(before_it, '') IN ('group_type_changed', 'group_observed') AS may_be_any,
+    from_state = to_state OR coalesce(before_it, '') IN ('group_type_changed', 'group_observed') AS may_be_any,
     coalesce(max(of_type) OVER (PARTITION BY group_id, life), 'classic') AS group_type,
     CASE
       WHEN seq >= {AFTER_THE_LOGS} OR seq_before >= {AFTER_THE_LOGS} THEN NULL

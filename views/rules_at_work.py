@@ -212,7 +212,7 @@ class WatchedGroup:
             yield self._broken("states_follow_kafka", f"{known}, then {before} -> {after}")
         self.kind = self.kind or _STATES_OF_ONE_TYPE.get(after) or _STATES_OF_ONE_TYPE.get(before, "")
         moves = {"classic": CLASSIC_MOVES, "consumer": CONSUMER_MOVES}.get(self.kind)
-        if moves is not None and f"{before}>{after}" not in moves and not self._may_be_any:
+        if moves is not None and f"{before}>{after}" not in moves and before != after and not self._may_be_any:
             yield self._broken("states_follow_kafka", f"{before} -> {after} of a {self.kind} group")
         self._may_be_any = False
         self.state = after if seq < AFTER_THE_LOGS else ""
