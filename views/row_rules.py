@@ -54,12 +54,15 @@ class RowRule(NamedTuple):
     query: str
 
 
-def _overlaps(view: str, whose: str, begins: str, ends: str, who: str) -> str:
-    """Rows that begin before the row before them has ended, which is another's. whose: the columns of one thing."""
-    order = f"OVER (PARTITION BY {whose} ORDER BY {begins}, {who})"
+def _overlaps(view: str, whose: str, begins: str, ends: str, who: str, more: str = "") -> str:
+    """Rows that begin before the row before them has ended, which is another's. whose: the columns of one thing.
+
+    Of those that begin in one millisecond the one that ends first was first.
+    """
+    order = f"OVER (PARTITION BY {whose} ORDER BY {begins}, {ends} NULLS LAST, {who})"
     return f"""--sql
 SELECT * FROM (
-  SELECT {whose}, {who}, {begins}, {ends}, lag({who}) {order} AS before_it,
+  SELECT {whose}, {who}, {begins}, {ends}{more}, lag({who}) {order} AS before_it,
     lag({begins}) {order} AS before_from, lag(coalesce({ends}, timestamp'9999-12-31')) {order} AS before_to
   FROM {view}
 )
@@ -112,8 +115,19 @@ ROW_RULES = (
     RowRule(
         "one_owner_at_once",
         "A partition has one owner at a time.",
-        _overlaps("assignments", "group_id, topic, partition", "from_at", "to_at", "member_id")
-        + "AND before_it <> member_id",
+        # One generation of a classic group is what its leader made of it: a leader may give a partition to two.
+        f"""--sql
+SELECT a.* FROM (
+  {_overlaps("assignments", "group_id, topic, partition", "from_at", "to_at", "member_id", ", generation_id")}
+) a
+LEFT JOIN (
+  SELECT DISTINCT e.group_id, e.member_id, e.at, e.generation_id
+  FROM effects e
+  JOIN effects f ON f.group_id = e.group_id AND f.generation_id = e.generation_id AND f.effect = 'join_phase_ended'
+  WHERE e.effect = 'assigned'
+) g ON g.group_id = a.group_id AND g.member_id = a.before_it AND g.at = a.from_at AND g.generation_id = a.generation_id
+WHERE a.before_it <> a.member_id AND g.member_id IS NULL
+""",
     ),
     RowRule(
         "one_classic_rebalance_at_once",
@@ -166,16 +180,19 @@ WHERE a.to_at IS NULL AND m.member_id IS NULL
     ),
     RowRule(
         "one_row_an_epoch",
-        "One rebalance leads to a generation or epoch, until the group is begun anew with 0.",
+        "One rebalance leads to a generation or epoch, until the group is begun anew.",
         """--sql
-SELECT * FROM (
-  SELECT group_id, from_generation_id, to_generation_id, started_at, ended_at, lag(to_generation_id) OVER (
-      PARTITION BY group_id ORDER BY coalesce(started_at, ended_at), to_generation_id
-    ) AS before_it
+SELECT r.* FROM (
+  SELECT group_id, from_generation_id, to_generation_id, started_at, ended_at,
+    lag(to_generation_id) OVER in_order AS before_it,
+    lag(ended_at) OVER in_order AS before_at
   FROM rebalances
   WHERE outcome = 'completed' AND to_generation_id IS NOT NULL
-)
-WHERE before_it = to_generation_id AND from_generation_id > 0
+  WINDOW in_order AS (PARTITION BY group_id ORDER BY coalesce(started_at, ended_at), to_generation_id)
+) r
+LEFT JOIN (SELECT DISTINCT group_id, at FROM effects WHERE effect IN ('group_created', 'group_removed')) g
+  ON g.group_id = r.group_id AND g.at >= r.before_at AND g.at <= coalesce(r.started_at, r.ended_at)
+WHERE r.before_it = r.to_generation_id AND r.from_generation_id > 0 AND g.group_id IS NULL
 """,
     ),
     RowRule(
