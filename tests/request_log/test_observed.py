@@ -191,3 +191,13 @@ def test_a_member_whose_timeouts_are_unknown_does_not_expire_after_its_coordinat
     step(group, observed(is_loaded=True), 30_000, CONFIG)
     assert expire_due(group, DAY_MS, CONFIG) == []
     assert list(group.members) == ["m1"]
+
+
+def test_classic_members_that_a_consumer_group_is_seen_without_have_gone_nobody_knows_how() -> None:
+    """Their bytes are not known, so they cannot be members of it before each is seen again."""
+    group = formed_group("m1")
+    consumer = {"member_id": "n1", "client_id": "new", "client_host": "/h", "member_epoch": 7, "told_epoch": 7}
+    effects = step(group, observed(consumer=consumer), 2000, CONFIG)
+    [removed] = of_kind(effects, MemberRemoved)
+    assert (removed.member_id, removed.end_cause, removed.is_inferred) == ("m1", EndCause.UNKNOWN, True)
+    assert [joined.member_id for joined in of_kind(effects, MemberJoined)] == ["n1"]

@@ -24,7 +24,7 @@ from coordinator_udfs.protocol.consumer.states import MemberState
 from coordinator_udfs.protocol.deadlines import note_deadline
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.group_configs import consumer_config_of
-from coordinator_udfs.protocol.history import cause_by, rebalance_ended
+from coordinator_udfs.protocol.history import cause_by, member_removed, rebalance_ended
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import Cause, CauseKind, EndCause
 from schemas.messages import GoneMember, ObservedConsumer
@@ -43,9 +43,10 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
         upgraded = upgrade(group, seen.client_id, turn)
         consumer = None if isinstance(upgraded, str) else upgraded
     if consumer is None:
-        # The bytes of classic members are not known: each is found again by its own next answer.
-        for member_id in list(group.members):
-            group.remove(member_id)
+        # The bytes of classic members are not known: each is found again by its own next answer, as a new member.
+        for known in list(group.members.values()):
+            group.remove(known.member_id)
+            member_removed(group, known, EndCause.UNKNOWN, turn, is_inferred=True)
         consumer = become_consumer_group(group, seen.told_epoch)
         history.type_changed(group, None, "observed", turn, seen.client_id)
     elif seen.told_epoch > group.generation_id:
