@@ -121,11 +121,11 @@ SELECT a.* FROM (
   {_overlaps("assignments", "group_id, topic, partition", "from_at", "to_at", "member_id", ", generation_id")}
 ) a
 LEFT JOIN (
-  SELECT DISTINCT e.group_id, e.member_id, e.at, e.generation_id
+  SELECT DISTINCT e.group_id, e.member_id, e.generation_id
   FROM effects e
   JOIN effects f ON f.group_id = e.group_id AND f.generation_id = e.generation_id AND f.effect = 'join_phase_ended'
   WHERE e.effect = 'assigned'
-) g ON g.group_id = a.group_id AND g.member_id = a.before_it AND g.at = a.from_at AND g.generation_id = a.generation_id
+) g ON g.group_id = a.group_id AND g.member_id = a.before_it AND g.generation_id = a.generation_id
 WHERE a.before_it <> a.member_id AND g.member_id IS NULL
 """,
     ),

@@ -117,7 +117,7 @@ HOLDS = {
         ],
         "effects": [
             f"""'g' group_id, {LATE} AS "at", 'join_phase_ended' effect, 2 generation_id""",
-            f"""'g' group_id, {LATE} AS "at", 'assigned' effect, 'a' member_id, 2 generation_id""",
+            f"""'g' group_id, {EARLY} AS "at", 'assigned' effect, 'a' member_id, 2 generation_id""",
         ],
     },
     "one_row_an_epoch": {
