@@ -210,7 +210,10 @@ def _move(group: Group, state: GroupState, turn: Turn) -> None:
         group.pending_sync = dict.fromkeys(group.members)
     move(group, state, turn)
     if state in (GroupState.STABLE, GroupState.EMPTY):
-        history.rebalance_ended(group, "completed" if group.members else "empty", turn)
+        has_risen = group.rebalance is None or group.rebalance.from_generation_id < group.generation_id
+        # One that led to no later generation is still to come, or never was.
+        outcome = "completed" if has_risen else "superseded"
+        history.rebalance_ended(group, outcome if group.members else "empty", turn)
 
 
 def _see_gone(group: Group, gone: list[GoneMember], turn: Turn) -> None:

@@ -16,6 +16,7 @@ from schemas.effects import (
     GroupObserved,
     MemberJoined,
     MemberRemoved,
+    RebalanceEnded,
     RebalanceStarted,
     Reply,
     RequestDropped,
@@ -201,3 +202,12 @@ def test_classic_members_that_a_consumer_group_is_seen_without_have_gone_nobody_
     [removed] = of_kind(effects, MemberRemoved)
     assert (removed.member_id, removed.end_cause, removed.is_inferred) == ("m1", EndCause.UNKNOWN, True)
     assert [joined.member_id for joined in of_kind(effects, MemberJoined)] == ["n1"]
+
+
+def test_a_rebalance_that_is_seen_to_have_led_to_no_later_generation_has_not_completed() -> None:
+    group = formed_group("m1", "m2", generation_id=11)
+    step(group, observed(state="PreparingRebalance"), 2000, CONFIG)
+    members = [{"member_id": "m1"}, {"member_id": "m2"}]
+    effects = step(group, observed(state="Stable", generation_id=10, members=members), 3000, CONFIG)
+    [ended] = of_kind(effects, RebalanceEnded)
+    assert (ended.from_generation_id, ended.to_generation_id, ended.outcome) == (10, 10, "superseded")
