@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import json
 import random
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,14 @@ from coordinator_udfs.protocol.step import expire_due, step
 from schemas.effects import Effect, Reply
 from schemas.errors import Error
 from schemas.fan_out import group_id_of
-from schemas.messages import APIS, GroupObservedRequest, GroupRequest, HeartbeatRequest, Response
+from schemas.messages import (
+    APIS,
+    ConsumerGroupHeartbeatResponse,
+    GroupObservedRequest,
+    GroupRequest,
+    HeartbeatRequest,
+    Response,
+)
 from schemas.wire_fields import carried, parse_request
 
 START_MS = 1_772_359_200_000
@@ -37,6 +44,7 @@ _LOG_NAMES = {
     "OffsetCommit": "OFFSET_COMMIT",
     "OffsetFetch": "OFFSET_FETCH",
     "DescribeGroups": "DESCRIBE_GROUPS",
+    "ConsumerGroupHeartbeat": "CONSUMER_GROUP_HEARTBEAT",
 }
 
 Answered = Callable[[Response], None]
@@ -46,6 +54,11 @@ def stamp(at_ms: float) -> str:
     """log4j's `%d`."""
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(at_ms))
     return at.strftime("%Y-%m-%d %H:%M:%S,") + f"{int(at_ms) % 1000:03}"
+
+
+def id_of(topic: str) -> str:
+    """The id of a topic, by which alone messages of the newer protocol name it."""
+    return urlsafe_b64encode(topic.encode().rjust(16, b"-")).decode().rstrip("=")
 
 
 def camel(name: str) -> str:
@@ -214,6 +227,11 @@ class Broker:
             )
             self._tell(group_id, step(group, seen, round(self.now_ms), self.config))
 
+    def move(self, away_ms: float) -> None:
+        """Another broker takes its groups over, and loads them."""
+        self.crash(away_ms)
+        self.at(self._down_until_ms, lambda: setattr(self, "address", f"10.0.0.{self._random.randint(2, 9)}:9092"))
+
     def kill(self, connection: str) -> None:
         """A client dies: what it is owed leaves no line."""
         self.dead.add(connection)
@@ -266,6 +284,9 @@ class Broker:
             return
         sent_ms = self.now_ms + self._random.random() * self.slow_ms / 4
         request, version = sent.request, sent.request.api_version
+        if isinstance(reply.response, ConsumerGroupHeartbeatResponse) and reply.response.assignment is not None:
+            for one in reply.response.assignment.topic_partitions:
+                one.topic_id = id_of(one.topic_name)
         self.lines.append(
             (
                 sent_ms,

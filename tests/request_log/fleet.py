@@ -14,11 +14,16 @@ from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, 
 from schemas.errors import Error
 from schemas.messages import HeartbeatResponse, JoinGroupResponse, Response, SyncGroupResponse
 from tests.request_log.broker import START_MS, Broker
+from tests.request_log.newer_member import NewerMember
 
 HEARTBEAT_MS = 1000
 
+START_NEWER = "start newer"
+
 Deed = tuple[str, int, int]
-"""What happens (start, close, kill, stall, commit), to which member, how many ms after the start."""
+"""What happens (start, close, kill, stall, commit; start newer: by the newer protocol), to which member, how many ms
+after the start.
+"""
 
 
 @dataclass
@@ -194,18 +199,22 @@ class MemberOf:
         self._join()
 
 
+Member = MemberOf | NewerMember
+
+
 def live(broker: Broker, plan: list[Deed], has_static: bool) -> None:
     """Members of group g do what was planned, each as far as it is alive; has_static: every second one is static."""
-    members: dict[int, MemberOf] = {}
+    members: dict[int, Member] = {}
     for turn, (what, who, at_ms) in enumerate(sorted(plan, key=lambda deed: deed[2])):
         instance_id = f"i{who}" if has_static and who % 2 else None
-        newcomer = MemberOf(broker, "g", f"m{who}-{turn}", instance_id=instance_id)
+        kind = NewerMember if what == START_NEWER else MemberOf
+        newcomer = kind(broker, "g", f"m{who}-{turn}", instance_id=instance_id)
         broker.at(START_MS + at_ms, partial(_happen, members, what, who, turn, newcomer))
 
 
-def _happen(members: dict[int, MemberOf], what: str, who: int, turn: int, newcomer: MemberOf) -> None:
+def _happen(members: dict[int, Member], what: str, who: int, turn: int, newcomer: Member) -> None:
     member = members.get(who)
-    if what == "start" and (member is None or not member.is_alive):
+    if what in ("start", START_NEWER) and (member is None or not member.is_alive):
         members[who] = newcomer.start()
     elif member is None or not member.is_alive or not member.member_id:
         return

@@ -77,10 +77,10 @@ def _lived(plan: WorldPlan) -> History:
     world.run_until(QUIET_MS)
     effects = [reported.effect for reported in world.record.effects if reported.group_id == GROUP]
     group = world.group(GROUP)
-    return History(list(_numbered(effects)), group if group.is_known else None)
+    return History(list(numbered(effects)), group if group.is_known else None)
 
 
-def _numbered(effects: Iterable[Effect]) -> Iterable[EffectRow]:
+def numbered(effects: Iterable[Effect]) -> Iterable[EffectRow]:
     """Rows, numbered within their millisecond as the stream numbers them."""
     at_ms, seq = -1, 0
     for effect in effects:
