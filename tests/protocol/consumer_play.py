@@ -34,6 +34,7 @@ from schemas.messages import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeGroupsRequest,
+    GroupObservedRequest,
     GroupRequest,
     HeartbeatRequest,
     IncrementalAlterConfigsRequest,
@@ -125,6 +126,16 @@ class ConsumerPlay:
         """Lets time pass; what is due before the end of it fires."""
         self.now_ms += gap_ms
         self.call(Call(self.now_ms - 1, None, self.config))
+
+    def load(self) -> None:
+        """A coordinator loads the group anew."""
+        if self.group.is_known:
+            named: dict[str, Any] = {"request_id": "load", "api_version": 0, "group_id": GROUP_ID, "why": ""}
+            self.call(
+                Call(
+                    self.now_ms, GroupObservedRequest(**named, received_at_ms=self.now_ms, is_loaded=True), self.config
+                )
+            )
 
     # ------------------------------------------------------------ moves
 

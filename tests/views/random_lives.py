@@ -32,7 +32,6 @@ from tests.request_log.core_replay import Replay
 from tests.request_log.fleet import START_NEWER, live
 from tests.views.random_homes import numbered
 from tests.whole_log import WholeLog
-from tests.why.test_silences import load
 from why.facts import Fact
 
 Rows = dict[str, list[EffectRow]]
@@ -117,7 +116,7 @@ def by_core(seed: int, folder: Path) -> Rows:
         play = ConsumerPlay(config).make(before)
         if away_ms >= 0:
             play.now_ms += away_ms
-            load(play)
+            play.load()
         found[f"core {seed}.{len(found)}"] = list(numbered(play.make(after).effects))
 
     tell()

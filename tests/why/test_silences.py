@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from coordinator_udfs.protocol.config import GroupConfig
 from schemas.effect_rows import row_of
 from schemas.effects import Effect, MemberJoined, MemberUpdated
-from schemas.messages import GroupObservedRequest
 from tests.protocol.consumer_moves import Move, configs, plays
-from tests.protocol.consumer_play import GROUP_ID, Call, ConsumerPlay
+from tests.protocol.consumer_play import ConsumerPlay
 from tests.request_log.recordings import incident
 from tests.why.reading import as_columns
 from why.facts import Fact, effects_in, facts_of
@@ -49,21 +48,13 @@ def test_no_member_of_a_recorded_incident_outlives_its_session(name: str) -> Non
         assert outlived(read_back(effect for of, effect in effects if of == group_id)) == [], group_id
 
 
-def load(play: ConsumerPlay) -> None:
-    request = GroupObservedRequest(
-        request_id="load", api_version=0, group_id=GROUP_ID, received_at_ms=play.now_ms, why="", is_loaded=True
-    )
-    if play.group.is_known:
-        play.call(Call(play.now_ms, request, play.config))
-
-
 @given(config=configs, before=plays, away_ms=st.sampled_from((0, 1000, 60_000)), after=plays)
 def test_no_member_outlives_its_session_and_no_partition_has_two_owners(
     config: GroupConfig, before: list[Move], away_ms: int, after: list[Move]
 ) -> None:
     play = ConsumerPlay(config).make(before)
     play.now_ms += away_ms
-    load(play)
+    play.load()
     facts = read_back(play.make(after).effects)
     assert outlived(facts) == []
     held = sorted(holdings_of(effects_in(facts)), key=lambda one: (one.partition, one.from_ms))
