@@ -190,7 +190,10 @@ SELECT r.* FROM (
   WHERE outcome = 'completed' AND to_generation_id IS NOT NULL
   WINDOW in_order AS (PARTITION BY group_id ORDER BY coalesce(started_at, ended_at), to_generation_id)
 ) r
-LEFT JOIN (SELECT DISTINCT group_id, at FROM effects WHERE effect IN ('group_created', 'group_removed')) g
+LEFT JOIN (
+  SELECT DISTINCT group_id, at FROM effects WHERE effect IN ('group_created', 'group_removed')
+    OR (effect = 'group_type_changed' AND get_json_object(detail, '$.why') = 'replaced')
+) g
   ON g.group_id = r.group_id AND g.at >= r.before_at AND g.at <= coalesce(r.started_at, r.ended_at)
 WHERE r.before_it = r.to_generation_id AND r.from_generation_id > 0 AND g.group_id IS NULL
 """,
@@ -198,13 +201,21 @@ WHERE r.before_it = r.to_generation_id AND r.from_generation_id > 0 AND g.group_
     RowRule(
         "rebalances_end",
         "A rebalance under way does not outlast twice the longest rebalance timeout.",
+        # While no coordinator has the group its timers stand still, and begin anew when one has loaded it.
         f"""--sql
 SELECT r.group_id, r.from_generation_id, r.started_at, s.timeout_ms, e.latest_at
 FROM rebalances r
 JOIN (SELECT group_id, max(rebalance_timeout_ms) AS timeout_ms FROM sessions GROUP BY group_id) s
   ON s.group_id = r.group_id
 JOIN {LATEST} e ON e.group_id = r.group_id
-WHERE r.ended_at IS NULL AND unix_millis(e.latest_at) - unix_millis(r.started_at) > 2 * s.timeout_ms + 5000
+LEFT JOIN (
+  SELECT group_id, max(at) AS loaded_at
+  FROM effects
+  WHERE effect = 'group_observed' AND get_json_object(detail, '$.is_loaded') = 'true'
+  GROUP BY group_id
+) l ON l.group_id = r.group_id
+WHERE r.ended_at IS NULL
+  AND unix_millis(e.latest_at) - unix_millis(greatest(r.started_at, l.loaded_at)) > 2 * s.timeout_ms + 5000
 """,
     ),
     RowRule(
