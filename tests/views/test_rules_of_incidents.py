@@ -18,7 +18,6 @@ from jobs.rollcall.__main__ import main
 RECORDED = Path(__file__).parent / "rule_incidents"
 LEFT = {
     ("storm-3", "both"): "one_owner_at_once",
-    ("storm-5", "log"): "one_membership_at_once",
     ("storm-7", "log"): "generations_rise",
     ("storm-7", "both"): "one_owner_at_once",
 }
