@@ -388,15 +388,9 @@ class Group:
 
     def note_gone(self, member: Member | ConsumerMember, end_cause: EndCause) -> None:
         """Notes in the running rebalance that a member has gone."""
-        if self.rebalance is None:
-            return
-        self.rebalance.gone_bytes += size_of_gone(member)
-        if end_cause in (EndCause.MEMBER_LEFT, EndCause.ADMIN_REMOVED, EndCause.POLL_TIMEOUT):
-            self.rebalance.left.append(member.name)
-        elif end_cause is EndCause.UNKNOWN:
-            self.rebalance.gone.append(member.name)
-        elif end_cause is not EndCause.STATIC_MEMBER_REPLACED:
-            self.rebalance.expired.append(member.name)
+        if self.rebalance is not None:
+            self.rebalance.gone_bytes += size_of_gone(member)
+            self.rebalance.note_gone(member.name, end_cause)
 
 
 _fields_of_group = attrgetter(*(field.name for field in fields(Group)))

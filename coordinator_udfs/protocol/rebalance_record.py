@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
-from schemas.causes import Cause
+from schemas.causes import Cause, EndCause
 
 
 @dataclass(slots=True)
@@ -52,6 +52,15 @@ class Rebalance:
     """None while members are awaited."""
     gone_bytes: int = 0
     """Bytes kept here of members and ids that are gone; see `protocol.held_bytes`."""
+
+    def note_gone(self, name: str, end_cause: EndCause) -> None:
+        """Notes that a member has gone, by how it went; one that was replaced has not."""
+        if end_cause in (EndCause.MEMBER_LEFT, EndCause.ADMIN_REMOVED, EndCause.POLL_TIMEOUT):
+            self.left.append(name)
+        elif end_cause is EndCause.UNKNOWN:
+            self.gone.append(name)
+        elif end_cause is not EndCause.STATIC_MEMBER_REPLACED:
+            self.expired.append(name)
 
     def copy(self) -> Rebalance:
         """An independent copy."""
