@@ -11,9 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import msgspec
-
+from schemas.consumer_effects import GroupTypeChanged
 from schemas.effect_names import EffectName
+from schemas.effect_rows import effect_in
+from schemas.effects import (
+    Assigned,
+    Effect,
+    GroupFound,
+    JoinReceived,
+    OffsetsCommitted,
+    RebalanceEnded,
+    StateChanged,
+)
 from schemas.tables import AFTER_THE_LOGS
 from views.row_rules import CLASSIC_MOVES, CONSUMER_MOVES, ROW_RULES, TURNS
 
@@ -55,36 +64,6 @@ class Broken(NamedTuple):
     def says(self) -> str:
         """The rule as a sentence."""
         return SAYS[self.rule]
-
-
-class _Held(msgspec.Struct, gc=False):
-    topic: str
-    partitions: list[int]
-
-
-class _Said(msgspec.Struct, gc=False):
-    """What the fold reads of a fact's detail; a field of another kind of fact has its default."""
-
-    from_state: str = ""
-    to_state: str = ""
-    to_type: str = ""
-    group_type: str = ""
-    is_inferred: bool = False
-    partitions: list[_Held] | None = None
-    owned_partitions: list[_Held] | None = None
-    outcome: str = ""
-    from_generation_id: int = -1
-    to_generation_id: int = -1
-    started_at_ms: int | None = None
-    members_before: int | None = None
-    members_after: int | None = None
-    joined: list[str] = []
-    left: list[str] = []
-    expired: list[str] = []
-    gone: list[str] = []
-
-
-_decoder = msgspec.json.Decoder(_Said)
 
 
 @dataclass(slots=True)
@@ -130,15 +109,15 @@ class WatchedGroup:
                 case EffectName.MEMBER_REMOVED:
                     self._remove(member_id or "")
                 case EffectName.JOIN_RECEIVED:
-                    claimed = _partitions(_said(detail).owned_partitions)
+                    claimed = _partitions_in(effect, detail)
                     generation, held = self.held.get(member_id or "", (-1, frozenset()))
                     self.held[member_id or ""] = generation, held & claimed
                 case EffectName.ASSIGNED:
                     self._assign(member_id or "", -1 if generation_id is None else generation_id, detail)
                 case EffectName.REBALANCE_ENDED:
-                    yield from self._ended(_said(detail))
+                    yield from self._ended(effect_in(effect, detail))
                 case EffectName.STATE_CHANGED:
-                    yield from self._moved(seq, _said(detail))
+                    yield from self._moved(seq, effect_in(effect, detail))
                 case _:
                     self._turn(effect, detail)
         yield from self._settle()
@@ -159,11 +138,13 @@ class WatchedGroup:
     def _committed(self, generation_id: int | None, member_id: str, detail: str | None) -> Iterator[Broken]:
         if generation_id is None or generation_id < 0 or not member_id or member_id in self.members:
             return
-        if (self.is_whole or member_id in self.gone) and not _said(detail).is_inferred:
+        commit = effect_in(EffectName.OFFSETS_COMMITTED, detail)
+        is_told = isinstance(commit, OffsetsCommitted) and not commit.is_inferred
+        if is_told and (self.is_whole or member_id in self.gone):
             yield self._broken("committers_are_members", f"{member_id} in generation {generation_id}")
 
     def _assign(self, member_id: str, generation_id: int, detail: str | None) -> None:
-        mine = _partitions(_said(detail).partitions)
+        mine = _partitions_in(EffectName.ASSIGNED, detail)
         self.held[member_id] = generation_id, mine
         owners = self.owners
         for partition in mine:
@@ -185,20 +166,21 @@ class WatchedGroup:
 
     # ------------------------------------------------------------ rebalances
 
-    def _ended(self, said: _Said) -> Iterator[Broken]:
-        begins, leads = said.from_generation_id, said.to_generation_id
-        if said.started_at_ms is not None and said.started_at_ms > self._at_ms:
-            yield self._broken("rebalance_ends_after_it_begins", f"it began at {said.started_at_ms}")
-        if said.outcome != "completed":
+    def _ended(self, ended: Effect | None) -> Iterator[Broken]:
+        assert isinstance(ended, RebalanceEnded)
+        begins, leads = ended.from_generation_id, ended.to_generation_id
+        if ended.started_at_ms is not None and ended.started_at_ms > self._at_ms:
+            yield self._broken("rebalance_ends_after_it_begins", f"it began at {ended.started_at_ms}")
+        if ended.outcome != "completed":
             return
         if leads <= begins:
             yield self._broken("generations_rise", f"{begins} -> {leads}")
         if leads == self.reached and begins > 0:
             yield self._broken("one_row_an_epoch", f"{leads} again")
         self.reached = leads
-        before, after = said.members_before, said.members_after
-        if self.kind == "classic" and self.is_of_one_type and before is not None and after is not None:
-            found = before + len(said.joined) - len(said.left) - len(said.expired) - len(said.gone)
+        before, after = ended.members_before, ended.members_after
+        if self.kind == "classic" and self.is_of_one_type:
+            found = before + len(ended.joined) - len(ended.left) - len(ended.expired) - len(ended.gone)
             if found != after or (self.is_whole and after != len(self.members)):
                 known = f", {len(self.members)} by their own facts" if self.is_whole else ""
                 yield self._broken("members_add_up", f"{before} before, {found} are left, {after} after{known}")
@@ -206,8 +188,9 @@ class WatchedGroup:
 
     # ------------------------------------------------------------ states
 
-    def _moved(self, seq: int, said: _Said) -> Iterator[Broken]:
-        before, after, known = said.from_state, said.to_state, self.state
+    def _moved(self, seq: int, moved: Effect | None) -> Iterator[Broken]:
+        assert isinstance(moved, StateChanged)
+        before, after, known = moved.from_state, moved.to_state, self.state
         if known and before != known and self.tells_all_states and seq < AFTER_THE_LOGS:
             yield self._broken("states_follow_kafka", f"{known}, then {before} -> {after}")
         self.kind = self.kind or _STATES_OF_ONE_TYPE.get(after) or _STATES_OF_ONE_TYPE.get(before, "")
@@ -223,10 +206,11 @@ class WatchedGroup:
         self._may_be_any = effect in (EffectName.GROUP_TYPE_CHANGED, EffectName.GROUP_OBSERVED)
         if effect in (EffectName.GROUP_CREATED, EffectName.GROUP_REMOVED):
             self._begin_anew(is_whole=effect == EffectName.GROUP_CREATED)
-        elif effect in (EffectName.GROUP_FOUND, EffectName.GROUP_TYPE_CHANGED):
-            said = _said(detail)
-            self.kind, self.is_of_one_type = said.to_type or said.group_type, False
-            self.reached = -1
+        match effect_in(effect, detail):
+            case GroupFound(group_type=group_type) | GroupTypeChanged(to_type=group_type):
+                self.kind, self.is_of_one_type, self.reached = group_type, False, -1
+            case _:
+                pass
 
     def _begin_anew(self, *, is_whole: bool) -> None:
         self.kind, self.state, self.reached = "classic", "Empty" if is_whole else "", -1
@@ -235,9 +219,10 @@ class WatchedGroup:
             kept.clear()
 
 
-def _said(detail: str | None) -> _Said:
-    return _decoder.decode(detail or "{}")
-
-
-def _partitions(held: list[_Held] | None) -> frozenset[Partition]:
-    return frozenset((each.topic, partition) for each in held or () for partition in each.partitions)
+def _partitions_in(effect: str, detail: str | None) -> frozenset[Partition]:
+    """What a member is given, or says that it owns."""
+    match effect_in(effect, detail):
+        case Assigned(partitions=held) | JoinReceived(owned_partitions=held) if held:
+            return frozenset((each.topic, partition) for each in held for partition in each.partitions)
+        case _:
+            return frozenset()

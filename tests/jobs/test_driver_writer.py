@@ -19,9 +19,11 @@ from jobs.job_monitor import ShadowMetrics
 from jobs.stream.rule_check import RuleCheck, broken_rules
 from jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
 from jobs.stream.writers.driver_writer import DriverWriter
-from schemas.effect_rows import QUARANTINED
+from schemas.effect_rows import QUARANTINED, row_of
+from schemas.effects import StateChanged
 from schemas.tables import EFFECTS, QUARANTINE
 from tables.job_status import StatusWriter, read_status
+from tests.written_effects import effect
 
 T = 1_700_000_000_000
 
@@ -158,7 +160,7 @@ def test_a_batch_above_the_limit_is_refused_with_advice_and_nothing_is_written(t
 
 def test_facts_that_cannot_be_are_written_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = Home(tmp_path)
-    detail = json.dumps({"from_state": "Stable", "to_state": "Empty"})
+    detail = row_of(effect(StateChanged, 1, from_state="Stable", to_state="Empty"), 1).detail
     moved = fact() | {"seq": 1, "effect": "state_changed", "detail": detail}
     made = writer(home)
     made.check = RuleCheck(clock=lambda: 0.0)

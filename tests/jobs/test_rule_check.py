@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +10,10 @@ import pytest
 
 from jobs.stream import rule_check
 from jobs.stream.rule_check import RuleCheck, broken_rules
+from schemas.effect_rows import row_of
+from schemas.effects import StateChanged
 from schemas.tables import EFFECTS
+from tests.written_effects import effect
 from views.rules_at_work import Broken, Row, WatchedGroup
 
 T = 1_700_000_000_000
@@ -21,9 +23,8 @@ def batch(*facts: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist(list(facts), EFFECTS.arrow)
 
 
-def fact(group_id: str, at_ms: int, effect: str, **detail: Any) -> dict[str, Any]:
-    found = json.dumps(detail) if detail else None
-    return {"group_id": group_id, "seq": 0, "effect": effect, "at_ms": T + at_ms, "detail": found}
+def fact(group_id: str, at_ms: int, kind: str) -> dict[str, Any]:
+    return {"group_id": group_id, "seq": 0, "effect": kind, "at_ms": T + at_ms}
 
 
 def made(group_id: str) -> dict[str, Any]:
@@ -31,7 +32,8 @@ def made(group_id: str) -> dict[str, Any]:
 
 
 def broken(group_id: str) -> dict[str, Any]:
-    return fact(group_id, 1, "state_changed", from_state="Stable", to_state="PreparingRebalance")
+    moved = effect(StateChanged, T + 1, from_state="Stable", to_state="PreparingRebalance")
+    return fact(group_id, 1, "state_changed") | {"detail": row_of(moved, 0).detail}
 
 
 def test_a_broken_rule_is_found_over_batches_and_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:

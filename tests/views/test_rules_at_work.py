@@ -6,20 +6,31 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import GroupConfig
+from schemas.consumer_effects import GroupTypeChanged
 from schemas.effect_rows import EffectRow, row_of
-from schemas.effects import Effect
+from schemas.effects import (
+    Assigned,
+    Effect,
+    GroupCreated,
+    MemberJoined,
+    MemberRemoved,
+    OffsetsCommitted,
+    RebalanceEnded,
+    StateChanged,
+    TopicPartitions,
+)
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.protocol import consumer_moves, invariants_moves
 from tests.protocol.consumer_play import ConsumerPlay
 from tests.protocol.invariants_play import Play
 from tests.request_log.truth import NAMES as CAPTURES
 from tests.why.reading import capture, topic
+from tests.written_effects import effect
 from views.row_rules import ROW_RULES
 from views.rules_at_work import SAYS, WATCHED, Broken, Row, WatchedGroup
 
@@ -37,10 +48,10 @@ def taken(rows: Iterable[EffectRow]) -> list[Row]:
 
 def numbered(effects: Iterable[Effect]) -> Iterator[EffectRow]:
     at_ms, seq = -1, 0
-    for effect in effects:
-        seq = seq + 1 if effect.at_ms == at_ms else 0
-        at_ms = effect.at_ms
-        yield row_of(effect, seq)
+    for each in effects:
+        seq = seq + 1 if each.at_ms == at_ms else 0
+        at_ms = each.at_ms
+        yield row_of(each, seq)
 
 
 def found(rows: list[Row], *, tells_all_states: bool = True) -> list[Broken]:
@@ -87,27 +98,47 @@ def test_no_life_of_a_consumer_group_breaks_a_rule(
     assert (found(rows), found_from(rows, start)) == ([], [])
 
 
-def row(at_ms: int, effect: str, member_id: str | None = None, generation_id: int | None = None, **detail: Any) -> Row:
-    return 0, effect, T + at_ms, generation_id, member_id, msgspec.json.encode(detail).decode() if detail else None
+def row(of: Effect) -> Row:
+    (found,) = taken([row_of(of, 0)])
+    return found
+
+
+def joined(at_ms: int, member_id: str) -> Row:
+    return row(effect(MemberJoined, T + at_ms, member_id=member_id))
 
 
 def moved(at_ms: int, from_state: str, to_state: str) -> Row:
-    return row(at_ms, "state_changed", from_state=from_state, to_state=to_state)
+    return row(effect(StateChanged, T + at_ms, from_state=from_state, to_state=to_state))
 
 
-def ended(at_ms: int, begins: int, leads: int, **detail: Any) -> Row:
-    told = {"outcome": "completed", "from_generation_id": begins, "to_generation_id": leads} | detail
-    return row(at_ms, "rebalance_ended", None, leads, **told)
+def ended(at_ms: int, begins: int, leads: int, **fields: Any) -> Row:
+    fields = {"started_at_ms": T, "from_generation_id": begins, "to_generation_id": leads} | fields
+    return row(effect(RebalanceEnded, T + at_ms, **fields))
 
 
-def given_to(at_ms: int, member_id: str, generation_id: int) -> Row:
-    held = [{"topic": "payments", "partitions": [3]}]
-    return row(at_ms, "assigned", member_id, generation_id, partitions=held)
+def given_to(at_ms: int, member_id: str, generation_id: int, *partitions: int) -> Row:
+    held = [TopicPartitions(topic="payments", partitions=list(partitions))]
+    return row(effect(Assigned, T + at_ms, member_id=member_id, generation_id=generation_id, partitions=held))
 
 
-MADE = row(0, "group_created")
-A, B = row(1, "member_joined", "a"), row(1, "member_joined", "b")
-NEWER = row(0, "group_type_changed", to_type="consumer", why="created")
+def committed(at_ms: int, member_id: str, generation_id: int, *, is_inferred: bool = False) -> Row:
+    return row(
+        OffsetsCommitted(
+            at_ms=T + at_ms,
+            request_id="",
+            member_id=member_id,
+            generation_id=generation_id,
+            offsets=[],
+            is_inferred=is_inferred,
+        )
+    )
+
+
+MADE, A, B = row(GroupCreated(at_ms=T)), joined(1, "a"), joined(1, "b")
+NEWER = row(
+    GroupTypeChanged(at_ms=T, from_type=None, to_type="consumer", why="created", generation_id=1, client_id="app")
+)
+GONE = row(effect(MemberRemoved, T + 1, member_id="a"))
 BROKEN: dict[str, list[list[Row]]] = {
     "states_follow_kafka": [
         [MADE, moved(1, "Empty", "Stable")],
@@ -116,12 +147,12 @@ BROKEN: dict[str, list[list[Row]]] = {
         [MADE, NEWER, moved(1, "Empty", "Stable"), moved(2, "Stable", "PreparingRebalance")],
     ],
     "committers_are_members": [
-        [MADE, A, row(2, "offsets_committed", "b", 1)],
-        [row(1, "member_removed", "a"), row(2, "offsets_committed", "a", 1)],
+        [MADE, A, committed(2, "b", 1)],
+        [GONE, committed(2, "a", 1)],
     ],
     "one_owner_at_once": [
-        [MADE, NEWER, A, B, given_to(2, "a", 2), given_to(3, "b", 3)],
-        [MADE, A, B, given_to(2, "a", 1), given_to(3, "b", 2)],
+        [MADE, NEWER, A, B, given_to(2, "a", 2, 3), given_to(3, "b", 3, 3)],
+        [MADE, A, B, given_to(2, "a", 1, 3), given_to(3, "b", 2, 3)],
     ],
     "generations_rise": [[ended(1, 4, 4)]],
     "one_row_an_epoch": [[ended(1, 3, 4), ended(2, 3, 4)]],
@@ -143,13 +174,10 @@ def test_what_may_be_breaks_no_rule() -> None:
     """A commit of nobody, of an owner by conclusion, of a member of before the watch; a leader that gives a partition
     twice; a partition that is given up at the same moment; states that a topic passes over.
     """
-    assert not found(
-        [MADE, row(1, "offsets_committed", "x", -1), row(2, "offsets_committed", "x", 1, is_inferred=True)]
-    )
-    assert not found([row(2, "offsets_committed", "a", 1)])
-    assert not found([MADE, A, B, given_to(2, "a", 1), given_to(2, "b", 1)])
-    gives_up = row(3, "assigned", "a", 2, partitions=[])
-    assert not found([MADE, A, B, given_to(2, "a", 1), given_to(3, "b", 2), gives_up])
+    assert not found([MADE, committed(1, "x", -1), committed(2, "x", 1, is_inferred=True)])
+    assert not found([committed(2, "a", 1)])
+    assert not found([MADE, A, B, given_to(2, "a", 1, 3), given_to(2, "b", 1, 3)])
+    assert not found([MADE, A, B, given_to(2, "a", 1, 3), given_to(3, "b", 2, 3), given_to(3, "a", 2)])
     passed_over = [moved(1, "CompletingRebalance", "Stable"), moved(2, "CompletingRebalance", "Stable")]
     assert not found(passed_over, tells_all_states=False)
     assert len(found(passed_over)) == 1
