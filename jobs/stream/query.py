@@ -97,11 +97,18 @@ def check_fits(home: Home, config: JobConfig) -> None:
 def stop_after_batch(query: StreamingQuery, is_urgent: Callable[[], bool] = lambda: False) -> None:
     """Lets the running batch finish, then stops the query; stops it at once if is_urgent returns true.
 
-    If the next batch begins at the same moment, it is interrupted, and Spark runs it again at the next start.
+    A query that is behind begins its next batch at once. That one is interrupted, and Spark runs it again at the next
+    start.
     """
-    while query.isActive and query.status["isTriggerActive"] and not is_urgent():
+    before = _last_batch(query)
+    while query.isActive and query.status["isTriggerActive"] and _last_batch(query) == before and not is_urgent():
         time.sleep(_POLL_S)
     query.stop()
+
+
+def _last_batch(query: StreamingQuery) -> int | None:
+    progress = query.lastProgress
+    return None if progress is None else progress.batchId
 
 
 def unread_commits(query: StreamingQuery, home: Home) -> int | None:
