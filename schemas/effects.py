@@ -17,6 +17,10 @@ from schemas.messages import MemberBeats, Response
 from schemas.shapes import Int32, Shape
 
 
+UNKNOWN_END = "unknown"
+"""The outcome of a rebalance whose end a recording does not show."""
+
+
 class Effect(Shape, kw_only=True, tag_field="effect"):
     """One fact about one group."""
 
@@ -222,7 +226,8 @@ class RebalanceStarted(Effect, tag=EffectName.REBALANCE_STARTED.value, kw_only=T
     """The generation that the group leaves."""
     from_state: str
     cause: Cause
-    members_before: int
+    members_before: int | None
+    """Null if a recording does not show it."""
     join_timeout_ms: int
 
 
@@ -296,14 +301,18 @@ class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True)
     """Null if a recording does not show when it began."""
     cause: Cause
     outcome: str
-    """`completed` (the group is Stable), `superseded` (another rebalance began first) or `empty` (no member is left).
+    """`completed` (the group is Stable), `superseded` (another rebalance began first) or `empty` (no member is left);
+    `unknown` if a recording does not show its end.
     """
-    members_before: int
-    members_after: int
+    members_before: int | None
+    members_after: int | None
+    """Both are null if a recording does not show them."""
     joined: list[str]
     left: list[str]
     expired: list[str]
-    """`joined`, `left` and `expired` hold client ids; of a static member without a client id the instance id."""
+    """`joined`, `left` and `expired` hold client ids; of a static member without a client id the instance id, and of
+    one whose client id a recording does not show the member id.
+    """
     slowest_member_id: str | None
     """The member that kept the others waiting longest; null if none did. So are the two fields below."""
     slowest_client_id: str | None
@@ -313,6 +322,11 @@ class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True)
     """Likewise, those of whom it is not known how they went."""
     known_from_ms: int | None = None
     """Where it is not known when it began: the first moment at which it surely was under way."""
+
+    @property
+    def is_end_known(self) -> bool:
+        """False: at_ms is only the last moment at which it surely was under way."""
+        return self.outcome != UNKNOWN_END
 
 
 class CauseFound(Effect, tag=EffectName.CAUSE_FOUND.value, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.causes import listed
-from schemas.effects import CauseFound, RebalanceEnded, RebalanceStarted
+from schemas.effects import UNKNOWN_END, CauseFound, RebalanceEnded, RebalanceStarted
 from views.details import opened
 from views.view import AT_DATE, GROUP_ID, Column, View
 
@@ -18,14 +18,15 @@ REBALANCES = View(
     rule=(
         "What rebalance_ended says. While a rebalance runs, what rebalance_started says, with null for what only the "
         "end shows. If a later fact names a better cause (cause_found), that one is shown. For a classic group known "
-        "only from __consumer_offsets, started_at and the slowest_ columns are null."
+        "only from __consumer_offsets, started_at and the slowest_ columns are null. Of a consumer group known only "
+        "from a broker's log, ended_at is null, for no line says when an epoch was reached."
     ),
     columns=(
         GROUP_ID,
         Column("from_generation_id", "int", "the generation it left"),
         Column("to_generation_id", "int", "the generation it led to, null while it runs"),
         Column("started_at", "timestamp", "when it began, null: not known"),
-        Column("ended_at", "timestamp", "when it was over, null while it runs"),
+        Column("ended_at", "timestamp", "when it was over, null: it runs, or its end is not known"),
         Column("duration_ms", "bigint", "from its beginning to its end, ms"),
         Column(
             "cause",
@@ -44,8 +45,8 @@ REBALANCES = View(
             "array<string>",
             "the clients that may have caused it, if that is open; else empty",
         ),
-        Column("members_before", "bigint", "how many members before"),
-        Column("members_after", "bigint", "how many members after"),
+        Column("members_before", "bigint", "how many members before, null: not known"),
+        Column("members_after", "bigint", "how many members after, likewise"),
         Column("joined", "array<string>", "client ids of those that became members"),
         Column("left", "array<string>", "client ids of those that left or were removed by an administrator"),
         Column("expired", "array<string>", "client ids of those that timed out, in whatever phase"),
@@ -53,7 +54,11 @@ REBALANCES = View(
         Column("slowest_client_id", "string", "who kept the others waiting longest, null where nobody waited"),
         Column("slowest_member_id", "string", "its member id"),
         Column("slowest_wait_ms", "bigint", "for how long, ms"),
-        Column("outcome", "string", "completed, superseded (another began first), empty (nobody left); null: it runs"),
+        Column(
+            "outcome",
+            "string",
+            "completed, superseded (another began first), empty (no member left), unknown; null: it runs",
+        ),
         Column("known_from", "timestamp", "the first moment at which it surely ran: started_at where that is known"),
         AT_DATE,
     ),
@@ -78,7 +83,9 @@ WITH turns AS (
   )
   GROUP BY group_id, later.gone_at_ms
 ), known AS (
-  SELECT *, CASE WHEN ended_at_ms IS NULL THEN fact.at_ms ELSE fact.started_at_ms END AS started_at_ms
+  SELECT group_id, at_date, fact,
+    CASE WHEN ended_at_ms IS NULL THEN fact.at_ms ELSE fact.started_at_ms END AS started_at_ms,
+    CASE WHEN fact.outcome IS NULL OR fact.outcome <> '{UNKNOWN_END}' THEN ended_at_ms END AS ended_at_ms
   FROM told
 ), explained AS (
   SELECT *, coalesce(found_cause, fact.cause) AS why

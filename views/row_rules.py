@@ -74,6 +74,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in sorted(names))
 
 
+_OF_KNOWN_END = "(SELECT * FROM rebalances WHERE outcome IS NULL OR outcome <> 'unknown')"
 _IN_ORDER = "OVER (PARTITION BY group_id ORDER BY at, seq)"
 
 ROW_RULES = (
@@ -132,7 +133,7 @@ WHERE a.before_it <> a.member_id AND g.member_id IS NULL
     RowRule(
         "one_classic_rebalance_at_once",
         "A classic group has one rebalance at a time.",
-        _overlaps("rebalances", "group_id", "started_at", "ended_at", "from_generation_id")
+        _overlaps(_OF_KNOWN_END, "group_id", "started_at", "ended_at", "from_generation_id")
         + f"AND {CLASSIC} AND {ONE_TYPE} AND started_at > before_from AND ended_at IS NOT NULL",
     ),
     RowRule(
@@ -214,7 +215,7 @@ LEFT JOIN (
   WHERE effect = 'group_observed' AND get_json_object(detail, '$.is_loaded') = 'true'
   GROUP BY group_id
 ) l ON l.group_id = r.group_id
-WHERE r.ended_at IS NULL
+WHERE r.ended_at IS NULL AND r.outcome IS NULL
   AND unix_millis(e.latest_at) - unix_millis(greatest(r.started_at, l.loaded_at)) > 2 * s.timeout_ms + 5000
 """,
     ),

@@ -179,7 +179,7 @@ class WatchedGroup:
             yield self._broken("one_row_an_epoch", f"{leads} again")
         self.reached = leads
         before, after = ended.members_before, ended.members_after
-        if self.kind == "classic" and self.is_of_one_type:
+        if before is not None and self.kind == "classic" and self.is_of_one_type:
             found = before + len(ended.joined) - len(ended.left) - len(ended.expired) - len(ended.gone)
             if found != after or (self.is_whole and after != len(self.members)):
                 known = f", {len(self.members)} by their own facts" if self.is_whole else ""

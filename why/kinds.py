@@ -157,7 +157,8 @@ class GroupKind:
             yield part.moments[self.came], f"{part.name} was the {place} to {'join' if part.is_new else 'rejoin'}"
         if e.join_phase_ended_ms is not None:
             leader = "nobody leads" if e.leader is None else f"{e.leader} leads"
-            yield e.join_phase_ended_ms, f"all who take part are known ({e.protocol_name or 'no protocol'}); {leader}"
+            known = f" ({e.protocol_name or 'no protocol'}); {leader}" if e.leader or e.protocol_name else ""
+            yield e.join_phase_ended_ms, f"all who take part are known{known}"
         for part in e.parts:
             if part.name == e.leader and self.ready in part.moments:
                 yield part.moments[self.ready], f"the leader's assignment came, from {part.name}"

@@ -19,18 +19,20 @@ class NoSuchRebalance(Exception):
 
 @dataclass(frozen=True)
 class Rebalance:
-    """One rebalance. ended_at_ms, to_generation_id and outcome are None while it runs."""
+    """One rebalance. ended_at_ms, to_generation_id and outcome are None while it runs; members where not known."""
 
     from_generation_id: int
     started_at_ms: int
     cause: Cause
-    members_before: int
+    members_before: int | None
     to_generation_id: int | None = None
     ended_at_ms: int | None = None
     outcome: str | None = None
     members_after: int | None = None
     is_start_known: bool = True
     """False: started_at_ms is the first moment at which it certainly ran."""
+    is_end_known: bool = True
+    """False: ended_at_ms is the last moment at which it certainly ran."""
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     expired: tuple[str, ...] = ()
@@ -144,6 +146,7 @@ def ended(said: RebalanceEnded) -> Rebalance:
         outcome=said.outcome,
         members_after=said.members_after,
         is_start_known=said.started_at_ms is not None,
+        is_end_known=said.is_end_known,
         joined=tuple(said.joined),
         left=tuple(said.left),
         expired=tuple(said.expired),

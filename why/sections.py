@@ -118,7 +118,7 @@ class Account:
 def account_of(e: Explanation) -> Account:
     """The explanation; what cannot be known is left out."""
     sections = [_who(e), _timeline(e), _members(e)]
-    if e.are_requests_known:
+    if e.are_requests_known or held(e):
         sections.append(_held(e))
     sections += [_moved(e), _stopped(e)]
     if e.cost is not None:
@@ -269,7 +269,7 @@ def _moved(e: Explanation) -> Section:
         key="moved",
         title="What moved",
         rows=rows,
-        if_none="nothing",
+        if_none="nothing" if e.holdings else "unknown",
         sentences=tuple(below),
         shown=SHOWN_MOVES,
         rest=f"and {len(rows) - SHOWN_MOVES} more lines; FORMAT=json tells of each partition",

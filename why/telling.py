@@ -12,10 +12,7 @@ from why.kinds import GroupKind
 from why.rebalances import Rebalance
 from why.words import clock, count, duration, ended, moment, partitions, some
 
-NOT_IN_THE_TOPIC = (
-    "only the offsets topic tells of this group: no requests, heartbeats, reasons or waits, so who kept whom waiting "
-    "and how near others were to expiring is left out"
-)
+NO_REQUESTS = "no request of this group is recorded, so what its members did in between is left out"
 SHORTEST_SHOWN_MS = 50
 """A shorter time would be 0.0 s in a line."""
 
@@ -28,6 +25,8 @@ def title(e: Explanation) -> str:
     began = f"{step}, {moment(rebalance.started_at_ms)} UTC"
     if not rebalance.is_start_known and rebalance.ended_at_ms is not None:
         return f"{step}, over at {moment(rebalance.ended_at_ms)} UTC; when it began is not known"
+    if not rebalance.is_end_known:
+        return f"{began}; when it ended is not known"
     if rebalance.ended_at_ms is None:
         return f"{began}, still running {duration(e.known_until_ms - rebalance.started_at_ms)} later"
     took = duration(rebalance.ended_at_ms - rebalance.started_at_ms)
@@ -38,11 +37,11 @@ def title(e: Explanation) -> str:
 def headline(e: Explanation) -> str:
     """What happened, in one sentence."""
     rebalance = e.rebalance
-    parts = (
-        [_members(e)]
-        if rebalance.members_after is not None
-        else [f"{count(rebalance.members_before, 'member')} before"]
-    )
+    parts = []
+    if rebalance.members_after is not None:
+        parts.append(_members(e))
+    elif rebalance.members_before is not None:
+        parts.append(f"{count(rebalance.members_before, 'member')} before")
     if e.moves:
         parts.append(f"{e.kind.count(len(e.moves))} moved")
     parts.append(_stopped(e))
@@ -76,7 +75,7 @@ def trigger(e: Explanation) -> list[tuple[str, str]]:
         instance = f", group.instance.id {cause.group_instance_id}" if cause.group_instance_id else ""
         points.append(("client", f"{_culprit(e)}{instance}"))
         points.append(("member id", cause.member_id or "unknown"))
-        if e.are_requests_known:
+        if e.are_requests_known or cause.client_reason:
             points.append(("its own words", f'"{cause.client_reason}"' if cause.client_reason else "it gave no reason"))
     elif "{who}" in row_of(cause.kind).sentence or cause.kind == "unknown":
         points.append(("client", "unknown"))
@@ -88,7 +87,7 @@ def trigger(e: Explanation) -> list[tuple[str, str]]:
     if cause.is_inferred and e.are_requests_known:
         points.append(("how we know", "concluded from what followed in the recording; no request says it"))
     if not e.are_requests_known:
-        points.append(("not known", NOT_IN_THE_TOPIC))
+        points.append(("not known", NO_REQUESTS))
     return points
 
 
@@ -108,7 +107,7 @@ def timeline(e: Explanation) -> list[tuple[int, str]]:
         by = f", by {change.client_id}" if change.client_id else ""
         found.append((change.at_ms, f"the {change.from_type} group became a {change.to_type} group{by}"))
     found += e.kind.timeline(e)
-    if rebalance.ended_at_ms is not None:
+    if rebalance.ended_at_ms is not None and rebalance.is_end_known:
         found.append((rebalance.ended_at_ms, f"it was over: {rebalance.outcome}"))
     back = [part.moments[e.kind.back] for part in e.parts if e.kind.back in part.moments]
     if back and rebalance.outcome == "completed":
@@ -211,7 +210,7 @@ def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:
     fitting = dict.fromkeys(one.kind for one in cause.candidates)
     key = f"{cause.kind} ({' or '.join(fitting)})" if fitting else cause.kind
     steps = f"{kind.step} {rebalance.from_generation_id} -> {rebalance.to_generation_id}"
-    members = f"{rebalance.members_before} -> {rebalance.members_after} members"
+    members = _members_changed(rebalance)
     took_ms = (rebalance.ended_at_ms or 0) - rebalance.started_at_ms
     took = f", {took_ms / 1000:.1f} s" if rebalance.is_start_known and took_ms >= SHORTEST_SHOWN_MS else ""
     slowest = max(rebalance.waits, key=lambda wait: wait.held_others_ms, default=None)
@@ -219,6 +218,12 @@ def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:
     if slowest is not None and slowest.held_others_ms >= SHORTEST_SHOWN_MS and slowest.client_id:
         waited = f", waited {slowest.held_others_ms / 1000:.1f} s for {slowest.client_id}"
     return f"rebalance {rebalance.outcome}: {key}{by}{reason}, {steps}, {members}{took}{waited}"
+
+
+def _members_changed(rebalance: Rebalance) -> str:
+    """`3 -> 2 members`; `?` where a recording does not show how many."""
+    numbers = ("?" if each is None else each for each in (rebalance.members_before, rebalance.members_after))
+    return f"{' -> '.join(map(str, numbers))} members"
 
 
 def _culprit(e: Explanation) -> str:
@@ -229,7 +234,7 @@ def _culprit(e: Explanation) -> str:
 def _members(e: Explanation) -> str:
     """How many members before and after, and how many joined, left or expired in between."""
     rebalance = e.rebalance
-    change = f"{rebalance.members_before} -> {rebalance.members_after} members"
+    change = _members_changed(rebalance)
     others = [part for part in e.parts if part.member_id != rebalance.cause.member_id]
     joined = [part.name for part in others if part.is_new]
     gone = [

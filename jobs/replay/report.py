@@ -149,7 +149,8 @@ def tell_home(console: Console, home: Home) -> None:
         on = f" on {row.cause_client_host.lstrip('/')}" if row.culprit and row.cause_client_host else ""
         reason = f' ("{row.client_reason}")' if row.client_reason else ""
         generations = f"{kind_of(row.group_type).step} {row.from_generation_id} -> {row.to_generation_id}"
-        members = f"{row.members_before} -> {row.members_after} members"
+        numbers = ("?" if each is None else each for each in (row.members_before, row.members_after))
+        members = f"{' -> '.join(map(str, numbers))} members"
         took = "" if row.duration_ms is None else f", {duration(row.duration_ms)}"
         say(
             console,

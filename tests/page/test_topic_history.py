@@ -15,7 +15,7 @@ from schemas.causes import name_of
 from tests.offsets_topic.folded import CLASSIC, CONSUMER
 from tests.offsets_topic.homes import home_of
 from tests.page.asking import asked, page
-from why.telling import NOT_IN_THE_TOPIC
+from why.telling import NO_REQUESTS
 
 Told = tuple[Path, TestClient]
 
@@ -51,7 +51,7 @@ def test_a_rebalance_is_told_without_the_waits_and_the_slack_that_nobody_knows(r
     assert len(rebalances) > 10
     for group_id, generation_id in rebalances[::4]:
         shown = page(client, f"/rebalance?group={quote(group_id)}&generation={generation_id}")
-        assert NOT_IN_THE_TOPIC in shown.text
+        assert NO_REQUESTS in shown.text
         assert {"held", "slack"}.isdisjoint(shown.tables)
         assert not {"Rejoined", "Synced", "Held the others"} & set(shown.tables["members"][0])
         assert client.get("/rebalance.svg", params={"group": group_id, "generation": generation_id}).status_code == 200
