@@ -66,7 +66,12 @@ LAYERS = {
     ),
     "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs", "schemas", "programs", "why"), third_party=True),
     "app_logs": Layer(
-        own=("app_logs", "schemas.causes", "schemas.shapes", "why.words", "programs.errors"), packages=("re2",)
+        own=(
+            *("app_logs", "schemas.causes", "schemas.shapes", "schemas.effects", "schemas.consumer_effects"),
+            *("coordinator_udfs.protocol.states", "coordinator_udfs.protocol.consumer.states"),
+            *("why.words", "programs.errors"),
+        ),
+        packages=("re2", "msgspec"),
     ),
     "views": Layer(own=("views", "lag", "schemas"), packages=("msgspec", "sqlglot")),
     "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas", "programs.errors"), third_party=True),

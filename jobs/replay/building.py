@@ -52,6 +52,10 @@ def _tables_of(home: Home) -> tuple[str, ...]:
     return home.requests, home.quarantine, home.log_ends, home.fetches, home.effects
 
 
+Files = Iterator[tuple[int, list[Path]]]
+"""Rows of tables in files, by bucket; a table's name is their suffix."""
+
+
 class Show(Protocol):
     """Shows the name of the work, how much more of it is done, and its total."""
 

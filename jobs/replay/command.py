@@ -18,7 +18,8 @@ from jobs.home import REPLAY, Home, HomeError
 from jobs.log_config import WRITER, replay_config
 from jobs.processes import Processes
 from jobs.replay.building import Shown, TableWriters, Work, built
-from jobs.replay.inputs import Input, input_of
+from jobs.replay.input_of import input_of
+from jobs.replay.inputs import Input
 from jobs.replay.report import tell_home
 from jobs.replay.spill import buckets_for
 from jobs.spark.machine import this_machine

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from jobs.both_inputs import BothMerged, merging_lines
 from jobs.home import Home
 from jobs.log_config import replay_config
 from jobs.quarantined import quarantine_of_lines
-from jobs.replay.building import Work
+from jobs.replay.building import Files, Work
 from jobs.replay.folded import Known, fold_into_files
 from jobs.replay.followed import follow_into_files, read_lag
 from jobs.replay.merged import Ends, merge_files
@@ -32,11 +32,10 @@ from jobs.replay.spill import Spill, bucket_of
 from jobs.replay.spilled_log import read_log
 from jobs.shown.terminal import say
 from offsets_topic.dumps.log_record import BadLine
-from offsets_topic.dumps.reading import Dump, files_of, is_dump
+from offsets_topic.dumps.reading import Dump, files_of
 from offsets_topic.records.decoding import Record, decode, group_id_of
 from offsets_topic.records.layout import RecordError
 from offsets_topic.topic_names import names_of
-from programs.errors import UserError
 from request_log.configs_given import sessions_given, split_given
 from request_log.lines.files import about_bytes, about_bytes_of
 from request_log.parity import Parity
@@ -56,12 +55,6 @@ _CAUSES = """
       count_if(cause <> 'unknown' and not is_inferred) facts
     from rebalances
 """
-Files = Iterator[tuple[int, list[Path]]]
-"""Rows of tables in files, by bucket; a table's name is their suffix."""
-
-
-class InputError(UserError):
-    """Inputs that cannot be replayed together; the text says so."""
 
 
 class Input(Protocol):
@@ -77,23 +70,6 @@ class Input(Protocol):
 
     def tell(self, console: Console, home: Home) -> None:
         """Prints the report of the input, once its history is in a home."""
-
-
-def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) -> Input:
-    """The input in some paths. given: settings of the broker and of single groups that the user knows.
-
-    Raises InputError: several paths that are not one log and one dump; LogFileError, DumpError, ConfigError.
-    """
-    dumps = [path for path in paths if is_dump(path)]
-    logs = [path for path in paths if path not in dumps]
-    if len(paths) == 1:
-        return TopicInput(dumps[0], given) if dumps else LogInput(logs[0], given, zone)
-    if len(dumps) != 1 or len(logs) != 1:
-        raise InputError(
-            f"LOG={' '.join(map(str, paths))}: names {len(logs)} request logs and {len(dumps)} dumps of "
-            f"__consumer_offsets, and what goes together is one of each."
-        )
-    return BothInput(LogInput(logs[0], given, zone), TopicInput(dumps[0], given))
 
 
 class LogInput:

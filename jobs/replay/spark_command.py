@@ -14,7 +14,8 @@ from rich.console import Console
 
 from jobs.home import Home, HomeError
 from jobs.replay.command import FRESH, replay_home
-from jobs.replay.inputs import InputError, LogInput, input_of
+from jobs.replay.input_of import InputError, input_of
+from jobs.replay.inputs import LogInput
 from jobs.replay.on_spark import replay_on_spark
 from jobs.replay.report import say_log, tell_home
 from jobs.spark.home_lease import held

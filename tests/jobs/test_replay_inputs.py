@@ -19,9 +19,9 @@ OTHER = CAPTURES / CONSUMER[0] / "offsets-topic.jsonl.gz"
 @pytest.mark.parametrize(
     ("paths", "why"),
     [
-        ((LOG, LOG), "names 2 request logs and 0 dumps of __consumer_offsets"),
-        ((DUMP, OTHER), "names 0 request logs and 2 dumps of __consumer_offsets"),
-        ((LOG, DUMP, OTHER), "names 1 request logs and 2 dumps of __consumer_offsets"),
+        ((LOG, LOG), "names 2 request logs, 0 dumps of __consumer_offsets"),
+        ((DUMP, OTHER), "names 0 request logs, 2 dumps of __consumer_offsets"),
+        ((LOG, DUMP, OTHER), "names 1 request log, 2 dumps of __consumer_offsets"),
     ],
 )
 def test_a_log_and_a_dump_go_together_and_nothing_else_does(

@@ -1,0 +1,423 @@
+"""A group's lines as the effects of its coordinator, as far as the lines prove them: the facts of a home.
+
+A fact stands at the time of its line. What no line has is None, empty or -1, as the effects declare it. Of whom no line
+says when it joined, it is inferred: by the latest generation before its first line at the latest. Knows one group's
+lines and rebalances. Must not know how lines are worded, nor a table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from app_logs.consumer_history import SILENT_BUMPS
+from app_logs.entries import Clock
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact
+from app_logs.logged_members import EXPIRED, LEFT, Changes, Members, Written
+from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, configured_id
+from app_logs.reasons import read_reason
+from coordinator_udfs.protocol.consumer.states import GroupType
+from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.consumer_effects import GroupTypeChanged
+from schemas.effects import (
+    UNKNOWN_END,
+    Effect,
+    GroupCreated,
+    GroupFound,
+    GroupNotCovered,
+    GroupObserved,
+    GroupRemoved,
+    JoinPhaseEnded,
+    MemberWait,
+    RebalanceEnded,
+    RebalanceStarted,
+    StateChanged,
+)
+
+UNKNOWN_STATE = "Unknown"
+"""Kafka's name (GroupState.UNKNOWN) for the state of a consumer group, which no line at INFO shows."""
+FIRST_EPOCH = 2
+"""Of a new consumer group; brokers before 4.3 begin with 1."""
+_DATED = (Clock.UTC, Clock.LOCAL)
+_ENDS = {
+    FactKind.MEMBER_EXPIRED: EndCause.SESSION_EXPIRED,
+    FactKind.MEMBER_EXPIRED_EPOCH: EndCause.SESSION_EXPIRED,
+    FactKind.MEMBER_TOO_SLOW_EPOCH: EndCause.REBALANCE_TIMEOUT,
+}
+_TYPES = {
+    FactKind.REBALANCE_BEGAN: GroupType.CLASSIC,
+    FactKind.JOIN_PHASE_ENDED: GroupType.CLASSIC,
+    FactKind.EPOCH_BUMPED: GroupType.CONSUMER,
+    FactKind.MEMBER_JOINED_EPOCH: GroupType.CONSUMER,
+    FactKind.MEMBER_PROGRESSED: GroupType.CONSUMER,
+}
+"""The lines that show which protocol a group is under."""
+
+
+def effects_of(group: LoggedGroup) -> list[Effect]:
+    """The group's effects, in order of time; none if its coordinator's lines are not here, or have no dates."""
+    lines = [fact for fact in group.facts if fact.dialect == BROKER and fact.at_ms is not None and fact.clock in _DATED]
+    if not lines:
+        return []
+    if group.group_type in SILENT_BUMPS:
+        return [GroupNotCovered(at_ms=lines[0].at_ms or 0, why=group.group_type)]
+    history = _History(group, lines)
+    for place, line in enumerate(lines):
+        history.take(place, line)
+    return history.ended()
+
+
+@dataclass
+class _Running:
+    """A rebalance that runs."""
+
+    rebalance: LoggedRebalance
+    generation_id: int
+    known_from_ms: int
+    began_ms: int | None
+    """None: its beginning is not in the lines."""
+    members_before: int | None
+    members_after: int | None = None
+    changes: Changes = field(default_factory=Changes)
+
+
+class _History:
+    """One group, of which lines are taken in their order."""
+
+    def __init__(self, group: LoggedGroup, lines: list[LoggedFact]) -> None:
+        self._lines = lines
+        self._rebalances = {id(line): one for one in group.rebalances for line in one.facts}
+        self._written = Written()
+        self._members = Members(
+            self._written,
+            {
+                fact.member_id: configured_id(fact.client_id)
+                for fact in group.facts
+                if fact.dialect != BROKER and fact.member_id and fact.client_id
+            },
+        )
+        self._is_whole = False
+        """Whether lines name every member."""
+        self._count: int | None = None
+        """How many members the latest generation has."""
+        self._group_type: GroupType | None = None
+        self._state = ""
+        self._is_away = False
+        self._running: _Running | None = None
+        self._reached: dict[str, int] = {}
+        """By member, the epoch in which it has all that it is to have."""
+
+    @property
+    def _generation_id(self) -> int:
+        return self._written.generation_id or 0
+
+    def take(self, place: int, line: LoggedFact) -> None:
+        """One line. A time earlier than that of the line before is that one's: partitions' lines interleave."""
+        self._written.at_ms = max(self._written.at_ms, line.at_ms or 0)
+        if self._group_type is None:
+            self._begin(place, line)
+        self._change_type(line)
+        match line.kind:
+            case FactKind.REBALANCE_BEGAN | FactKind.EPOCH_BUMPED:
+                self._start(line)
+            case FactKind.JOIN_PHASE_ENDED:
+                self._end_join_phase(line)
+            case FactKind.ASSIGNMENT_RECEIVED:
+                self._complete(line)
+            case FactKind.GROUP_EMPTIED:
+                self._empty(line)
+            case FactKind.MEMBER_PROGRESSED:
+                self._progress(line)
+            case FactKind.GROUP_UNLOADED | FactKind.GROUP_TAKEN_OVER:
+                self._observe(line)
+            case FactKind.GROUP_DIED | FactKind.GROUPS_DELETED:
+                self._forget("deleted" if line.kind is FactKind.GROUPS_DELETED else "unknown")
+            case _:
+                self._take_member(line)
+
+    def _take_member(self, line: LoggedFact) -> None:
+        """A line about a member."""
+        members = self._members
+        match line.kind:
+            case FactKind.MEMBER_ADDED | FactKind.MEMBER_JOINED_EPOCH | FactKind.MEMBER_LOADED:
+                members.join(line, is_inferred=line.kind is FactKind.MEMBER_LOADED)
+                self._reached.pop(line.member_id, None)
+            case FactKind.STATIC_MEMBER_REPLACED if line.other_member_id:
+                members.replace(line.member_id, line.other_member_id, line.instance_id)
+            case FactKind.MEMBER_LEFT | FactKind.MEMBER_LEFT_EPOCH:
+                rebalance = self._rebalances.get(id(line))
+                is_culprit = rebalance is not None and rebalance.cause.member_id == line.member_id
+                members.leave(line, rebalance.cause if rebalance is not None and is_culprit else None)
+            case FactKind.MEMBERS_NOT_BACK:
+                for member_id in line.member_ids:
+                    members.remove(member_id, EndCause.REBALANCE_TIMEOUT)
+            case kind if kind in _ENDS:
+                members.remove(line.member_id, _ENDS[line.kind], line)
+            case _:
+                pass
+
+    def ended(self) -> list[Effect]:
+        """All effects. What a classic group does at the end still runs; when an epoch was reached, no line says."""
+        if self._group_type is GroupType.CONSUMER:
+            self._end(UNKNOWN_END)
+        if self._members.current and self._state in ("", GroupState.EMPTY.value):
+            self._move(UNKNOWN_STATE)
+        return self._written.effects
+
+    # ------------------------------------------------------------ the group
+
+    def _begin(self, place: int, first: LoggedFact) -> None:
+        """The group is new if its first generation says so; otherwise it was there before."""
+        ahead = self._lines[place:]
+        shown = next((_TYPES[line.kind] for line in ahead if line.kind in _TYPES), GroupType.CLASSIC)
+        numbered = next((line for line in ahead if line.generation_id is not None), None)
+        generation_id = -1 if numbered is None or numbered.generation_id is None else numbered.generation_id
+        self._group_type = shown
+        self._members.form()
+        if shown is GroupType.CONSUMER:
+            is_new = first.kind is FactKind.MEMBER_JOINED_EPOCH and 0 < generation_id <= FIRST_EPOCH
+        else:
+            is_new = numbered is not None and numbered.kind is FactKind.REBALANCE_BEGAN and generation_id == 0
+        if not is_new:
+            self._written.emit(
+                GroupFound(at_ms=self._written.at_ms, group_type=shown, generation_id=max(generation_id, 0))
+            )
+            return
+        self._written.emit(GroupCreated(at_ms=self._written.at_ms))
+        self._is_whole, self._count, self._written.generation_id = True, 0, 0
+        self._state = GroupState.EMPTY.value
+        if shown is GroupType.CONSUMER:
+            self._written.generation_id = generation_id - 1
+            self._emit_type(None, "created")
+
+    def _emit_type(self, from_type: GroupType | None, why: str) -> None:
+        assert self._group_type is not None
+        self._written.emit(
+            GroupTypeChanged(
+                at_ms=self._written.at_ms,
+                from_type=from_type,
+                to_type=self._group_type,
+                why=why,
+                generation_id=self._generation_id,
+                client_id="",
+            )
+        )
+
+    def _change_type(self, line: LoggedFact) -> None:
+        """The group was converted: a line says so, or is one that only the other protocol has."""
+        before = self._group_type
+        if line.kind is FactKind.GROUP_CONVERTED:
+            after = next((one for one in GroupType if one.value == line.to_state.lower()), before)
+            why = "upgraded" if after is GroupType.CONSUMER else "downgraded"
+        else:
+            after, why = _TYPES.get(line.kind, before), "observed"
+        if after is not before:
+            self._end(UNKNOWN_END)
+            self._group_type, self._state, self._reached = after, "", {}
+            self._emit_type(before, why)
+
+    def _observe(self, line: LoggedFact) -> None:
+        """A coordinator gave the group away, or has loaded it: sessions and timers begin anew then."""
+        is_away = line.kind is FactKind.GROUP_UNLOADED
+        if is_away == self._is_away and is_away:
+            return
+        self._is_away = is_away
+        self._end(UNKNOWN_END)
+        self._written.emit(
+            GroupObserved(
+                at_ms=self._written.at_ms,
+                why="a coordinator unloaded the group" if is_away else "a coordinator loaded the group",
+                is_away=is_away,
+                is_loaded=not is_away,
+                generation_id=line.generation_id or self._generation_id,
+                member_ids=[],
+            )
+        )
+
+    def _forget(self, why: str) -> None:
+        self._end(UNKNOWN_END)
+        self._members.remove_all()
+        self._members.form()
+        self._written.emit(GroupRemoved(at_ms=self._written.at_ms, why=why, generation_id=self._generation_id))
+        self._group_type, self._state, self._written.generation_id = None, "", None
+        self._is_whole, self._count, self._reached = False, None, {}
+
+    def _move(self, to_state: str, leader_id: str | None = None) -> None:
+        """Another state; where the one before is not known, it is told as the first that is."""
+        may_follow = any(after == to_state and self._state in befores for after, befores in VALID_PREVIOUS.items())
+        self._written.emit(
+            StateChanged(
+                at_ms=self._written.at_ms,
+                from_state=self._state if may_follow else to_state,
+                to_state=to_state,
+                generation_id=self._generation_id,
+                protocol_type=None,
+                protocol_name=None,
+                leader_id=leader_id,
+            )
+        )
+        self._state = to_state
+
+    # ------------------------------------------------------------ rebalances
+
+    def _start(self, line: LoggedFact) -> None:
+        rebalance = self._rebalances.get(id(line))
+        if rebalance is None or rebalance.generation_id is None:
+            return
+        is_superseded = self._running is not None and self._running.rebalance.outcome == "superseded"
+        self._end("superseded" if is_superseded else UNKNOWN_END)
+        cause = rebalance.cause
+        if cause.kind is CauseKind.MEMBER_JOINED and cause.member_id:
+            instance_id = cause.group_instance_id or ""
+            self._members.add(self._members.named(cause.member_id, instance_id=instance_id))
+        reason = read_reason(line.reason) if cause.kind is CauseKind.SYNC_TIMEOUT else None
+        for member_id in () if reason is None else reason.member_ids:
+            self._members.remove(member_id, EndCause.SYNC_TIMEOUT)
+        running = self._run(rebalance, rebalance.generation_id, is_beginning=True)
+        self._written.emit(
+            RebalanceStarted(
+                at_ms=self._written.at_ms,
+                from_generation_id=running.generation_id - 1,
+                from_state=self._state or UNKNOWN_STATE,
+                cause=self._cause_of(rebalance),
+                members_before=running.members_before,
+                join_timeout_ms=-1,
+            )
+        )
+        if self._group_type is GroupType.CLASSIC:
+            self._written.generation_id = running.generation_id - 1
+            if self._state != GroupState.PREPARING_REBALANCE.value:
+                self._move(GroupState.PREPARING_REBALANCE.value)
+            return
+        self._written.generation_id = running.generation_id
+        self._form(len(self._members.current) if self._is_whole else None)
+        if running.members_after == 0:
+            self._move(GroupState.EMPTY.value)
+            self._end("empty")
+        else:
+            self._move(UNKNOWN_STATE)
+
+    def _run(self, rebalance: LoggedRebalance, generation_id: int, *, is_beginning: bool) -> _Running:
+        """It runs from now on. is_beginning: it begins now; else its beginning is not in the lines."""
+        before = self._count if self._written.generation_id == generation_id - 1 else None
+        at_ms = self._written.at_ms
+        self._running = _Running(rebalance, generation_id, at_ms, at_ms if is_beginning else None, before)
+        return self._running
+
+    def _is_running(self, line: LoggedFact) -> bool:
+        """Whether a rebalance runs that the line is of; one whose beginning is missing is known from now."""
+        rebalance = self._rebalances.get(id(line))
+        if rebalance is None or rebalance.generation_id is None:
+            return False
+        if self._running is None or self._running.rebalance is not rebalance:
+            self._end(UNKNOWN_END)
+            self._run(rebalance, rebalance.generation_id, is_beginning=False)
+        self._written.generation_id = rebalance.generation_id
+        return True
+
+    def _form(self, members: int | None) -> None:
+        """All that will be in the generation are known: who comes or goes from now on belongs to a later one."""
+        changes = self._members.form()
+        if self._running is not None:
+            self._running.changes, self._running.members_after = changes, members
+
+    def _end_join_phase(self, line: LoggedFact) -> None:
+        if not self._is_running(line):
+            return
+        known = [*self._members.current]
+        self._is_whole = self._is_whole if line.members is None else len(known) == line.members
+        self._form(len(known) if line.members is None and self._is_whole else line.members)
+        if self._is_whole and known:
+            self._written.emit(
+                JoinPhaseEnded(
+                    at_ms=self._written.at_ms,
+                    generation_id=self._generation_id,
+                    protocol_name=None,
+                    leader_id=None,
+                    member_ids=known,
+                )
+            )
+        self._move(GroupState.COMPLETING_REBALANCE.value)
+
+    def _complete(self, line: LoggedFact) -> None:
+        if not self._is_running(line):
+            return
+        if line.member_id:
+            self._members.known(line.member_id)
+        self._move(GroupState.STABLE.value, line.member_id or None)
+        self._end("completed")
+
+    def _empty(self, line: LoggedFact) -> None:
+        if not self._is_running(line):
+            return
+        self._members.remove_all()
+        self._is_whole = True
+        self._form(0)
+        self._move(GroupState.EMPTY.value)
+        self._end("empty")
+
+    def _progress(self, line: LoggedFact) -> None:
+        """At DEBUG a broker prints what state each member is in: so it shows when all have reached the epoch."""
+        if id(line) in self._rebalances and not self._is_running(line):
+            return
+        if line.state == "STABLE" and line.generation_id is not None:
+            self._reached[line.member_id] = line.generation_id
+        elif line.member_id:
+            self._reached.pop(line.member_id, None)
+        members, epoch = self._members.current, self._generation_id
+        have_all = all(self._reached.get(member_id) == epoch for member_id in members)
+        if self._running is not None and self._is_whole and members and have_all:
+            self._move(GroupState.STABLE.value)
+            self._end("completed")
+
+    def _end(self, outcome: str) -> None:
+        """The running rebalance is over, or the lines have no more of it."""
+        running, self._running = self._running, None
+        if running is None:
+            return
+        before, after, changes = running.members_before, running.members_after, running.changes
+        came = len(changes.came) - len(changes.gone)
+        if outcome == "completed" and before is not None and after is not None and before + came != after:
+            before = None  # Some came or went without a line.
+        slowest = self._slowest(running.rebalance)
+        self._written.emit(
+            RebalanceEnded(
+                at_ms=running.known_from_ms if outcome == UNKNOWN_END else self._written.at_ms,
+                from_generation_id=running.generation_id - 1,
+                to_generation_id=running.generation_id,
+                started_at_ms=running.began_ms,
+                known_from_ms=running.known_from_ms if running.began_ms is None else None,
+                cause=self._cause_of(running.rebalance),
+                outcome=outcome,
+                members_before=before,
+                members_after=after,
+                joined=changes.joined,
+                left=changes.names(*LEFT),
+                expired=changes.names(*EXPIRED),
+                gone=tuple(changes.names(EndCause.UNKNOWN)),
+                slowest_member_id=None if slowest is None else slowest.member_id,
+                slowest_client_id=None if slowest is None else slowest.client_id or None,
+                slowest_wait_ms=None if slowest is None else slowest.held_others_ms,
+                waits=[] if slowest is None else [slowest],
+            )
+        )
+        self._count = after
+
+    def _cause_of(self, rebalance: LoggedRebalance) -> Cause:
+        """Its cause, with the culprit's client id and host where they are known."""
+        cause = rebalance.cause
+        if not cause.member_id:
+            return cause
+        known = self._members.named(cause.member_id)
+        client_id, client_host = cause.client_id or known.client_id, cause.client_host or known.client_host
+        return msgspec.structs.replace(cause, client_id=client_id, client_host=client_host)
+
+    def _slowest(self, rebalance: LoggedRebalance) -> MemberWait | None:
+        """Who kept the others waiting, if lines name one that did."""
+        held = rebalance.held_by
+        if held is None or not held.member_id or held.length_ms is None or held.is_inferred or held.candidates:
+            return None
+        member = self._members.named(held.member_id)
+        return MemberWait(**member._asdict(), joined_at_ms=None, synced_at_ms=None, held_others_ms=held.length_ms)

@@ -1,0 +1,217 @@
+"""Who is a member of a group, as its coordinator's lines have it: memberships as effects, and who came and went.
+
+Knows one group's members. Must not know rebalances, but the one that a member's leave set off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import NamedTuple
+
+from app_logs.logged_facts import LoggedFact
+from app_logs.logged_rebalances import client_id_of
+from app_logs.reasons import NOT_PROVIDED, Reason, left
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.effects import Effect, MemberJoined, MemberRemoved
+
+LEFT = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.ADMIN_REMOVED)
+EXPIRED = (EndCause.SESSION_EXPIRED, EndCause.SYNC_TIMEOUT, EndCause.REBALANCE_TIMEOUT)
+
+
+Place = tuple[int, float]
+"""A moment, ms since the epoch, and an order among the effects of one group."""
+
+
+@dataclass
+class Written:
+    """A group's effects so far, and the moment and generation of the next one."""
+
+    at_ms: int = 0
+    generation_id: int | None = None
+    """None: not known."""
+    _ordered: list[tuple[Place, Effect]] = field(default_factory=list)
+
+    @property
+    def place(self) -> Place:
+        """That of the next effect."""
+        return self.at_ms, float(len(self._ordered))
+
+    @property
+    def effects(self) -> list[Effect]:
+        """All of them, in order."""
+        return [effect for _, effect in sorted(self._ordered, key=itemgetter(0))]
+
+    def emit(self, effect: Effect) -> None:
+        """Adds an effect at its own moment."""
+        self._ordered.append(((effect.at_ms, self.place[1]), effect))
+
+    def insert(self, place: Place, effect: Effect) -> None:
+        """Adds an effect before the one that came at a place."""
+        self._ordered.append(((place[0], place[1] - 0.5), effect))
+
+
+class Member(NamedTuple):
+    """A member, as far as lines name it."""
+
+    member_id: str
+    client_id: str = ""
+    client_host: str = ""
+    group_instance_id: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.client_id or self.group_instance_id or self.member_id
+
+
+class _Gone(NamedTuple):
+    member: Member
+    end_cause: EndCause
+
+
+@dataclass
+class Changes:
+    """Who joined and went between two generations."""
+
+    came: list[Member] = field(default_factory=list)
+    gone: list[_Gone] = field(default_factory=list)
+
+    @property
+    def joined(self) -> list[str]:
+        """Their names."""
+        return [one.name for one in self.came]
+
+    def names(self, *ends: EndCause) -> list[str]:
+        """The names of those that went so."""
+        return [one.member.name for one in self.gone if one.end_cause in ends]
+
+
+class Members:
+    """The members of one group. client_ids: by member id, as clients' own lines have it."""
+
+    def __init__(self, written: Written, client_ids: Mapping[str, str]) -> None:
+        self.current: dict[str, Member] = {}
+        self.changes = Changes()
+        """Since the latest generation was formed."""
+        self._written, self._client_ids = written, client_ids
+        self._formed: Place = (0, 0.0)
+        self._went: dict[str, Place] = {}
+        """After the latest end of each id."""
+
+    def form(self) -> Changes:
+        """A generation is formed; returns the changes that led to it."""
+        self._formed = self._written.place
+        changes, self.changes = self.changes, Changes()
+        return changes
+
+    def named(self, member_id: str, line: LoggedFact | None = None, instance_id: str = "") -> Member:
+        """A member by its id, whether it is one now or not. line: one that says more of it."""
+        if member_id in self.current:
+            return self.current[member_id]
+        if line is not None:
+            instance_id = instance_id or line.instance_id
+        client_id = "" if line is None else line.client_id
+        client_id = client_id or self._client_ids.get(member_id) or ("" if instance_id else client_id_of(member_id))
+        return Member(member_id, client_id, "" if line is None else line.client_host, instance_id or None)
+
+    def join(self, line: LoggedFact, *, is_inferred: bool) -> None:
+        """A line says that a member is there. is_inferred: it was one before."""
+        if line.other_member_id:
+            self.replace(line.other_member_id, line.member_id, line.instance_id)
+        elif line.member_id:
+            self.add(self.named(line.member_id, line), is_inferred=is_inferred, session_ms=line.length_ms)
+
+    def add(
+        self, member: Member, *, is_inferred: bool = False, replaces: str | None = None, session_ms: int | None = None
+    ) -> None:
+        """It becomes a member, if it is none."""
+        if member.member_id in self.current:
+            return
+        self.current[member.member_id] = member
+        joined = _joined(member, self._written.at_ms, is_inferred=is_inferred, replaces=replaces, session_ms=session_ms)
+        self._written.emit(joined)
+        if not is_inferred and replaces is None:
+            self.changes.came.append(member)
+
+    def known(self, member_id: str, line: LoggedFact | None = None) -> Member:
+        """A member by its id. One whose join no line has was a member when the latest generation was formed."""
+        if member_id not in self.current:
+            place = max(self._formed, self._went.get(member_id, self._formed))
+            member = self.current[member_id] = self.named(member_id, line)
+            self._written.insert(place, _joined(member, place[0], is_inferred=True))
+        return self.current[member_id]
+
+    def replace(self, old_id: str, new_id: str, instance_id: str) -> None:
+        """A static member came back under another id."""
+        self.remove(old_id, EndCause.STATIC_MEMBER_REPLACED, replaced_by=new_id)
+        self.add(self.named(new_id, instance_id=instance_id), replaces=old_id)
+
+    def leave(self, line: LoggedFact, cause: Cause | None) -> None:
+        """It left; two lines may say so. cause: that of the rebalance that its leave set off, if it did."""
+        if line.member_id not in self.current and line.member_id in self._went:
+            return
+        words = "" if line.client_reason == NOT_PROVIDED else line.client_reason
+        reason = left(Reason(CauseKind.UNKNOWN, client_reason=words))
+        kind, fits, is_inferred = reason.kind, reason.candidates, bool(reason.candidates)
+        if cause is not None:
+            kind, is_inferred = cause.kind, cause.is_inferred
+            fits = tuple(one.kind for one in cause.candidates)
+        if kind not in (*LEFT, CauseKind.UNKNOWN):
+            kind, fits, is_inferred = CauseKind.MEMBER_LEFT, (), False
+        candidates = tuple(EndCause(one.value) for one in fits) if len(fits) > 1 else ()
+        end_cause = EndCause(kind.value)
+        self.remove(
+            line.member_id, end_cause, line, is_inferred=is_inferred, candidates=candidates, client_reason=words
+        )
+
+    def remove(
+        self,
+        member_id: str,
+        end_cause: EndCause,
+        line: LoggedFact | None = None,
+        *,
+        is_inferred: bool = False,
+        candidates: tuple[EndCause, ...] = (),
+        client_reason: str = "",
+        replaced_by: str | None = None,
+    ) -> None:
+        """It is a member no longer. line: one that says more of it."""
+        if not member_id:
+            return
+        member = self.known(member_id, line)
+        del self.current[member_id]
+        self._written.emit(
+            MemberRemoved(
+                at_ms=self._written.at_ms,
+                **member._asdict(),
+                generation_id=self._written.generation_id or 0,
+                end_cause=end_cause,
+                client_reason=client_reason or None,
+                replaced_by_member_id=replaced_by,
+                is_inferred=is_inferred or end_cause is EndCause.UNKNOWN,
+                candidates=candidates,
+            )
+        )
+        self._went[member_id] = self._written.place
+        if replaced_by is None:
+            self.changes.gone.append(_Gone(member, end_cause))
+
+    def remove_all(self) -> None:
+        """Nobody is left, and no line says how they went."""
+        for member_id in [*self.current]:
+            self.remove(member_id, EndCause.UNKNOWN)
+
+
+def _joined(
+    member: Member, at_ms: int, *, is_inferred: bool, replaces: str | None = None, session_ms: int | None = None
+) -> MemberJoined:
+    return MemberJoined(
+        at_ms=at_ms,
+        **member._asdict(),
+        session_timeout_ms=-1 if session_ms is None else session_ms,
+        rebalance_timeout_ms=-1,
+        topics=None,
+        replaces_member_id=replaces,
+        is_inferred=is_inferred,
+    )

@@ -1,0 +1,101 @@
+"""The input of a replay that brokers and clients print by themselves: server.log and the logs of applications.
+
+Knows how files become rows of a home. Must not know a line's text, nor what follows from it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from rich.console import Console
+
+from app_logs.files import files_of, open_blocks, text_of
+from app_logs.group_effects import effects_of
+from app_logs.reading import FileRead, align, may_matter, merged, read_files
+from app_logs.story import groups_in
+from jobs.home import Home
+from jobs.replay.building import Files, Work
+from jobs.replay.row_files import RowFiles
+from jobs.shown.terminal import say
+from request_log.lines.files import about_bytes_of
+from request_log.lines.line import COMPLETED
+from schemas.effect_rows import row_of, texts_of
+from schemas.effects import Effect
+from tables.rows import typed_rows
+from why.words import count, some
+
+LOOKED_THROUGH_BYTES = 1 << 20
+"""A request log shows what it is within these."""
+
+
+def is_printed(path: Path) -> bool:
+    """Whether files have lines about groups as brokers and clients print them, and are no request log."""
+    is_one = False
+    files = [] if not path.exists() or (path.is_dir() and not any(path.iterdir())) else files_of([str(path)])
+    for file in files:
+        read = 0
+        for block in open_blocks(file):
+            read += len(block)
+            if COMPLETED in block:
+                return False
+            is_one = is_one or may_matter(text_of(block))
+            if read >= LOOKED_THROUGH_BYTES:
+                break
+    return is_one
+
+
+class PrintedInput:
+    """Logs of brokers and clients, read together as one history. Raises UserError."""
+
+    has_requests = False
+
+    def __init__(self, paths: Sequence[Path], zone: ZoneInfo) -> None:
+        self._files, self._zone = files_of(list(map(str, paths))), zone
+        self.size_bytes = about_bytes_of(map(Path, self._files))
+        self._reads: list[FileRead] = []
+        self._left_out: list[str] = []
+        self._seconds = 0.0
+
+    def groups(self) -> Iterator[tuple[str, list[Effect]]]:
+        """Reads the files; yields each group that their lines tell of, with its effects."""
+        started = time.monotonic()
+        self._reads = read_files(self._files, self._zone)
+        align(self._reads)
+        for group in groups_in(merged(self._reads)):
+            effects = effects_of(group)
+            if effects:
+                yield group.group_id, effects
+            else:
+                self._left_out.append(group.group_id)
+        self._seconds = time.monotonic() - started
+
+    def files(self, work: Work) -> Files:
+        """Reads the input, and writes its rows."""
+        out = RowFiles(work.folder / "printed")
+        for group_id, effects in self.groups():
+            write_effects(out, group_id, effects)
+        yield 0, out.files
+
+    def tell(self, console: Console, home: Home) -> None:
+        """Prints what the files are, and of which groups nothing is in the home."""
+        say(console, f"{count(len(self._reads), 'file')} read in {self._seconds:.1f} s")
+        for read in self._reads:
+            kinds = some(read.titles) or "nobody whose lines are known"
+            say(console, f"  {read.file}: {kinds}, {count(read.lines, 'line')}, {len(read.facts)} about groups")
+            for note in read.notes:
+                say(console, f"    {note}")
+        if self._left_out:
+            say(
+                console,
+                f"  {some(self._left_out)}: no line of the coordinator with a date names them, so the home has nothing "
+                "of them; `rollcall explain` says what clients' lines show",
+            )
+
+
+def write_effects(out: RowFiles, group_id: str, effects: Iterable[Effect], first_seq: int = 1) -> None:
+    """Writes a group's effects, numbered in their order."""
+    rows = [row_of(effect, seq) for seq, effect in enumerate(effects, first_seq)]
+    out.write("effects", typed_rows(texts_of(group_id, rows)))

@@ -1,0 +1,214 @@
+"""One group's history by the topic, with what its coordinator printed about the same generations.
+
+The topic has who was a member, on which host, and who owned what; the lines have when a rebalance began, why, by whom
+and who held it up. A generation of the lines is the topic's if it has the same number and was there at the same time:
+both have the clock of one broker. Knows effects. Must not know lines or records.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from schemas.causes import Cause, CauseKind, EndCause, row_of
+from schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+
+NEAR_MS = 5_000
+"""A line is printed before or after its record is written, and a file may have whole seconds."""
+ENRICHED = (MemberJoined, MemberRemoved, RebalanceStarted, RebalanceEnded, CauseFound)
+"""The facts that may change; all others stay as they are."""
+_Of = TypeVar("_Of", MemberJoined, MemberRemoved)
+
+
+@dataclass
+class Enriched:
+    """What becomes of the topic's facts, by their place."""
+
+    changed: dict[int, Effect | None] = field(default_factory=dict)
+    """None: the fact is left out."""
+    added: list[Effect] = field(default_factory=list)
+    """Rebalances of generations that the topic has no record of."""
+    in_lines: int = 0
+    """How many generations the lines have."""
+    in_both: int = 0
+
+
+def enriched(topic: Sequence[Effect], lines: Sequence[Effect]) -> Enriched:
+    """topic, lines: a group's facts by each, in order; of the topic those of ENRICHED at least."""
+    beside = _Beside(lines)
+    for place, fact in enumerate(topic):
+        if isinstance(fact, MemberJoined | MemberRemoved):
+            beside.take_membership(place, fact)
+    for place, fact in enumerate(topic):
+        if isinstance(fact, RebalanceStarted):
+            beside.take_beginning(place, fact)
+        elif isinstance(fact, RebalanceEnded):
+            beside.take_rebalance(place, fact)
+    for place, fact in enumerate(topic):
+        if isinstance(fact, CauseFound) and (fact.member_id, fact.gone_at_ms) in beside.settled:
+            beside.found.changed[place] = None
+    return beside.found
+
+
+class _Beside:
+    """The lines of one group, to which the topic's facts are held one by one."""
+
+    def __init__(self, lines: Sequence[Effect]) -> None:
+        self.found = Enriched()
+        self.settled = set[tuple[str, int]]()
+        """Member ids and the topic's times of ends that the lines are certain of."""
+        self._rebalances: defaultdict[int, list[RebalanceEnded]] = defaultdict(list)
+        self._joins: defaultdict[str, list[MemberJoined]] = defaultdict(list)
+        self._ends: defaultdict[str, list[MemberRemoved]] = defaultdict(list)
+        self._members: dict[str, MemberJoined] = {}
+        """The topic's, by member id."""
+        self._ends_now: dict[tuple[int, str], EndCause] = {}
+        """By the topic's time and a member's name: how it ended."""
+        for fact in lines:
+            match fact:
+                case RebalanceEnded():
+                    self._rebalances[fact.to_generation_id].append(fact)
+                    self.found.in_lines += 1
+                case MemberJoined() if not fact.is_inferred:
+                    self._joins[fact.member_id].append(fact)
+                case MemberRemoved():
+                    self._ends[fact.member_id].append(fact)
+                case _:
+                    pass
+
+    # ------------------------------------------------------------ members
+
+    def take_membership(self, place: int, fact: MemberJoined | MemberRemoved) -> None:
+        """A member came or went: the lines have the moment, and know how it went."""
+        if isinstance(fact, MemberJoined):
+            self._members[fact.member_id] = fact
+            joined = _latest_by(self._joins[fact.member_id], fact.at_ms)
+            if joined is not None and fact.is_inferred:
+                self._change(place, replace(fact, at_ms=min(joined.at_ms, fact.at_ms), is_inferred=False))
+            return
+        known = self._members.get(fact.member_id)
+        removed = _latest_by(self._ends[fact.member_id], fact.at_ms)
+        if removed is None or (known is not None and removed.at_ms < known.at_ms - NEAR_MS):
+            return
+        is_better = _is_better(fact, removed)
+        if is_better and not removed.is_inferred:
+            self.settled.add((fact.member_id, fact.at_ms))
+        now = removed if is_better else fact
+        if is_better:
+            name = fact.client_id or fact.group_instance_id or ""
+            self._ends_now[fact.at_ms, name] = removed.end_cause
+        self._change(
+            place,
+            replace(
+                fact,
+                at_ms=min(removed.at_ms, fact.at_ms),
+                end_cause=now.end_cause,
+                is_inferred=now.is_inferred,
+                candidates=now.candidates,
+                client_reason=removed.client_reason,
+            ),
+        )
+
+    # ------------------------------------------------------------ rebalances
+
+    def take_beginning(self, place: int, fact: RebalanceStarted) -> None:
+        """An epoch rose."""
+        said = self._near(fact.from_generation_id + 1, fact.at_ms)
+        if said is not None:
+            self._change(place, replace(fact, cause=self._cause(fact.cause, said.cause)))
+
+    def take_rebalance(self, place: int, fact: RebalanceEnded) -> None:
+        """A generation was formed, or an epoch was over."""
+        said = self._near(fact.to_generation_id, fact.at_ms if fact.started_at_ms is None else fact.started_at_ms)
+        went_at_ms = fact.known_from_ms if fact.started_at_ms is None else fact.started_at_ms
+        now = self._went_otherwise(fact, fact.at_ms if went_at_ms is None else went_at_ms)
+        if said is not None:
+            self.found.in_both += 1
+            now = self._with_lines(now, said)
+        if now is not fact:
+            self._change(place, now)
+
+    def _with_lines(self, fact: RebalanceEnded, said: RebalanceEnded) -> RebalanceEnded:
+        began_ms = fact.started_at_ms
+        if began_ms is None and said.started_at_ms is not None:
+            began_ms = min(said.started_at_ms, fact.at_ms)
+        between = [
+            one
+            for number in range(fact.from_generation_id + 1, fact.to_generation_id)
+            if (one := self._latest_rebalance(number, fact.at_ms)) is not None
+        ]
+        self.found.added += between
+        return replace(
+            fact,
+            from_generation_id=fact.to_generation_id - 1 if between else fact.from_generation_id,
+            cause=self._cause(fact.cause, said.cause),
+            started_at_ms=began_ms,
+            known_from_ms=fact.known_from_ms if began_ms is None else None,
+            slowest_member_id=said.slowest_member_id,
+            slowest_client_id=said.slowest_client_id,
+            slowest_wait_ms=said.slowest_wait_ms,
+            waits=said.waits,
+        )
+
+    def _went_otherwise(self, fact: RebalanceEnded, went_at_ms: int) -> RebalanceEnded:
+        """The names of those that went, under how the lines say that they did."""
+        names: dict[str, list[str]] = {"left": [], "expired": [], "": []}
+        is_other = False
+        for lists, how in ((fact.left, "left"), (fact.expired, "expired"), (fact.gone, "")):
+            for name in lists:
+                end_cause = self._ends_now.get((went_at_ms, name))
+                now = how if end_cause is None else "" if end_cause is EndCause.UNKNOWN else row_of(end_cause).ends
+                is_other |= now != how
+                names[now].append(name)
+        if not is_other:
+            return fact
+        return replace(fact, left=names["left"], expired=names["expired"], gone=tuple(names[""]))
+
+    def _cause(self, by_topic: Cause, by_lines: Cause) -> Cause:
+        """The better of both, with the culprit's names as the topic has them."""
+        is_open = by_lines.kind is CauseKind.UNKNOWN and not by_lines.candidates
+        is_proven = not by_topic.is_inferred and by_topic.kind is not CauseKind.UNKNOWN
+        fits = by_topic.member_id == by_lines.member_id and by_topic.kind in {one.kind for one in by_lines.candidates}
+        if is_open or (by_lines.is_inferred and (is_proven or fits)):
+            return by_topic
+        known = self._members.get(by_lines.member_id)
+        if known is None:
+            return by_lines
+        return replace(
+            by_lines,
+            client_id=known.client_id,
+            client_host=known.client_host,
+            group_instance_id=known.group_instance_id,
+        )
+
+    def _near(self, generation_id: int, at_ms: int) -> RebalanceEnded | None:
+        """The lines' rebalance to a generation that began before a moment and was over, or is, at it."""
+        for one in reversed(self._rebalances[generation_id]):
+            from_ms = one.at_ms if one.started_at_ms is None else one.started_at_ms
+            if from_ms - NEAR_MS <= at_ms <= one.at_ms + NEAR_MS:
+                return one
+        return None
+
+    def _latest_rebalance(self, generation_id: int, until_ms: int) -> RebalanceEnded | None:
+        return next((one for one in reversed(self._rebalances[generation_id]) if one.at_ms <= until_ms), None)
+
+    def _change(self, place: int, fact: Effect) -> None:
+        self.found.changed[place] = fact
+
+
+def _latest_by(facts: Sequence[_Of], at_ms: int) -> _Of | None:
+    """The last fact until a moment of the topic's."""
+    place = bisect_right(facts, at_ms + NEAR_MS, key=lambda fact: fact.at_ms)
+    return facts[place - 1] if place else None
+
+
+def _is_better(by_topic: MemberRemoved, by_lines: MemberRemoved) -> bool:
+    """Whether the lines know better how a member ended."""
+    if not by_lines.is_inferred:
+        return True
+    return by_topic.end_cause is EndCause.UNKNOWN and by_lines.end_cause is not EndCause.UNKNOWN

@@ -1,0 +1,116 @@
+"""Logs that brokers print, replayed into a home: alone, and beside a dump of the offsets topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duck_sql.engine import ask
+from jobs.check import broken_rules
+from jobs.home import Home
+from jobs.rollcall.__main__ import main
+from tests.app_logs.recorded import BROKERS, truth_of
+from tests.offsets_topic.folded import CAPTURES, NAMES
+
+KILLED = BROKERS / "d-kill.log.gz"
+QUERY = """
+    select group_id, to_generation_id, cause, cause_client_id, cause_client_host, unix_millis(started_at) started_ms
+    from rebalances order by started_at, group_id
+"""
+
+
+def rows_of(home: Path, query: str = QUERY) -> list[dict[str, Any]]:
+    answer = ask(home, query)
+    names = [column.name for column in answer.columns]
+    return [dict(zip(names, row, strict=True)) for row in answer.rows]
+
+
+def replayed(home: Path, *paths: Path) -> int:
+    return main(["replay", " ".join(map(str, paths)), "--home", str(home), "--processes", "1"])
+
+
+def rebalances_in(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The classic rebalances of a capture, as its driver knows them."""
+    return ((group_id, one) for group_id, truth in truth_of(name).items() for one in truth["rebalances"])
+
+
+def assert_same(row: dict[str, Any], true: dict[str, Any]) -> None:
+    """A rebalance has the true cause, client and host, and none where nobody is to blame.
+
+    The driver does not know the client ids that libraries make up.
+    """
+    who = true["trigger"] or {}
+    host = f"/{who['host']}" if who.get("host") else None
+    found = row["cause"], row["cause_client_id"], row["cause_client_host"]
+    client_id = (who.get("client_id") or row["cause_client_id"]) if who else None
+    assert found == (true["cause"], client_id, host), true
+
+
+def test_a_brokers_log_becomes_a_home_with_the_true_causes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = tmp_path / "home"
+    assert replayed(home, KILLED) == 0
+    printed = capsys.readouterr().out
+    assert "d-kill.log.gz: a broker's log, 56 lines, 56 about groups" in printed
+    assert (
+        "clicks-agg: rebalance completed: session_expired by clicks-agg-1, generation 1 -> 2, 3 -> 2 members" in printed
+    )
+    found = {(row["group_id"], row["started_ms"]): row for row in rows_of(home)}
+    assert found.keys() == {(group_id, one["t_prepare_ms"]) for group_id, one in rebalances_in("d-kill")}
+    for group_id, one in rebalances_in("d-kill"):
+        row = found[group_id, one["t_prepare_ms"]]
+        assert (row["cause"], row["cause_client_id"]) == (one["cause"], (one["trigger"] or {}).get("client_id"))
+    assert main(["why", "clicks-agg", "--generation", "2", "--home", str(home)]) == 0
+    explained = capsys.readouterr().out
+    assert "clicks-agg: generation 1 -> 2, 2026-11-21 05:38:59.065 UTC, completed in 2.009 s" in explained
+    assert "who held what is unknown" in explained
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_beside_the_topic_causes_are_the_lines_and_names_the_topics(name: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    assert replayed(home, BROKERS / f"{name}.log.gz", CAPTURES / name / "offsets-topic.jsonl.gz") == 0
+    rows = rows_of(home)
+    epochs = {(row["group_id"], row["to_generation_id"]): row for row in rows}
+    for group_id, truth in truth_of(name).items():
+        for one in (truth.get("consumer") or {}).get("epochs", []):
+            assert_same(epochs[group_id, one["epoch"]], one)
+    by_time = {(row["group_id"], row["started_ms"]): row for row in rows}
+    for group_id, one in rebalances_in(name):
+        assert_same(by_time[group_id, one["t_prepare_ms"]], one)
+    assert {rule.name: rows for rule, rows in broken_rules(Home(home))} == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--set", "group.max.size=3"], "SET=group.max.size: is said of a request log or a dump"),
+        ([], ""),
+    ],
+)
+def test_settings_of_a_broker_are_said_of_requests(
+    more: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(KILLED), "--home", str(tmp_path / "home"), *more]) == (2 if more else 0)
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_request_log_and_a_brokers_log_are_not_one_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replayed(tmp_path / "home", CAPTURES / "d-kill" / "requests.log.gz", KILLED) == 2
+    assert (
+        "names 1 request log, 0 dumps of __consumer_offsets and 1 log of brokers or clients" in capsys.readouterr().err
+    )
+
+
+def test_clients_lines_alone_make_no_home(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "app.log"
+    log.write_text(
+        "2026-03-01 03:12:00,417 INFO [Consumer clientId=a-1, groupId=orders] Successfully joined group with "
+        "generation Generation{generationId=7, memberId='a-1-x', protocol='range'} (org.apache.kafka.clients)\n"
+    )
+    assert replayed(tmp_path / "home", log) == 0
+    assert "orders: no line of the coordinator with a date names them" in capsys.readouterr().out

@@ -1,0 +1,104 @@
+"""A group's facts by the topic beside what its coordinator printed: which of the two says what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from offsets_topic.beside_lines import enriched
+from schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
+from schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from tests.written_effects import effect
+
+JOINED = effect(MemberJoined, 1_000, member_id="m", client_id="app-1", client_host="/10.0.0.7", is_inferred=True)
+
+
+def cause(kind: CauseKind, *fits: CauseKind, member_id: str = "m", is_inferred: bool | None = None) -> Cause:
+    return Cause(
+        kind=kind,
+        member_id=member_id,
+        is_inferred=bool(fits) if is_inferred is None else is_inferred,
+        candidates=tuple(CauseCandidate(kind=one, member_id=member_id) for one in fits),
+    )
+
+
+def ended(at_ms: int, generation_id: int, why: Cause, **fields: Any) -> RebalanceEnded:
+    fields = {"started_at_ms": None, "from_generation_id": generation_id - 1, **fields}
+    return effect(RebalanceEnded, at_ms, to_generation_id=generation_id, cause=why, **fields)
+
+
+def beside(topic: list[Effect], lines: list[Effect]) -> list[Effect]:
+    """The topic's facts as they are beside the lines."""
+    found = enriched(topic, lines)
+    kept = [found.changed.get(place, fact) for place, fact in enumerate(topic)]
+    return [*found.added, *(fact for fact in kept if fact is not None)]
+
+
+def only_rebalance(topic: list[Effect], lines: list[Effect]) -> RebalanceEnded:
+    (found,) = (fact for fact in beside(topic, lines) if isinstance(fact, RebalanceEnded))
+    return found
+
+
+def test_a_generation_of_both_has_the_lines_beginning_and_cause_and_the_topics_names() -> None:
+    line = ended(9_010, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=7_000, slowest_member_id="m")
+    found = only_rebalance([JOINED, ended(9_000, 3, Cause(kind=CauseKind.UNKNOWN), known_from_ms=8_900)], [line])
+    assert (found.started_at_ms, found.known_from_ms, found.slowest_member_id) == (7_000, None, "m")
+    assert (found.cause.kind, found.cause.client_id, found.cause.client_host) == (
+        *(CauseKind.SESSION_EXPIRED, "app-1"),
+        "/10.0.0.7",
+    )
+
+
+def test_one_of_another_time_is_another_one() -> None:
+    topic = ended(9_000, 3, Cause(kind=CauseKind.UNKNOWN), known_from_ms=8_900)
+    line = ended(900_000, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=899_000)
+    found = enriched([topic], [line])
+    assert (found.changed, found.in_lines, found.in_both) == ({}, 1, 0)
+
+
+def test_what_the_topic_proves_is_not_given_up_for_what_lines_leave_open() -> None:
+    open_cause = cause(CauseKind.UNKNOWN, CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
+    for by_topic in (cause(CauseKind.MEMBER_JOINED), cause(CauseKind.POLL_TIMEOUT, is_inferred=True)):
+        line = ended(9_000, 3, open_cause, started_at_ms=8_000)
+        assert only_rebalance([ended(9_000, 3, by_topic, known_from_ms=9_000)], [line]).cause == by_topic
+
+
+def test_a_member_went_when_and_how_the_lines_say() -> None:
+    topic: list[Effect] = [
+        JOINED,
+        effect(MemberRemoved, 8_900, member_id="m", client_id="app-1", end_cause=EndCause.UNKNOWN, is_inferred=True),
+        ended(9_000, 3, Cause(kind=CauseKind.UNKNOWN), known_from_ms=8_900, gone=("app-1",)),
+        CauseFound(
+            at_ms=9_500,
+            to_generation_id=3,
+            gone_at_ms=8_900,
+            member_id="m",
+            client_id="app-1",
+            cause=cause(CauseKind.MEMBER_LEFT, is_inferred=True),
+        ),
+    ]
+    line = effect(MemberRemoved, 7_000, member_id="m", end_cause=EndCause.SESSION_EXPIRED)
+    _, removed, found = beside(topic, [line])
+    assert isinstance(removed, MemberRemoved)
+    assert isinstance(found, RebalanceEnded)
+    assert (removed.at_ms, removed.end_cause, removed.is_inferred) == (7_000, EndCause.SESSION_EXPIRED, False)
+    assert (found.expired, found.gone) == (["app-1"], ())
+
+
+def test_a_member_was_one_from_its_line_on() -> None:
+    (joined,) = beside([JOINED], [effect(MemberJoined, 400, member_id="m")])
+    assert (joined.at_ms, isinstance(joined, MemberJoined) and joined.is_inferred) == (400, False)
+
+
+def test_generations_that_the_topic_has_no_record_of_come_from_the_lines() -> None:
+    lines: list[Effect] = [ended(at_ms, number, cause(CauseKind.MEMBER_REJOINED)) for at_ms, number in ((5, 3), (7, 4))]
+    topic = ended(7, 4, Cause(kind=CauseKind.UNKNOWN), from_generation_id=2, known_from_ms=7)
+    found = [fact for fact in beside([topic], lines) if isinstance(fact, RebalanceEnded)]
+    assert [(one.from_generation_id, one.to_generation_id) for one in found] == [(2, 3), (3, 4)]
+
+
+def test_an_epochs_beginning_has_the_same_cause_as_its_end() -> None:
+    line = ended(8_000, 3, cause(CauseKind.SUBSCRIPTION_CHANGED), started_at_ms=8_000, outcome="unknown")
+    begun = effect(RebalanceStarted, 8_001, from_generation_id=2, cause=Cause(kind=CauseKind.UNKNOWN))
+    topic: list[Effect] = [begun, ended(9_000, 3, begun.cause, started_at_ms=8_001)]
+    kinds = [fact.cause.kind for fact in beside(topic, [line]) if isinstance(fact, RebalanceStarted | RebalanceEnded)]
+    assert kinds == [CauseKind.SUBSCRIPTION_CHANGED, CauseKind.SUBSCRIPTION_CHANGED]
