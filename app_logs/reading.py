@@ -144,8 +144,8 @@ def fact_of(entry: Entry) -> LoggedFact | None:
     for dialect in _OPENED:
         if entry.text.startswith(dialect.opening):
             return dialect.fact(entry)
-    marked_by: list[int] = _BY_MARKS.Match(f"{entry.text} {entry.logger}")
-    for place in sorted(marked_by):
+    marked_by: list[int] | None = _BY_MARKS.Match(f"{entry.text} {entry.logger}".encode("utf-8", "replace"))
+    for place in sorted(marked_by or ()):  # None: its mark stood in what was taken off.
         fact = DIALECTS[place].fact(entry)
         if fact is not None:
             return fact

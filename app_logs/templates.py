@@ -22,7 +22,7 @@ _STATES = frozenset(
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.lstrip("-").isdigit() and len(text) <= 19 else None
+    return int(text) if len(text) <= 19 and text.isascii() and text.removeprefix("-").isdigit() else None
 
 
 def _state(text: str) -> str | None:

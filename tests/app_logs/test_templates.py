@@ -27,6 +27,7 @@ def test_fields_are_what_stands_between_the_fixed_texts() -> None:
 def test_a_number_must_be_one_and_a_state_too() -> None:
     assert ENDED.match("Stabilized group g generation x") is None
     assert ENDED.match("Stabilized group g generation \u0661") is None
+    assert ENDED.match("Stabilized group g generation --5") is None
     assert BEGAN.match(line("g", "why").replace("Stable", "Fine")) is None
 
 
