@@ -9,10 +9,12 @@ is what the line says. If they differ, it can be read in two ways, which is said
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from operator import call
 from typing import Any, NamedTuple
 
-from app_logs.logged_facts import FactKind
+from app_logs.logged_facts import IS_CERTAIN, PLACES, FactKind
 
 _FIELD = re.compile(r"\{(\w*)\}")
 _UUID_END = re.compile(r"(?<=[0-9a-f]{12}), ?")
@@ -20,7 +22,11 @@ _STATES = frozenset(
     ("Empty", "PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Stable", "Dead")
 )  # AwaitingSync: CompletingRebalance before Kafka 2.0.
 
+KEPT = 256
+"""Numbers and ids stand in several lines after each other: so many are read once."""
 
+
+@lru_cache(maxsize=KEPT)
 def _number(text: str) -> int | None:
     return int(text) if len(text) <= 19 and text.isascii() and text.removeprefix("-").isdigit() else None
 
@@ -44,6 +50,7 @@ def _optional(text: str) -> str:
     return text[5:-1] if text.startswith("Some(") and text.endswith(")") else text
 
 
+@lru_cache(maxsize=KEPT)
 def _member_id(text: str) -> str:
     """An id, without the dots that stand for words left out; empty if a reporter blanked it."""
     text = text.removesuffix("...").strip()
@@ -81,6 +88,13 @@ class Template:
         pieces = _FIELD.split(text)
         self.literals = pieces[::2]
         self.names = pieces[1::2]
+        self.sign = max(self.literals, key=len)
+        """The longest fixed text: what lacks it is another message."""
+        self._all_names = [*self.names, *constants]
+        self._constants = [*constants.values()]
+        self._readers = [_READERS.get(name, str) for name in self.names]
+        self._first, *between, self._last = [*self.literals, *([] if self.names else [""])]
+        self._from_left, self._from_right = between, between[::-1]
 
     @property
     def first_word(self) -> str:
@@ -88,55 +102,54 @@ class Template:
         head, blank, _ = self.literals[0].partition(" ")
         return head if blank or len(self.literals) == 1 else ""
 
+    @cached_property
+    def places(self) -> list[int]:
+        """Where in a fact each value belongs; what it has no place for is laid where another is laid over it."""
+        return [PLACES[IS_CERTAIN if name in IGNORED else name] for name in self._all_names]
+
     def match(self, text: str) -> Match | None:
-        """What the message holds; None if it is another one."""
-        first, last = self.literals[0], self.literals[-1]
-        if not text.startswith(first):
-            return None
+        """What the message holds, by the names of its fields; None if it is another one."""
+        found = self.read(text)
+        return None if found is None else Match(self.named(found[0]), found[1])
+
+    def read(self, text: str) -> tuple[list[Any], bool] | None:
+        """The same in the order of `places`, and whether it is certain."""
         if not self.names:
-            return Match(dict(self.constants), True) if text == first else None
-        if not text.endswith(last) or len(text) < len(first) + len(last):
+            return (self._constants, True) if text == self._first else None
+        begin, end = len(self._first), len(text) - len(self._last)
+        if end < begin or not text.startswith(self._first) or not text.endswith(self._last):
             return None
-        body = text[len(first) : len(text) - len(last)]
-        left = self._read(self._from_left(body))
-        if len(self.names) == 1:
-            return None if left is None else Match(left, True)
-        right = self._read(self._from_right(body))
+        body = rest = text[begin:end]
+        from_left = []
+        for literal in self._from_left:
+            value, found, rest = rest.partition(literal)
+            if not found:
+                return None
+            from_left.append(value)
+        from_left.append(rest)
+        from_right = []
+        for literal in self._from_right:
+            body, _, value = body.rpartition(literal)
+            from_right.append(value)
+        from_right.append(body)
+        from_right.reverse()
+        right = self._values(from_right)
+        if from_left == from_right:
+            return None if right is None else (right, True)
+        left = self._values(from_left)
         if left is None or right is None:
             only = left if right is None else right
-            return None if only is None else Match(only, True)
-        return Match(right, left == right)
+            return None if only is None else (only, True)
+        return right, self.named(left) == self.named(right)
 
-    def _from_left(self, body: str) -> list[str] | None:
-        values = []
-        for literal in self.literals[1:-1]:
-            value, found, body = body.partition(literal)
-            if not found:
-                return None
-            values.append(value)
-        return [*values, body]
+    def _values(self, texts: Iterable[str]) -> list[Any] | None:
+        values = list(map(call, self._readers, texts))
+        return None if None in values else values + self._constants
 
-    def _from_right(self, body: str) -> list[str] | None:
-        values = []
-        for literal in reversed(self.literals[1:-1]):
-            body, found, value = body.rpartition(literal)
-            if not found:
-                return None
-            values.append(value)
-        return [body, *reversed(values)] if len(values) == len(self.names) - 1 else None
-
-    def _read(self, values: list[str] | None) -> dict[str, Any] | None:
-        if values is None:
-            return None
-        fields = dict(self.constants)
-        for name, text in zip(self.names, values, strict=True):
-            reader = _READERS.get(name)
-            value = text if reader is None else reader(text)
-            if value is None:
-                return None
-            if name not in IGNORED:
-                fields[name] = value
-        return fields
+    def named(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Values by the names of their fields."""
+        named = zip(self._all_names, values, strict=True)
+        return {name: value for name, value in named if name not in IGNORED}
 
 
 class Templates:
@@ -144,16 +157,18 @@ class Templates:
 
     def __init__(self, templates: Iterable[Template]) -> None:
         self.all = tuple(templates)
-        self._by_word: dict[str, list[Template]] = {}
+        self._by_word: dict[str, list[tuple[str, Template]]] = {}
         for template in self.all:
-            self._by_word.setdefault(template.first_word, []).append(template)
+            self._by_word.setdefault(template.first_word, []).append((template.sign, template))
         self._any = self._by_word.pop("", [])
+        for begins in self._by_word.values():
+            begins += self._any
 
-    def match(self, text: str) -> tuple[Template, Match] | None:
+    def match(self, text: str) -> tuple[Template, list[Any], bool] | None:
         """The first template that fits, in the order given; those that begin with a field come last."""
-        word = text.partition(" ")[0]
-        for template in (*self._by_word.get(word, ()), *self._any):
-            match = template.match(text)
-            if match is not None:
-                return template, match
+        for sign, template in self._by_word.get(text.partition(" ")[0], self._any):
+            if sign in text:
+                found = template.read(text)
+                if found is not None:
+                    return template, *found
         return None
