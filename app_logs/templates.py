@@ -93,8 +93,9 @@ class Template:
         self._all_names = [*self.names, *constants]
         self._constants = [*constants.values()]
         self._readers = [_READERS.get(name, str) for name in self.names]
-        self._first, *between, self._last = [*self.literals, *([] if self.names else [""])]
-        self._from_left, self._from_right = between, between[::-1]
+        self._first, self._last = self.literals[0], self.literals[-1]
+        self._from_left = self.literals[1:-1]
+        self._from_right = self._from_left[::-1]
 
     @property
     def first_word(self) -> str:
