@@ -28,14 +28,19 @@ GROUP_NOT_NAMED = f"({_NOT_NAMED})"
 _NEWER = (FactKind.EPOCH_BUMPED, FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH)
 
 
-def groups_in(facts: Sequence[LoggedFact]) -> list[LoggedGroup]:
-    """Every group that the lines name, with its story, in the order of its first line."""
+def groups_in(facts: Sequence[LoggedFact], from_line: int = 0) -> list[LoggedGroup]:
+    """Every group that the lines name, with its story, in the order of its first line.
+
+    from_line: of one file that grows, where it is new. Groups without a line from there on are left out.
+    """
     by_group = _by_group(_with_groups(facts))
     log_ends_ms = max((fact.at_ms for fact in facts if fact.at_ms is not None), default=None)
     of_brokers = {group_id: [fact for fact in own if fact.dialect == BROKER] for group_id, own in by_group.items()}
     topics_ms = sorted((ms, group_id) for group_id, own in of_brokers.items() for ms in topics_changed_ms(own))
     found = []
     for group_id, own in by_group.items():
+        if own[-1].line_number < from_line:
+            continue
         printed = of_brokers[group_id]
         group_type = _type_of(printed or own)
         of_broker = [

@@ -3,7 +3,8 @@
 `Stabilized group {group_id} generation {generation_id} with {members} members.` names the fields of a fact. What stands
 in a field is chosen by whoever sends it, and may look like the fixed text around it. So a message is read twice, from
 its left end and from its right one: each finds the fixed texts in turn, without going back. If both find the same, that
-is what the line says. If they differ, it can be read in two ways, which is said. Knows no library's wording.
+is what the line says. If they differ, it can be read in two ways, which is said. Where each fixed text stands but once,
+both find the same, and the second reading is left out. Knows no library's wording.
 """
 
 from __future__ import annotations
@@ -94,8 +95,7 @@ class Template:
         self._constants = [*constants.values()]
         self._readers = [_READERS.get(name, str) for name in self.names]
         self._first, self._last = self.literals[0], self.literals[-1]
-        self._from_left = self.literals[1:-1]
-        self._from_right = self._from_left[::-1]
+        self._between = [(literal, _overlap(literal)) for literal in self.literals[1:-1]]
 
     @property
     def first_word(self) -> str:
@@ -121,27 +121,30 @@ class Template:
         if end < begin or not text.startswith(self._first) or not text.endswith(self._last):
             return None
         body = rest = text[begin:end]
-        from_left = []
-        for literal in self._from_left:
+        texts, is_once = [], True
+        for literal, overlap in self._between:
             value, found, rest = rest.partition(literal)
             if not found:
                 return None
-            from_left.append(value)
-        from_left.append(rest)
-        from_right = []
-        for literal in self._from_right:
-            body, _, value = body.rpartition(literal)
-            from_right.append(value)
-        from_right.append(body)
-        from_right.reverse()
-        right = self._values(from_right)
-        if from_left == from_right:
-            return None if right is None else (right, True)
-        left = self._values(from_left)
+            texts.append(value)
+            if literal in overlap + rest:
+                is_once = False
+        texts.append(rest)
+        left = self._values(texts)
+        if is_once:
+            return None if left is None else (left, True)
+        right = self._values(self._from_right(body))
         if left is None or right is None:
             only = left if right is None else right
             return None if only is None else (only, True)
         return right, self.named(left) == self.named(right)
+
+    def _from_right(self, body: str) -> list[str]:
+        texts = []
+        for literal, _ in reversed(self._between):
+            body, _, text = body.rpartition(literal)
+            texts.append(text)
+        return [body, *reversed(texts)]
 
     def _values(self, texts: Iterable[str]) -> list[Any] | None:
         values = list(map(call, self._readers, texts))
@@ -151,6 +154,11 @@ class Template:
         """Values by the names of their fields."""
         named = zip(self._all_names, values, strict=True)
         return {name: value for name, value in named if name not in IGNORED}
+
+
+def _overlap(literal: str) -> str:
+    """With what a text may end and begin again, as ` in ` does with its blank: it may stand twice within itself."""
+    return next((literal[place:] for place in range(1, len(literal)) if literal.startswith(literal[place:])), "")
 
 
 class Templates:
