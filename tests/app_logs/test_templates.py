@@ -45,6 +45,11 @@ def test_a_message_that_can_be_read_in_two_ways_is_not_certain() -> None:
     assert not match.is_certain
 
 
+def test_a_fixed_text_that_begins_within_itself_is_found_twice() -> None:
+    match = Template(FactKind.CLOSED, "{group_id} in {reason}").match("a in in b")
+    assert match == Match({"group_id": "a in", "reason": "b"}, False)
+
+
 def test_the_fixed_texts_at_both_ends_may_not_overlap() -> None:
     assert Template(FactKind.CLOSED, "aba{group_id}ba").match("aba") is None
 
