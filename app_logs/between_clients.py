@@ -119,7 +119,7 @@ def _unowned(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
         given, line = _owned_last(facts)
         if line is not None and given:
             lines.append(line)
-        for topic, partition in given:
+        for topic, partition in sorted(given):
             owned.setdefault(topic, set()).add(partition)
     for topic, partitions in owned.items() if len(lines) > 1 else ():
         between = [one for one in range(max(partitions)) if one not in partitions] if max(partitions) < MOST else []

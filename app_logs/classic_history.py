@@ -8,8 +8,9 @@ order. Must not know how lines are worded.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
-from app_logs.holders import TOGETHER_MS, holder_of
+from app_logs.holders import TOGETHER_MS, Before, holder_of
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import LoggedRebalance, client_id_of, rebalance_of
 from app_logs.reasons import NOT_PROVIDED, Reason, left, read_reason
@@ -34,6 +35,12 @@ class _History:
     def __init__(self, facts: Sequence[LoggedFact], log_ends_ms: int | None) -> None:
         self.facts = facts
         self.log_ends_ms = log_ends_ms
+        self.before = Before(facts)
+        self.came: dict[str, list[tuple[int, str]]] = {}
+        """By client id: where it came, and under which member id."""
+        for place, fact in enumerate(facts):
+            if fact.kind in _COMES_BACK:
+                self.came.setdefault(client_id_of(fact.member_id), []).append((place, fact.member_id))
         self.found: list[LoggedRebalance] = []
         self.running: LoggedRebalance | None = None
         self.removed: list[LoggedFact] = []
@@ -63,7 +70,7 @@ class _History:
         """The running rebalance is as far as the lines have it."""
         if self.running is not None:
             self.running.outcome = self.running.outcome or outcome
-            self.running.held_by = holder_of(self.running, self.facts)
+            self.running.held_by = holder_of(self.running, self.before)
             self.found.append(self.running)
             self.running = None
 
@@ -173,10 +180,8 @@ class _History:
             return True
         if self.log_ends_ms - began_ms < BACK_WITHIN_MS:
             return True
-        return any(
-            one.kind in _COMES_BACK and one.member_id != member_id and client_id_of(one.member_id) == client_id
-            for one in self.facts[place:]
-        )
+        later = takewhile(lambda one: one[0] >= place, reversed(self.came.get(client_id, [])))
+        return any(other != member_id for _, other in later)
 
 
 def _left_by(fact: LoggedFact) -> Reason:

@@ -7,7 +7,8 @@ how lines are worded.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from app_logs.logged_facts import FactKind, LoggedFact
@@ -30,34 +31,40 @@ _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
 
 def epoch_bumps(
-    facts: Sequence[LoggedFact], elsewhere_ms: Collection[int], group_type: str = "consumer"
+    facts: Sequence[LoggedFact], is_elsewhere: Callable[[int], bool], group_type: str = "consumer"
 ) -> list[LoggedRebalance]:
     """The bumps of one group, in order.
 
-    elsewhere_ms: when other groups' topics changed (`topics_changed_ms`). In share and streams groups a member that
-    goes bumps the epoch without a line that says so.
+    is_elsewhere: whether other groups' topics changed at a time (`topics_changed_ms`). In share and streams groups a
+    member that goes bumps the epoch without a line that says so.
     """
     found: list[LoggedRebalance] = []
     since: list[LoggedFact] = []
     known_hash = ""
+    highest: int | None = None
+    to_come = Counter(fact.member_id for fact in facts if fact.kind is FactKind.MEMBER_JOINED_EPOCH)
     bumps_silently = group_type in SILENT_BUMPS
-    for place, fact in enumerate(facts):
-        if fact.kind is FactKind.MEMBER_PROGRESSED and _is_new_epoch(fact, found):
+    for fact in facts:
+        if fact.kind is FactKind.MEMBER_JOINED_EPOCH:
+            to_come[fact.member_id] -= 1
+        if fact.kind is FactKind.MEMBER_PROGRESSED and _is_new_epoch(fact, highest):
             found.append(replace(rebalance_of(fact), generation_id=fact.generation_id, facts=[fact]))
         if bumps_silently and fact.kind in _GONE:
             epoch = (found[-1].generation_id or 0) + 1 if found else None
-            found.append(_bumped(fact, epoch, _by_a_member(fact, facts[place + 1 :]), [fact]))
+            found.append(_bumped(fact, epoch, _by_a_member(fact, to_come), [fact]))
             since = []
         elif fact.kind is FactKind.EPOCH_BUMPED:
             _hold_up(found, since)
             is_hash_new = not known_hash or fact.reason != known_hash
-            cause, lines = _cause(facts[place + 1 :], since, fact, is_hash_new, elsewhere_ms)
+            cause, lines = _cause(to_come, since, fact, is_hash_new, is_elsewhere)
             if bumps_silently and not lines:
                 cause = Cause(kind=CauseKind.UNKNOWN)
             found.append(_bumped(fact, fact.generation_id, cause, [*lines, fact]))
             since, known_hash = [], fact.reason
         else:
             since.append(fact)
+        latest = found[-1].generation_id if found else None
+        highest = max((each for each in (highest, latest) if each is not None), default=None)
     return found
 
 
@@ -81,10 +88,9 @@ def _hold_up(found: Sequence[LoggedRebalance], since: Sequence[LoggedFact]) -> N
             found[-1].facts.append(one)
 
 
-def _is_new_epoch(fact: LoggedFact, found: Sequence[LoggedRebalance]) -> bool:
+def _is_new_epoch(fact: LoggedFact, highest: int | None) -> bool:
     """Whether a member reached an epoch whose bump is not in the lines."""
-    known = [one.generation_id for one in found if one.generation_id is not None]
-    return fact.generation_id is not None and (not known or fact.generation_id > max(known))
+    return fact.generation_id is not None and (highest is None or fact.generation_id > highest)
 
 
 def topics_changed_ms(facts: Sequence[LoggedFact]) -> list[int]:
@@ -102,15 +108,15 @@ def topics_changed_ms(facts: Sequence[LoggedFact]) -> list[int]:
 
 
 def _cause(
-    after: Sequence[LoggedFact],
+    to_come: Mapping[str, int],
     since: Sequence[LoggedFact],
     bump: LoggedFact,
     is_hash_new: bool,
-    elsewhere_ms: Collection[int],
+    is_elsewhere: Callable[[int], bool],
 ) -> tuple[Cause, list[LoggedFact]]:
     doer = next((one for one in reversed(since) if one.kind in _BY_A_MEMBER), None)
     if doer is not None:
-        return _by_a_member(doer, after), [doer]
+        return _by_a_member(doer, to_come), [doer]
     subscribed = [one for one in since if one.kind is FactKind.MEMBER_SUBSCRIBED]
     if subscribed:
         return Cause(kind=CauseKind.SUBSCRIPTION_CHANGED, member_id=subscribed[-1].member_id), subscribed[-1:]
@@ -119,12 +125,12 @@ def _cause(
     if not is_hash_new:
         return Cause(kind=CauseKind.SUBSCRIPTION_CHANGED, is_inferred=True), []
     at_ms = bump.at_ms
-    if at_ms is not None and any(abs(other_ms - at_ms) <= AT_ONCE_MS for other_ms in elsewhere_ms):
+    if at_ms is not None and is_elsewhere(at_ms):
         return Cause(kind=CauseKind.METADATA_CHANGED, is_inferred=True), []
     return _open(Reason(CauseKind.UNKNOWN, candidates=_OF_TOPICS)), []
 
 
-def _by_a_member(fact: LoggedFact, after: Sequence[LoggedFact]) -> Cause:
+def _by_a_member(fact: LoggedFact, to_come: Mapping[str, int]) -> Cause:
     who = Reason(CauseKind.UNKNOWN, member_id=fact.member_id, instance_id=fact.instance_id)
     match fact.kind:
         case FactKind.MEMBER_EXPIRED_EPOCH:
@@ -136,18 +142,17 @@ def _by_a_member(fact: LoggedFact, after: Sequence[LoggedFact]) -> Cause:
             if words:
                 said = left(who._replace(client_reason=words))
                 return _sure(said.kind, said)
-            return _left_silently(who, after)
+            return _left_silently(who, to_come)
         case FactKind.PATTERNS_SCANNED:
             return Cause(kind=CauseKind.PATTERN_RESOLVED, is_inferred=True)
         case _:
             return _sure(CauseKind.MEMBER_JOINED, who)
 
 
-def _left_silently(who: Reason, after: Sequence[LoggedFact]) -> Cause:
+def _left_silently(who: Reason, to_come: Mapping[str, int]) -> Cause:
     """An id lives as long as its consumer: one that joins again did not close, it had polled too late."""
-    comes_back = any(one.kind is FactKind.MEMBER_JOINED_EPOCH and one.member_id == who.member_id for one in after)
     both = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
-    kind = CauseKind.POLL_TIMEOUT if comes_back else CauseKind.MEMBER_LEFT
+    kind = CauseKind.POLL_TIMEOUT if to_come[who.member_id] > 0 else CauseKind.MEMBER_LEFT
     return _open(who._replace(kind=kind, candidates=both))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, takewhile
 
-from app_logs.holders import INITIAL_DELAY_MS, was_empty
+from app_logs.holders import INITIAL_DELAY_MS, Before
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of
 from schemas.causes import CauseKind, name_of
@@ -223,9 +223,10 @@ def _nobody_waited(group: LoggedGroup) -> Iterator[Finding]:
 
 
 def _initial_delay(group: LoggedGroup) -> Iterator[Finding]:
+    before = Before(group.facts)
     for one in group.rebalances:
         length_ms = one.join_phase_ms
-        if length_ms is not None and length_ms >= INITIAL_DELAY_MS - TIMER_SLACK_MS and was_empty(one, group.facts):
+        if length_ms is not None and length_ms >= INITIAL_DELAY_MS - TIMER_SLACK_MS and before.was_empty(one):
             yield Finding(
                 "initial_delay",
                 f"The join phase of generation {one.generation_id} took {duration(length_ms)} because the group was "

@@ -30,6 +30,8 @@ class Following:
         self._zone = zone
         self._kept: deque[tuple[Entry, LoggedFact | None]] = deque(maxlen=KEPT)
         self._is_new = False
+        self._asked_line = 0
+        """The last one when ended() was asked: what comes next may still be a part of it."""
         self._known: set[tuple[str, tuple[str, int]]] = set()
 
     def read(self, lines: Iterable[str | None], at_pause: Callable[[], None]) -> None:
@@ -44,7 +46,8 @@ class Following:
         if not self._is_new:
             return
         self._is_new = False
-        for group in groups_in(in_zone(self._facts(), self._zone)):
+        from_line, self._asked_line = self._asked_line, self._kept[-1][0].line_number
+        for group in groups_in(in_zone(self._facts(), self._zone), from_line):
             for one in group.rebalances:
                 is_classic = group.group_type == "classic"
                 known = (group.group_id, evidence_of(one.facts)[-1 if is_classic else 0])

@@ -6,7 +6,9 @@ member that expired, members that were not back in time. Else the length alone s
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import Holder, LoggedRebalance
@@ -20,6 +22,7 @@ TOGETHER_MS = 50
 INITIAL_DELAY_MS = 3_000
 """group.initial.rebalance.delay.ms as shipped."""
 
+_EMPTIED = (FactKind.GROUP_EMPTIED, FactKind.NOBODY_BACK)
 _ENDED_BY = {
     FactKind.PENDING_MEMBER_EXPIRED: "an id that the coordinator had given out and that never joined",
     FactKind.MEMBER_EXPIRED: "it never came back, and the join phase ended as its session expired",
@@ -30,7 +33,47 @@ _ENDED_BY = {
 }
 
 
-def holder_of(rebalance: LoggedRebalance, facts: Sequence[LoggedFact]) -> Holder | None:
+class Before:
+    """What a group's lines show of the time before a rebalance; asked for one after the other, they are read once."""
+
+    def __init__(self, facts: Sequence[LoggedFact]) -> None:
+        self._facts = facts
+        self._emptied = {fact.generation_id for fact in facts if fact.kind in _EMPTIED}
+        self._places = {id(fact): place for place, fact in enumerate(facts)}
+        self._latest_ms = list(accumulate((fact.at_ms or 0 for fact in facts), max))
+        self._known: dict[str, None] = {}
+        self._read = 0
+
+    def was_empty(self, rebalance: LoggedRebalance) -> bool:
+        """Whether the group had no member: its join phase is then the coordinator's initial delay."""
+        return rebalance.from_generation_id == 0 or rebalance.from_generation_id in self._emptied
+
+    def members(self, rebalance: LoggedRebalance) -> tuple[str, ...]:
+        """Members that are known by name, were not removed, and had to join again."""
+        end = bisect_left(self._latest_ms, rebalance.began_at_ms or 0)
+        end = min(end, self._places.get(id(rebalance.facts[0]), end))
+        if end < self._read:
+            self._known, self._read = {}, 0
+        for place in range(self._read, end):
+            self._take(self._facts[place])
+        self._read = end
+        known = self._known.copy()
+        known.pop(rebalance.cause.member_id, None)
+        return tuple(known)
+
+    def _take(self, fact: LoggedFact) -> None:
+        match fact.kind:
+            case FactKind.MEMBER_ADDED | FactKind.ASSIGNMENT_RECEIVED | FactKind.MEMBER_LOADED if fact.member_id:
+                self._known[fact.member_id] = None
+            case FactKind.MEMBER_LEFT | FactKind.MEMBER_EXPIRED | FactKind.STATIC_MEMBER_REPLACED:
+                self._known.pop(fact.member_id, None)
+            case FactKind.GROUP_EMPTIED:
+                self._known.clear()
+            case _:
+                pass
+
+
+def holder_of(rebalance: LoggedRebalance, before: Before) -> Holder | None:
     """Who held it; None: nobody for long, or the lines do not have its length."""
     length_ms = rebalance.join_phase_ms
     if length_ms is None or length_ms < SHORTEST_MS or rebalance.joined_at_ms is None:
@@ -43,39 +86,12 @@ def holder_of(rebalance: LoggedRebalance, facts: Sequence[LoggedFact]) -> Holder
         if fact.member_id == rebalance.cause.member_id or not members:
             continue
         return Holder(length_ms, members[0], False, why, members if len(members) > 1 else ())
-    if length_ms < BACK_WITHIN_MS or was_empty(rebalance, facts):
+    if length_ms < BACK_WITHIN_MS or before.was_empty(rebalance):
         return None
     return Holder(
         length_ms,
         "",
         True,
         "the other members had to join again, and the last of them took that long",
-        _members_before(rebalance, facts),
+        before.members(rebalance),
     )
-
-
-def was_empty(rebalance: LoggedRebalance, facts: Sequence[LoggedFact]) -> bool:
-    """Whether the group had no member before: its join phase is then the coordinator's initial delay."""
-    if rebalance.from_generation_id == 0:
-        return True
-    before = [fact for fact in facts if fact.generation_id == rebalance.from_generation_id]
-    return any(fact.kind in (FactKind.GROUP_EMPTIED, FactKind.NOBODY_BACK) for fact in before)
-
-
-def _members_before(rebalance: LoggedRebalance, facts: Sequence[LoggedFact]) -> tuple[str, ...]:
-    """Members that are known by name, were not removed, and had to join again."""
-    known: dict[str, None] = {}
-    for fact in facts:
-        if fact is rebalance.facts[0] or (fact.at_ms or 0) >= (rebalance.began_at_ms or 0):
-            break
-        match fact.kind:
-            case FactKind.MEMBER_ADDED | FactKind.ASSIGNMENT_RECEIVED | FactKind.MEMBER_LOADED if fact.member_id:
-                known[fact.member_id] = None
-            case FactKind.MEMBER_LEFT | FactKind.MEMBER_EXPIRED | FactKind.STATIC_MEMBER_REPLACED:
-                known.pop(fact.member_id, None)
-            case FactKind.GROUP_EMPTIED:
-                known.clear()
-            case _:
-                pass
-    known.pop(rebalance.cause.member_id, None)
-    return tuple(known)

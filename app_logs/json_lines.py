@@ -28,6 +28,8 @@ def entry_of_json(file: str, number: int, text: str) -> Entry | None:
         return None
     if not isinstance(fields, dict) or text[end:].strip("} ,]"):
         return None
+    if "\\ud" in text.lower():  # Half a character, which can be escaped, and never printed.
+        fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
     return entry_of_fields(file, number, fields)
 
 

@@ -164,6 +164,10 @@ class LoggedFact(NamedTuple):
     """False: the line can be read in two ways, or a client may have written it."""
 
 
+IS_CERTAIN = LoggedFact._fields[-1]
+PLACES = {name: place for place, name in enumerate(LoggedFact._fields)}
+
+
 def printer_of(fact: LoggedFact) -> tuple[str, str, str, str]:
     """Which client printed a line, as far as it shows: lines of one client have the same."""
     return fact.dialect, fact.file, fact.source, fact.client_id

@@ -104,7 +104,8 @@ def read_lines(file: str, lines: Iterable[str]) -> FileRead:
 
 def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     read = FileRead(file)
-    ordered, notes = in_order(marked([*entries_in(file, _lines_that_matter(read, blocks), may_matter)]))
+    lines = _Lines(read)
+    ordered, notes = in_order(marked([*entries_in(file, lines.numbered(blocks), lines.may_matter)]))
     every = [fact for fact in map(fact_of, ordered) if fact is not None]
     found = [fact for fact in every if fact.is_certain]
     doubtful = [fact.line_number for fact in every if not fact.is_certain]
@@ -117,21 +118,37 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     return read
 
 
-def _lines_that_matter(read: FileRead, blocks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
-    """The numbered lines of all blocks in which some line may matter, and those beside such a line."""
-    before: list[bytes] = []
-    goes_on = False
-    for block in blocks:
-        if not read.first_line:
-            read.first_line = text_of(block.lstrip().partition(b"\n")[0])
-        if not goes_on and _MARKS.search(block) is None:
-            read.lines += block.count(b"\n") + (not block.endswith(b"\n"))
-            before = block.splitlines()[-BESIDE:]
-            continue
-        lines = block.removesuffix(b"\n").split(b"\n")
-        yield from enumerate(map(text_of, before + lines), read.lines + 1 - len(before))
-        read.lines += len(lines)
-        before, goes_on = [], _MARKS.search(b"\n".join(lines[-BESIDE:])) is not None
+class _Lines:
+    """The lines of a file that may matter, and those beside them."""
+
+    def __init__(self, read: FileRead) -> None:
+        self._read = read
+        self._marked: set[str] = set()
+        """Those that have another mark than the most frequent one."""
+
+    def numbered(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
+        """The lines of all blocks in which some line has a mark, and those beside such a line."""
+        read, before, goes_on = self._read, list[str](), False
+        for block in blocks:
+            if not read.first_line:
+                read.first_line = text_of(block.lstrip().partition(b"\n")[0])
+            if not goes_on and _MARKS.search(block) is None:
+                read.lines += block.count(b"\n") + (not block.endswith(b"\n"))
+                before = [text_of(line) for line in block.removesuffix(b"\n").rsplit(b"\n", BESIDE)[-BESIDE:]]
+                continue
+            lines = block.decode("utf-8", "replace").removesuffix("\n").split("\n")
+            if b"\r" in block:
+                lines = [line.rstrip("\r") for line in lines]
+            others = [line for line in lines if _MOST_FREQUENT not in line]
+            if _MARKS.search("\n".join(others)) is not None:
+                self._marked.update(line for line in others if _MARKS.search(line) is not None)
+            yield from enumerate(before + lines, read.lines + 1 - len(before))
+            read.lines += len(lines)
+            before, goes_on = [], any(map(self.may_matter, lines[-BESIDE:]))
+
+    def may_matter(self, line: str) -> bool:
+        """Whether a line has a mark, or a record that was made of several."""
+        return _MOST_FREQUENT in line or line in self._marked or (("{" in line or '"' in line) and may_matter(line))
 
 
 def may_matter(line: str) -> bool:
@@ -144,8 +161,8 @@ def fact_of(entry: Entry) -> LoggedFact | None:
     for dialect in _OPENED:
         if entry.text.startswith(dialect.opening):
             return dialect.fact(entry)
-    marked_by: list[int] = _BY_MARKS.Match(f"{entry.text} {entry.logger}")
-    for place in sorted(marked_by):
+    marked_by: list[int] | None = _BY_MARKS.Match(f"{entry.text} {entry.logger}".encode("utf-8", "replace"))
+    for place in sorted(marked_by or ()):  # None: its mark stood in what was taken off.
         fact = DIALECTS[place].fact(entry)
         if fact is not None:
             return fact

@@ -121,7 +121,8 @@ def read_reason(text: str) -> Reason | None:
     found = _REASONS.match(text.rstrip("."))
     if found is None:
         return None
-    fields = dict(found[1].fields)
+    template, values, _ = found
+    fields = template.named(values)
     rule = fields.pop("rule")
     error = fields.pop("error", "")
     words = fields.pop("client_reason", "")

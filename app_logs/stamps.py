@@ -60,9 +60,9 @@ def stamp_at(text: str) -> Stamp | None:
 
 
 @lru_cache(maxsize=64)
-def second_ms(text: str) -> int | None:
-    """`2026-03-01 03:12:00` in ms; None if there is no such second."""
-    stamp = stamp_at(text)
+def minute_ms(text: str) -> int | None:
+    """`2026-03-01 03:12` in ms; None if there is no such minute."""
+    stamp = stamp_at(f"{text}:00")
     return None if stamp is None else stamp.at_ms
 
 

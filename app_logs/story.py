@@ -5,13 +5,16 @@ Knows facts in order. Must not know files, wordings or a terminal.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import takewhile
 
 from app_logs.between_clients import findings_between
 from app_logs.classic_history import classic_rebalances
 from app_logs.client_findings import client_findings
 from app_logs.combined import combined
-from app_logs.consumer_history import epoch_bumps, topics_changed_ms
+from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, topics_changed_ms
 from app_logs.findings import findings_of
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, client_id_of, configured_id
@@ -25,18 +28,25 @@ GROUP_NOT_NAMED = f"({_NOT_NAMED})"
 _NEWER = (FactKind.EPOCH_BUMPED, FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH)
 
 
-def groups_in(facts: Sequence[LoggedFact]) -> list[LoggedGroup]:
-    """Every group that the lines name, with its story, in the order of its first line."""
+def groups_in(facts: Sequence[LoggedFact], from_line: int = 0) -> list[LoggedGroup]:
+    """Every group that the lines name, with its story, in the order of its first line.
+
+    from_line: of one file that grows, where it is new. Groups without a line from there on are left out.
+    """
     by_group = _by_group(_with_groups(facts))
     log_ends_ms = max((fact.at_ms for fact in facts if fact.at_ms is not None), default=None)
     of_brokers = {group_id: [fact for fact in own if fact.dialect == BROKER] for group_id, own in by_group.items()}
-    topics_ms = {group_id: topics_changed_ms(own) for group_id, own in of_brokers.items()}
+    topics_ms = sorted((ms, group_id) for group_id, own in of_brokers.items() for ms in topics_changed_ms(own))
     found = []
     for group_id, own in by_group.items():
-        elsewhere_ms = {at_ms for other, times in topics_ms.items() if other != group_id for at_ms in times}
+        if own[-1].line_number < from_line:
+            continue
         printed = of_brokers[group_id]
         group_type = _type_of(printed or own)
-        of_broker = [*classic_rebalances(printed, log_ends_ms), *epoch_bumps(printed, elsewhere_ms, group_type)]
+        of_broker = [
+            *classic_rebalances(printed, log_ends_ms),
+            *epoch_bumps(printed, partial(_changed_elsewhere, topics_ms, group_id), group_type),
+        ]
         of_broker.sort(key=_place_in(printed))
         clients = _by_client(own)
         group = LoggedGroup(group_id, group_type, own, combined(of_broker, clients))
@@ -46,6 +56,15 @@ def groups_in(facts: Sequence[LoggedFact]) -> list[LoggedGroup]:
         group.findings = [*findings_of(group), *of_clients, *of_removed, *between]
         found.append(group)
     return found
+
+
+def _changed_elsewhere(topics_ms: Sequence[tuple[int, str]], group_id: str, at_ms: int) -> bool:
+    """Whether another group's topics changed at nearly the same time."""
+    begin = bisect_left(topics_ms, (at_ms - AT_ONCE_MS, ""))
+    near = takewhile(
+        lambda one: one[0] <= at_ms + AT_ONCE_MS, (topics_ms[place] for place in range(begin, len(topics_ms)))
+    )
+    return any(other != group_id for _, other in near)
 
 
 def _by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:

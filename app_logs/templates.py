@@ -3,16 +3,19 @@
 `Stabilized group {group_id} generation {generation_id} with {members} members.` names the fields of a fact. What stands
 in a field is chosen by whoever sends it, and may look like the fixed text around it. So a message is read twice, from
 its left end and from its right one: each finds the fixed texts in turn, without going back. If both find the same, that
-is what the line says. If they differ, it can be read in two ways, which is said. Knows no library's wording.
+is what the line says. If they differ, it can be read in two ways, which is said. Where each fixed text stands but once,
+both find the same, and the second reading is left out. Knows no library's wording.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from operator import call
 from typing import Any, NamedTuple
 
-from app_logs.logged_facts import FactKind
+from app_logs.logged_facts import IS_CERTAIN, PLACES, FactKind
 
 _FIELD = re.compile(r"\{(\w*)\}")
 _UUID_END = re.compile(r"(?<=[0-9a-f]{12}), ?")
@@ -20,9 +23,13 @@ _STATES = frozenset(
     ("Empty", "PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Stable", "Dead")
 )  # AwaitingSync: CompletingRebalance before Kafka 2.0.
 
+KEPT = 256
+"""Numbers and ids stand in several lines after each other: so many are read once."""
 
+
+@lru_cache(maxsize=KEPT)
 def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.lstrip("-").isdigit() and len(text) <= 19 else None
+    return int(text) if len(text) <= 19 and text.isascii() and text.removeprefix("-").isdigit() else None
 
 
 def _state(text: str) -> str | None:
@@ -44,6 +51,7 @@ def _optional(text: str) -> str:
     return text[5:-1] if text.startswith("Some(") and text.endswith(")") else text
 
 
+@lru_cache(maxsize=KEPT)
 def _member_id(text: str) -> str:
     """An id, without the dots that stand for words left out; empty if a reporter blanked it."""
     text = text.removesuffix("...").strip()
@@ -81,6 +89,13 @@ class Template:
         pieces = _FIELD.split(text)
         self.literals = pieces[::2]
         self.names = pieces[1::2]
+        self.sign = max(self.literals, key=len)
+        """The longest fixed text: what lacks it is another message."""
+        self._all_names = [*self.names, *constants]
+        self._constants = [*constants.values()]
+        self._readers = [_READERS.get(name, str) for name in self.names]
+        self._first, self._last = self.literals[0], self.literals[-1]
+        self._between = [(literal, _overlap(literal)) for literal in self.literals[1:-1]]
 
     @property
     def first_word(self) -> str:
@@ -88,55 +103,62 @@ class Template:
         head, blank, _ = self.literals[0].partition(" ")
         return head if blank or len(self.literals) == 1 else ""
 
+    @cached_property
+    def places(self) -> list[int]:
+        """Where in a fact each value belongs; what it has no place for is laid where another is laid over it."""
+        return [PLACES[IS_CERTAIN if name in IGNORED else name] for name in self._all_names]
+
     def match(self, text: str) -> Match | None:
-        """What the message holds; None if it is another one."""
-        first, last = self.literals[0], self.literals[-1]
-        if not text.startswith(first):
-            return None
+        """What the message holds, by the names of its fields; None if it is another one."""
+        found = self.read(text)
+        return None if found is None else Match(self.named(found[0]), found[1])
+
+    def read(self, text: str) -> tuple[list[Any], bool] | None:
+        """The same in the order of `places`, and whether it is certain."""
         if not self.names:
-            return Match(dict(self.constants), True) if text == first else None
-        if not text.endswith(last) or len(text) < len(first) + len(last):
+            return (self._constants, True) if text == self._first else None
+        begin, end = len(self._first), len(text) - len(self._last)
+        if end < begin or not text.startswith(self._first) or not text.endswith(self._last):
             return None
-        body = text[len(first) : len(text) - len(last)]
-        left = self._read(self._from_left(body))
-        if len(self.names) == 1:
-            return None if left is None else Match(left, True)
-        right = self._read(self._from_right(body))
+        body = rest = text[begin:end]
+        texts, is_once = [], True
+        for literal, overlap in self._between:
+            value, found, rest = rest.partition(literal)
+            if not found:
+                return None
+            texts.append(value)
+            if literal in overlap + rest:
+                is_once = False
+        texts.append(rest)
+        left = self._values(texts)
+        if is_once:
+            return None if left is None else (left, True)
+        right = self._values(self._from_right(body))
         if left is None or right is None:
             only = left if right is None else right
-            return None if only is None else Match(only, True)
-        return Match(right, left == right)
+            return None if only is None else (only, True)
+        return right, self.named(left) == self.named(right)
 
-    def _from_left(self, body: str) -> list[str] | None:
-        values = []
-        for literal in self.literals[1:-1]:
-            value, found, body = body.partition(literal)
-            if not found:
-                return None
-            values.append(value)
-        return [*values, body]
+    def _from_right(self, body: str) -> list[str]:
+        texts = []
+        for literal, _ in reversed(self._between):
+            body, _, text = body.rpartition(literal)
+            texts.append(text)
+        return [body, *reversed(texts)]
 
-    def _from_right(self, body: str) -> list[str] | None:
-        values = []
-        for literal in reversed(self.literals[1:-1]):
-            body, found, value = body.rpartition(literal)
-            if not found:
-                return None
-            values.append(value)
-        return [body, *reversed(values)] if len(values) == len(self.names) - 1 else None
+    def _values(self, texts: Iterable[str]) -> list[Any] | None:
+        values = list(map(call, self._readers, texts))
+        return None if None in values else values + self._constants
 
-    def _read(self, values: list[str] | None) -> dict[str, Any] | None:
-        if values is None:
-            return None
-        fields = dict(self.constants)
-        for name, text in zip(self.names, values, strict=True):
-            reader = _READERS.get(name)
-            value = text if reader is None else reader(text)
-            if value is None:
-                return None
-            if name not in IGNORED:
-                fields[name] = value
-        return fields
+    def named(self, values: Sequence[Any]) -> dict[str, Any]:
+        """Values by the names of their fields."""
+        named = zip(self._all_names, values, strict=True)
+        return {name: value for name, value in named if name not in IGNORED}
+
+
+def _overlap(literal: str) -> str:
+    """With what a text may end and begin again, as ` in ` does with its blank: it may stand twice within itself."""
+    return next((literal[place:] for place in range(1, len(literal)) if literal.startswith(literal[place:])), "")
 
 
 class Templates:
@@ -144,16 +166,18 @@ class Templates:
 
     def __init__(self, templates: Iterable[Template]) -> None:
         self.all = tuple(templates)
-        self._by_word: dict[str, list[Template]] = {}
+        self._by_word: dict[str, list[tuple[str, Template]]] = {}
         for template in self.all:
-            self._by_word.setdefault(template.first_word, []).append(template)
+            self._by_word.setdefault(template.first_word, []).append((template.sign, template))
         self._any = self._by_word.pop("", [])
+        for begins in self._by_word.values():
+            begins += self._any
 
-    def match(self, text: str) -> tuple[Template, Match] | None:
+    def match(self, text: str) -> tuple[Template, list[Any], bool] | None:
         """The first template that fits, in the order given; those that begin with a field come last."""
-        word = text.partition(" ")[0]
-        for template in (*self._by_word.get(word, ()), *self._any):
-            match = template.match(text)
-            if match is not None:
-                return template, match
+        for sign, template in self._by_word.get(text.partition(" ")[0], self._any):
+            if sign in text:
+                found = template.read(text)
+                if found is not None:
+                    return template, *found
         return None

@@ -18,7 +18,7 @@ def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Each record with the number of its first line."""
     parts: list[tuple[int, str]] = []
     for number, line in lines:
-        if not parts and not line.lstrip().startswith(("{", "[{")):
+        if not parts and ("{" not in line or not line.lstrip().startswith(("{", "[{"))):
             yield number, line
             continue
         parts.append((number, line))

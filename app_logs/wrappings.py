@@ -14,7 +14,7 @@ from app_logs.entries import Clock, Entry
 from app_logs.json_lines import entry_of_fields, entry_of_json
 from app_logs.key_values import fields_behind_a_tab, logfmt_fields
 from app_logs.python_layouts import head_of
-from app_logs.stamps import Stamp, second_ms, stamp_at, twelve_hours
+from app_logs.stamps import Stamp, minute_ms, stamp_at, twelve_hours
 from app_logs.whole_lines import whole_lines
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -42,7 +42,7 @@ _LEAD = re.compile(
 )
 """A level, Ruby's letter for one, or a program's name in brackets, before the time."""
 _AS_SHIPPED = re.compile(
-    r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) (\[.*) \(([\w.$]+)\)"
+    r"\[(\d{4}-\d\d-\d\d \d\d:\d\d):([0-5]\d),(\d{3})\] (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) (\[.*) \(([\w.$]+)\)"
 )
 """A broker's line as Kafka's own log4j settings print it: the most frequent layout, taken apart at once."""
 _LOGFMT = re.compile(r"(?:time|ts|t|level|lvl|msg)=")
@@ -63,7 +63,7 @@ def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[st
             yield heading._replace(level=found["level"], text=line[found.end() :].rstrip())
             heading = None
             continue
-        heading = jul_heading(file, number, line)
+        heading = None if line.startswith("[") else jul_heading(file, number, line)
         if heading is not None:
             continue
         if waiting is not None and line.startswith(_CONTINUES) and _ANSI.sub("", line).strip():
@@ -96,10 +96,10 @@ def entry_of(file: str, number: int, line: str) -> Entry:
     """One line, without what stands around it."""
     as_shipped = _AS_SHIPPED.fullmatch(line)
     if as_shipped is not None:
-        second, ms, level, text, logger = as_shipped.groups()
-        at_ms = second_ms(second)
+        minute, second, ms, level, text, logger = as_shipped.groups()
+        at_ms = minute_ms(minute)
         if at_ms is not None:
-            return Entry(file, number, text, at_ms + int(ms), Clock.LOCAL, level=level, logger=logger)
+            return Entry(file, number, text, at_ms + int(second + ms), Clock.LOCAL, False, level, logger)
     text, source, outer = _unwrapped(_ANSI.sub("", line).strip())
     found = _of_fields(file, number, text)
     if found is None:
@@ -207,6 +207,8 @@ def _stamped(entry: Entry, stamp: Stamp) -> Entry:
 
 def joined(entry: Entry) -> Entry:
     """An entry whose message goes on in the lines behind it: those that are no stack frames belong to its text."""
+    if not entry.tail:
+        return entry
     more = [line.strip() for line in entry.tail if not line.lstrip().startswith(("at ", "Caused by:", "... "))]
     if not more or "\t" in entry.tail[0]:
         return entry

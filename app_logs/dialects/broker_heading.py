@@ -6,6 +6,8 @@ Knows the prefixes of Scala's coordinator (Kafka 0.9 to 3.9) and of Java's (3.7 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import Any
 
 from app_logs.dialects.dialect import Heading
 from app_logs.entries import Entry
@@ -25,16 +27,27 @@ _PREFIX = re.compile(
     r"\[(?:GroupCoordinator|GroupMetadataManager|Group Metadata Manager on Broker)"
     r" (?:(?:id|brokerId)=)?(?P<broker_id>\d+)(?: topic=__consumer_offsets partition=(?P<partition>\d+))?\]:? "
 )
+_LONGEST_PREFIX = 200
 _OTHER_PROGRAMS = re.compile(r"\[(?:\w*Consumer|Worker|Producer|AdminClient|Share\w+|kafka-\w+) ")
 
 
 def broker_heading(entry: Entry) -> Heading | None:
     """The prefix's fields, and the message without its final dot, which only newer versions print."""
     text = entry.text
+    begin = text.find("]", 0, _LONGEST_PREFIX) + 1
+    length, fields = _prefix(text[: begin + 2])
+    if not length and _OTHER_PROGRAMS.match(text):
+        return None
+    return Heading(fields, text[length:].rstrip("."))
+
+
+@lru_cache(maxsize=256)
+def _prefix(text: str) -> tuple[int, dict[str, Any]]:
+    """The length and the fields of a prefix, which a broker prints before each message; 0: it is none."""
     found = _PREFIX.match(text)
     if found is None:
-        return None if _OTHER_PROGRAMS.match(text) else Heading({}, text.rstrip("."))
-    fields: dict[str, object] = {"broker_id": found["broker_id"]}
+        return 0, {}
+    fields: dict[str, Any] = {"broker_id": found["broker_id"]}
     if found["partition"]:
         fields["partition"] = int(found["partition"])
-    return Heading(fields, text[found.end() :].rstrip("."))
+    return found.end(), fields

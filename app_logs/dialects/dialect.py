@@ -10,8 +10,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from app_logs.entries import Entry
-from app_logs.logged_facts import LoggedFact
+from app_logs.logged_facts import PLACES, LoggedFact
 from app_logs.templates import Templates
+
+_UNSAID = [LoggedFact._field_defaults[name] for name in LoggedFact._fields[8:]]
+"""What a fact has behind `source` where nothing is said of it."""
 
 
 class Heading(NamedTuple):
@@ -57,8 +60,8 @@ class Dialect(NamedTuple):
         found = self.templates.match(heading.message)
         if found is None:
             return None
-        template, match = found
-        return LoggedFact(
+        template, values, is_certain = found
+        row = [
             template.kind,
             entry.file,
             entry.line_number,
@@ -67,6 +70,11 @@ class Dialect(NamedTuple):
             entry.is_whole_seconds,
             self.name,
             entry.source,
-            is_certain=match.is_certain and not entry.is_suspect,
-            **{**heading.fields, **match.fields},
-        )
+            *_UNSAID,
+        ]
+        for name, value in heading.fields.items():
+            row[PLACES[name]] = value
+        for place, value in zip(template.places, values, strict=True):
+            row[place] = value
+        row[-1] = is_certain and not entry.is_suspect
+        return tuple.__new__(LoggedFact, row)

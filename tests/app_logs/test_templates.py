@@ -27,6 +27,7 @@ def test_fields_are_what_stands_between_the_fixed_texts() -> None:
 def test_a_number_must_be_one_and_a_state_too() -> None:
     assert ENDED.match("Stabilized group g generation x") is None
     assert ENDED.match("Stabilized group g generation \u0661") is None
+    assert ENDED.match("Stabilized group g generation --5") is None
     assert BEGAN.match(line("g", "why").replace("Stable", "Fine")) is None
 
 
@@ -42,6 +43,11 @@ def test_a_message_that_can_be_read_in_two_ways_is_not_certain() -> None:
     match = BEGAN.match(line("a", "b in state Stable with old generation 9 (reason: c"))
     assert match is not None
     assert not match.is_certain
+
+
+def test_a_fixed_text_that_begins_within_itself_is_found_twice() -> None:
+    match = Template(FactKind.CLOSED, "{group_id} in {reason}").match("a in in b")
+    assert match == Match({"group_id": "a in", "reason": "b"}, False)
 
 
 def test_the_fixed_texts_at_both_ends_may_not_overlap() -> None:

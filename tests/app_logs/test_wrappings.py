@@ -67,3 +67,12 @@ def test_a_time_is_read_as_it_is_printed(text: str, at_ms: int | None) -> None:
 def test_syslog_s_own_time_counts_where_the_line_has_none() -> None:
     (fact,) = read_lines("messages", ["Mar  1 03:12:00 host-1 app[9]: Joining group `orders`"]).facts
     assert (fact.at_ms, fact.clock, fact.source) == (11_520_000, Clock.TIME_OF_DAY, "app")
+
+
+def test_a_line_whose_mark_stands_in_its_wrapping_alone_says_nothing() -> None:
+    assert read_lines("server.log", [f"[{AT}] INFO Rolled new log segment (kafka.x) [group-1]"]).facts == []
+
+
+def test_half_a_character_in_json_is_replaced() -> None:
+    (fact,) = read_lines("server.log", [json.dumps({"log": LINE.replace("orders", "ord\ud800ers")})]).facts
+    assert fact.group_id == "ord?ers"
