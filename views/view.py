@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged
-from schemas.effects import GroupFound, GroupObserved, HeartbeatsTaken, JoinPhaseEnded
+from schemas.effects import GroupFound, GroupObserved, HeartbeatsTaken, JoinPhaseEnded, MemberJoined, MemberUpdated
 from schemas.tables import Column
 from views.details import opened
 
@@ -209,6 +209,21 @@ accepted request, the start of the running session (restarted by every accepted 
 answer to a parked request, and by every generation with the member), what it waits for, the latest generation that it
 sent a SyncGroup for, and the outcome of an id that it was given. If no request of it is known, as from the offsets
 topic alone, the times of requests are null."""
+
+EARLIER_SESSIONS = f"""--sql
+  SELECT group_id, member_id, said_ms, until_ms,
+    CASE WHEN said.session_timeout_ms >= 0 THEN said.session_timeout_ms END AS session_timeout_ms
+  FROM (
+    SELECT group_id, member_id, at_ms AS said_ms, {opened("session_timeout_ms", MemberJoined, MemberUpdated)} AS said,
+      lead(at_ms) OVER member AS until_ms, lead(effect) OVER member AS effect_after
+    FROM effects
+    WHERE effect IN ('member_joined', 'member_updated')
+    WINDOW member AS (PARTITION BY group_id, member_id ORDER BY at_ms, seq)
+  )
+  WHERE effect_after = 'member_updated' AND until_ms > said_ms
+"""
+"""One row is a session timeout that a member had from said_ms on and changed at until_ms, null: not known.
+A silence that began within was held to it."""
 
 IN_ORDER = "started_at, from_generation_id, ended_at NULLS LAST, cause, cause_member_id"
 """The order of a group's rebalances, those of one millisecond included: nothing is left to chance."""

@@ -32,6 +32,12 @@ class Membership:
     is_end_inferred: bool = False
     """Nobody said how it ended: that was concluded."""
     client_reason: str | None = None
+    earlier_sessions: tuple[tuple[int, int | None], ...] = ()
+    """The session timeouts that it had before, each with when it was changed."""
+
+    def session_at(self, at_ms: int) -> int | None:
+        """The session timeout at a moment, ms; None: not known."""
+        return next((ms for until_ms, ms in self.earlier_sessions if at_ms < until_ms), self.session_timeout_ms)
 
     def is_member_in(self, from_ms: int, to_ms: int) -> bool:
         """Whether it was one at any moment of a span."""
@@ -57,7 +63,12 @@ class Memberships:
                 )
                 self.current[member_id] = _with_terms(joined, effect)
             case MemberUpdated(member_id=member_id) if member_id in self.current:
-                self.current[member_id] = _with_terms(self.current[member_id], effect)
+                before = self.current[member_id]
+                after = _with_terms(before, effect)
+                if after.session_timeout_ms != before.session_timeout_ms:
+                    earlier = (*before.earlier_sessions, (effect.at_ms, before.session_timeout_ms))
+                    after = replace(after, earlier_sessions=earlier)
+                self.current[member_id] = after
             case CauseFound():
                 found = (effect.member_id, effect.gone_at_ms)
                 self._ended = [

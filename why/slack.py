@@ -31,7 +31,7 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class Slack:
-    """How close a member came to expiring: its longest silence around the rebalance, and its session timeout."""
+    """How close a member came to expiring: its longest silence around the rebalance, and its session timeout then."""
 
     name: str
     silent_from_ms: int
@@ -133,8 +133,9 @@ def slack_of(actions: Sequence[Fact], others: Iterable[Membership], names: Names
     for one in others:
         own = [gap for gap in gaps if gap.member_id == one.member_id and one.is_member_in(gap.from_ms, gap.from_ms)]
         longest_gap, name = max(own, key=lambda gap: (gap.length_ms, gap.to_ms), default=None), names.of(one.member_id)
-        if longest_gap is None or one.session_timeout_ms is None:
+        session_ms = None if longest_gap is None else one.session_at(longest_gap.from_ms)
+        if longest_gap is None or session_ms is None:
             unknown.append(name)
         else:
-            known.append(Slack(name, longest_gap.from_ms, longest_gap.length_ms, one.session_timeout_ms))
+            known.append(Slack(name, longest_gap.from_ms, longest_gap.length_ms, session_ms))
     return sorted(known, key=lambda slack: slack.left_ms), unknown

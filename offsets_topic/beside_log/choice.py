@@ -11,12 +11,16 @@ from typing import NamedTuple
 import msgspec
 
 from offsets_topic.beside_log.eras import NO_GROUP, Era, Reached
+from schemas.effect_names import EffectName
+from why.facts import Fact
 
 SLACK_MS = 5_000
 """How far apart in time both may have the same fact: a busy broker writes a record some time after its request
 arrived."""
 FOREVER_MS = 1 << 62
 _KEPT_GENERATIONS = 256
+_STEPS = (EffectName.ASSIGNED, EffectName.MEMBER_PROGRESSED)
+"""A member's own steps towards an epoch: by the topic's clock one may come when the log's next era has begun."""
 
 
 class Difference(NamedTuple):
@@ -93,17 +97,20 @@ class Choice:
         """Whether the topic's latest era is taken from the log."""
         return self._next - 1 in self._logged
 
-    def does_log_report(self, place: int, at_ms: int, *, is_tail: bool) -> bool:
+    def does_log_report(self, place: int, fact: Fact, *, is_tail: bool) -> bool:
         """Whether a fact of one of the log's eras holds. is_tail: it happened after that era's rebalance."""
-        if self._does_log_report_at(at_ms) if is_tail else self._is_reported[place]:
+        if self._does_log_report_at(fact.at_ms) if is_tail else self._is_reported[place]:
             return True
-        return (is_tail or place not in self._named) and self._is_alone(at_ms)
+        return (is_tail or place not in self._named) and self._is_alone(fact.at_ms)
 
-    def does_topic_report(self, place: int, at_ms: int, *, is_tail: bool) -> bool:
+    def does_topic_report(self, place: int, fact: Fact, *, is_tail: bool) -> bool:
         """Likewise, of one of the topic's."""
         if place not in self._logged and (not is_tail or self._topic[place].number != NO_GROUP):
             return True
-        return is_tail and (at_ms > self._until.log_ms or not self._does_log_report_at(at_ms))
+        if is_tail:
+            return fact.at_ms > self._until.log_ms or not self._does_log_report_at(fact.at_ms)
+        was_reported = self._does_log_report_at(self._topic[place].began_ms)
+        return fact.effect in _STEPS and was_reported and not self._does_log_report_at(fact.at_ms)
 
     def _is_alone(self, at_ms: int) -> bool:
         """Whether the topic has nothing of a moment."""

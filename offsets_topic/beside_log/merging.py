@@ -214,17 +214,17 @@ def _eras(facts: Iterable[Fact], reached: Reached, until: Until) -> list[Era]:
 
 
 class _Reports(Protocol):
-    def __call__(self, place: int, at_ms: int, *, is_tail: bool) -> bool: ...
+    def __call__(self, place: int, fact: Fact, *, is_tail: bool) -> bool: ...
 
 
 def _reported(eras: Sequence[Era], until_ms: int, reports: _Reports) -> Iterator[tuple[Fact, bool]]:
     """The facts of decided eras, each with whether its input is the chosen one."""
     for place, era in enumerate(eras):
         for fact in era.forming:
-            yield fact, reports(place, fact.at_ms, is_tail=False)
+            yield fact, reports(place, fact, is_tail=False)
         for fact in era.tail:
             if fact.at_ms <= until_ms:
-                yield fact, reports(place, fact.at_ms, is_tail=True)
+                yield fact, reports(place, fact, is_tail=True)
 
 
 def _go_on(facts: Sequence[Fact], reported: Iterable[tuple[Fact, bool]], reached: Reached) -> list[Fact]:

@@ -2,8 +2,10 @@
 
 The newer group protocol names topics by id: a member is given ids, and the names it subscribes to are in its first
 heartbeat. An id assigned to members has one of the names that all of them subscribe to; if one name is left, it is that
-one. A ConsumerGroupDescribe has both. OffsetCommit and OffsetFetch 10 have ids too: in a classic group the name is that
-of the only topic with the partitions that the member commits. An id without a known name is used as the name.
+one. A ConsumerGroupDescribe has both. An OffsetCommit before version 10 has names: if one of the ids that its member
+was given has the partition, it is of that name. OffsetCommit and OffsetFetch 10 have ids too: in a classic group the
+name is that of the only topic with the partitions that the member commits. An id without a known name is used as the
+name.
 
 Knows ids, subscriptions and assignments; knows no group's state.
 """
@@ -30,7 +32,7 @@ from schemas.messages import (
 from schemas.wire_fields import first_version
 
 BY_ID_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
-_SUBSCRIPTIONS_KEPT = 100_000
+_MEMBERS_KEPT = 100_000
 
 
 class TopicNames:
@@ -43,14 +45,16 @@ class TopicNames:
         """By group and member id, the names that a member subscribes to; none: it subscribes by a pattern."""
         self.candidates: dict[str, frozenset[str]] = {}
         """By topic id, the names that it may have."""
+        self._given: dict[tuple[str, str], dict[str, set[int]]] = {}
+        """By group and member id, the partitions that a member was ever given, by topic id."""
         self._unnamed: list[LoggedRequest] = []
 
     # ------------------------------------------------------------ learning
 
     def read(self, entry: LoggedRequest) -> None:
         """Takes in a request that was read and will be taken later."""
+        self.learn(entry)
         if isinstance(entry.request, ConsumerGroupHeartbeatRequest | ConsumerGroupDescribeRequest):
-            self.learn(entry)
             self._unnamed.append(entry)
 
     def learn(self, entry: LoggedRequest) -> None:
@@ -58,6 +62,8 @@ class TopicNames:
         request = entry.request
         if isinstance(request, ConsumerGroupHeartbeatRequest):
             self._read_heartbeat(entry, request)
+        elif isinstance(request, OffsetCommitRequest):
+            self._read_commit(request)
         elif isinstance(request, ConsumerGroupDescribeRequest):
             response = entry.recorded.response
             assert isinstance(response, ConsumerGroupDescribeResponse)
@@ -70,7 +76,7 @@ class TopicNames:
         if request.subscribed_topic_regex:
             self.subscriptions[who] = frozenset()
         elif request.subscribed_topic_names is not None:
-            if len(self.subscriptions) >= _SUBSCRIPTIONS_KEPT:
+            if len(self.subscriptions) >= _MEMBERS_KEPT:
                 self.subscriptions.clear()
             self.subscriptions[who] = frozenset(request.subscribed_topic_names)
         subscribed = self.subscriptions.get(who)
@@ -79,7 +85,21 @@ class TopicNames:
             return
         for topic in assignment.topic_partitions:
             if topic.topic_id not in self.names:
+                self._note_given(who, topic)
                 self._narrow(topic.topic_id, subscribed)
+
+    def _note_given(self, who: tuple[str, str], topic: ConsumerGroupTopicPartitions) -> None:
+        if len(self._given) >= _MEMBERS_KEPT:
+            self._given.clear()
+        self._given.setdefault(who, {}).setdefault(topic.topic_id, set()).update(topic.partitions)
+
+    def _read_commit(self, request: OffsetCommitRequest) -> None:
+        given = self._given.get((request.group_id, request.member_id), {})
+        for topic in request.topics if given else ():
+            for partition in topic.partitions:
+                ids = [topic_id for topic_id, numbers in given.items() if partition.partition_index in numbers]
+                if len(ids) == 1 and topic.name in self.candidates.get(ids[0], ()):
+                    self._narrow(ids[0], frozenset({topic.name}))
 
     def _narrow(self, topic_id: str, subscribed: frozenset[str]) -> None:
         """Narrows a topic's candidates; the name of another id is left out, unless none is left then."""

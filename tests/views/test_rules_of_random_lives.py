@@ -15,13 +15,8 @@ from jobs.home import Home
 from tests.views.random_homes import random_histories
 from tests.views.random_lives import KINDS, Rows
 from tests.views.story import write_effects
-from views.row_rules import ROW_RULES
 
 PLAYS, FLEETS = 20, 10
-OF_ONE_SESSION = ("near_miss_within_session", "slack_of_the_living")
-"""The views hold a silence to the session that the member said last. A member that has made its session shorter since
-was silent for longer then, and might: tests/why/test_silences.py holds these lives to the longest that it had.
-"""
 BEGUN_LATE = (40, 86)
 """Logs that begin within a group of both protocols: it is taken for a classic one, or for one a generation further, and
 a later line shows a generation that was told already. It is told twice: that stays to be mended.
@@ -36,11 +31,10 @@ def plays_and_fleets(plays: int, fleets: int) -> Rows:
     return {name: history.rows for name, history in random_histories(plays, fleets).items()}
 
 
-def broken(lives: Rows, home: Path, without: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+def broken(lives: Rows, home: Path) -> list[tuple[str, str]]:
     """Each rule that lives break, with rows that name their groups. They are written into one home."""
     write_effects(home, lives)
-    rules = [rule for rule in ROW_RULES if rule.name not in without]
-    return [(rule.name, str(row)) for rule, rows in broken_rules(Home(home), "duckdb", rules) for row in rows[:5]]
+    return [(rule.name, str(row)) for rule, rows in broken_rules(Home(home), "duckdb") for row in rows[:5]]
 
 
 def test_lives_that_a_log_a_topic_or_both_tell_break_no_rule(tmp_path: Path) -> None:
@@ -50,7 +44,7 @@ def test_lives_that_a_log_a_topic_or_both_tell_break_no_rule(tmp_path: Path) -> 
 
 def test_lives_of_the_core_break_no_rule(tmp_path: Path) -> None:
     lives = of("core", range(2), tmp_path) | plays_and_fleets(PLAYS, FLEETS)
-    assert broken(lives, tmp_path / "home", OF_ONE_SESSION) == []
+    assert broken(lives, tmp_path / "home") == []
 
 
 @pytest.mark.nightly
@@ -63,4 +57,4 @@ def test_many_lives_that_a_log_a_topic_or_both_tell_break_no_rule(kind: str, tmp
 @pytest.mark.nightly
 def test_many_lives_of_the_core_break_no_rule(tmp_path: Path) -> None:
     lives = of("core", range(2, 40), tmp_path) | plays_and_fleets(10 * PLAYS, 10 * FLEETS)
-    assert broken(lives, tmp_path / "home", OF_ONE_SESSION) == []
+    assert broken(lives, tmp_path / "home") == []

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import GroupConfig
 from schemas.effect_rows import row_of
-from schemas.effects import Effect, MemberJoined, MemberUpdated
+from schemas.effects import Effect
 from tests.protocol.consumer_moves import Move, configs, plays
 from tests.protocol.consumer_play import ConsumerPlay
 from tests.request_log.recordings import incident
 from tests.why.reading import as_columns
 from why.facts import Fact, effects_in, facts_of
 from why.holdings import holdings_of
+from why.members import memberships_of
 from why.slack import gaps_of, is_expiry
 
 
@@ -28,16 +29,18 @@ def read_back(effects: Iterable[Effect]) -> list[Fact]:
 
 
 def outlived(facts: list[Fact]) -> list[tuple[str, int, int]]:
-    """Member, silence and session of each silence that is longer than its member's session, though that went on."""
+    """Member, silence and session of each silence that is longer than its member's session was then, though that went
+    on.
+    """
     expired = {(fact.member_id, fact.at_ms) for fact in facts if is_expiry(fact)}
-    sessions: dict[str, int] = {}
-    for effect in effects_in(facts):
-        if isinstance(effect, MemberJoined | MemberUpdated):
-            sessions[effect.member_id] = max(sessions.get(effect.member_id, 0), effect.session_timeout_ms)
+    memberships = memberships_of(effects_in(facts))
     return [
-        (gap.member_id, gap.length_ms, sessions[gap.member_id])
+        (gap.member_id, gap.length_ms, session_ms)
         for gap in gaps_of(facts)
-        if (gap.member_id, gap.to_ms) not in expired and gap.length_ms > sessions[gap.member_id] >= 0
+        for one in memberships
+        if one.member_id == gap.member_id and one.is_member_in(gap.from_ms + 1, gap.to_ms - 1)
+        if (session_ms := one.session_at(gap.from_ms)) is not None
+        if (gap.member_id, gap.to_ms) not in expired and gap.length_ms > session_ms
     ]
 
 
