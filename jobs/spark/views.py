@@ -24,6 +24,7 @@ from views.catalog import NAMES, views_of, with_foundations
 from views.tables import TABLE_VIEWS, TableView
 from views.view import View
 
+_KEEPS_PLANS = "spark.sql.legacy.storeAnalyzedPlanForView"
 _POSITION = re.compile(r"\(?line (?P<line>\d+),? pos(?P<is_from_one>ition)? (?P<position>\d+)")
 
 
@@ -45,8 +46,20 @@ def register_views(
         if table.name in wanted:
             rows = _until(_read(spark, place, table), table, until_ms)
             rows.selectExpr(*table.selects).createOrReplaceTempView(table.name)
-    for view in views_of(wanted):
-        spark.sql(definition_of(view))
+    with _analyzed_once(spark):
+        for view in views_of(wanted):
+            spark.sql(definition_of(view))
+
+
+@contextmanager
+def _analyzed_once(spark: SparkSession) -> Iterator[None]:
+    """Keeps a view's plan, where Spark keeps its text and analyzes that again for whatever names the view."""
+    before = str(spark.conf.get(_KEEPS_PLANS))
+    spark.conf.set(_KEEPS_PLANS, "true")
+    try:
+        yield
+    finally:
+        spark.conf.set(_KEEPS_PLANS, before)
 
 
 def definition_of(view: View) -> str:

@@ -1,4 +1,4 @@
-"""The spark-submit of docs/cluster.md command, for a cluster of two executors on this machine.
+"""The spark-submit of docs/cluster.md command, for a cluster of one executor on this machine.
 
 Knows that page's text and Spark's options; must not know what the job does.
 """
@@ -15,9 +15,9 @@ from jobs.spark.jars import jar_paths
 from tests.brief_java import EXECUTORS
 from tests.source_tree import ROOT
 
-CLUSTER = "local-cluster[2,1,1024]"
-PARTITIONS = 2
-"""One an executor: each of the sixteen of conf/spark-cluster.conf starts two Pythons, on a test machine's two cores."""
+CLUSTER = "local-cluster[1,1,1024]"
+PARTITIONS = 1
+"""As there are executors: each of the sixteen of conf/spark-cluster.conf starts two Pythons, for two cores."""
 
 
 def submit_command() -> list[str]:

@@ -1,4 +1,4 @@
-"""Elsewhere: the spark-submit of docs/cluster.md, on a cluster of two executors, with Spark writing the effects."""
+"""Elsewhere: the spark-submit of docs/cluster.md, on a cluster of one executor, with Spark writing the effects."""
 
 from __future__ import annotations
 

@@ -39,30 +39,74 @@ def words_of(process: psutil.Process) -> list[str]:
     return []
 
 
+def until_all_ended(started: list[psutil.Process], home: Path) -> None:
+    """What Spark forked ends with its JVM, a moment after it."""
+    until(lambda: not [each for each in started if each.is_running()] and not processes_of(home), "the end of all")
+
+
 STORY = (
     "payments: payments-2 became a member",
     "orders: orders-1 is a member no longer (member_left)",
     "audit: audit-2 is a member no longer (session_expired)",
-    "rebalance completed: session_expired by audit-2",
+    # On a busy machine another member may be late at the same time, and is named.
+    "audit: rebalance completed: session_expired by audit-",
+    "own: rebalance completed: member_joined by kafka-python",
 )
 
 
-def test_the_demo_shows_a_late_join_a_leave_and_a_death_and_answers_in_sql(tmp_path: Path) -> None:
+def test_the_demo_tells_its_story_beside_a_consumer_of_ones_own_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    process = start(home, DEMO_SECONDS=str(int(PATIENCE_S)))
-    reported = process.read_until(f"The coordinator runs on {home}", "The page is at http://127.0.0.1:", *STORY)
-    with urlopen(reported.partition("The page is at ")[2].split()[0]) as page:
-        assert b"payments" in page.read()
+    process = start(home, DEMO_SECONDS=str(int(PATIENCE_S)), TOPICS="mine:4")
+    reported = process.read_until(f"The coordinator runs on {home}", "mine (4)", "The page is at http://127.0.0.1:")
+    bootstrap = reported.partition("join on ")[2].split(";")[0]
+    consumer = KafkaConsumer("mine", bootstrap_servers=bootstrap, group_id="own")
+    try:
+        for each in psutil.Process(process.pid).children(recursive=True):
+            words = words_of(each)
+            if "page" in words:
+                each.kill()
+            elif "run" in words:
+                # As when its terminal is closed.
+                each.send_signal(signal.SIGHUP)
+
+        def is_assigned() -> bool:
+            consumer.poll(timeout_ms=500)
+            return len(consumer.assignment()) == 4
+
+        until(is_assigned, "all partitions", PATIENCE_S)
+        reported = process.read_until("The page has ended", "The page is at http://127.0.0.1:", *STORY)
+    finally:
+        consumer.close()
+    with urlopen(reported.partition("The page is at ")[2].split()[0]) as answer:
+        page = answer.read()
+    assert b"payments" in page
+    assert b"own" in page
+    status, _, complaint = start(home, DEMO="0").ended()
+    assert status == 2
+    assert f"{home} is in use by the coordinator" in complaint
+    assert "Traceback" not in complaint
+    started = psutil.Process(process.pid).children(recursive=True)
+    assert len(started) > 6
     os.killpg(process.pid, signal.SIGINT)
     _, reported, complaints = process.ended()
     assert f"The tables are in {home}" in reported, complaints
     assert 'make sql Q="select' in reported
     assert "│ audit" in reported
-    until(lambda: not processes_of(home), lambda: f"the end of {processes_of(home)}")
+    until_all_ended(started, home)
     effects = DeltaTable(str(home / "effects")).to_pyarrow_table(columns=["request_id", "effect"])
     replies = [row["request_id"] for row in effects.to_pylist() if row["effect"] == "reply"]
     assert len(replies) == len(set(replies)) > 0
     assert json.loads((home / "status.json").read_text())["state"] == "stopped"
+
+
+@pytest.mark.nightly
+def test_sigterm_leaves_no_process_behind(tmp_path: Path) -> None:
+    process = start(tmp_path / "home", DEMO="0")
+    process.read_until("join on ", "The page is at http://127.0.0.1:")
+    started = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGTERM)
+    process.ended()
+    until_all_ended(started, tmp_path / "home")
 
 
 @pytest.mark.nightly
@@ -71,47 +115,6 @@ def test_the_demo_ends_by_itself(tmp_path: Path) -> None:
     status, reported, complaints = process.ended()
     assert status == 0, complaints
     assert "The tables are in" in reported
-
-
-def test_a_consumer_of_ones_own_joins_and_sigterm_leaves_no_process_behind(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    process = start(home, TOPICS="mine:4")
-    try:
-        reported = process.read_until("mine (4)")
-        consumer = KafkaConsumer(
-            "mine", bootstrap_servers=reported.partition("join on ")[2].split(";")[0], group_id="own"
-        )
-        try:
-
-            def is_assigned() -> bool:
-                consumer.poll(timeout_ms=500)
-                return len(consumer.assignment()) == 4
-
-            until(is_assigned, "all partitions", PATIENCE_S)
-            process.read_until("own: rebalance completed: member_joined by kafka-python")
-            for each in psutil.Process(process.pid).children(recursive=True):
-                words = words_of(each)
-                if "page" in words:
-                    each.kill()
-                elif "run" in words:
-                    # As when its terminal is closed.
-                    each.send_signal(signal.SIGHUP)
-            reported = process.read_until("The page has ended", "The page is at http://127.0.0.1:")
-            with urlopen(reported.partition("The page is at ")[2].split()[0]) as page:
-                assert b"own" in page.read()
-        finally:
-            consumer.close()
-        status, _, complaint = start(home, DEMO="0").ended()
-        assert status == 2
-        assert f"{home} is in use by the coordinator" in complaint
-        assert "Traceback" not in complaint
-        started = psutil.Process(process.pid).children(recursive=True)
-        assert len(started) > 6
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.ended()
-    # What Spark forked ends with its JVM, a moment after it.
-    until(lambda: not [each for each in started if each.is_running()] and not processes_of(home), "the end of all")
 
 
 @pytest.mark.parametrize(
