@@ -91,7 +91,7 @@ page: setup ## Show a home in a browser: PAGE=127.0.0.1:8080, CONF=, ROLLCALL_HO
 	@exec $(ROLLCALL) page $${CONF:+--conf "$$CONF"} $${PAGE:+--listen "$$PAGE"}
 
 .PHONY: replay
-replay: setup ## Replay a broker's request log, a dump of __consumer_offsets, or LOG="log dump" together: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, PROCESSES=, ENGINE=spark, ROLLCALL_HOME=.
+replay: setup ## Replay a broker's request log, its server.log, a dump of __consumer_offsets, or LOG="log dump" together: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, PROCESSES=, ENGINE=spark, ROLLCALL_HOME=.
 	@$(call NEEDS_LOG,kafka-request.log)
 	@exec $(ROLLCALL) replay $(LOGGED) $(if $(filter 1,$(FRESH)),--fresh) $${ENGINE:+--engine "$$ENGINE"} \
 	  $${PROCESSES:+--processes "$$PROCESSES"} -- "$$LOG"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from page.history import History
+from page.history import RAW, History
 from views.catalog import DETECTORS
 from views.view import Detector, View
 from why.cost import literal, ms_of
@@ -28,7 +28,7 @@ STRIP_BINS = 240
 """The strip of rebalances has this many equal times."""
 
 
-_OVERVIEW = """
+_OVERVIEW = f"""
 WITH span AS (SELECT make_timestamp(?::BIGINT * 1000) AS from_at, make_timestamp(?::BIGINT * 1000) AS to_at),
 hour AS (SELECT make_timestamp((?::BIGINT - 3600000) * 1000) AS from_at, make_timestamp(?::BIGINT * 1000) AS to_at),
 rebalanced AS (
@@ -40,6 +40,8 @@ rebalanced AS (
   FROM all_standstills s, hour
   WHERE coalesce(s.to_at, hour.to_at) > hour.from_at AND s.from_at < hour.to_at
   GROUP BY group_id
+), given AS (
+  SELECT DISTINCT group_id FROM {RAW} WHERE effect = 'assigned'
 ), near AS (
   SELECT group_id, arg_min(client_id, slack_ms) AS near_client_id, min(slack_ms) AS near_slack_ms,
     arg_min(session_timeout_ms, slack_ms) AS near_timeout_ms
@@ -51,13 +53,14 @@ rebalanced AS (
 )
 SELECT g.group_id, g.state, g.generation_id, g.member_count,
   coalesce(r.in_hour, 0) AS in_hour, coalesce(r.in_span, 0) AS in_span, r.latest_at,
-  CASE WHEN g.member_count > 0 OR (r.latest_at IS NOT NULL AND g.state_since > hour.from_at) THEN
+  CASE WHEN e.group_id IS NOT NULL
+    AND (g.member_count > 0 OR (r.latest_at IS NOT NULL AND g.state_since > hour.from_at)) THEN
     least(1, (coalesce(s.stood_ms, 0) + CASE WHEN g.member_count > 0 THEN 0 ELSE epoch_ms(hour.to_at)
       - epoch_ms(g.state_since) END) / greatest(1, least(3600000, epoch_ms(hour.to_at) - epoch_ms(g.created_at))))
   END AS stood_share,
   n.near_client_id, n.near_slack_ms, n.near_timeout_ms, b.lag_records, b.lag_ms, b.lag_trend
 FROM all_groups g CROSS JOIN hour LEFT JOIN rebalanced r USING (group_id) LEFT JOIN stood s USING (group_id)
-LEFT JOIN near n USING (group_id) LEFT JOIN behind b USING (group_id)
+LEFT JOIN near n USING (group_id) LEFT JOIN behind b USING (group_id) LEFT JOIN given e USING (group_id)
 ORDER BY g.group_id
 """
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from schemas.effect_names import EffectName
-from why.facts import Fact, effects_in
+from why.facts import OF_REQUESTS, Fact, effects_in
 from why.kinds import GroupKind, kind_at, kinds_of
 from why.members import Membership, Names
 from why.past import LONGEST_SESSION_MS, Read, past_of
@@ -19,6 +19,8 @@ from why.words import MINUTE_MS
 
 ROOM = 0.02
 """The share of a period that is shown beside it, on either side."""
+
+_OF_WORK = (*OF_REQUESTS, EffectName.JOIN_RECEIVED, EffectName.ASSIGNED, EffectName.MEMBER_PROGRESSED)
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Period:
     def kind_at(self, at_ms: int) -> GroupKind:
         """What kind of group it was at a moment."""
         return kind_at(self.kinds, at_ms)
+
+    @cached_property
+    def shows_members_work(self) -> bool:
+        """Whether any fact shows what members did or were given: a broker's own log has none."""
+        return any(fact.effect in _OF_WORK for fact in self.facts)
 
     @cached_property
     def _epochs(self) -> list[tuple[int, int]]:

@@ -19,6 +19,7 @@ from pictures.scene import (
     HEALTHY,
     HELD_UP,
     NEARLY,
+    PALE,
     PARTLY,
     SILENT,
     Band,
@@ -36,12 +37,15 @@ from why.rebalances import Rebalance
 from why.slack import last_request_ms
 from why.words import clock, duration, ended, moment
 
+MEMBER = "member"
+"""What a member is in where nothing shows what it did."""
 KINDS = {
     AT_WORK: Kind("at work", HEALTHY),
     WAITING: Kind("waiting for the others to join", HELD_UP),
     SYNCING: Kind("waiting for its assignment", NEARLY),
     GIVING_UP: Kind("at work, giving partitions up", PARTLY),
     AWAITING: Kind("waiting for partitions of others", NEARLY),
+    MEMBER: Kind("a member: what it did is not known", PALE),
     "silent": Kind("silent until it expired", SILENT),
     "joined": Kind("joined", COMING),
     "left": Kind("left", GOING),
@@ -99,6 +103,9 @@ def _changes(period: Period, own: list[Fact], joined_ms: int) -> Iterator[tuple[
     """What a member was, and from when on. A member from before the picture's beginning was at work then, unless its
     classic group was rebalancing.
     """
+    if not period.shows_members_work:
+        yield max(joined_ms, period.from_ms), MEMBER
+        return
     kind = period.kind_at(max(joined_ms, period.from_ms))
     is_waiting = joined_ms >= period.from_ms or (
         kind.back and any(one.started_at_ms < period.from_ms for one in period.rebalances)

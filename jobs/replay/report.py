@@ -32,7 +32,7 @@ _REBALANCES = """
            from_generation_id, to_generation_id,
            concat_ws(': ', cause, case when cause = 'unknown' then nullif(array_join(cause_candidates, ' or '), '') end)
              causes,
-           coalesce(cause_client_id, cause_group_instance_id) culprit, cause_client_host,
+           coalesce(cause_client_id, cause_group_instance_id, cause_member_id) culprit, cause_client_host,
            client_reason, duration_ms, members_before, members_after, outcome
     from rebalances left join (
       select group_id, at, lead(at) over (partition by group_id order by at_ms, seq) until_at,

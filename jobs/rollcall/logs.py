@@ -31,6 +31,7 @@ _processes = click.option(
     epilog=examples(
         "rollcall replay kafka-request.log",
         'rollcall replay "kafka-request.log offsets.txt"',
+        'rollcall replay "server.log.1 server.log offsets.txt" --zone Europe/Berlin',
         'rollcall replay logs/ --zone Asia/Kolkata --set "group.max.size=3" --home .rollcall-incident --fresh',
     )
 )
@@ -50,10 +51,11 @@ _processes = click.option(
 def replay(
     log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool, engine: str, processes: int | None
 ) -> None:
-    """Replay a request log, or a dump of __consumer_offsets.
+    """Replay a request log, a dump of __consumer_offsets, or what brokers print (server.log).
 
     LOG is a file, a .gz or a folder of them; or a log and a dump of one cluster, "LOG DUMP" as one word, which make one
-    history. Spark replays a request log, of which every worker sees the files.
+    history. Of server.log several files may be named so. Spark replays a request log, of which every worker sees the
+    files.
     """
     from jobs.home import Home
     from jobs.replay.command import replay as run_replay

@@ -34,10 +34,10 @@ RUN_ELSEWHERE = {
 }
 
 
-def run(commands: str, home: Path) -> str:
-    """What the commands print, run by a shell in the project's folder with a home of their own."""
+def run(commands: str, home: Path, named: str = HOME) -> str:
+    """What the commands print, run by a shell in the project's folder with a home of their own. named: as they do."""
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", commands.replace(HOME, str(home))],
+        ["bash", "-euo", "pipefail", "-c", commands.replace(named, str(home))],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -61,8 +61,13 @@ def replayed(home: Path) -> str:
 
 def test_a_broker_s_own_log_says_what_is_shown(tmp_path: Path) -> None:
     shown = block_with("text", "Its member id: clicks-agg-1-")
-    assert shown in run(block_with("sh", "brokers/d-kill.log.gz"), tmp_path)
+    assert shown in run(block_with("sh", "make explain LOG=tests/app_logs/brokers/d-kill.log.gz"), tmp_path)
     assert "tiles-cache" in run(block_with("sh", "brokers/q-consumer-slow.log.gz"), tmp_path)
+
+
+def test_a_home_of_a_broker_s_own_log_says_what_is_shown(tmp_path: Path) -> None:
+    printed = run(block_with("sh", "make replay LOG=tests/app_logs/"), tmp_path / "home", ".rollcall-printed")
+    assert block_with("text", "(of unknown length)") in printed
 
 
 def test_the_culprits_are_those_shown(replayed: str) -> None:
