@@ -38,6 +38,7 @@ from why.words import count, some
 LONGEST_SHOWN = 160
 """Characters of a first line."""
 REQUEST_LINE = "Completed request:"
+_DUMP = "a dump of __consumer_offsets"
 WHAT_WAS_LOOKED_FOR = (
     "no line about a consumer group was found in it: looked for lines of a broker's group coordinator and of clients"
 )
@@ -180,7 +181,9 @@ def _not_understood(read: FileRead) -> list[str]:
         return ["it is empty"]
     kind = _kind_for_replay(read.file, read.first_line)
     if kind:
-        return [f"it is {kind}: `rollcall replay {read.file}` makes a home of it, which `why`, SQL and the page ask"]
+        beside = ", alone or beside a broker's log" if kind == _DUMP else ""
+        home = f"`rollcall replay {read.file}` makes a home of it{beside}"
+        return [f"it is {kind}: {home}, which `why`, SQL and the page ask"]
     return [f'{WHAT_WAS_LOOKED_FOR}. Its first line: "{read.first_line[:LONGEST_SHOWN]}"']
 
 
@@ -195,7 +198,7 @@ def _kind_for_replay(file: str, first_line: str) -> str:
         is_topic = file != STANDARD_INPUT and is_dump(Path(file))
     except DumpError:
         is_topic = True
-    return "a dump of __consumer_offsets" if is_topic else ""
+    return _DUMP if is_topic else ""
 
 
 def _show(reads: Sequence[FileRead], groups: Sequence[LoggedGroup], asked: Asked, console: Console) -> None:
