@@ -23,6 +23,10 @@ from request_log.recorded import OF_LAG, Tally
 from why.kinds import kind_of
 from why.words import duration
 
+NO_REQUEST = (
+    "no request of a group is in it: looked for lines of a request log (`Completed request:`), for lines of a broker or "
+    "a client about groups, and for a dump of __consumer_offsets"
+)
 SHOWN_DIFFERENCES = 5
 SHOWN_REBALANCES = 40
 
@@ -64,6 +68,8 @@ def say_log(console: Console, replayed: Replayed) -> None:
         say(console, f"  the log shows that the broker had {key}={value}; SET= overrides it")
     for line in session_lines(replayed.tally):
         say(console, line)
+    if not replayed.tally.used:
+        say(console, NO_REQUEST)
     _say_parity(console, replayed.parity)
 
 
@@ -109,6 +115,9 @@ def given_up(tally: Tally) -> Iterator[str]:
 
 
 def _say_parity(console: Console, parity: Parity) -> None:
+    if not parity.compared:
+        say(console, "no recorded answer to a group's request was found, so there is nothing to compare")
+        return
     table = Table(title="recorded answers beside ours", title_justify="left")
     for name in ("API", "compared", "equal", "different"):
         table.add_column(name, justify="left" if name == "API" else "right")

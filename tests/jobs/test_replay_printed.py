@@ -114,3 +114,12 @@ def test_clients_lines_alone_make_no_home(tmp_path: Path, capsys: pytest.Capture
     )
     assert replayed(tmp_path / "home", log) == 0
     assert "orders: no line of the coordinator with a date names them" in capsys.readouterr().out
+
+
+def test_a_file_of_none_of_them_says_what_was_looked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("[2026-03-01 03:12:00,417] INFO [BrokerServer id=1] Transition from STARTING to STARTED\n")
+    assert replayed(tmp_path / "home", log) == 0
+    printed = capsys.readouterr().out
+    assert "no request of a group is in it" in printed
+    assert "parity" not in printed
