@@ -24,8 +24,8 @@ from why.kinds import kind_of
 from why.words import duration
 
 NO_REQUEST = (
-    "no request of a group is in it: looked for lines of a request log (`Completed request:`), for lines of a broker or "
-    "a client about groups, and for a dump of __consumer_offsets"
+    "no request of a group is in it: looked for lines of a request log (`Completed request:`), for lines of brokers "
+    "and clients about groups, and for a dump of __consumer_offsets"
 )
 SHOWN_DIFFERENCES = 5
 SHOWN_REBALANCES = 40
