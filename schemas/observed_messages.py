@@ -40,6 +40,9 @@ class ObservedConsumer(Shape, kw_only=True):
     """The epoch in its answer."""
     told_partitions: dict[str, list[Int32]] | None = None
     """The assignment in its answer; null: unchanged."""
+    protocols: list[JoinGroupProtocol] = []
+    """Of a member with the classic protocol that no line shows joining, like `session_timeout_ms`; empty for others."""
+    session_timeout_ms: Int32 = -1
 
 
 class GoneMember(Shape, kw_only=True):

@@ -83,6 +83,8 @@ def explain_classic_member(context: Context, request: ClassicRequest) -> Iterato
     """
     consumer, recorded = context.group.consumer, context.entry.recorded
     member = None if consumer is None else consumer.members.get(request.member_id)
+    if member is None and isinstance(request, JoinGroupRequest):
+        yield from explain_unseen(context, request)
     if member is None or member.classic is None:
         return
     if recorded.error is Error.UNKNOWN_MEMBER_ID:
@@ -104,6 +106,30 @@ def explain_classic_member(context: Context, request: ClassicRequest) -> Iterato
         told_epoch=told_epoch,
     )
     yield [context.seen(NOT_EXPLAINED, consumer=seen)]
+
+
+def explain_unseen(context: Context, request: JoinGroupRequest) -> Iterator[Explanation]:
+    """A JoinGroup that raised no epoch is of a member, which no line shows joining. Its answer names no leader, as that
+    of a classic group does.
+    """
+    group, response = context.group, context.entry.recorded.response
+    if context.entry.recorded.error is not Error.NONE or not request.member_id:
+        return
+    assert isinstance(response, JoinGroupResponse)
+    if response.leader or (group.consumer is not None and response.generation_id > group.generation_id):
+        return
+    seen = ObservedConsumer(
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        member_epoch=response.generation_id,
+        told_epoch=response.generation_id,
+        protocols=request.protocols,
+        session_timeout_ms=request.session_timeout_ms,
+    )
+    yield [context.seen("a member nobody saw join", consumer=seen)]
 
 
 def explain_commit_of_consumer(context: Context, request: OffsetCommitRequest) -> Iterator[Explanation]:

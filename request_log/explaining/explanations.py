@@ -15,6 +15,7 @@ from request_log.explaining.consumers import (
     explain_classic_member,
     explain_commit_of_consumer,
     explain_consumer,
+    explain_unseen,
     is_of_consumer_group,
 )
 from request_log.explaining.context import (
@@ -67,6 +68,7 @@ def explain(context: Context) -> Iterator[Explanation]:
         case OffsetCommitRequest() if error is Error.NONE:
             yield [context.seen("a consumer outside the group commits", is_complete=True, state=GroupState.EMPTY.value)]
         case JoinGroupRequest():
+            yield from explain_unseen(context, request)
             yield from explain_join(context, request)
         case LeaveGroupRequest():
             yield from _explain_leave(context, request)

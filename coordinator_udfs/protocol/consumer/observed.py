@@ -12,7 +12,7 @@ from coordinator_udfs.protocol.consumer import history
 from coordinator_udfs.protocol.consumer.conversion import upgrade
 from coordinator_udfs.protocol.consumer.deadlines import arm_session, keep_alive, session_timeout_ms
 from coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Owned
+from coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup, ConsumerMember, Owned
 from coordinator_udfs.protocol.consumer.lifecycle import (
     become_consumer_group,
     learn_topics,
@@ -47,6 +47,8 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
         for known in list(group.members.values()):
             group.remove(known.member_id)
             member_removed(group, known, EndCause.UNKNOWN, turn, is_inferred=True)
+        if group.rebalance is not None and seen.told_epoch <= group.rebalance.from_generation_id:
+            rebalance_ended(group, "superseded", turn)
         consumer = become_consumer_group(group, seen.told_epoch)
         history.type_changed(group, None, "observed", turn, seen.client_id)
     elif seen.told_epoch > group.generation_id:
@@ -100,6 +102,9 @@ def _member(consumer: ConsumerGroup, seen: ObservedConsumer, turn: Turn) -> Cons
             instance_id=seen.instance_id,
             rebalance_timeout_ms=REBALANCE_TIMEOUT_MS if seen.rebalance_timeout_ms < 0 else seen.rebalance_timeout_ms,
         )
+        if seen.protocols:
+            protocols = {protocol.name: protocol.metadata for protocol in seen.protocols}
+            member.classic = ClassicMember(seen.session_timeout_ms, protocols)
         consumer.add(member)
         consumer.table.put(member.member_id)
         history.member_joined(member, turn)
