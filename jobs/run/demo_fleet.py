@@ -36,8 +36,8 @@ from kafka.structs import OffsetAndMetadata
 from jobs.run.demo_plan import FLEET, DemoGroup, DemoMember
 from programs.command_line import run_command
 
-SESSION_TIMEOUT_MS = 6000
-HEARTBEAT_INTERVAL_MS = 2000
+SESSION_TIMEOUT_MS = 10_000
+HEARTBEAT_INTERVAL_MS = 3000
 WORK_EVERY_S = 1.0
 ASSIGNORS: dict[str, type[AbstractPartitionAssignor]] = {
     assignor.name: assignor
