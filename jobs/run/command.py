@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
@@ -23,16 +24,18 @@ from gateway.settings import Settings
 from jobs.home import DEFAULT_HOME, HomeError
 from jobs.run.children import Child, end_all
 from jobs.run.choices import Choices, RunOptions, choices, reachable
-from jobs.run.demo_fleet import FLEET, KILL_AFTER_S, TOPICS
+from jobs.run.demo_plan import FLEET, KILL_AFTER_S, TOPICS
 from jobs.run.kept_page import KeptPage
 from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
 from jobs.shown.terminal import Teller, Terminal
-from jobs.shown.watch import Watch
 from jobs.spark.archive import NICED
 from programs.child_python import module_command, module_environment
 from programs.errors import UserError
 from programs.guardian import guard
 from programs.typed import as_typed
+
+if TYPE_CHECKING:
+    from jobs.shown.watch import Watch
 
 START_PATIENCE_S = 180.0
 FLEET_PATIENCE_S = 15.0
@@ -79,7 +82,10 @@ class Run:
             raise HomeError(f"{self._home.shown} cannot be a home: {error.strerror}.") from None
         page: PageProcess | None = None
         try:
-            self._await(CoordinatorProcess(self._home, *self._choices.coordinator), "Spark takes a few seconds")
+            coordinator = CoordinatorProcess(self._home, *self._choices.coordinator)
+            from jobs.shown.watch import Watch  # Takes a second, in which the coordinator starts.
+
+            self._await(coordinator, "Spark takes a few seconds")
             self._teller.say(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.")
             watch = Watch(self._home.path)
             page = self._start_page()

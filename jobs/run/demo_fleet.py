@@ -13,7 +13,7 @@ Times count from when the group is at work, so that the story is the same on a s
 The members are kafka-python's own consumers. Their topics are empty, so a member commits how often it has looked at a
 partition.
 
-Knows the plan of each member; must not know who coordinates them.
+Knows how a member carries out its plan (`jobs.run.demo_plan`); must not know who coordinates it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import click
@@ -34,59 +33,16 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
+from jobs.run.demo_plan import FLEET, DemoGroup, DemoMember
 from programs.command_line import run_command
 
-SESSION_TIMEOUT_MS = 6000
-HEARTBEAT_INTERVAL_MS = 2000
+SESSION_TIMEOUT_MS = 10_000
+HEARTBEAT_INTERVAL_MS = 3000
 WORK_EVERY_S = 1.0
-
-
-@dataclass(frozen=True)
-class DemoMember:
-    """One member's plan."""
-
-    client_id: str
-    joins_after_s: float | None = None
-    """How long after others of its group are at work it joins; None: at once."""
-    leaves_after_s: float | None = None
-    """How long after it first got partitions it leaves; None: never."""
-    is_alone: bool = False
-    """Whether it is a process of its own, which is killed."""
-
-
-@dataclass(frozen=True)
-class DemoGroup:
-    """One group's plan."""
-
-    group_id: str
-    topics: Mapping[str, int]
-    assignor: type[AbstractPartitionAssignor]
-    members: tuple[DemoMember, ...]
-
-
-FLEET = (
-    DemoGroup(
-        "payments",
-        {"payments": 6},
-        RangePartitionAssignor,
-        (DemoMember("payments-0"), DemoMember("payments-1"), DemoMember("payments-2", joins_after_s=4.0)),
-    ),
-    DemoGroup(
-        "orders",
-        {"orders": 8, "returns": 4},
-        CooperativeStickyAssignor,
-        (DemoMember("orders-0"), DemoMember("orders-1", leaves_after_s=6.0), DemoMember("orders-2")),
-    ),
-    DemoGroup(
-        "audit",
-        {"audit": 4},
-        RoundRobinPartitionAssignor,
-        (DemoMember("audit-0"), DemoMember("audit-1"), DemoMember("audit-2", is_alone=True)),
-    ),
-)
-TOPICS = {topic: count for group in FLEET for topic, count in group.topics.items()}
-KILL_AFTER_S = 5.0
-"""How long after its group is at work the lone member of `audit` is killed."""
+ASSIGNORS: dict[str, type[AbstractPartitionAssignor]] = {
+    assignor.name: assignor
+    for assignor in (RangePartitionAssignor, CooperativeStickyAssignor, RoundRobinPartitionAssignor)
+}
 
 
 @dataclass(frozen=True)
@@ -116,7 +72,7 @@ def take_part(bootstrap: str, group: DemoGroup, plan: DemoMember, signals: Signa
         heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
-        partition_assignment_strategy=[group.assignor],
+        partition_assignment_strategy=[ASSIGNORS[group.assignor]],
     )
     try:
         _work(consumer, plan, signals)

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.home import HomeError
 from jobs.run.choices import Choices, RunOptions, choices, reachable
-from jobs.run.demo_fleet import TOPICS
+from jobs.run.demo_plan import TOPICS
 from listeners.addresses import Address
 from programs.errors import ConfigError
 
