@@ -7,6 +7,7 @@ lines and rebalances. Must not know how lines are worded, nor a table.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,6 +17,8 @@ from app_logs.entries import Clock
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.logged_members import EXPIRED, LEFT, Changes, Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, configured_id
+from app_logs.members_apart import by_client
+from app_logs.owners import Owners
 from app_logs.reasons import read_reason
 from coordinator_udfs.protocol.consumer.states import GroupType
 from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
@@ -98,6 +101,12 @@ class _History:
                 if fact.dialect != BROKER and fact.member_id and fact.client_id
             },
         )
+        self._owners = Owners(
+            self._written,
+            self._members,
+            by_client(group.facts),
+            [one.generation_id or 0 for one in lines if one.kind is FactKind.ASSIGNMENT_RECEIVED],
+        )
         self._is_whole = False
         """Whether lines name every member."""
         self._count: int | None = None
@@ -115,7 +124,10 @@ class _History:
 
     def take(self, place: int, line: LoggedFact) -> None:
         """One line. A time earlier than that of the line before is that one's: partitions' lines interleave."""
-        self._written.at_ms = max(self._written.at_ms, line.at_ms or 0)
+        at_ms = max(self._written.at_ms, line.at_ms or 0)
+        if self._group_type is not None:
+            self._follow_owners(at_ms)
+        self._written.at_ms = at_ms
         if self._group_type is None:
             self._begin(place, line)
         self._change_type(line)
@@ -136,6 +148,9 @@ class _History:
                 self._forget("deleted" if line.kind is FactKind.GROUPS_DELETED else "unknown")
             case _:
                 self._take_member(line)
+
+    def _follow_owners(self, until_ms: float) -> None:
+        self._owners.until(until_ms, is_of_epochs=self._group_type is GroupType.CONSUMER)
 
     def _take_member(self, line: LoggedFact) -> None:
         """A line about a member."""
@@ -160,6 +175,7 @@ class _History:
 
     def ended(self) -> list[Effect]:
         """All effects. What a classic group does at the end still runs; when an epoch was reached, no line says."""
+        self._follow_owners(math.inf)
         if self._group_type is GroupType.CONSUMER:
             self._end(UNKNOWN_END)
         if self._members.current and self._state in ("", GroupState.EMPTY.value):
@@ -288,10 +304,12 @@ class _History:
         )
         if self._group_type is GroupType.CLASSIC:
             self._written.generation_id = running.generation_id - 1
+            self._owners.begin(running.generation_id)
             if self._state != GroupState.PREPARING_REBALANCE.value:
                 self._move(GroupState.PREPARING_REBALANCE.value)
             return
         self._written.generation_id = running.generation_id
+        self._owners.begin_epoch()
         self._form(len(self._members.current) if self._is_whole else None)
         if running.members_after == 0:
             self._move(GroupState.EMPTY.value)
@@ -326,6 +344,7 @@ class _History:
     def _end_join_phase(self, line: LoggedFact) -> None:
         if not self._is_running(line):
             return
+        self._owners.form(self._generation_id)
         known = [*self._members.current]
         self._is_whole = self._is_whole if line.members is None else len(known) == line.members
         self._form(len(known) if line.members is None and self._is_whole else line.members)
@@ -346,6 +365,7 @@ class _History:
             return
         if line.member_id:
             self._members.known(line.member_id)
+        self._owners.give(self._generation_id)
         self._move(GroupState.STABLE.value, line.member_id or None)
         self._end("completed")
 

@@ -142,6 +142,10 @@ class Members:
             self._written.insert(place, _joined(member, place[0], is_inferred=True))
         return self.current[member_id]
 
+    def has_gone(self, member_id: str) -> bool:
+        """Whether it was a member, and is none now."""
+        return member_id in self._went and member_id not in self.current
+
     def replace(self, old_id: str, new_id: str, instance_id: str) -> None:
         """A static member came back under another id."""
         self.remove(old_id, EndCause.STATIC_MEMBER_REPLACED, replaced_by=new_id)
