@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from app_logs.client_effects import UNKNOWN_STATE, client_effects_of
 from app_logs.consumer_history import SILENT_BUMPS
-from app_logs.entries import Clock
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
+from app_logs.logged_holdings import DATED
 from app_logs.logged_members import EXPIRED, LEFT, Changes, Members, Written
-from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, configured_id
+from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
 from app_logs.members_apart import by_client
 from app_logs.owners import Owners
 from app_logs.reasons import read_reason
@@ -39,11 +40,8 @@ from schemas.effects import (
     StateChanged,
 )
 
-UNKNOWN_STATE = "Unknown"
-"""Kafka's name (GroupState.UNKNOWN) for the state of a consumer group, which no line at INFO shows."""
 FIRST_EPOCH = 2
 """Of a new consumer group; brokers before 4.3 begin with 1."""
-_DATED = (Clock.UTC, Clock.LOCAL)
 _ENDS = {
     FactKind.MEMBER_EXPIRED: EndCause.SESSION_EXPIRED,
     FactKind.MEMBER_EXPIRED_EPOCH: EndCause.SESSION_EXPIRED,
@@ -60,10 +58,10 @@ _TYPES = {
 
 
 def effects_of(group: LoggedGroup) -> list[Effect]:
-    """The group's effects, in order of time; none if its coordinator's lines are not here, or have no dates."""
-    lines = [fact for fact in group.facts if fact.dialect == BROKER and fact.at_ms is not None and fact.clock in _DATED]
+    """The group's effects, in order of time; none if its lines have no dates, or do not name it."""
+    lines = [fact for fact in group.facts if fact.dialect == BROKER and fact.at_ms is not None and fact.clock in DATED]
     if not lines:
-        return []
+        return client_effects_of(group)
     if group.group_type in SILENT_BUMPS:
         return [GroupNotCovered(at_ms=lines[0].at_ms or 0, why=group.group_type)]
     history = _History(group, lines)
@@ -93,14 +91,7 @@ class _History:
         self._lines = lines
         self._rebalances = {id(line): one for one in group.rebalances for line in one.facts}
         self._written = Written()
-        self._members = Members(
-            self._written,
-            {
-                fact.member_id: configured_id(fact.client_id)
-                for fact in group.facts
-                if fact.dialect != BROKER and fact.member_id and fact.client_id
-            },
-        )
+        self._members = Members.of_clients(self._written, group.facts)
         self._owners = Owners(
             self._written,
             self._members,
