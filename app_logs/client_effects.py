@@ -14,15 +14,16 @@ from typing import NamedTuple
 from app_logs.consumer_history import SILENT_BUMPS
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_holdings import DATED, JOINS, given_by_leaders
-from app_logs.logged_members import EXPIRED, LEFT, Members, Written
+from app_logs.logged_members import Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
 from app_logs.members_apart import by_client
 from app_logs.owners import Owners
 from app_logs.reasons import cause_in_words
+from app_logs.rebalance_effects import Running
 from app_logs.story import GROUP_NOT_NAMED
 from coordinator_udfs.protocol.consumer.states import GroupType
 from schemas.causes import CauseKind, EndCause
-from schemas.effects import UNKNOWN_END, Effect, GroupFound, GroupNotCovered, RebalanceEnded, StateChanged
+from schemas.effects import UNKNOWN_END, Effect, GroupFound, GroupNotCovered, StateChanged
 
 UNKNOWN_STATE = "Unknown"
 """Kafka's name (GroupState.UNKNOWN) for a state that is not known."""
@@ -56,16 +57,8 @@ class _Went(NamedTuple):
     words: str = ""
 
 
-class _Ended(NamedTuple):
-    """A rebalance is over, or its last line is here."""
-
-    rebalance: LoggedRebalance
-    began_ms: int | None
-    known_from_ms: int
-
-
-_Event = _Came | _Went | _Ended | tuple[str, ...]
-"""Of a tuple: all members of a generation, as its leader has them."""
+_Event = _Came | _Went | Running | tuple[str, ...]
+"""Of a rebalance: it is over, or its last line is here. Of a tuple: all members that a leader has."""
 
 
 def client_effects_of(group: LoggedGroup) -> list[Effect]:
@@ -115,9 +108,9 @@ def _of_client(facts: Sequence[LoggedFact]) -> Iterator[tuple[int, _Event]]:
 
 def _endings(rebalances: Sequence[LoggedRebalance]) -> list[tuple[int, _Event]]:
     """When each rebalance with a generation and dates was over; the one before is over where it begins."""
-    found: list[tuple[int, _Ended]] = []
+    found: list[tuple[int, Running]] = []
     numbered = {one.generation_id: one for one in rebalances if one.generation_id is not None and one.clock in DATED}
-    for _, one in sorted(numbered.items()):
+    for number, one in sorted(numbered.items()):
         times = [ms for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if ms is not None]
         if not times:
             continue
@@ -130,7 +123,7 @@ def _endings(rebalances: Sequence[LoggedRebalance]) -> list[tuple[int, _Event]]:
                 last_ms = max(last_ms, first_ms)
             elif first_ms < before_ms:
                 found[-1] = first_ms, before
-        found.append((last_ms, _Ended(one, began_ms, first_ms)))
+        found.append((last_ms, Running(one, number, first_ms, began_ms)))
     return [*found]
 
 
@@ -142,6 +135,8 @@ class _History:
         self._written = Written(at_ms=at_ms)
         self._members = Members.of_clients(self._written, group.facts)
         self._owners = Owners(self._written, self._members, clients)
+        if self._group_type is GroupType.CLASSIC:
+            self._owners.end_with_lines()
 
     def through(self, timed: Sequence[tuple[int, _Event]]) -> list[Effect]:
         """All effects."""
@@ -170,7 +165,7 @@ class _History:
                     candidates=ends if len(ends) > 1 else (),
                     client_reason=words,
                 )
-            case _Ended():
+            case Running():
                 self._end(event)
             case tuple() if not isinstance(event, _Went):
                 for member_id in [one for one in self._members.current if one not in event]:
@@ -186,31 +181,10 @@ class _History:
         else:
             self._owners.begin(generation_id)
 
-    def _end(self, ended: _Ended) -> None:
-        one, changes = ended.rebalance, self._members.form()
-        generation_id = one.generation_id or 0
-        is_known = one.outcome == "completed"
-        self._written.emit(
-            RebalanceEnded(
-                at_ms=self._written.at_ms,
-                from_generation_id=generation_id - 1,
-                to_generation_id=generation_id,
-                started_at_ms=ended.began_ms,
-                known_from_ms=ended.known_from_ms if ended.began_ms is None else None,
-                cause=one.cause,
-                outcome=one.outcome if is_known else UNKNOWN_END,
-                members_before=None,
-                members_after=None,
-                joined=changes.joined,
-                left=changes.names(*LEFT),
-                expired=changes.names(*EXPIRED),
-                gone=tuple(changes.names(EndCause.UNKNOWN)),
-                slowest_member_id=None,
-                slowest_client_id=None,
-                slowest_wait_ms=None,
-                waits=[],
-            )
-        )
+    def _end(self, running: Running) -> None:
+        running.changes = self._members.form()
+        outcome = "completed" if running.rebalance.outcome == "completed" else UNKNOWN_END
+        self._written.emit(running.ended(self._written.at_ms, outcome, self._members))
 
     def _move(self) -> None:
         self._written.emit(

@@ -8,22 +8,20 @@ lines and rebalances. Must not know how lines are worded, nor a table.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-
-import msgspec
 
 from app_logs.client_effects import UNKNOWN_STATE, client_effects_of
 from app_logs.consumer_history import SILENT_BUMPS
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.logged_holdings import DATED
-from app_logs.logged_members import EXPIRED, LEFT, Changes, Members, Written
+from app_logs.logged_members import Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
 from app_logs.members_apart import by_client
 from app_logs.owners import Owners
 from app_logs.reasons import read_reason
+from app_logs.rebalance_effects import Running, cause_of
 from coordinator_udfs.protocol.consumer.states import GroupType
 from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
-from schemas.causes import Cause, CauseKind, EndCause
+from schemas.causes import CauseKind, EndCause
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import (
     UNKNOWN_END,
@@ -34,8 +32,6 @@ from schemas.effects import (
     GroupObserved,
     GroupRemoved,
     JoinPhaseEnded,
-    MemberWait,
-    RebalanceEnded,
     RebalanceStarted,
     StateChanged,
 )
@@ -70,20 +66,6 @@ def effects_of(group: LoggedGroup) -> list[Effect]:
     return history.ended()
 
 
-@dataclass
-class _Running:
-    """A rebalance that runs."""
-
-    rebalance: LoggedRebalance
-    generation_id: int
-    known_from_ms: int
-    began_ms: int | None
-    """None: its beginning is not in the lines."""
-    members_before: int | None
-    members_after: int | None = None
-    changes: Changes = field(default_factory=Changes)
-
-
 class _History:
     """One group, of which lines are taken in their order."""
 
@@ -105,7 +87,7 @@ class _History:
         self._group_type: GroupType | None = None
         self._state = ""
         self._is_away = False
-        self._running: _Running | None = None
+        self._running: Running | None = None
         self._reached: dict[str, int] = {}
         """By member, the epoch in which it has all that it is to have."""
 
@@ -288,7 +270,7 @@ class _History:
                 at_ms=self._written.at_ms,
                 from_generation_id=running.generation_id - 1,
                 from_state=self._state or UNKNOWN_STATE,
-                cause=self._cause_of(rebalance),
+                cause=cause_of(rebalance, self._members),
                 members_before=running.members_before,
                 join_timeout_ms=-1,
             )
@@ -308,11 +290,11 @@ class _History:
         else:
             self._move(UNKNOWN_STATE)
 
-    def _run(self, rebalance: LoggedRebalance, generation_id: int, *, is_beginning: bool) -> _Running:
+    def _run(self, rebalance: LoggedRebalance, generation_id: int, *, is_beginning: bool) -> Running:
         """It runs from now on. is_beginning: it begins now; else its beginning is not in the lines."""
         before = self._count if self._written.generation_id == generation_id - 1 else None
         at_ms = self._written.at_ms
-        self._running = _Running(rebalance, generation_id, at_ms, at_ms if is_beginning else None, before)
+        self._running = Running(rebalance, generation_id, at_ms, at_ms if is_beginning else None, before)
         return self._running
 
     def _is_running(self, line: LoggedFact) -> bool:
@@ -388,47 +370,6 @@ class _History:
         running, self._running = self._running, None
         if running is None:
             return
-        before, after, changes = running.members_before, running.members_after, running.changes
-        came = len(changes.came) - len(changes.gone)
-        if outcome == "completed" and before is not None and after is not None and before + came != after:
-            before = None  # Some came or went without a line.
-        slowest = self._slowest(running.rebalance)
-        self._written.emit(
-            RebalanceEnded(
-                at_ms=running.known_from_ms if outcome == UNKNOWN_END else self._written.at_ms,
-                from_generation_id=running.generation_id - 1,
-                to_generation_id=running.generation_id,
-                started_at_ms=running.began_ms,
-                known_from_ms=running.known_from_ms if running.began_ms is None else None,
-                cause=self._cause_of(running.rebalance),
-                outcome=outcome,
-                members_before=before,
-                members_after=after,
-                joined=changes.joined,
-                left=changes.names(*LEFT),
-                expired=changes.names(*EXPIRED),
-                gone=tuple(changes.names(EndCause.UNKNOWN)),
-                slowest_member_id=None if slowest is None else slowest.member_id,
-                slowest_client_id=None if slowest is None else slowest.client_id or None,
-                slowest_wait_ms=None if slowest is None else slowest.held_others_ms,
-                waits=[] if slowest is None else [slowest],
-            )
-        )
-        self._count = after
-
-    def _cause_of(self, rebalance: LoggedRebalance) -> Cause:
-        """Its cause, with the culprit's client id and host where they are known."""
-        cause = rebalance.cause
-        if not cause.member_id:
-            return cause
-        known = self._members.named(cause.member_id)
-        client_id, client_host = cause.client_id or known.client_id, cause.client_host or known.client_host
-        return msgspec.structs.replace(cause, client_id=client_id, client_host=client_host)
-
-    def _slowest(self, rebalance: LoggedRebalance) -> MemberWait | None:
-        """Who kept the others waiting, if lines name one that did."""
-        held = rebalance.held_by
-        if held is None or not held.member_id or held.length_ms is None or held.is_inferred or held.candidates:
-            return None
-        member = self._members.named(held.member_id)
-        return MemberWait(**member._asdict(), joined_at_ms=None, synced_at_ms=None, held_others_ms=held.length_ms)
+        at_ms = running.known_from_ms if outcome == UNKNOWN_END else self._written.at_ms
+        self._written.emit(running.ended(at_ms, outcome, self._members))
+        self._count = running.members_after

@@ -54,6 +54,16 @@ class Owners:
                 self._by_undated[held.generation_id, held.member_id] = held.partitions
         self._to_come.append(dated)
 
+    def end_with_lines(self) -> None:
+        """No coordinator says who goes: who is not in the latest generation that lines show, maybe without a date,
+        owns nothing that is known after its own last line.
+        """
+        latest = max((generation_id for generation_id, _ in self._followed | self._by_undated.keys()), default=0)
+        for own in self._to_come:
+            if own and (latest, own[-1].member_id) not in self._followed:
+                at_ms = max(own[-1].at_ms or 0, self._latest_ms.get(own[-1].member_id, 0))
+                own.append(own[-1]._replace(at_ms=at_ms, partitions=None, is_given=False))
+
     # ------------------------------------------------------------ in order of time
 
     def until(self, at_ms: float, *, is_of_epochs: bool) -> None:
