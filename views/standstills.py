@@ -14,8 +14,8 @@ STANDSTILLS = View(
     rule=(
         "The gaps between the ownership intervals of `assignments`, all partitions of a group taken together, from its "
         "first interval on, and the time since the last one while the group has members. A group without members "
-        "stands still too; a cooperative group hardly ever does. Where a recording does not show what some member owns, "
-        "or how many members a group has, it is not known whether the group stands still, and there is no row."
+        "stands still too; a cooperative group hardly ever does. Where a recording does not show what some member "
+        "owns, or how many members a group has, it is not known whether the group stands still, and there is no row."
     ),
     columns=(
         GROUP_ID,

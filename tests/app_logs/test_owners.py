@@ -18,7 +18,7 @@ from app_logs.logged_rebalances import UUID_LENGTH
 from app_logs.reading import align, merged, read_files
 from app_logs.story import groups_in
 from schemas.effects import Assigned, Effect, JoinPhaseEnded, MemberJoined
-from tests.app_logs.test_incidents import INCIDENTS, LOGS, truth_of
+from tests.app_logs.recorded import INCIDENTS, LOGS, truth_of_incident
 from why.holdings import holdings_of
 
 PARTITIONS = {"rolling-restart": 6}
@@ -34,7 +34,7 @@ def effects_in(name: str, whose: str) -> list[Effect]:
     reads = read_files(files)
     align(reads)
     groups = {group.group_id: group for group in groups_in(merged(reads))}
-    return effects_of(groups[truth_of(name)["group_id"]])
+    return effects_of(groups[truth_of_incident(name)["group_id"]])
 
 
 def ranges(members: Sequence[str], partitions: int = MOST_HAVE) -> Owned:
@@ -77,7 +77,7 @@ def given_in(effects: Sequence[Effect]) -> Iterator[tuple[int, str, set[int]]]:
     ],
 )
 def test_an_owner_between_two_rebalances_is_the_true_one(name: str, whose: str, least: float) -> None:
-    effects, truth = effects_in(name, whose), truth_of(name)
+    effects, truth = effects_in(name, whose), truth_of_incident(name)
     names = {one.member_id: one.client_id for one in effects if isinstance(one, MemberJoined)}
     holdings, members = holdings_of(effects), set[str]()
     right = asked = 0
