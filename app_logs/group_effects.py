@@ -7,19 +7,21 @@ lines and rebalances. Must not know how lines are worded, nor a table.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
 
-import msgspec
-
+from app_logs.client_effects import UNKNOWN_STATE, client_effects_of
 from app_logs.consumer_history import SILENT_BUMPS
-from app_logs.entries import Clock
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
-from app_logs.logged_members import EXPIRED, LEFT, Changes, Members, Written
-from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, configured_id
+from app_logs.logged_holdings import DATED
+from app_logs.logged_members import Members, Written
+from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
+from app_logs.members_apart import by_client
+from app_logs.owners import Owners
 from app_logs.reasons import read_reason
+from app_logs.rebalance_effects import Running, cause_of
 from coordinator_udfs.protocol.consumer.states import GroupType
 from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
-from schemas.causes import Cause, CauseKind, EndCause
+from schemas.causes import CauseKind, EndCause
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import (
     UNKNOWN_END,
@@ -30,17 +32,12 @@ from schemas.effects import (
     GroupObserved,
     GroupRemoved,
     JoinPhaseEnded,
-    MemberWait,
-    RebalanceEnded,
     RebalanceStarted,
     StateChanged,
 )
 
-UNKNOWN_STATE = "Unknown"
-"""Kafka's name (GroupState.UNKNOWN) for the state of a consumer group, which no line at INFO shows."""
 FIRST_EPOCH = 2
 """Of a new consumer group; brokers before 4.3 begin with 1."""
-_DATED = (Clock.UTC, Clock.LOCAL)
 _ENDS = {
     FactKind.MEMBER_EXPIRED: EndCause.SESSION_EXPIRED,
     FactKind.MEMBER_EXPIRED_EPOCH: EndCause.SESSION_EXPIRED,
@@ -57,30 +54,16 @@ _TYPES = {
 
 
 def effects_of(group: LoggedGroup) -> list[Effect]:
-    """The group's effects, in order of time; none if its coordinator's lines are not here, or have no dates."""
-    lines = [fact for fact in group.facts if fact.dialect == BROKER and fact.at_ms is not None and fact.clock in _DATED]
+    """The group's effects, in order of time; none if its lines have no dates, or do not name it."""
+    lines = [fact for fact in group.facts if fact.dialect == BROKER and fact.at_ms is not None and fact.clock in DATED]
     if not lines:
-        return []
+        return client_effects_of(group)
     if group.group_type in SILENT_BUMPS:
         return [GroupNotCovered(at_ms=lines[0].at_ms or 0, why=group.group_type)]
     history = _History(group, lines)
     for place, line in enumerate(lines):
         history.take(place, line)
     return history.ended()
-
-
-@dataclass
-class _Running:
-    """A rebalance that runs."""
-
-    rebalance: LoggedRebalance
-    generation_id: int
-    known_from_ms: int
-    began_ms: int | None
-    """None: its beginning is not in the lines."""
-    members_before: int | None
-    members_after: int | None = None
-    changes: Changes = field(default_factory=Changes)
 
 
 class _History:
@@ -90,13 +73,12 @@ class _History:
         self._lines = lines
         self._rebalances = {id(line): one for one in group.rebalances for line in one.facts}
         self._written = Written()
-        self._members = Members(
+        self._members = Members.of_clients(self._written, group.facts)
+        self._owners = Owners(
             self._written,
-            {
-                fact.member_id: configured_id(fact.client_id)
-                for fact in group.facts
-                if fact.dialect != BROKER and fact.member_id and fact.client_id
-            },
+            self._members,
+            by_client(group.facts),
+            [one.generation_id or 0 for one in lines if one.kind is FactKind.ASSIGNMENT_RECEIVED],
         )
         self._is_whole = False
         """Whether lines name every member."""
@@ -105,7 +87,7 @@ class _History:
         self._group_type: GroupType | None = None
         self._state = ""
         self._is_away = False
-        self._running: _Running | None = None
+        self._running: Running | None = None
         self._reached: dict[str, int] = {}
         """By member, the epoch in which it has all that it is to have."""
 
@@ -115,7 +97,10 @@ class _History:
 
     def take(self, place: int, line: LoggedFact) -> None:
         """One line. A time earlier than that of the line before is that one's: partitions' lines interleave."""
-        self._written.at_ms = max(self._written.at_ms, line.at_ms or 0)
+        at_ms = max(self._written.at_ms, line.at_ms or 0)
+        if self._group_type is not None:
+            self._follow_owners(at_ms)
+        self._written.at_ms = at_ms
         if self._group_type is None:
             self._begin(place, line)
         self._change_type(line)
@@ -136,6 +121,9 @@ class _History:
                 self._forget("deleted" if line.kind is FactKind.GROUPS_DELETED else "unknown")
             case _:
                 self._take_member(line)
+
+    def _follow_owners(self, until_ms: float) -> None:
+        self._owners.until(until_ms, is_of_epochs=self._group_type is GroupType.CONSUMER)
 
     def _take_member(self, line: LoggedFact) -> None:
         """A line about a member."""
@@ -160,6 +148,7 @@ class _History:
 
     def ended(self) -> list[Effect]:
         """All effects. What a classic group does at the end still runs; when an epoch was reached, no line says."""
+        self._follow_owners(math.inf)
         if self._group_type is GroupType.CONSUMER:
             self._end(UNKNOWN_END)
         if self._members.current and self._state in ("", GroupState.EMPTY.value):
@@ -281,17 +270,19 @@ class _History:
                 at_ms=self._written.at_ms,
                 from_generation_id=running.generation_id - 1,
                 from_state=self._state or UNKNOWN_STATE,
-                cause=self._cause_of(rebalance),
+                cause=cause_of(rebalance, self._members),
                 members_before=running.members_before,
                 join_timeout_ms=-1,
             )
         )
         if self._group_type is GroupType.CLASSIC:
             self._written.generation_id = running.generation_id - 1
+            self._owners.begin(running.generation_id)
             if self._state != GroupState.PREPARING_REBALANCE.value:
                 self._move(GroupState.PREPARING_REBALANCE.value)
             return
         self._written.generation_id = running.generation_id
+        self._owners.begin_epoch()
         self._form(len(self._members.current) if self._is_whole else None)
         if running.members_after == 0:
             self._move(GroupState.EMPTY.value)
@@ -299,11 +290,11 @@ class _History:
         else:
             self._move(UNKNOWN_STATE)
 
-    def _run(self, rebalance: LoggedRebalance, generation_id: int, *, is_beginning: bool) -> _Running:
+    def _run(self, rebalance: LoggedRebalance, generation_id: int, *, is_beginning: bool) -> Running:
         """It runs from now on. is_beginning: it begins now; else its beginning is not in the lines."""
         before = self._count if self._written.generation_id == generation_id - 1 else None
         at_ms = self._written.at_ms
-        self._running = _Running(rebalance, generation_id, at_ms, at_ms if is_beginning else None, before)
+        self._running = Running(rebalance, generation_id, at_ms, at_ms if is_beginning else None, before)
         return self._running
 
     def _is_running(self, line: LoggedFact) -> bool:
@@ -326,6 +317,7 @@ class _History:
     def _end_join_phase(self, line: LoggedFact) -> None:
         if not self._is_running(line):
             return
+        self._owners.form(self._generation_id)
         known = [*self._members.current]
         self._is_whole = self._is_whole if line.members is None else len(known) == line.members
         self._form(len(known) if line.members is None and self._is_whole else line.members)
@@ -346,6 +338,7 @@ class _History:
             return
         if line.member_id:
             self._members.known(line.member_id)
+        self._owners.give(self._generation_id)
         self._move(GroupState.STABLE.value, line.member_id or None)
         self._end("completed")
 
@@ -377,47 +370,6 @@ class _History:
         running, self._running = self._running, None
         if running is None:
             return
-        before, after, changes = running.members_before, running.members_after, running.changes
-        came = len(changes.came) - len(changes.gone)
-        if outcome == "completed" and before is not None and after is not None and before + came != after:
-            before = None  # Some came or went without a line.
-        slowest = self._slowest(running.rebalance)
-        self._written.emit(
-            RebalanceEnded(
-                at_ms=running.known_from_ms if outcome == UNKNOWN_END else self._written.at_ms,
-                from_generation_id=running.generation_id - 1,
-                to_generation_id=running.generation_id,
-                started_at_ms=running.began_ms,
-                known_from_ms=running.known_from_ms if running.began_ms is None else None,
-                cause=self._cause_of(running.rebalance),
-                outcome=outcome,
-                members_before=before,
-                members_after=after,
-                joined=changes.joined,
-                left=changes.names(*LEFT),
-                expired=changes.names(*EXPIRED),
-                gone=tuple(changes.names(EndCause.UNKNOWN)),
-                slowest_member_id=None if slowest is None else slowest.member_id,
-                slowest_client_id=None if slowest is None else slowest.client_id or None,
-                slowest_wait_ms=None if slowest is None else slowest.held_others_ms,
-                waits=[] if slowest is None else [slowest],
-            )
-        )
-        self._count = after
-
-    def _cause_of(self, rebalance: LoggedRebalance) -> Cause:
-        """Its cause, with the culprit's client id and host where they are known."""
-        cause = rebalance.cause
-        if not cause.member_id:
-            return cause
-        known = self._members.named(cause.member_id)
-        client_id, client_host = cause.client_id or known.client_id, cause.client_host or known.client_host
-        return msgspec.structs.replace(cause, client_id=client_id, client_host=client_host)
-
-    def _slowest(self, rebalance: LoggedRebalance) -> MemberWait | None:
-        """Who kept the others waiting, if lines name one that did."""
-        held = rebalance.held_by
-        if held is None or not held.member_id or held.length_ms is None or held.is_inferred or held.candidates:
-            return None
-        member = self._members.named(held.member_id)
-        return MemberWait(**member._asdict(), joined_at_ms=None, synced_at_ms=None, held_others_ms=held.length_ms)
+        at_ms = running.known_from_ms if outcome == UNKNOWN_END else self._written.at_ms
+        self._written.emit(running.ended(at_ms, outcome, self._members))
+        self._count = running.members_after

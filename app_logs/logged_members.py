@@ -5,13 +5,13 @@ Knows one group's members. Must not know rebalances, but the one that a member's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
-from app_logs.logged_facts import LoggedFact
-from app_logs.logged_rebalances import client_id_of
+from app_logs.logged_facts import BROKER, LoggedFact
+from app_logs.logged_rebalances import client_id_of, configured_id
 from app_logs.reasons import NOT_PROVIDED, Reason, left
 from schemas.causes import Cause, CauseKind, EndCause
 from schemas.effects import Effect, MemberJoined, MemberRemoved
@@ -99,6 +99,12 @@ class Members:
         self._went: dict[str, Place] = {}
         """After the latest end of each id."""
 
+    @classmethod
+    def of_clients(cls, written: Written, facts: Iterable[LoggedFact]) -> Members:
+        """With the client ids that clients' own lines have."""
+        own = [fact for fact in facts if fact.dialect != BROKER and fact.member_id and fact.client_id]
+        return cls(written, {fact.member_id: configured_id(fact.client_id) for fact in own})
+
     def form(self) -> Changes:
         """A generation is formed; returns the changes that led to it."""
         self._formed = self._written.place
@@ -141,6 +147,10 @@ class Members:
             member = self.current[member_id] = self.named(member_id, line)
             self._written.insert(place, _joined(member, place[0], is_inferred=True))
         return self.current[member_id]
+
+    def has_gone(self, member_id: str) -> bool:
+        """Whether it was a member, and is none now."""
+        return member_id in self._went and member_id not in self.current
 
     def replace(self, old_id: str, new_id: str, instance_id: str) -> None:
         """A static member came back under another id."""

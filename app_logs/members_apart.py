@@ -1,16 +1,33 @@
-"""Lines of one file that are several clients' and name none: told apart by the members that they name.
+"""A group's lines as those of each client. Where one file has several and names none, the members tell them apart.
 
 Knows facts in order. Must not know how lines are worded.
 """
 
 from __future__ import annotations
 
-from app_logs.logged_facts import FactKind, LoggedFact
+from collections.abc import Sequence
+
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 
 _NAMES_MEMBER = (FactKind.JOINED, FactKind.MEMBER_PROGRESSED)
 
 
-def apart(facts: list[LoggedFact]) -> list[list[LoggedFact]]:
+def by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
+    """The lines of each client: of one client id in one program. A program that starts anew is another client."""
+    found: list[list[LoggedFact]] = []
+    latest: dict[tuple[str, str, str], list[LoggedFact]] = {}
+    for fact in facts:
+        if fact.dialect == BROKER:
+            continue
+        client = (fact.file, fact.source, fact.client_id)
+        if client not in latest or fact.kind is FactKind.CLIENT_STARTED:
+            latest[client] = []
+            found.append(latest[client])
+        latest[client].append(fact)
+    return [facts for own in found for facts in _apart(own)]
+
+
+def _apart(facts: list[LoggedFact]) -> list[list[LoggedFact]]:
     """One client's lines as they are. Of several clients, each one's lines that name its member, and no others.
 
     A member id that a client has lost never returns: if ids take turns, several clients printed the lines.

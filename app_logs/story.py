@@ -18,7 +18,7 @@ from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, topics_changed_ms
 from app_logs.findings import findings_of
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, client_id_of, configured_id
-from app_logs.members_apart import apart
+from app_logs.members_apart import by_client
 from app_logs.removals import groups_of_removed, removal_findings, returns
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
@@ -48,7 +48,7 @@ def groups_in(facts: Sequence[LoggedFact], from_line: int = 0) -> list[LoggedGro
             *epoch_bumps(printed, partial(_changed_elsewhere, topics_ms, group_id), group_type),
         ]
         of_broker.sort(key=_place_in(printed))
-        clients = _by_client(own)
+        clients = by_client(own)
         group = LoggedGroup(group_id, group_type, own, combined(of_broker, clients))
         of_clients = [one for facts in clients for one in client_findings(facts)]
         of_removed = [*returns(group), *(one for facts in clients for one in removal_findings(printed, facts))]
@@ -65,21 +65,6 @@ def _changed_elsewhere(topics_ms: Sequence[tuple[int, str]], group_id: str, at_m
         lambda one: one[0] <= at_ms + AT_ONCE_MS, (topics_ms[place] for place in range(begin, len(topics_ms)))
     )
     return any(other != group_id for _, other in near)
-
-
-def _by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
-    """The lines of each client: of one client id in one program. A program that starts anew is another client."""
-    found: list[list[LoggedFact]] = []
-    latest: dict[tuple[str, str, str], list[LoggedFact]] = {}
-    for fact in facts:
-        if fact.dialect == BROKER:
-            continue
-        client = (fact.file, fact.source, fact.client_id)
-        if client not in latest or fact.kind is FactKind.CLIENT_STARTED:
-            latest[client] = []
-            found.append(latest[client])
-        latest[client].append(fact)
-    return [facts for own in found for facts in apart(own)]
 
 
 def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:

@@ -16,7 +16,6 @@ from schemas.errors import Error
 from schemas.messages import MemberBeats, Response
 from schemas.shapes import Int32, Shape
 
-
 UNKNOWN_END = "unknown"
 """The outcome of a rebalance whose end a recording does not show."""
 

@@ -14,7 +14,8 @@ STANDSTILLS = View(
     rule=(
         "The gaps between the ownership intervals of `assignments`, all partitions of a group taken together, from its "
         "first interval on, and the time since the last one while the group has members. A group without members "
-        "stands still too; a cooperative group hardly ever does."
+        "stands still too; a cooperative group hardly ever does. Where a recording does not show what some member "
+        "owns, or how many members a group has, it is not known whether the group stands still, and there is no row."
     ),
     columns=(
         GROUP_ID,
@@ -23,21 +24,39 @@ STANDSTILLS = View(
         Column("duration_ms", "bigint", "the time between, ms; null while it goes on"),
     ),
     sql="""--sql
-WITH begun AS (
+WITH open AS (
+  SELECT group_id, at_ms, until_ms
+  FROM (
+    SELECT group_id, effect, at_ms, get_json_object(detail, '$.partitions') AS partitions,
+      lead(at_ms) OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq) AS until_ms
+    FROM effects
+    WHERE effect IN ('assigned', 'join_received', 'member_removed')
+  )
+  WHERE effect = 'assigned' AND partitions IS NULL
+), begun AS (
   SELECT group_id, from_at, max(coalesce(to_at, timestamp'9999-12-31')) OVER (
       PARTITION BY group_id ORDER BY from_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS held_until
   FROM assignments
+), gaps AS (
+  SELECT group_id, held_until AS from_at, from_at AS to_at
+  FROM begun
+  WHERE from_at > held_until
+  UNION ALL
+  SELECT group_id, max(to_at), NULL
+  FROM assignments
+  JOIN (SELECT DISTINCT group_id FROM sessions WHERE ended_at IS NULL) USING (group_id)
+  GROUP BY group_id
+  HAVING count(to_at) = count(*)
 )
-SELECT group_id, held_until AS from_at, from_at AS to_at, unix_millis(from_at) - unix_millis(held_until) AS duration_ms
-FROM begun
-WHERE from_at > held_until
-UNION ALL
-SELECT group_id, max(to_at), NULL, NULL
-FROM assignments
-JOIN (SELECT DISTINCT group_id FROM sessions WHERE ended_at IS NULL) USING (group_id)
-GROUP BY group_id
-HAVING count(to_at) = count(*)
+SELECT g.group_id, g.from_at, g.to_at, unix_millis(g.to_at) - unix_millis(g.from_at) AS duration_ms
+FROM gaps g
+LEFT JOIN open o ON o.group_id = g.group_id
+  AND (g.to_at IS NULL OR timestamp_millis(o.at_ms) < g.to_at)
+  AND (o.until_ms IS NULL OR timestamp_millis(o.until_ms) > g.from_at)
+WHERE o.group_id IS NULL AND g.group_id NOT IN (
+  SELECT group_id FROM rebalances WHERE outcome IN ('completed', 'unknown') AND members_after IS NULL
+)
 """,
     detector=Detector(
         "standstill",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from schemas.causes import row_of
 from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import Effect, JoinPhaseEnded, StateChanged
+from schemas.effects import UNKNOWN_END, Assigned, Effect, JoinPhaseEnded, RebalanceEnded, StateChanged
 from why.cost import Cost
 from why.facts import OF_REQUESTS, Fact, effects_in
 from why.holdings import Holding, Partition, holdings_of, standstills
@@ -167,7 +167,7 @@ def _explained(
         moves=moved.moves,
         kept_count=moved.kept_count,
         unheld_ms=moved.unheld_ms,
-        standstill=_standstill(holdings, rebalance, round_from_ms, end_ms),
+        standstill=_standstill(holdings, rebalance, round_from_ms, end_ms) if _are_owners_known(effects) else None,
         slack=slack,
         unknown_slack=unknown_slack,
         followed_by=meanwhile.after,
@@ -219,6 +219,15 @@ def _join_phase(effects: Iterable[Effect], rebalance: Rebalance, end_ms: int) ->
         and one.generation_id == rebalance.from_generation_id + 1
     ]
     return phases[-1] if phases else None
+
+
+def _are_owners_known(effects: Sequence[Effect]) -> bool:
+    """Whether it is known at every time what each member owns, and how many members there are."""
+    return not any(
+        (isinstance(one, Assigned) and one.partitions is None)
+        or (isinstance(one, RebalanceEnded) and one.outcome in ("completed", UNKNOWN_END) and one.members_after is None)
+        for one in effects
+    )
 
 
 def _standstill(

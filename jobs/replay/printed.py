@@ -90,8 +90,8 @@ class PrintedInput:
         if self._left_out:
             say(
                 console,
-                f"  {some(self._left_out)}: no line of the coordinator with a date names them, so the home has nothing "
-                "of them; `rollcall explain` says what clients' lines show",
+                f"  {some(self._left_out)}: no line with a date names them, so the home has nothing of them; "
+                "`rollcall explain` says what their lines show",
             )
 
 

@@ -13,6 +13,9 @@ from tests.source_tree import ROOT
 
 CAPTURES = ROOT / "tests" / "captures"
 FIELD = ROOT / "tests" / "app_logs" / "field"
+INCIDENTS = ROOT / "tests" / "app_logs" / "incidents"
+LOGS = {"brokers": ("server-*.log.gz",), "all": ("server-*.log.gz", "clients/*.gz"), "members": ("clients/*.gz",)}
+"""Whose logs of an incident."""
 BROKERS = ROOT / "tests" / "app_logs" / "brokers"
 NAMES = sorted(path.name.removesuffix(".log.gz") for path in BROKERS.glob("*.log.gz"))
 CASES = sorted(path.stem for path in FIELD.glob("*.json"))
@@ -35,6 +38,13 @@ def truth_of(name: str) -> dict[str, Any]:
     known: dict[str, Any] = json.loads((CAPTURES / name / "truth.json").read_text())
     groups: dict[str, Any] = known["groups"]
     return groups
+
+
+@cache
+def truth_of_incident(name: str) -> dict[str, Any]:
+    """What the driver of an incident did."""
+    known: dict[str, Any] = json.loads((INCIDENTS / name / "truth.json").read_text())
+    return known
 
 
 @cache

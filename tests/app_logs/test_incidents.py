@@ -5,7 +5,6 @@ From the brokers' logs alone, from all logs together, and from the members' alon
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,10 +15,7 @@ from app_logs.reading import merged, read_files
 from app_logs.story import groups_in
 from app_logs.wording import cause_sentence, who_of
 from schemas.causes import CauseKind
-from tests.source_tree import ROOT
-
-INCIDENTS = ROOT / "tests" / "app_logs" / "incidents"
-LOGS = {"brokers": ("server-*.log.gz",), "all": ("server-*.log.gz", "clients/*.gz"), "members": ("clients/*.gz",)}
+from tests.app_logs.recorded import INCIDENTS, LOGS, truth_of_incident
 
 
 class Figures(NamedTuple):
@@ -69,24 +65,17 @@ NOT_NAMED = {OF_EPOCHS: (7, 11, 12)}
 
 
 @cache
-def truth_of(name: str) -> dict[str, Any]:
-    """What the driver of an incident did."""
-    known: dict[str, Any] = json.loads((INCIDENTS / name / "truth.json").read_text())
-    return known
-
-
-@cache
 def group_of(name: str, whose: str) -> LoggedGroup:
     """What these logs of an incident say of its group."""
     files = [str(path) for pattern in LOGS[whose] for path in sorted((INCIDENTS / name).glob(pattern))]
     groups = {group.group_id: group for group in groups_in(merged(read_files(files)))}
-    return groups[truth_of(name)["group_id"]]
+    return groups[truth_of_incident(name)["group_id"]]
 
 
 def pairs(name: str, whose: str) -> list[tuple[dict[str, Any], LoggedRebalance]]:
     """Each rebalance that there was, beside what is said of it."""
     by_generation = {one.generation_id: one for one in group_of(name, whose).rebalances}
-    known = truth_of(name)["rebalances"]
+    known = truth_of_incident(name)["rebalances"]
     return [(true, by_generation[true["generation_id"]]) for true in known if true["generation_id"] in by_generation]
 
 
@@ -98,7 +87,7 @@ def causes_found(one: LoggedRebalance) -> set[str]:
 @pytest.mark.parametrize(("name", "whose"), FIGURES)
 def test_every_rebalance_is_found_and_none_besides(name: str, whose: str) -> None:
     generations = [one.generation_id for one in group_of(name, whose).rebalances if one.generation_id is not None]
-    known = [true["generation_id"] for true in truth_of(name)["rebalances"]]
+    known = [true["generation_id"] for true in truth_of_incident(name)["rebalances"]]
     assert generations == [one for one in known if one not in NOT_NAMED.get((name, whose), ())]
 
 

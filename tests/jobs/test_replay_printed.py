@@ -106,14 +106,33 @@ def test_a_request_log_and_a_brokers_log_are_not_one_history(
     )
 
 
-def test_clients_lines_alone_make_no_home(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = tmp_path / "app.log"
-    log.write_text(
-        "2026-03-01 03:12:00,417 INFO [Consumer clientId=a-1, groupId=orders] Successfully joined group with "
-        "generation Generation{generationId=7, memberId='a-1-x', protocol='range'} (org.apache.kafka.clients)\n"
+JOINED = (
+    "2026-03-01 03:12:00,417 INFO [Consumer clientId=a-1, groupId=orders] Successfully joined group with generation "
+    "Generation{generationId=7, memberId='a-1-x', protocol='range'} (org.apache.kafka.clients)\n"
+    "2026-03-01 03:12:00,450 INFO [Consumer clientId=a-1, groupId=orders] Adding newly assigned partitions: orders-0, "
+    "orders-1 (org.apache.kafka.clients)\n"
+)
+
+
+def test_clients_lines_alone_make_a_home_of_what_they_prove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, home = tmp_path / "app.log", tmp_path / "home"
+    log.write_text(JOINED)
+    assert replayed(home, log) == 0
+    assert "has nothing of them" not in capsys.readouterr().out
+    owners = rows_of(home, "select partition, client_id, generation_id, to_at from assignments order by partition")
+    assert [tuple(row.values()) for row in owners] == [(0, "a-1", 7, None), (1, "a-1", 7, None)]
+    (one,) = rows_of(
+        home, "select to_generation_id, outcome, started_at, members_before, members_after from rebalances"
     )
+    assert tuple(one.values()) == (7, "completed", None, None, None)
+    assert {rule.name: rows for rule, rows in broken_rules(Home(home))} == {}
+
+
+def test_of_lines_without_a_date_nothing_is_in_the_home(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "app.log"
+    log.write_text(JOINED.replace("2026-03-01 03:12:00,417 ", "").replace("2026-03-01 03:12:00,450 ", ""))
     assert replayed(tmp_path / "home", log) == 0
-    assert "orders: no line of the coordinator with a date names them" in capsys.readouterr().out
+    assert "orders: no line with a date names" in capsys.readouterr().out
 
 
 def test_a_file_of_none_of_them_says_what_was_looked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

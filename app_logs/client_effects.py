@@ -1,0 +1,200 @@
+"""A group's clients' lines as effects, where none of its coordinator's is there: what they prove.
+
+Members are those that print lines: of others it is not known when they came. A member whose lines just end stays one,
+unless a leader's assignment is without it. Clocks of clients differ: what begins earlier ends where the next begins.
+Knows one group's lines and rebalances. Must not know how lines are worded, nor a table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from app_logs.consumer_history import SILENT_BUMPS
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_holdings import DATED, JOINS, given_by_leaders
+from app_logs.logged_members import Members, Written
+from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
+from app_logs.members_apart import by_client
+from app_logs.owners import Owners
+from app_logs.reasons import cause_in_words
+from app_logs.rebalance_effects import Running
+from app_logs.story import GROUP_NOT_NAMED
+from coordinator_udfs.protocol.consumer.states import GroupType
+from schemas.causes import CauseKind, EndCause
+from schemas.effects import UNKNOWN_END, Effect, GroupFound, GroupNotCovered, StateChanged
+
+UNKNOWN_STATE = "Unknown"
+"""Kafka's name (GroupState.UNKNOWN) for a state that is not known."""
+EITHER = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT)
+"""How a member may have ended that leaves without a word."""
+_OUT = ("STALE", "UNSUBSCRIBED", "FENCED", "FATAL")
+"""States of a client of the newer protocol that is no member."""
+_ENDS = {
+    FactKind.POLL_TIMEOUT: (EndCause.POLL_TIMEOUT,),
+    FactKind.LEAVE_SENT: EITHER,
+    FactKind.CLOSED: (EndCause.MEMBER_LEFT,),
+    FactKind.MEMBERSHIP_LOST: (EndCause.UNKNOWN,),
+    FactKind.INSTANCE_FENCED: (EndCause.UNKNOWN,),
+}
+_OF_WORDS = {CauseKind.MEMBER_LEFT: EndCause.MEMBER_LEFT, CauseKind.POLL_TIMEOUT: EndCause.POLL_TIMEOUT}
+
+
+class _Came(NamedTuple):
+    """A client is a member by now."""
+
+    line: LoggedFact
+    is_inferred: bool
+
+
+class _Went(NamedTuple):
+    """A member is none by now."""
+
+    member_id: str
+    ends: tuple[EndCause, ...]
+    """Those that fit."""
+    words: str = ""
+
+
+_Event = _Came | _Went | Running | tuple[str, ...]
+"""Of a rebalance: it is over, or its last line is here. Of a tuple: all members that a leader has."""
+
+
+def client_effects_of(group: LoggedGroup) -> list[Effect]:
+    """The group's effects by its clients' lines, in order of time; none if these have no dates or name no group."""
+    if group.group_id.startswith(GROUP_NOT_NAMED[:-1]):
+        return []
+    clients = by_client(group.facts)
+    timed = [(at_ms, event) for facts in clients for at_ms, event in _of_client(facts)]
+    timed += _endings(group.rebalances)
+    if not timed:
+        return []
+    timed.sort(key=lambda one: one[0])
+    if group.group_type in SILENT_BUMPS:
+        return [GroupNotCovered(at_ms=timed[0][0], why=group.group_type)]
+    return _History(group, clients, timed[0][0]).through(timed)
+
+
+def _of_client(facts: Sequence[LoggedFact]) -> Iterator[tuple[int, _Event]]:
+    """What one client's dated lines say of its membership."""
+    member_id, gone_id, latest_ms, has_asked, reason = "", "", 0, False, ""
+    for fact in facts:
+        if fact.at_ms is None or fact.clock not in DATED:
+            continue
+        latest_ms = max(latest_ms, fact.at_ms)
+        has_asked = has_asked or fact.kind in (FactKind.CLIENT_STARTED, FactKind.JOIN_SENT)
+        reason = fact.reason if fact.kind is FactKind.LEAVE_WANTED else reason
+        is_out = fact.to_state in _OUT
+        is_in = fact.kind in JOINS and fact.member_id and (fact.generation_id or 0) > 0 and not is_out
+        if is_in and (has_asked or fact.member_id != gone_id):
+            if member_id not in ("", fact.member_id):
+                yield latest_ms, _Went(member_id, (EndCause.UNKNOWN,))
+            yield latest_ms, _Came(fact, is_inferred=not has_asked or fact.member_id == member_id)
+            member_id, has_asked, reason = fact.member_id, False, ""
+        elif member_id and (is_out or fact.kind in _ENDS):
+            words = fact.reason or reason
+            said = _OF_WORDS.get(cause_in_words(words) or CauseKind.UNKNOWN)
+            fits = _ENDS.get(fact.kind, (EndCause.UNKNOWN,))
+            fits = (EndCause.POLL_TIMEOUT,) if fact.to_state == "STALE" else fits
+            is_of_leave = fact.kind is FactKind.LEAVE_SENT and said is not None
+            yield latest_ms, _Went(member_id, (said,) if is_of_leave and said is not None else fits, words)
+            member_id, gone_id, has_asked = "", member_id, False
+        elif fact.kind is FactKind.ASSIGNED_ALL and fact.partitions.endswith("}"):
+            assigned = tuple(one for _, one in given_by_leaders([fact]))
+            if assigned:
+                yield latest_ms, assigned
+
+
+def _endings(rebalances: Sequence[LoggedRebalance]) -> list[tuple[int, _Event]]:
+    """When each rebalance with a generation and dates was over; the one before is over where it begins."""
+    found: list[tuple[int, Running]] = []
+    numbered = {one.generation_id: one for one in rebalances if one.generation_id is not None and one.clock in DATED}
+    for number, one in sorted(numbered.items()):
+        times = [ms for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if ms is not None]
+        if not times:
+            continue
+        began_ms = one.began_at_ms
+        first_ms, last_ms = min(times), max(times)
+        if found:
+            before_ms, before = found[-1]
+            if first_ms < before.known_from_ms:
+                began_ms, first_ms = None, before_ms
+                last_ms = max(last_ms, first_ms)
+            elif first_ms < before_ms:
+                found[-1] = first_ms, before
+        found.append((last_ms, Running(one, number, first_ms, began_ms)))
+    return [*found]
+
+
+class _History:
+    """One group, of which what its clients show is taken in order of time."""
+
+    def __init__(self, group: LoggedGroup, clients: Sequence[Sequence[LoggedFact]], at_ms: int) -> None:
+        self._group_type = GroupType.CONSUMER if group.group_type == "consumer" else GroupType.CLASSIC
+        self._written = Written(at_ms=at_ms)
+        self._members = Members.of_clients(self._written, group.facts)
+        self._owners = Owners(self._written, self._members, clients)
+        if self._group_type is GroupType.CLASSIC:
+            self._owners.end_with_lines()
+
+    def through(self, timed: Sequence[tuple[int, _Event]]) -> list[Effect]:
+        """All effects."""
+        generations = [one.line.generation_id for _, one in timed if isinstance(one, _Came)]
+        first = min((one for one in generations if one is not None), default=1) - 1
+        self._written.emit(GroupFound(at_ms=self._written.at_ms, group_type=self._group_type, generation_id=first))
+        self._members.form()
+        for at_ms, event in timed:
+            self._owners.until(at_ms - 1, is_of_epochs=True)
+            self._written.at_ms = max(self._written.at_ms, at_ms)
+            self._take(event)
+        self._owners.until(math.inf, is_of_epochs=True)
+        if self._members.current:
+            self._move()
+        return self._written.effects
+
+    def _take(self, event: _Event) -> None:
+        match event:
+            case _Came(line, is_inferred):
+                self._reach(line.generation_id or 0)
+                self._members.join(line._replace(other_member_id="", length_ms=None), is_inferred=is_inferred)
+            case _Went(member_id, ends, words) if member_id in self._members.current:
+                self._members.remove(
+                    member_id,
+                    ends[0] if len(ends) == 1 else EndCause.UNKNOWN,
+                    candidates=ends if len(ends) > 1 else (),
+                    client_reason=words,
+                )
+            case Running():
+                self._end(event)
+            case tuple() if not isinstance(event, _Went):
+                for member_id in [one for one in self._members.current if one not in event]:
+                    self._members.remove(member_id, EndCause.UNKNOWN)
+
+    def _reach(self, generation_id: int) -> None:
+        """A member shows a later generation than all before it."""
+        if generation_id <= (self._written.generation_id or 0):
+            return
+        self._written.generation_id = generation_id
+        if self._group_type is GroupType.CONSUMER:
+            self._owners.begin_epoch()
+        else:
+            self._owners.begin(generation_id)
+
+    def _end(self, running: Running) -> None:
+        running.changes = self._members.form()
+        outcome = "completed" if running.rebalance.outcome == "completed" else UNKNOWN_END
+        self._written.emit(running.ended(self._written.at_ms, outcome, self._members))
+
+    def _move(self) -> None:
+        self._written.emit(
+            StateChanged(
+                at_ms=self._written.at_ms,
+                from_state=UNKNOWN_STATE,
+                to_state=UNKNOWN_STATE,
+                generation_id=self._written.generation_id or 0,
+                protocol_type=None,
+                protocol_name=None,
+                leader_id=None,
+            )
+        )
