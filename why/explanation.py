@@ -71,6 +71,8 @@ class Explanation:
     holdings: list[Holding] = field(repr=False)
     are_requests_known: bool = True
     """False if no request is known, as for a group known only from the offsets topic."""
+    are_owners_known: bool = True
+    """False if a recording does not show what some member owned, or how many members there were."""
     kind: GroupKind = CLASSIC
     """What kind of group it was when the rebalance ended."""
     protocol_type: str | None = None
@@ -144,6 +146,7 @@ def _explained(
     phase = _join_phase(effects, rebalance, end_ms)
     actions = [fact for fact in facts if meanwhile.actions_from_ms <= fact.at_ms <= end_ms]
     others = [one for one in around if one.member_id != cause.member_id and one.is_member_in(round_from_ms, end_ms)]
+    are_owners_known = _are_owners_known(effects)
     are_requests_known = any(fact.effect in OF_REQUESTS for fact in facts)
     slack, unknown_slack = slack_of(actions if are_requests_known else [], others, names)
     protocol_type = _protocol_type(effects, end_ms)
@@ -167,7 +170,8 @@ def _explained(
         moves=moved.moves,
         kept_count=moved.kept_count,
         unheld_ms=moved.unheld_ms,
-        standstill=_standstill(holdings, rebalance, round_from_ms, end_ms) if _are_owners_known(effects) else None,
+        standstill=_standstill(holdings, rebalance, round_from_ms, end_ms) if are_owners_known else None,
+        are_owners_known=are_owners_known,
         slack=slack,
         unknown_slack=unknown_slack,
         followed_by=meanwhile.after,

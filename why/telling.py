@@ -46,7 +46,7 @@ def headline(e: Explanation) -> str:
         parts.append(f"{e.kind.count(len(e.moves))} moved")
     parts.append(_stopped(e))
     longest_ms = max(e.unheld_ms.values(), default=0)
-    if not rebalance.is_start_known:
+    if not (rebalance.is_start_known and e.are_owners_known):
         longest_ms = 0
     if e.standstill is None or e.standstill[1] is None or longest_ms > 2 * (e.standstill[1] - e.standstill[0]):
         parts += [f"single {e.kind.many} had no owner for up to {duration(longest_ms)}"] if longest_ms else []
@@ -158,7 +158,7 @@ def since_beginning(e: Explanation, at_ms: int) -> str:
 def stopped(e: Explanation) -> list[str]:
     """How long nobody consumed: the group as a whole, and the partitions that were longest without an owner."""
     found = [f"{_stopped(e)[0].upper()}{_stopped(e)[1:]}{_span(e)}."]
-    if not e.rebalance.is_start_known:
+    if not (e.rebalance.is_start_known and e.are_owners_known):
         return found
     longest_ms = max(e.unheld_ms.values(), default=0)
     if longest_ms:
@@ -248,6 +248,8 @@ def _members(e: Explanation) -> str:
 def _stopped(e: Explanation) -> str:
     if not e.holdings:
         return "who held what is unknown"
+    if not e.are_owners_known:
+        return f"whether {e.kind.somebody} all the time is not known"
     if not e.rebalance.is_start_known:
         return f"for how long {e.kind.nobody} is not known"
     if e.standstill is None:

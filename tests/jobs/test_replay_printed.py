@@ -135,6 +135,15 @@ def test_of_lines_without_a_date_nothing_is_in_the_home(tmp_path: Path, capsys: 
     assert "orders: no line with a date names" in capsys.readouterr().out
 
 
+def test_of_a_member_whose_log_shows_no_partitions_nobody_is_said_to_have_consumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "home"
+    assert replayed(home, BROKERS.parent / "incidents" / "killed") == 0
+    assert main(["why", "payments", "--generation", "5", "--home", str(home)]) == 0
+    assert "5 partitions moved, whether somebody consumed all the time is not known" in capsys.readouterr().out
+
+
 def test_a_file_of_none_of_them_says_what_was_looked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "server.log"
     log.write_text("[2026-03-01 03:12:00,417] INFO [BrokerServer id=1] Transition from STARTING to STARTED\n")
