@@ -309,9 +309,7 @@ class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True)
     joined: list[str]
     left: list[str]
     expired: list[str]
-    """`joined`, `left` and `expired` hold client ids; of a static member without a client id the instance id, and of
-    one whose client id a recording does not show the member id.
-    """
+    """`joined`, `left` and `expired` hold client ids; of a member without a known one its instance or member id."""
     slowest_member_id: str | None
     """The member that kept the others waiting longest; null if none did. So are the two fields below."""
     slowest_client_id: str | None

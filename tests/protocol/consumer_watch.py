@@ -131,6 +131,7 @@ class ConsumerWatch:
                 self.state, self.epoch = effect.to_state, effect.generation_id
             case e.RebalanceStarted():
                 assert self.rebalance is None
+                assert effect.members_before is not None
                 assert effect.members_before >= 0
                 self.rebalance = effect
                 if self.kind == GroupType.CONSUMER:
@@ -146,6 +147,7 @@ class ConsumerWatch:
         assert (effect.cause, effect.started_at_ms) == (self.rebalance.cause, self.rebalance.at_ms)
         lasted_ms = effect.at_ms - self.rebalance.at_ms
         came = len(effect.joined) - len(effect.left) - len(effect.expired)
+        assert effect.members_before is not None
         assert effect.members_after == effect.members_before + came
         for wait in effect.waits:
             assert wait.held_others_ms is not None

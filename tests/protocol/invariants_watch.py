@@ -199,6 +199,7 @@ class Watch:
                 assert effect.members_before == started.members_before
                 assert effect.to_generation_id == self.generation_id
                 came = len(effect.joined) - len(effect.left) - len(effect.expired)
+                assert effect.members_before is not None
                 assert effect.members_after == effect.members_before + came
                 assert all(0 <= w.held_others_ms <= effect.at_ms - effect.started_at_ms for w in effect.waits)
                 self.rebalance = None

@@ -169,7 +169,7 @@ def test_a_log_that_begins_with_groups_formed_gives_the_rebalances_of_the_finish
     )
 
 
-def ended(group_id: str, effects: list[Effect]) -> tuple[str, list[tuple[int, int, int, str, str, str, int]]]:
+def ended(group_id: str, effects: list[Effect]) -> tuple[str, list[tuple[int, int, int, str, str, str, int | None]]]:
     """What is told of each rebalance of a group, but for its members' waits."""
     return group_id, [
         (
