@@ -51,7 +51,7 @@ _processes = click.option(
 def replay(
     log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool, engine: str, processes: int | None
 ) -> None:
-    """Replay a request log, a dump of __consumer_offsets, or what brokers print (server.log).
+    """Replay a request log, server.log or __consumer_offsets.
 
     LOG is a file, a .gz or a folder of them; or a log and a dump of one cluster, "LOG DUMP" as one word, which make one
     history. Of server.log several files may be named so. Spark replays a request log, of which every worker sees the
