@@ -71,6 +71,10 @@ def window(browser: Browser) -> Iterator[Callable[..., Page]]:
         # Whatever is asked of another host is a complaint, too.
         page.on("request", lambda request: _note_foreign(request.url, address, complaints))
         page.goto(address)
+        # A home whose lists are not made yet is answered by a page that loads itself again: until its styles are there
+        # the page is of another height.
+        page.locator("#reading").wait_for(state="detached")
+        page.wait_for_load_state()
         return page
 
     yield open_window
