@@ -91,6 +91,8 @@ class FactKind(StrEnum):
     PARTITIONS_ADDED = auto()
     PARTITIONS_REVOKED = auto()
     PARTITIONS_LOST = auto()
+    RECONCILING = auto()
+    """A member of a consumer group goes from what it owns to partitions, which it owns once it acknowledges them."""
     POLL_TIMEOUT = auto()
     LEAVE_SENT = auto()
     HEARTBEATS_UNANSWERED = auto()

@@ -53,6 +53,7 @@ def given_by_leaders(facts: Iterable[LoggedFact]) -> dict[tuple[int, str], set[P
 def holdings_of(facts: Sequence[LoggedFact]) -> Iterator[Holding]:
     """What one client owns, by its own lines, whenever that changes or is given anew."""
     member_id, generation_id, owned, latest_ms = "", 0, Partitions(), 0
+    to_own: Partitions | None = None
     for fact in facts:
         if fact.dialect not in _SHOWS_ALL:
             continue
@@ -60,7 +61,11 @@ def holdings_of(facts: Sequence[LoggedFact]) -> Iterator[Holding]:
             if fact.member_id != member_id:
                 member_id, owned = fact.member_id, Partitions()
             generation_id = fact.generation_id or generation_id
-        after = _after(owned, fact)
+        after = to_own if fact.to_state == "ACKNOWLEDGING" else _after(owned, fact)
+        if fact.kind is FactKind.RECONCILING:
+            to_own = partitions_in(fact) if names_no_partition(fact) or partitions_in(fact) else None
+        elif fact.to_state:
+            to_own = None
         if after is None and not _is_of_partitions(fact):
             continue
         owned = Partitions() if after is None else after

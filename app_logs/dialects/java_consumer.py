@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from app_logs.dialects.dialect import Dialect, Heading
-from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL
+from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
 from app_logs.entries import Entry
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
@@ -34,6 +34,8 @@ def java_heading(entry: Entry) -> Heading | None:
     if fields.pop("is_share", None):
         fields["group_type"] = "share"
     message = entry.text[found.end() :].rstrip(". ")
+    if message.startswith(RECONCILING):
+        message = " ".join(" ".join((message, *entry.tail)).split())
     coordinator = _COORDINATOR.search(message)
     if coordinator is not None and message.startswith(("Discovered", "Group coordinator", "Marking", "Requesting")):
         fields["broker_id"] = str(_LAST_ID - int(coordinator[1]))

@@ -2,7 +2,7 @@
 
 Each change of a member's state is a line that has its epoch: 0 while it asks to join, -1 when it has left, -2 when a
 static member has left for a while. The local epoch of `Reconciling assignment` counts the member's own assignments and
-is none of the group's, so that line says nothing here.
+is none of the group's. What it is to own stands in the lines behind that one.
 """
 
 from __future__ import annotations
@@ -10,12 +10,18 @@ from __future__ import annotations
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template
 
+RECONCILING = "Reconciling assignment with local epoch "
 _CHANGES = "Member {member_id} with epoch {generation_id} transitioned from "
 
 OF_THE_NEWER_PROTOCOL = (
     Template(F.JOIN_SENT, _CHANGES + "{state} to JOINING", since="3.9", to_state="JOINING"),
     Template(F.LEAVE_SENT, _CHANGES + "{state} to LEAVING", since="3.9", to_state="LEAVING"),
     Template(F.MEMBER_PROGRESSED, _CHANGES + "{state} to {to_state}", since="3.9"),
+    Template(
+        F.RECONCILING,
+        RECONCILING + "{number} Member: {member_id} Assigned partitions: {partitions} Current owned partitions: {}",
+        since="3.9",
+    ),
     Template(F.POLL_TIMEOUT, "Consumer poll timeout has expired. {}", since="3.9"),
     Template(
         F.POLL_TIMEOUT,

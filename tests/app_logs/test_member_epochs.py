@@ -70,7 +70,9 @@ def test_an_epoch_that_a_member_reached_was_there_and_when_it_began_is_open() ->
 
 
 def test_the_local_epoch_of_an_assignment_is_none_of_the_group() -> None:
-    assert facts_of((0, "Reconciling assignment with local epoch 9")) == []
+    owned = "Assigned partitions: [] Current owned partitions: []"
+    (fact,) = facts_of((0, f"Reconciling assignment with local epoch 9 Member: {MEMBER} {owned}"))
+    assert (fact.kind, fact.generation_id, fact.partitions) == (FactKind.RECONCILING, None, "[]")
 
 
 def test_a_member_that_joined_fits_as_the_cause_of_its_first_epoch() -> None:
