@@ -44,6 +44,8 @@ __all__ = ["NoSuchName", "NotEqual"]
 _FETCHED = 10_000
 _ONCE = "TEMP TABLE"
 """The kind of view that is computed once."""
+_READ_ONCE_BYTES = 64_000_000
+"""A table whose files are no larger than that is read once for several queries: some 1,000,000 facts."""
 _OF_QUERIES = (
     *(duckdb.DataError, duckdb.NotSupportedError, duckdb.InterruptException, duckdb.PermissionException),
     *(duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException),
@@ -127,7 +129,8 @@ def _make_tables(connection: duckdb.DuckDBPyConnection, home: Path, names: Colle
     files = {table: files_of(home / table.folder) if is_table(home / table.folder) else [] for table in wanted}
     lock(connection, [path for paths in files.values() for path in paths])
     for table, paths in files.items():
-        connection.execute(of_table(table, paths, None))
+        is_small = sum(Path(path).stat().st_size for path in paths) <= _READ_ONCE_BYTES
+        connection.execute(of_table(table, paths, None, _ONCE if is_small else "VIEW"))
 
 
 def _execute_once(connection: duckdb.DuckDBPyConnection, statements: Sequence[str], done: set[str]) -> None:

@@ -6,8 +6,9 @@ trees; must not know which functions may be asked.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 
@@ -23,12 +24,34 @@ _AS_LEFT = exp.Add | exp.Sub | exp.Mul | exp.Window | exp.Filter
 _TYPES = dict.fromkeys(("int", "bigint", "double", "smallint"), _NUMBER) | dict.fromkeys(("string", "varchar"), "text")
 
 
+class _Names(NamedTuple):
+    """What a query's names stand for."""
+
+    types: Mapping[str, set[str]]
+    """The types of the columns of a name, of all tables that the query reads."""
+    given: Mapping[str, list[Node]]
+    """The expressions that the query gives a name to; not a column that keeps its own."""
+
+    @classmethod
+    def of(cls, tree: Node, columns: Mapping[str, Mapping[str, str]]) -> _Names:
+        types, given = defaultdict[str, set[str]](set), defaultdict[str, list[Node]](list)
+        for table in tree.find_all(exp.Table):
+            for column, kind in columns.get(table.name.lower(), {}).items():
+                types[column].add(kind)
+        for alias in tree.find_all(exp.Alias):
+            name = alias.alias.lower()
+            if not (isinstance(alias.this, exp.Column) and alias.this.name.lower() == name):
+                given[name].append(alias.this)
+        return cls(types, given)
+
+
 def kinds_put_together(tree: Node, columns: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
     """Of each two columns whose rows a UNION, EXCEPT or INTERSECT puts together, the kinds where they may differ."""
+    names = _Names.of(tree, columns)
     for both in tree.find_all(exp.SetOperation):
         left, right = (first_select(one).expressions for one in (both.this, both.expression))
         for one, other in zip(left, right, strict=False):
-            kinds = _kind(one, tree, columns), _kind(other, tree, columns)
+            kinds = _kind(one, names), _kind(other, names)
             if kinds[0] != kinds[1] and "null" not in kinds:
                 yield kinds
 
@@ -40,7 +63,8 @@ def has_boolean_beside_number(tree: Node, columns: Mapping[str, Mapping[str, str
     for case in tree.find_all(exp.Case):
         together.append([*(one.args["true"] for one in case.args["ifs"]), *filter(None, [case.args.get("default")])])
         together.append([case.this, *(one.this for one in case.args["ifs"])] if case.this else [])
-    return any({"boolean", _NUMBER} <= {_kind(one, tree, columns) for one in values} for values in together)
+    names = _Names.of(tree, columns)
+    return any({"boolean", _NUMBER} <= {_kind(one, names) for one in values} for values in together)
 
 
 def first_select(tree: Node) -> Node:
@@ -50,7 +74,7 @@ def first_select(tree: Node) -> Node:
     return tree
 
 
-def _kind(node: Node, tree: Node, columns: Mapping[str, Mapping[str, str]], depth: int = 0) -> str:
+def _kind(node: Node, names: _Names, depth: int = 0) -> str:
     match node:
         case exp.Null():
             return "null"
@@ -62,21 +86,18 @@ def _kind(node: Node, tree: Node, columns: Mapping[str, Mapping[str, str]], dept
             name = node.to.sql("spark").lower()
             return _TYPES.get(name, name)
         case exp.Column() if depth < 10:
-            return _kind_of_name(node.name.lower(), tree, columns, depth)
+            return _kind_of_name(node.name.lower(), names, depth)
         case _ if isinstance(node, _NUMBERS):
             return _NUMBER
         case _ if isinstance(node, _AS_ITS_FIRST | _AS_LEFT):
-            return _kind(node.this, tree, columns, depth)
+            return _kind(node.this, names, depth)
     return f"{type(node).__name__} {node.name}".strip().lower()
 
 
-def _kind_of_name(name: str, tree: Node, columns: Mapping[str, Mapping[str, str]], depth: int) -> str:
+def _kind_of_name(name: str, names: _Names, depth: int) -> str:
     """The one kind that all columns and expressions of a name have; else the name itself."""
-    read = (columns.get(table.name.lower(), {}) for table in tree.find_all(exp.Table))
-    found = {_TYPES.get(kinds[name], kinds[name]) for kinds in read if name in kinds}
-    for alias in tree.find_all(exp.Alias):
-        if alias.alias.lower() == name and not (isinstance(alias.this, exp.Column) and alias.this.name.lower() == name):
-            found.add(_kind(alias.this, tree, columns, depth + 1))
+    found = {_TYPES.get(kind, kind) for kind in names.types.get(name, ())}
+    found |= {_kind(one, names, depth + 1) for one in names.given.get(name, ())}
     return found.pop() if len(found) == 1 else f"column {name}"
 
 
