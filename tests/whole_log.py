@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.config import GroupConfig
 from jobs.processes import Processes
-from jobs.replay.building import Work
 from jobs.replay.spilled_log import SpilledLog, follow_bucket, read_log
+from jobs.replay.work import Work
 from request_log.group_following import Listener
 from request_log.recorded import OrderedRequest, Quarantined, Tally
 from request_log.survey import Survey

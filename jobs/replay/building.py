@@ -1,7 +1,7 @@
 """A replay's tables while they are made, apart from the home, so that a stopped replay leaves nothing behind.
 
-And the tools to read an input: processes, a folder, progress bars, and writers of tables. Knows a home's folders and
-tables. Must not know what is replayed.
+And the tools to make them: progress bars, and writers of tables. Knows a home's folders and tables. Must not know what
+is replayed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 from rich.console import Console
@@ -25,7 +24,6 @@ from rich.progress import (
 )
 
 from jobs.home import Home
-from jobs.processes import Processes
 from jobs.replay.row_files import take_rows
 from tables.appending import OpenTable, append
 
@@ -54,23 +52,6 @@ def _tables_of(home: Home) -> tuple[str, ...]:
 
 Files = Iterator[tuple[int, list[Path]]]
 """Rows of tables in files, by bucket; a table's name is their suffix."""
-
-
-class Show(Protocol):
-    """Shows the name of the work, how much more of it is done, and its total."""
-
-    def __call__(self, what: str, more: int, *, total: int) -> None: ...
-
-
-class Work(NamedTuple):
-    """The tools to read an input."""
-
-    pool: Processes
-    show: Show
-    folder: Path
-    """The folder for files in between."""
-    buckets: int
-    """How many buckets its groups are spread over; one process works on a bucket."""
 
 
 class Shown:

@@ -17,11 +17,12 @@ from rich.console import Console
 from jobs.home import REPLAY, Home, HomeError
 from jobs.log_config import WRITER, replay_config
 from jobs.processes import Processes
-from jobs.replay.building import Shown, TableWriters, Work, built
+from jobs.replay.building import Shown, TableWriters, built
 from jobs.replay.input_of import input_of
 from jobs.replay.inputs import Input
 from jobs.replay.report import tell_home
 from jobs.replay.spill import buckets_for
+from jobs.replay.work import Work
 from jobs.spark.machine import this_machine
 from jobs.stream.home_tables import open_effects, open_quarantine, open_requests
 from programs.settings import read_pairs

@@ -22,7 +22,7 @@ from jobs.both_inputs import BothMerged, merging_lines
 from jobs.home import Home
 from jobs.log_config import replay_config
 from jobs.quarantined import quarantine_of_lines
-from jobs.replay.building import Files, Work
+from jobs.replay.building import Files
 from jobs.replay.folded import Known, fold_into_files
 from jobs.replay.followed import follow_into_files, read_lag
 from jobs.replay.merged import Ends, merge_files
@@ -30,6 +30,7 @@ from jobs.replay.report import Replayed, say_log
 from jobs.replay.row_files import RowFiles
 from jobs.replay.spill import Spill, bucket_of
 from jobs.replay.spilled_log import read_log
+from jobs.replay.work import Work
 from jobs.shown.terminal import say
 from offsets_topic.dumps.log_record import BadLine
 from offsets_topic.dumps.reading import Dump, files_of

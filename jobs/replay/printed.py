@@ -17,8 +17,9 @@ from app_logs.group_effects import effects_of
 from app_logs.reading import FileRead, align, may_matter, merged, read_files
 from app_logs.story import groups_in
 from jobs.home import Home
-from jobs.replay.building import Files, Work
+from jobs.replay.building import Files
 from jobs.replay.row_files import RowFiles
+from jobs.replay.work import Work
 from jobs.shown.terminal import say
 from request_log.lines.files import about_bytes_of
 from request_log.lines.line import COMPLETED

@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 from rich.console import Console
 
 from jobs.home import Home
-from jobs.replay.building import Files, Work
+from jobs.replay.building import Files
 from jobs.replay.inputs import TopicInput
 from jobs.replay.printed import PrintedInput, write_effects
 from jobs.replay.row_files import RowFiles, take_rows
+from jobs.replay.work import Work
 from jobs.shown.terminal import say
 from offsets_topic.beside_lines import ENRICHED, enriched
 from schemas.effect_rows import effect_in, row_of, texts_of

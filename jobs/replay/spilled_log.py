@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -19,6 +19,7 @@ import msgspec
 from coordinator_udfs.protocol.config import GroupConfig
 from jobs.processes import note_done
 from jobs.replay.spill import Piece, Spill, bucket_of, pieces_of
+from jobs.replay.work import Work
 from request_log.broker_settings import SettingsSeen
 from request_log.entries import Entry, decode, encode
 from request_log.group_following import GroupFollowing, Listener
@@ -28,10 +29,6 @@ from request_log.lines.sections import Section, sections_of
 from request_log.recorded import LoggedRequest, Quarantined, Tally
 from request_log.section_reading import Placed, SectionReading, each_once, in_order
 from request_log.survey import Survey, Surveying, is_looked_at
-
-if TYPE_CHECKING:
-    # A process that follows groups needs neither bars nor tables.
-    from jobs.replay.building import Work
 
 _NOTE_EVERY_BYTES = 1 << 20
 _Kept = tuple[int, int, str, int, bytes]
@@ -139,8 +136,13 @@ class SpilledLog:
 
 def read_log(path: Path, zone: ZoneInfo, work: Work) -> SpilledLog:
     """Reads a log, and makes the survey of what other groups' lines show. Raises LogFileError."""
-    show = partial(work.show, "reading the log", total=about_bytes(path))
-    given = ((section, zone, work.folder, work.buckets) for section in sections_of(path, zone))
+    return read_sections(sections_of(path, zone), about_bytes(path), zone, work)
+
+
+def read_sections(sections: Iterable[Section], size_bytes: int, zone: ZoneInfo, work: Work) -> SpilledLog:
+    """Likewise a log's sections, of about this many bytes together."""
+    show = partial(work.show, "reading the log", total=size_bytes)
+    given = ((section, zone, work.folder, work.buckets) for section in sections)
     log = SpilledLog(work.pool.each(read_section, given, show), work.buckets)
     back: dict[Gap, set[str]] = {gap: set() for gap in log.gaps}
     if back:

@@ -23,9 +23,10 @@ from rich.console import Console
 from coordinator_udfs.protocol.config import GroupConfig
 from jobs.log_config import replay_config
 from jobs.processes import Processes, note_done
-from jobs.replay.building import Shown, Work
+from jobs.replay.building import Shown
 from jobs.replay.spill import buckets_for
 from jobs.replay.spilled_log import Share, follow_bucket, read_log
+from jobs.replay.work import Work
 from jobs.shown.terminal import Terminal
 from jobs.spark.machine import this_machine
 from jobs.whatif.report import Report, tell

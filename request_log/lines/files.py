@@ -12,7 +12,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -88,7 +88,12 @@ class LogFile(NamedTuple):
 def files_in_order(path: Path, zone: ZoneInfo) -> list[LogFile]:
     """The files of a log by their first timestamps. Raises LogFileError where there is no log."""
     root = path if path.is_dir() else path.parent
-    return sorted(LogFile(first_ms_of(file, zone), str(file.relative_to(root)), file) for file in find_files(path))
+    return in_order({file: str(file.relative_to(root)) for file in find_files(path)}, zone)
+
+
+def in_order(labels: Mapping[Path, str], zone: ZoneInfo) -> list[LogFile]:
+    """Files by their first timestamps. labels: their names in messages about their lines."""
+    return sorted(LogFile(first_ms_of(file, zone), label, file) for file, label in labels.items())
 
 
 def first_ms_of(path: Path, zone: ZoneInfo) -> int:

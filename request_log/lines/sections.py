@@ -9,7 +9,7 @@ Knows files, bytes and timestamps; knows nothing of what a line says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,15 @@ from typing import IO
 from zoneinfo import ZoneInfo
 
 from request_log.lines.clock import LogClock
-from request_log.lines.files import LogLine, files_in_order, is_compressed, is_far_ahead, read_lines, whole_lines
+from request_log.lines.files import (
+    LogFile,
+    LogLine,
+    files_in_order,
+    is_compressed,
+    is_far_ahead,
+    read_lines,
+    whole_lines,
+)
 
 SECTION_BYTES = 16 << 20
 """The same on every machine, so that the same log has the same sections."""
@@ -52,7 +60,11 @@ class Section:
 
 def sections_of(path: Path, zone: ZoneInfo, section_bytes: int = 0) -> Iterator[Section]:
     """All sections of a log, those of a file in its order. Raises LogFileError where there is no log."""
-    files = files_in_order(path, zone)
+    return sections_in(files_in_order(path, zone), zone, section_bytes)
+
+
+def sections_in(files: Sequence[LogFile], zone: ZoneInfo, section_bytes: int = 0) -> Iterator[Section]:
+    """Likewise of files in the order of their first timestamps."""
     number = 0
     for file_number, file in enumerate(files):
         for cut in _cuts(file.path, zone, section_bytes or SECTION_BYTES):
