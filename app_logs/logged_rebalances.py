@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import NamedTuple
 
 from app_logs.entries import Clock
@@ -47,6 +48,20 @@ def candidate(kind: CauseKind, member_id: str, client_id: str = "") -> CauseCand
     return CauseCandidate(kind=kind, member_id=member_id, client_id=client_id or client_id_of(member_id))
 
 
+class Source(StrEnum):
+    """What tells of a rebalance, as sentences name it."""
+
+    LINES = "these lines"
+    REQUEST_LOG = "the request log"
+    TOPIC = "the topic"
+    TOPIC_AND_LINES = "the topic beside these lines"
+
+    @property
+    def does_not_say(self) -> str:
+        """`These lines do not say`."""
+        return f"{self[0].upper()}{self[1:]} {'do' if self is Source.LINES else 'does'} not say"
+
+
 class Holder(NamedTuple):
     """Who kept a join phase waiting, and how long."""
 
@@ -59,6 +74,8 @@ class Holder(NamedTuple):
     """A clause: what makes us say so."""
     candidates: tuple[str, ...] = ()
     """Member ids that fit, where it is open who."""
+    client_id: str = ""
+    """Where the member id does not begin with it."""
 
 
 @dataclass
@@ -81,6 +98,7 @@ class LoggedRebalance:
     cause: Cause = field(default_factory=lambda: Cause(kind=CauseKind.UNKNOWN))
     members: int | None = None
     held_by: Holder | None = None
+    source: Source = Source.LINES
     facts: list[LoggedFact] = field(default_factory=list)
     """The lines that say all this, in order."""
     came: list[tuple[LoggedFact, LoggedFact]] = field(default_factory=list)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
@@ -31,6 +31,8 @@ _MOST_FREQUENT = "roup"
 """A mark of brokers: to look for it alone first is much quicker."""
 BESIDE = 3
 """Lines before and after one that matters, which may belong to it: a heading, a rest, a record broken in parts."""
+REQUEST = b"Completed request:"
+"""What every line of a broker's request log has."""
 _ORDERED = (Clock.UTC, Clock.LOCAL)
 
 
@@ -44,6 +46,8 @@ class FileRead:
     first_line: str = ""
     lines: int = 0
     facts: list[LoggedFact] = field(default_factory=list)
+    recorded: int = 0
+    """How many of its lines are a broker's requests or the topic's records about groups, which are no facts here."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -65,12 +69,23 @@ def _by_marks() -> re2.Set:
 _BY_MARKS = _by_marks()
 
 
-def read_files(files: Sequence[str], zone: tzinfo | None = None) -> list[FileRead]:
-    """Each file by itself. Times without a zone are of the given one; without one they stay as they are printed."""
-    reads = [_read(file, open_blocks(file)) for file in files]
+def read_files(files: Sequence[str], zone: tzinfo | None = None, request_logs: Collection[str] = ()) -> list[FileRead]:
+    """Each file by itself. Times without a zone are of the given one; without one they stay as they are printed.
+
+    request_logs: those whose requests are read elsewhere; a broker may print all its logs into one file.
+    """
+    reads = []
+    for file in files:
+        blocks = open_blocks(file)
+        reads.append(_read(file, map(_without_requests, blocks) if file in request_logs else blocks))
     for read in reads:
         read.facts = in_zone(read.facts, zone)
     return reads
+
+
+def _without_requests(block: bytes) -> bytes:
+    """A block with empty lines in the place of requests."""
+    return b"\n".join(b"" if REQUEST in line else line for line in block.split(b"\n"))
 
 
 def in_zone(facts: list[LoggedFact], zone: tzinfo | None) -> list[LoggedFact]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from app_logs.logged_facts import BROKER, FactKind
-from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, client_id_of
+from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, client_id_of
 from schemas.causes import Cause, CauseKind, name_of, row_of
 from why.words import count, duration, some
 
@@ -59,7 +59,9 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
         if cause.candidates:
             concluded = "" if _is_seen(rebalance) else " (concluded)"
             by = f"{who} set it off{concluded}" if who else "It was set off"
-            return f"{by}, by one of: {fits}. These lines do not say which."
+            return f"{by}, by one of: {fits}. {rebalance.source.does_not_say} which."
+        if rebalance.source is not Source.LINES:
+            return f"{rebalance.source.does_not_say} what set it off."
         if rebalance.began_at_ms is None and not any(one.reason for one in rebalance.facts):
             return "Its beginning is not in these lines, so its cause is unknown."
         if all(one.dialect != BROKER for one in rebalance.facts):
@@ -74,7 +76,7 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
     clause = clause[0].upper() + clause[1:] if not who or not clause.startswith(who) else clause
     words = f', in its own words "{cause.client_reason}"' if who and not _says_nothing(cause.client_reason) else ""
     if cause.kind is CauseKind.MEMBER_REJOINED and cause.candidates:
-        return f"{clause}. These lines do not say why: {fits} fit."
+        return f"{clause}. {rebalance.source.does_not_say} why: {fits} fit."
     if not cause.is_inferred:
         return f"{clause}{words}."
     return f"{clause} (concluded; {fits} fit)." if fits else f"{clause} (concluded)."
@@ -89,6 +91,8 @@ def _what_fits(cause: Cause) -> str:
 
 def _is_seen(rebalance: LoggedRebalance) -> bool:
     """Whether a broker's line or the culprit's own says who set it off: another client's only shows who is gone."""
+    if rebalance.source is not Source.LINES:
+        return not rebalance.cause.is_inferred
     return any(one.dialect == BROKER or one.kind in _LEFT for one in rebalance.facts)
 
 
@@ -104,7 +108,7 @@ def holder_sentence(holder: Holder) -> str:
         names = [client_id_of(one) or one for one in holder.candidates]
         fit = f" Known by name: {some(names)}." if names else ""
         return f"The join phase took {length}: {holder.why}. These lines do not say who.{fit}"
-    who = client_id_of(holder.member_id) or holder.member_id
+    who = holder.client_id or client_id_of(holder.member_id) or holder.member_id
     more = f" and {count(len(holder.candidates) - 1, 'other')}" if len(holder.candidates) > 1 else ""
     concluded = " (concluded)" if holder.is_inferred else ""
     return f"{who}{more} kept the others waiting for {length}{concluded}: {holder.why}."
@@ -125,7 +129,7 @@ def outcome_words(rebalance: LoggedRebalance) -> str:
         case _ if rebalance.joined_at_ms is not None:
             return f"join phase ended{members}; no assignment in these lines"
         case _:
-            return "its end is not in these lines"
+            return f"its end is not in {rebalance.source}"
 
 
 def _length_ms(rebalance: LoggedRebalance) -> int | None:
@@ -144,19 +148,20 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
     """What these lines cannot tell, and which file would."""
     found = []
     rebalances = [one for group in groups for one in group.rebalances]
-    if any(len(one.cause.candidates) > 1 for one in rebalances):
-        found.append(
-            "Why a member left or joined again, where it gave no reason: its own log says it, or the broker's request "
-            "log (kafka-request.log at DEBUG)."
-        )
+    of_lines = [one for one in rebalances if one.source is Source.LINES]
+    open_causes = [one for one in rebalances if len(one.cause.candidates) > 1]
+    if open_causes:
+        is_logged = all(one.source is Source.REQUEST_LOG for one in open_causes)
+        or_log = "" if is_logged else ", or the broker's request log (kafka-request.log at DEBUG)"
+        found.append(f"Why a member left or joined again, where it gave no reason: its own log says it{or_log}.")
     if any(one.held_by is not None and not one.held_by.member_id for one in rebalances):
         found.append(
             "Who joined again last and so kept the others waiting: the logs of all members say it, or the broker's "
             "request log."
         )
-    if any(group.group_type == "classic" for group in groups):
+    if any(group.group_type == "classic" and not _is_recorded(group) for group in groups):
         found.append("On which hosts members ran: a dump of __consumer_offsets has it, or the broker's request log.")
-    if rebalances:
+    if of_lines:
         found.append(
             "Who owned which partition: a dump of __consumer_offsets has it, the request log, or the leader's own log."
         )
@@ -166,3 +171,8 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
             "reaching the broker. Its own log says it."
         )
     return found
+
+
+def _is_recorded(group: LoggedGroup) -> bool:
+    """Whether a recording tells of its rebalances, which has hosts."""
+    return any(one.source is not Source.LINES for one in group.rebalances)

@@ -1,16 +1,14 @@
-"""`rollcall explain`: what files that brokers and clients printed say about groups. Writes nothing, starts no JVM.
+"""`rollcall explain`: what files of brokers and clients say about groups. Writes nothing, starts no JVM.
 
-Knows how the answer is laid out, as text and as JSON. What it says is made in `app_logs`.
+Knows how the answer is laid out, as text and as JSON. What it says is made in `app_logs`, and of request logs and dumps
+in `jobs.recorded_groups`.
 """
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Sequence
-from datetime import tzinfo
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import msgspec
 from rich.console import Console
@@ -18,9 +16,8 @@ from rich.console import Console
 from app_logs.files import STANDARD_INPUT, files_of
 from app_logs.following import Following
 from app_logs.logged_facts import LoggedFact
-from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, evidence_of
-from app_logs.reading import FileRead, align, merged, read_files
-from app_logs.story import groups_in
+from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
+from app_logs.reading import REQUEST, FileRead
 from app_logs.wording import (
     TROUBLES,
     cause_sentence,
@@ -30,15 +27,15 @@ from app_logs.wording import (
     trouble_of,
     who_of,
 )
+from jobs.explained_files import REQUEST_LOG, Answer, answer_of
 from jobs.shown.terminal import say
+from programs.errors import UserError
 from programs.timestamps import Moment
 from schemas.causes import name_of
 from why.words import count, some
 
 LONGEST_SHOWN = 160
 """Characters of a first line."""
-REQUEST_LINE = "Completed request:"
-_DUMP = "a dump of __consumer_offsets"
 WHAT_WAS_LOOKED_FOR = (
     "no line about a consumer group was found in it: looked for lines of a broker's group coordinator and of clients"
 )
@@ -51,33 +48,39 @@ class Asked(NamedTuple):
     since: Moment | None = None
     until: Moment | None = None
     shows_evidence: bool = False
-    zone: tzinfo | None = None
+    zone: ZoneInfo | None = None
     """Of times that are printed without one."""
 
 
 def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> None:
     """Reads the files and prints the answer."""
-    gc.disable()  # A line more makes no ring of references: to look for them takes a third of the time.
-    try:
-        reads = read_files(files_of(paths), asked.zone)
-        align(reads)
-        groups = sorted(groups_in(merged(reads)), key=lambda group: (-trouble_of(group), group.group_id))
-    finally:
-        gc.enable()
+    answer = answer_of(files_of(paths), asked.zone)
+    groups = sorted(answer.groups, key=lambda group: (-trouble_of(group), group.group_id))
     chosen = [part for group in groups if asked.group_id in ("", group.group_id) for part in (_within(group, asked),)]
     if form == "json":
-        print(msgspec.json.encode(as_json(reads, chosen)).decode())
+        print(msgspec.json.encode(as_json(answer, chosen)).decode())
     else:
-        _show(reads, chosen, asked, console)
+        _show(answer, chosen, asked, console)
 
 
 def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, console: Console) -> None:
     """Prints each rebalance as it ends."""
     following = Following(STANDARD_INPUT, asked.zone)
 
+    def printed() -> Iterator[str | None]:
+        is_first = True
+        for line in lines:
+            if is_first and line and REQUEST.decode() in line:
+                raise UserError(
+                    f"LOG={STANDARD_INPUT}: is {REQUEST_LOG}, and --follow follows what brokers and clients print; "
+                    "`rollcall shadow` follows a request log that grows."
+                )
+            is_first &= not line
+            yield line
+
     def show() -> None:
         for group, one in following.ended():
-            if asked.group_id not in ("", group.group_id) or not _is_within(one.facts, asked):
+            if asked.group_id not in ("", group.group_id) or not _is_rebalance_within(one, asked):
                 continue
             if form == "json":
                 print(msgspec.json.encode({"group_id": group.group_id, **_rebalance_json(one)}).decode(), flush=True)
@@ -85,37 +88,45 @@ def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, c
                 say(console, group.group_id, style="bold")
                 _show_rebalance(one, group, asked, console)
 
-    following.read(lines, show)
+    following.read(printed(), show)
 
 
 def _within(group: LoggedGroup, asked: Asked) -> LoggedGroup:
     """The part of a group's story that lies within a time."""
-    rebalances = [one for one in group.rebalances if _is_within(one.facts, asked)]
-    findings = [one for one in group.findings if _is_within(one.facts, asked)]
+    rebalances = [one for one in group.rebalances if _is_rebalance_within(one, asked)]
+    findings = [one for one in group.findings if _is_within(_times(one.facts), asked)]
     return LoggedGroup(group.group_id, group.group_type, group.facts, rebalances, findings)
 
 
-def _is_within(facts: Sequence[LoggedFact], asked: Asked) -> bool:
-    times = [fact.at_ms for fact in facts if fact.at_ms is not None]
-    if not times:
+def _is_rebalance_within(one: LoggedRebalance, asked: Asked) -> bool:
+    own = (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if one.source is not Source.LINES else ()
+    return _is_within([*_times(one.facts), *(ms for ms in own if ms is not None)], asked)
+
+
+def _times(facts: Iterable[LoggedFact]) -> list[int]:
+    return [fact.at_ms for fact in facts if fact.at_ms is not None]
+
+
+def _is_within(times_ms: Sequence[int], asked: Asked) -> bool:
+    if not times_ms:
         return asked.since is None and asked.until is None
-    return (asked.since is None or max(times) >= asked.since.from_ms) and (
-        asked.until is None or min(times) <= asked.until.to_ms
+    return (asked.since is None or max(times_ms) >= asked.since.from_ms) and (
+        asked.until is None or min(times_ms) <= asked.until.to_ms
     )
 
 
-def as_json(reads: Sequence[FileRead], groups: Sequence[LoggedGroup]) -> dict[str, Any]:
+def as_json(answer: Answer, groups: Sequence[LoggedGroup]) -> dict[str, Any]:
     """The whole answer, for programs."""
     return {
         "files": [
             {
                 "file": read.file,
-                "kinds": list(read.titles or filter(None, [_kind_for_replay(read.file, read.first_line)])),
+                "kinds": list(read.titles),
                 "lines": read.lines,
-                "lines_about_groups": len(read.facts),
+                "lines_about_groups": len(read.facts) + read.recorded,
                 "notes": [*read.notes, *_not_understood(read)],
             }
-            for read in reads
+            for read in answer.reads
         ],
         "groups": [
             {
@@ -126,7 +137,7 @@ def as_json(reads: Sequence[FileRead], groups: Sequence[LoggedGroup]) -> dict[st
             }
             for group in groups
         ],
-        "unknown": left_open([*groups]),
+        "unknown": [*left_open([*groups]), *answer.left_out],
     }
 
 
@@ -144,6 +155,7 @@ def _rebalance_json(one: LoggedRebalance) -> dict[str, Any]:
         "cause_candidates": [candidate.kind for candidate in cause.candidates],
         "cause_member_id": cause.member_id or None,
         "cause_client_id": cause.client_id or None,
+        "cause_client_host": cause.client_host or None,
         "cause_group_instance_id": cause.group_instance_id,
         "client_reason": cause.client_reason,
         "held_by": None
@@ -175,40 +187,21 @@ def _evidence(facts: Iterable[LoggedFact]) -> list[dict[str, Any]]:
 
 
 def _not_understood(read: FileRead) -> list[str]:
-    if read.facts:
+    if read.facts or read.titles:
         return []
     if not read.lines:
         return ["it is empty"]
-    kind = _kind_for_replay(read.file, read.first_line)
-    if kind:
-        beside = ", alone or beside a broker's log" if kind == _DUMP else ""
-        home = f"`rollcall replay {read.file}` makes a home of it{beside}"
-        return [f"it is {kind}: {home}, which `why`, SQL and the page ask"]
     return [f'{WHAT_WAS_LOOKED_FOR}. Its first line: "{read.first_line[:LONGEST_SHOWN]}"']
 
 
-@cache
-def _kind_for_replay(file: str, first_line: str) -> str:
-    """What a file is that no broker printed as its log; empty: that is not known either."""
-    if REQUEST_LINE in first_line:
-        return "a broker's request log"
-    from offsets_topic.dumps.reading import DumpError, is_dump  # Takes time, and seldom is needed.
-
-    try:
-        is_topic = file != STANDARD_INPUT and is_dump(Path(file))
-    except DumpError:
-        is_topic = True
-    return _DUMP if is_topic else ""
-
-
-def _show(reads: Sequence[FileRead], groups: Sequence[LoggedGroup], asked: Asked, console: Console) -> None:
-    for read in reads:
+def _show(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked, console: Console) -> None:
+    for read in answer.reads:
         say(console, f"{read.file}: {_summary(read)}")
         for note in (*read.notes, *_not_understood(read)):
             say(console, f"  {note}")
     for group in groups:
         _show_group(group, asked, console)
-    unknown = left_open([*groups])
+    unknown = [*left_open([*groups]), *answer.left_out]
     if unknown:
         console.print()
         say(console, "WHAT THESE LINES CANNOT TELL", style="bold")
@@ -217,8 +210,8 @@ def _show(reads: Sequence[FileRead], groups: Sequence[LoggedGroup], asked: Asked
 
 
 def _summary(read: FileRead) -> str:
-    kinds = some(read.titles) or _kind_for_replay(read.file, read.first_line) or "not understood"
-    return f"{kinds}, {count(read.lines, 'line')}, {len(read.facts)} about groups"
+    kinds = some(read.titles) or "not understood"
+    return f"{kinds}, {count(read.lines, 'line')}, {len(read.facts) + read.recorded} about groups"
 
 
 def _show_group(group: LoggedGroup, asked: Asked, console: Console) -> None:
@@ -252,6 +245,8 @@ def _show_rebalance(one: LoggedRebalance, group: LoggedGroup, asked: Asked, cons
     say(console, f"    {cause_sentence(one)}")
     if one.cause.member_id and one.cause.member_id != who_of(one.cause):
         say(console, f"    Its member id: {one.cause.member_id}")
+    if one.cause.client_host:
+        say(console, f"    Its host: {one.cause.client_host.lstrip('/')}")
     if one.held_by is not None:
         say(console, f"    {holder_sentence(one.held_by)}")
     _show_evidence(one.facts, asked, console)

@@ -101,11 +101,14 @@ class SpilledLog:
         self.survey = Survey()
         """The result of the first pass over the whole log."""
         self.tally, times = Tally(), BrokerTimes()
+        self.of_files: defaultdict[int, Tally] = defaultdict(Tally)
+        """By file number, the tally of its own lines."""
         self._buckets = buckets
         self._shares: defaultdict[int, dict[int, tuple[int, list[tuple[Path, list[Piece]]]]]] = defaultdict(dict)
         self._requests = 0
         for section in sorted(sections, key=lambda section: section.number):
             self.tally.add(section.tally)
+            self.of_files[section.file_number].add(section.tally)
             times.add(section.times)
             of_bucket: defaultdict[int, list[Piece]] = defaultdict(list)
             for piece in section.pieces:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -94,15 +94,24 @@ def _is_dump(file: Path) -> bool:
 class Dump:
     """A dump being read."""
 
-    path: Path
+    path: Path | Sequence[Path]
+    """A file, a folder, or some files."""
     bad: Callable[[BadLine], None]
     """Called for each line that cannot be read; reading goes on."""
-    lines: int = 0
+    lines_of: Counter[Path] = field(default_factory=Counter)
+    """How many lines each file has."""
+    records_of: Counter[Path] = field(default_factory=Counter)
+    """How many of them are records."""
     bytes: int = 0
     """How much was read."""
     skipped: Counter[str] = field(default_factory=Counter)
     transactions: Transactions = field(default_factory=Transactions)
     _read_to: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def lines(self) -> int:
+        """How many lines were read."""
+        return self.lines_of.total()
 
     def __iter__(self) -> Iterator[LogRecord]:
         """The records that count, in order within each partition. Raises DumpError: no such file, or none is a dump."""
@@ -121,7 +130,7 @@ class Dump:
         for path, form in self._in_order():
             read_line = form.reader()
             for number, line in enumerate(_lines(path), 1):
-                self.lines += 1
+                self.lines_of[path] += 1
                 self.bytes += len(line) + 1
                 try:
                     record = _read(line, form, read_line)
@@ -131,12 +140,13 @@ class Dump:
                 if record is None:
                     self.skipped[NO_RECORD] += 1
                 else:
+                    self.records_of[path] += 1
                     yield record
 
     def _in_order(self) -> list[tuple[Path, Format]]:
         """The files with their formats, by the partition and offset of their first records."""
         found = []
-        for path in files_of(self.path):
+        for path in files_of(self.path) if isinstance(self.path, Path) else self.path:
             form = format_of(path)
             if form is None:
                 self.skipped[OTHER_FILE] += 1

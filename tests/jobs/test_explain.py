@@ -139,18 +139,3 @@ def test_lines_of_a_pipe_come_with_the_pauses_between_them() -> None:
 def test_following_needs_standard_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--follow", KILLED]) == 2
     assert "--follow reads standard input alone: its LOG is -." in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("tests/captures/d-kill/requests.log.gz", "a broker's request log"),
-        ("tests/offsets_topic/incidents/night.dump.gz", "a dump of __consumer_offsets"),
-    ],
-)
-def test_a_file_that_is_replayed_is_known_for_what_it_is(
-    capsys: pytest.CaptureFixture[str], path: str, kind: str
-) -> None:
-    (file,) = answer(capsys, str(ROOT / path))["files"]
-    assert file["kinds"] == [kind]
-    assert file["notes"][-1].startswith(f"it is {kind}: `rollcall replay ")

@@ -1,0 +1,136 @@
+"""The files that `rollcall explain` is given: what each is, and what all together say about groups.
+
+Knows how kinds of files are told apart, and how much of each is read at once. Must not know how the answer is laid out.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from app_logs.entries import Clock
+from app_logs.files import STANDARD_INPUT, open_blocks
+from app_logs.logged_rebalances import LoggedGroup
+from app_logs.reading import REQUEST, FileRead, align, merged, read_files
+from app_logs.story import groups_in
+
+LOOKED_THROUGH_BYTES = 1 << 20
+"""A request log shows what it is within these."""
+MOST_BYTES = 256 << 20
+"""Of request logs, and of dumps: what is larger takes longer than somebody waits, and `rollcall replay` all cores."""
+REQUEST_LOG = "a broker's request log"
+DUMP = "a dump of __consumer_offsets"
+NO_REQUEST = "no request of a group is in it"
+
+
+class Answer(NamedTuple):
+    """What files say."""
+
+    reads: list[FileRead]
+    groups: list[LoggedGroup]
+    left_out: list[str]
+    """Sentences on what is missing."""
+
+
+def answer_of(files: Sequence[str], zone: ZoneInfo | None, most_bytes: int = MOST_BYTES) -> Answer:
+    """Reads files of any kind. zone: of times that are printed without one. Raises UserError: one cannot be read."""
+    logs = [file for file in files if _is_request_log(file)]
+    whole = {read.file: read for read in _too_large(logs, REQUEST_LOG, most_bytes)}
+    whole |= {read.file: read for read in _too_large_dumps(files, logs, most_bytes)}
+    gc.disable()  # A line more makes no ring of references: to look for them takes a third of the time.
+    try:
+        reads = read_files([file for file in files if file not in whole], zone, logs)
+        align(reads)
+        groups = groups_in(merged(reads))
+    finally:
+        gc.enable()
+    logs = [file for file in logs if file not in whole]
+    dumps = [read for read in reads if read.file not in logs and not read.facts and read.lines and _is_dump(read)]
+    left_out: list[str] = []
+    if logs or dumps:
+        groups, left_out = _with_recordings(reads, logs, [read.file for read in dumps], groups, zone)
+    by_file = whole | {read.file: read for read in reads}
+    return Answer([by_file[file] for file in files], groups, left_out)
+
+
+def _with_recordings(
+    reads: Sequence[FileRead],
+    logs: Sequence[str],
+    dumps: Sequence[str],
+    groups: Sequence[LoggedGroup],
+    zone: ZoneInfo | None,
+) -> tuple[list[LoggedGroup], list[str]]:
+    """All groups, with those that request logs and dumps tell of, and sentences on what these lack."""
+    from jobs.recorded_groups import beside_lines  # Takes a third of a second.
+    from jobs.recordings import read_recordings
+
+    found = read_recordings(logs, dumps, zone or ZoneInfo("UTC"))
+    for read in reads:
+        told = found.files.get(read.file)
+        if told is None:
+            continue
+        read.lines, read.recorded = told.lines, told.used
+        if read.file in logs or told.used:
+            read.titles = (REQUEST_LOG if read.file in logs else DUMP, *read.titles)
+            read.notes = (*read.notes, *told.notes, _home_of(read.file) if told.used else NO_REQUEST)
+    clock = Clock.UTC if dumps or zone is not None else Clock.LOCAL
+    return beside_lines(found, groups, clock), found.left_out
+
+
+def _home_of(file: str) -> str:
+    return (
+        f"owners, lag and near misses: `rollcall replay {file}` makes a home of it, which `why`, SQL and the page ask"
+    )
+
+
+def _is_request_log(file: str) -> bool:
+    read = 0
+    for block in open_blocks(file) if file != STANDARD_INPUT else ():
+        if REQUEST in block:
+            return True
+        read += len(block)
+        if read >= LOOKED_THROUGH_BYTES:
+            break
+    return False
+
+
+def _is_dump(read: FileRead) -> bool:
+    """Whether a file in which nobody's line is known is a dump; notes why it cannot be read as one, or from where."""
+    if read.file == STANDARD_INPUT:
+        if REQUEST.decode() in read.first_line:
+            read.titles = (REQUEST_LOG,)
+            read.notes = (*read.notes, f"it is {REQUEST_LOG}, which is read from a file: name one instead of -")
+        return False
+    from offsets_topic.dumps.reading import DumpError, is_dump  # Takes time, and seldom is needed.
+
+    try:
+        return is_dump(Path(read.file))
+    except DumpError as error:
+        read.titles, read.notes = (DUMP,), (*read.notes, str(error))
+        return False
+
+
+def _too_large_dumps(files: Sequence[str], logs: Sequence[str], most_bytes: int) -> list[FileRead]:
+    large = [FileRead(file) for file in files if file not in logs and _about_bytes([file]) > most_bytes]
+    return _too_large([read.file for read in large if _is_dump(read)], DUMP, most_bytes)
+
+
+def _about_bytes(files: Sequence[str]) -> int:
+    from request_log.lines.files import about_bytes_of
+
+    return about_bytes_of(Path(file) for file in files if file != STANDARD_INPUT)
+
+
+def _too_large(files: Sequence[str], title: str, most_bytes: int) -> list[FileRead]:
+    """Files that are together too large, and are not read; none if they are not."""
+    size_bytes = _about_bytes(files) if files else 0
+    if size_bytes <= most_bytes:
+        return []
+    note = (
+        f"it is {title}, of {size_bytes >> 20} MB in all, and at most {most_bytes >> 20} MB are explained at once: "
+        "`rollcall replay {}` makes a home of it on all cores, which `why`, SQL and the page ask"
+    )
+    return [FileRead(file, (title,), notes=(note.format(file),)) for file in files]

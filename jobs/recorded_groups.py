@@ -1,0 +1,177 @@
+"""The groups of request logs and dumps in the shape in which printed lines tell of theirs, beside what lines say.
+
+Of a group that a request log tells of, rebalances are the log's. Of one that a dump alone tells of, they are the
+topic's, with causes from lines where these know better. Lines add rebalances of other generations, and findings. Knows
+facts and shapes. Must not know files, nor how anything is worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from app_logs.entries import Clock
+from app_logs.group_effects import effects_of
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, is_open
+from jobs.recordings import GroupRecorded, Place, Recordings
+from offsets_topic.beside_lines import ENRICHED, NEAR_MS, enriched
+from schemas.consumer_effects import GroupTypeChanged
+from schemas.effects import GroupFound, GroupNotCovered, RebalanceEnded, RebalanceStarted
+from schemas.tables import AFTER_THE_LOGS
+from why.facts import Fact, effects_in
+from why.rebalances import Rebalance, rebalances_of
+from why.telling import SHORTEST_SHOWN_MS
+from why.words import duration
+
+CLASSIC = "classic"
+NO_TIMES = (0, 0)
+_Key = tuple[type, int, int]
+"""A fact about a rebalance: its kind, its time and the generation before."""
+
+
+def beside_lines(recordings: Recordings, printed: Sequence[LoggedGroup], clock: Clock) -> list[LoggedGroup]:
+    """Every group, by whichever input tells of it. clock: that of the recordings' times."""
+    by_lines = {group.group_id: group for group in printed}
+    found = []
+    for group_id, recorded in recordings.groups.items():
+        found.append(_beside(group_id, recorded, by_lines.pop(group_id, None), clock))
+    return [*found, *by_lines.values()]
+
+
+def _beside(group_id: str, recorded: GroupRecorded, lines: LoggedGroup | None, clock: Clock) -> LoggedGroup:
+    is_logged = any(fact.seq < AFTER_THE_LOGS for fact in recorded.facts)
+    facts = recorded.facts if is_logged or lines is None else _with_causes(recorded.facts, lines)
+    rebalances = list(_rebalances(group_id, GroupRecorded(facts, recorded.lines), clock))
+    if lines is not None and not rebalances:
+        return lines
+    group = LoggedGroup(group_id, _type_of(facts), [], rebalances)
+    if lines is not None:
+        _add_lines(group, lines, is_logged=is_logged)
+    return group
+
+
+def _type_of(facts: Sequence[Fact]) -> str:
+    """The group's latest type."""
+    for effect in reversed([*effects_in(facts)]):
+        match effect:
+            case GroupTypeChanged():
+                return str(effect.to_type)
+            case GroupFound():
+                return effect.group_type
+            case GroupNotCovered():
+                return effect.why
+            case _:
+                pass
+    return CLASSIC
+
+
+# ---------------------------------------------------------------- from facts
+
+
+def _rebalances(group_id: str, recorded: GroupRecorded, clock: Clock) -> Iterator[LoggedRebalance]:
+    """The rebalances that facts tell of, each with the lines that brought about its beginning and its end."""
+    kinds = (RebalanceStarted, RebalanceEnded)
+    facts: dict[_Key, Fact] = {
+        (type(one.content), one.at_ms, one.content.from_generation_id): one
+        for one in recorded.facts
+        if isinstance(one.content, kinds)
+    }
+    is_consumer = _type_of(recorded.facts) != CLASSIC
+    for one in rebalances_of(effects_in(recorded.facts)):
+        own = [
+            fact
+            for kind, at_ms in zip(kinds, (one.started_at_ms, one.ended_at_ms), strict=True)
+            if at_ms is not None and (fact := facts.get((kind, at_ms, one.from_generation_id))) is not None
+        ]
+        is_logged = any(fact.seq < AFTER_THE_LOGS for fact in own)
+        said = _rebalance(group_id, one, clock, Source.REQUEST_LOG if is_logged else Source.TOPIC)
+        said.held_by = _holder(one, is_consumer=is_consumer)
+        said.facts = [
+            _as_line(fact, place, clock) for fact in own if (place := recorded.lines.get(fact.seq)) is not None
+        ]
+        yield said
+
+
+def _rebalance(group_id: str, one: Rebalance, clock: Clock, source: Source) -> LoggedRebalance:
+    to_generation_id = one.from_generation_id + 1 if one.to_generation_id is None else one.to_generation_id
+    return LoggedRebalance(
+        group_id=group_id,
+        from_generation_id=one.from_generation_id,
+        generation_id=to_generation_id,
+        began_at_ms=one.started_at_ms if one.is_start_known else None,
+        ended_at_ms=one.ended_at_ms if one.is_end_known else None,
+        clock=clock,
+        outcome=(one.outcome or "") if one.is_end_known else "",
+        cause=one.cause,
+        members=one.members_after,
+        source=source,
+    )
+
+
+def _as_line(fact: Fact, place: Place, clock: Clock) -> LoggedFact:
+    began = isinstance(fact.content, RebalanceStarted)
+    kind = FactKind.REBALANCE_BEGAN if began else FactKind.ASSIGNMENT_RECEIVED
+    return LoggedFact(kind, place.file, place.line, fact.at_ms, clock, dialect=Source.REQUEST_LOG)
+
+
+def _holder(one: Rebalance, *, is_consumer: bool) -> Holder | None:
+    """Who kept the others waiting longest, if for long enough to be said."""
+    slowest = max(one.waits, key=lambda wait: wait.held_others_ms, default=None)
+    if slowest is None or slowest.held_others_ms < SHORTEST_SHOWN_MS or not one.is_start_known:
+        return None
+    if is_consumer:
+        why = "it held on to partitions that others were to have"
+    elif slowest.joined_at_ms is None:
+        why = "it did not join again"
+    elif slowest.joined_at_ms - one.started_at_ms < slowest.held_others_ms:
+        why = "it leads, and its assignment was awaited"
+    else:
+        why = f"it joined {duration(slowest.joined_at_ms - one.started_at_ms)} after the beginning"
+    return Holder(slowest.held_others_ms, slowest.member_id, False, why, client_id=slowest.client_id)
+
+
+# ---------------------------------------------------------------- beside lines
+
+
+def _with_causes(facts: Sequence[Fact], lines: LoggedGroup) -> list[Fact]:
+    """A topic's facts, with what lines know better; a fact that they settle is left out."""
+    may_change = [fact for fact in facts if isinstance(fact.content, ENRICHED)]
+    changed = enriched([*effects_in(may_change)], effects_of(lines)).changed
+    now = {id(may_change[place]): effect for place, effect in changed.items()}
+    told = [replace(fact, content=now.get(id(fact), fact.content)) for fact in facts]
+    return [fact for fact in told if fact.content is not None]
+
+
+def _add_lines(group: LoggedGroup, lines: LoggedGroup, *, is_logged: bool) -> None:
+    """Adds the lines' findings, their evidence of the same rebalances, and their rebalances of other generations."""
+    group.facts, group.findings = lines.facts, lines.findings
+    recorded, known = group.rebalances, set[int]()
+    for one in recorded:
+        known.update(range((one.from_generation_id or 0) + 1, (one.generation_id or 0) + 1))
+        for other in lines.rebalances:
+            if other.generation_id == one.generation_id and _is_near(one, other):
+                one.facts = [*one.facts, *other.facts]
+                one.source = one.source if is_logged else Source.TOPIC_AND_LINES
+    added = [one for one in lines.rebalances if one.generation_id not in known and _says_anything(one)]
+    group.rebalances = sorted([*recorded, *added], key=_place)
+
+
+def _says_anything(one: LoggedRebalance) -> bool:
+    """Whether lines have more of it than its number."""
+    return _span(one) != NO_TIMES or not is_open(one.cause)
+
+
+def _is_near(one: LoggedRebalance, other: LoggedRebalance) -> bool:
+    """Whether two rebalances to one generation were at the same time, as far as their times show."""
+    (first, last), (from_ms, to_ms) = _span(one), _span(other)
+    return first - NEAR_MS <= to_ms and from_ms - NEAR_MS <= last
+
+
+def _span(one: LoggedRebalance) -> tuple[int, int]:
+    times = [ms for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if ms is not None]
+    return (min(times), max(times)) if times else NO_TIMES
+
+
+def _place(one: LoggedRebalance) -> tuple[int, int]:
+    return _span(one)[0], one.generation_id or 0

@@ -1,0 +1,257 @@
+"""What request logs and dumps of __consumer_offsets tell of groups, made in this process: facts, without a table.
+
+Knows how both are followed and put together. Must not know what is said of the facts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from coordinator_udfs.protocol.config import GroupConfig
+from jobs.log_config import replay_config
+from jobs.processes import Processes
+from jobs.replay.spill import buckets_for
+from jobs.replay.spilled_log import Share, SpilledLog, follow_bucket, read_sections
+from jobs.replay.work import Work
+from offsets_topic.beside_log.merging import OF_BOTH, merge
+from offsets_topic.dumps.log_record import BadLine, LogRecord
+from offsets_topic.dumps.reading import Dump
+from offsets_topic.history.state import History
+from offsets_topic.records.decoding import Record, decode, group_id_of
+from offsets_topic.records.layout import RecordError
+from offsets_topic.topic_names import named, names_of
+from offsets_topic.turns import Row, end, fold
+from request_log.lines.files import about_bytes_of, in_order
+from request_log.lines.sections import sections_in
+from request_log.recorded import OrderedRequest, Tally
+from request_log.survey import Survey
+from schemas.effect_names import EffectName
+from schemas.effect_rows import QUARANTINED, EffectRow, row_of
+from schemas.effects import Effect, RebalanceEnded, RebalanceStarted
+from schemas.tables import AFTER_THE_LOGS
+from why.facts import GROUP_TYPES, MEMBERSHIPS, REBALANCES, Fact, facts_of
+from why.facts import in_order as in_order_of_time
+
+OF_REBALANCES = frozenset({*REBALANCES, *GROUP_TYPES, *MEMBERSHIPS, EffectName.GROUP_NOT_COVERED})
+"""The facts that are kept."""
+_RECORDS_AT_ONCE = 5_000
+
+
+class Place(NamedTuple):
+    """A line of a file."""
+
+    file: str
+    line: int
+
+
+@dataclass
+class GroupRecorded:
+    """What recordings tell of a group."""
+
+    facts: list[Fact] = field(default_factory=list)
+    """In order. A topic's have a `seq` from AFTER_THE_LOGS on."""
+    lines: dict[int, Place] = field(default_factory=dict)
+    """By seq of a fact of the log: the line of the request that brought it about."""
+
+
+class FileTold(NamedTuple):
+    """How the lines of one file were treated."""
+
+    lines: int
+    used: int
+    notes: list[str]
+
+
+@dataclass
+class Recordings:
+    """What all of them tell."""
+
+    groups: defaultdict[str, GroupRecorded] = field(default_factory=lambda: defaultdict(GroupRecorded))
+    files: dict[str, FileTold] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    """Sentences on what is missing."""
+
+
+def read_recordings(logs: Sequence[str], dumps: Sequence[str], zone: ZoneInfo) -> Recordings:
+    """Reads files of a request log and of a dump, as those of one cluster, and puts their facts together.
+
+    zone: that of the log's times. Raises LogFileError, DumpError.
+    """
+    found = Recordings()
+    kinds = OF_REBALANCES | OF_BOTH if logs and dumps else OF_REBALANCES
+    log, log_ms = _follow(logs, zone, kinds, found) if logs else ({}, 0)
+    topic, topic_ms, names = _fold(dumps, kinds, found) if dumps else ({}, 0, {})
+    for group_id in sorted(log.keys() | topic.keys()):
+        group = found.groups[group_id]
+        by_log, by_topic = list[Fact](), facts_of(map(msgspec.structs.asdict, topic.get(group_id, ())))
+        if group_id in log:
+            group.lines = log[group_id].lines
+            for row in log[group_id].rows:
+                row.detail = row.detail and named(row.detail, names)
+            by_log = facts_of(map(msgspec.structs.asdict, log[group_id].rows))
+        if by_log and by_topic:
+            merged = merge(_of_both(by_log), _of_both(by_topic), log_ms, topic_ms)
+            left_out = {fact.seq for fact in merged.log_left_out}
+            kept = {fact.seq for fact in merged.topic_kept}
+            by_log = [fact for fact in by_log if fact.seq not in left_out]
+            by_topic = [fact for fact in by_topic if fact.seq in kept or fact.effect not in OF_BOTH]
+            if not merged.compared:
+                found.left_out.append(
+                    f"Whether the request log and the topic tell the same of {group_id}: they have no generation in "
+                    "common. The log's times may be of another zone, which --zone names."
+                )
+        group.facts = sorted([*by_log, *by_topic], key=in_order_of_time)
+    return found
+
+
+def _of_both(facts: Iterable[Fact]) -> list[Fact]:
+    return [fact for fact in facts if fact.effect in OF_BOTH]
+
+
+# ---------------------------------------------------------------- a request log
+
+
+class _Following:
+    """The listener of one group: its facts of some kinds, and the line of the request that brought each about."""
+
+    def __init__(self, kinds: frozenset[EffectName]) -> None:
+        self.rows: list[EffectRow] = []
+        self.lines: dict[int, Place] = {}
+        self._kinds, self._line, self._seq = kinds, None, 0
+
+    _line: Place | None
+
+    def take(self, ordered: OrderedRequest) -> None:
+        """A request, before its effects. One that was concluded has no line."""
+        self._line = None if ordered.recorded is None else _line_of(ordered.request.request_id)
+
+    def take_effects(self, effects: list[Effect]) -> None:
+        """The effects of a request; of a deadline, which no line brings about."""
+        for effect in effects:
+            self._seq += 1
+            if effect.__struct_config__.tag in self._kinds:
+                self.rows.append(row_of(effect, self._seq))
+                if self._line is not None and isinstance(effect, RebalanceStarted | RebalanceEnded):
+                    self.lines[self._seq] = self._line
+        self._line = None
+
+    def accept(self, beat: OrderedRequest) -> None:
+        """An accepted heartbeat."""
+
+
+def _line_of(request_id: str) -> Place:
+    """A request's id names its file and line."""
+    file, _, line = request_id.rpartition(":")
+    return Place(file, int(line.partition("/")[0]))
+
+
+def _follow(
+    files: Sequence[str], zone: ZoneInfo, kinds: frozenset[EffectName], found: Recordings
+) -> tuple[dict[str, _Following], int]:
+    """The facts of each group by a request log, and when its last line was written."""
+    size_bytes = about_bytes_of(map(Path, files))
+    groups: dict[str, _Following] = {}
+    with TemporaryDirectory(prefix="rollcall-") as folder, Processes(1) as pool:
+        work = Work(pool, _shown_to_nobody, Path(folder), buckets_for(size_bytes))
+        ordered = in_order({Path(file): file for file in files}, zone)
+        log = read_sections(sections_in(ordered, zone), size_bytes, zone, work)
+        config = replay_config(log.survey.settings).group
+        for followed, tally in log.each_bucket(_follow_bucket, work, config, kinds):
+            groups |= followed
+            log.tally.add(tally)
+    for number, file in enumerate(ordered):
+        found.files[file.label] = _told(log, number)
+    found.left_out += [
+        f"What {group_id} did from {at.request_id} on, for no order of its requests was found there."
+        for group_id, at in sorted(log.tally.given_up.items())
+    ]
+    return groups, log.tally.last_at_ms or 0
+
+
+def _told(log: SpilledLog, file_number: int) -> FileTold:
+    tally = log.of_files.get(file_number, Tally())
+    notes = [
+        f"{lines} of its lines cannot be read: {reason}; the first: {tally.examples.get(reason, reason)}"
+        for reason, lines in sorted(tally.quarantined.items())
+    ]
+    return FileTold(tally.read, tally.used, notes)
+
+
+def _follow_bucket(
+    bucket: int, share: Share, survey: Survey, config: GroupConfig, kinds: frozenset[EffectName]
+) -> tuple[dict[str, _Following], Tally]:
+    groups: dict[str, _Following] = {}
+
+    def listener_of(group_id: str) -> _Following:
+        groups[group_id] = _Following(kinds)
+        return groups[group_id]
+
+    tally = follow_bucket(share, survey, config, listener_of)
+    return groups, tally
+
+
+def _shown_to_nobody(what: str, more: int, *, total: int) -> None:
+    """The reading is short, see `jobs.explain.MOST_BYTES`."""
+
+
+# ---------------------------------------------------------------- a dump of the topic
+
+
+def _fold(
+    files: Sequence[str], kinds: frozenset[EffectName], found: Recordings
+) -> tuple[dict[str, list[EffectRow]], int, dict[str, str]]:
+    """The facts of each group by a dump, when its last record was written, and topic names by id."""
+    bad: list[BadLine] = []
+    paths = [Path(file) for file in files]
+    names = names_of(_decoded(Dump(paths, bad.append)))
+    dump = Dump(paths, lambda line: None)
+    rows: defaultdict[str, list[EffectRow]] = defaultdict(list)
+    histories: dict[str, History] = {}
+    last_ms, unreadable, records = 0, 0, iter(dump)
+    while some := list(islice(records, _RECORDS_AT_ONCE)):
+        last_ms = max(last_ms, *(record.timestamp_ms for record in some), 0)
+        of_groups: defaultdict[str, list[Row]] = defaultdict(list)
+        for record in some:
+            if (group_id := group_id_of(record.key)) is not None:
+                of_groups[group_id].append(Row(*record[:5]))
+        for group_id, own in of_groups.items():
+            history = histories.setdefault(group_id, History(group_id=group_id))
+            made = fold(history, own, names, 0)
+            unreadable += sum(row.effect == QUARANTINED for row in made)
+            rows[group_id] += _kept(made, kinds)
+    for group_id, history in histories.items():
+        rows[group_id] += _kept(end(history, names), kinds)
+    for path, file in zip(paths, files, strict=True):
+        lines = dump.lines_of[path]
+        notes = [f"line {one.line} cannot be read: {one.reason}" for one in bad if one.file == path.name]
+        found.files[file] = FileTold(lines, dump.records_of[path], notes[:1])
+    if unreadable:
+        found.left_out.append(f"What {unreadable} records of the topic say, which cannot be read.")
+    return rows, last_ms, names
+
+
+def _kept(rows: Iterable[EffectRow], kinds: frozenset[EffectName]) -> Iterator[EffectRow]:
+    for row in rows:
+        if row.effect in kinds:
+            row.seq += AFTER_THE_LOGS
+            yield row
+
+
+def _decoded(records: Iterable[LogRecord]) -> Iterator[Record]:
+    """Those that can be decoded: the others are counted where they are folded."""
+    for one in records:
+        try:
+            record = decode(*one[:5])
+        except RecordError:
+            continue
+        if isinstance(record, Record):
+            yield record

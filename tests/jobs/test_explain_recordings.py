@@ -1,0 +1,279 @@
+"""`rollcall explain` of request logs and dumps of __consumer_offsets, alone and beside what a broker prints."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from duck_sql.engine import ask
+from jobs.explain import Asked, explain, explain_as_they_come
+from jobs.explained_files import answer_of
+from jobs.home import Home
+from jobs.rollcall.__main__ import main
+from jobs.shown.terminal import Terminal
+from programs.errors import UserError
+from programs.timestamps import read_moment
+from tests.app_logs.recorded import BROKERS
+from tests.replayed import replay_dump, replay_log
+from tests.source_tree import ROOT
+
+CAPTURES = ROOT / "tests" / "captures"
+KILLED = CAPTURES / "d-kill" / "requests.log.gz"
+LOG, TOPIC = "requests.log.gz", "offsets-topic.jsonl.gz"
+INCIDENTS = ("q-consumer-slow", "n-classic-mixed")
+RECORDINGS = [("d-kill", LOG), *((name, file) for name in INCIDENTS for file in (LOG, TOPIC))]
+QUERY = """
+    select group_id, to_generation_id, cause, is_inferred, cause_member_id, cause_client_id, cause_client_host,
+      cause_candidates from rebalances
+"""
+NAMES = ("group_id", "cause", "is_inferred", "cause_member_id", "cause_client_id", "cause_client_host")
+_Said = tuple[Any, ...]
+
+
+def answer(capsys: pytest.CaptureFixture[str], *paths: Path | str, **asked: Any) -> dict[str, Any]:
+    explain([str(path) for path in paths], Asked(**asked), "json", Terminal())
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def shown(*paths: Path | str, **asked: Any) -> str:
+    written = io.StringIO()
+    explain([str(path) for path in paths], Asked(**asked), "text", Terminal(file=written, highlight=False))
+    return written.getvalue()
+
+
+def rebalances(found: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [(group["group_id"], one) for group in found["groups"] for one in group["rebalances"]]
+
+
+def culprits(found: dict[str, Any]) -> Counter[_Said]:
+    """What `explain` says of every rebalance."""
+    rows = ({**one, "group_id": group_id} for group_id, one in rebalances(found))
+    return Counter(
+        (*(row[name] for name in ("generation_id", *NAMES)), *sorted(set(row["cause_candidates"]))) for row in rows
+    )
+
+
+def culprits_in(home: Path) -> Counter[_Said]:
+    """What a home says of every rebalance."""
+    asked = ask(home, QUERY)
+    names = [column.name for column in asked.columns]
+    rows = (dict(zip(names, row, strict=True)) for row in asked.rows)
+    return Counter(
+        (*(row[name] for name in ("to_generation_id", *NAMES)), *(row["cause_candidates"] or ())) for row in rows
+    )
+
+
+@pytest.mark.parametrize(("name", "file"), RECORDINGS)
+def test_of_every_rebalance_it_says_what_a_home_of_the_recording_says(
+    name: str, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording, home = CAPTURES / name / file, tmp_path / "home"
+    (replay_log if file == LOG else replay_dump)(Home(home), recording)
+    said = culprits(answer(capsys, recording))
+    assert said.total() > 3
+    assert said == culprits_in(home)
+
+
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_all_of_an_incident_together_gives_each_rebalance_once(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, topic, lines = CAPTURES / name / LOG, CAPTURES / name / TOPIC, BROKERS / f"{name}.log.gz"
+    home = tmp_path / "home"
+    assert main(["replay", f"{log} {topic}", "--home", str(home), "--processes", "1"]) == 0
+    capsys.readouterr()
+    found = answer(capsys, log, topic, lines)
+    assert culprits(found) == culprits_in(home)
+    assert max(Counter((group_id, one["generation_id"]) for group_id, one in rebalances(found)).values()) == 1
+    files = {entry["file"] for _, one in rebalances(found) for entry in one["evidence"]}
+    assert files == {str(log), str(lines)}
+    printed = {group["group_id"]: group["findings"] for group in answer(capsys, lines)["groups"]}
+    assert {group["group_id"]: group["findings"] for group in found["groups"]} == printed
+
+
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_a_topic_beside_lines_is_told_as_a_home_of_both(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic, lines, home = CAPTURES / name / TOPIC, BROKERS / f"{name}.log.gz", tmp_path / "home"
+    assert main(["replay", f"{topic} {lines}", "--home", str(home), "--processes", "1"]) == 0
+    capsys.readouterr()
+    assert culprits(answer(capsys, topic, lines)) == culprits_in(home)
+
+
+def test_a_request_log_names_the_lines_that_began_and_ended_a_rebalance(capsys: pytest.CaptureFixture[str]) -> None:
+    with gzip.open(KILLED, "rt") as file:
+        lines = file.read().splitlines()
+    found = {one["generation_id"]: one for _, one in rebalances(answer(capsys, KILLED, group_id="clicks-agg"))}
+    apis = {
+        number: [lines[entry["line"] - 1].split('"requestApiKeyName":"')[1].split('"')[0] for entry in one["evidence"]]
+        for number, one in found.items()
+    }
+    # No line is about a session that ends; its end is the leader's SyncGroup.
+    assert apis == {1: ["JOIN_GROUP", "SYNC_GROUP"], 2: ["SYNC_GROUP"], 3: ["JOIN_GROUP", "SYNC_GROUP"]}
+    assert found[2]["sentence"] == "clicks-agg-1 was silent for its whole session timeout and was removed."
+    assert found[2]["is_inferred"] is False
+
+
+def test_text_of_a_request_log_says_what_json_says(capsys: pytest.CaptureFixture[str]) -> None:
+    text = " ".join(shown(KILLED).split())
+    assert "d-kill/requests.log.gz: a broker's request log, 485 lines, 463 about groups" in text
+    for _, one in rebalances(answer(capsys, KILLED)):
+        assert one["sentence"] in text
+        assert f"Its host: {one['cause_client_host'].lstrip('/')}" in text
+    assert "On which hosts" not in text
+
+
+def test_times_of_a_request_log_are_of_the_zone_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    def began(**asked: Any) -> str:
+        ((_, one),) = [
+            one
+            for one in rebalances(answer(capsys, KILLED, group_id="clicks-agg", **asked))
+            if one[1]["generation_id"] == 2
+        ]
+        return str(one["began_at"])
+
+    assert began() == "2026-11-21T05:38:59.064"
+    assert began(zone=ZoneInfo("Asia/Kolkata")) == "2026-11-21T00:08:59.064Z"
+
+
+def test_what_of_a_request_log_lies_within_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    since, until = read_moment("2026-11-21 05:38:58"), read_moment("2026-11-21 05:39:02")
+    found = rebalances(answer(capsys, KILLED, group_id="clicks-agg", since=since, until=until))
+    assert [one["generation_id"] for _, one in found] == [2]
+
+
+def test_lines_tell_of_groups_and_generations_that_a_request_log_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log was switched on after the first rebalances, and has nothing of one group."""
+    late = tmp_path / "kafka-request.log"
+    with gzip.open(KILLED, "rt") as file:
+        lines = file.read().splitlines(keepends=True)
+    late.write_text("".join(line for line in lines if line[1:20] >= "2026-11-21 05:39:03" and "views-agg" not in line))
+    printed = BROKERS / "d-kill.log.gz"
+    by_lines = rebalances(answer(capsys, printed))
+    found = rebalances(answer(capsys, late, printed))
+    assert Counter((group_id, one["generation_id"]) for group_id, one in found) == Counter(
+        (group_id, one["generation_id"]) for group_id, one in by_lines
+    )
+    by_generation = {(group_id, one["generation_id"]): one for group_id, one in found}
+    assert by_generation["clicks-agg", 3]["cause_client_host"] == "/127.0.1.22"
+    for group_id, one in by_lines:
+        if group_id == "views-agg" or one["generation_id"] == 1:
+            assert by_generation[group_id, one["generation_id"]] == one
+
+
+def test_a_broker_that_prints_all_its_logs_into_one_file_is_read_as_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = tmp_path / "broker.log"
+    with gzip.open(KILLED) as requests, gzip.open(BROKERS / "d-kill.log.gz") as lines:
+        texts = sorted([*requests.read().splitlines(), *lines.read().splitlines()], key=lambda line: line[:24])
+    both.write_bytes(b"\n".join(texts) + b"\n")
+    found = answer(capsys, both)
+    assert found["files"][0]["kinds"] == ["a broker's request log", "a broker's log"]
+    assert found["files"][0]["lines"] == len(texts)
+    assert culprits(found) == culprits(answer(capsys, KILLED))
+
+
+def test_the_files_of_a_rotation_are_one_request_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with gzip.open(KILLED) as file:
+        lines = file.read().splitlines(keepends=True)
+    (tmp_path / "kafka-request.log.2026-11-21-05").write_bytes(b"".join(lines[:200]))
+    (tmp_path / "kafka-request.log").write_bytes(b"".join(lines[200:]))
+    found = answer(capsys, tmp_path)
+    assert culprits(found) == culprits(answer(capsys, KILLED))
+    assert sum(file["lines"] for file in found["files"]) == len(lines)
+    assert {Path(entry["file"]).name for _, one in rebalances(found) for entry in one["evidence"]} == {
+        "kafka-request.log.2026-11-21-05",
+        "kafka-request.log",
+    }
+
+
+def test_what_is_too_large_is_left_to_a_replay(tmp_path: Path) -> None:
+    log, topic = str(KILLED), str(CAPTURES / "n-classic-mixed" / TOPIC)
+    printed = str(BROKERS / "n-classic-mixed.log.gz")
+    most_bytes = 10 * Path(topic).stat().st_size - 1
+    found = answer_of([log, topic, printed], None, most_bytes=most_bytes)
+    by_file = {read.file: read for read in found.reads}
+    for file in (log, topic):
+        assert f"`rollcall replay {file}` makes a home of it" in by_file[file].notes[-1]
+        assert by_file[file].lines == 0
+    assert {one.source for group in found.groups for one in group.rebalances} == {"these lines"}
+
+
+def test_a_log_in_json_whose_lines_have_the_field_of_a_dump_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "app.json"
+    log.write_text('{"timestamp_ms": 1, "message": "started"}\n')
+    (file,) = answer(capsys, log)["files"]
+    assert (file["kinds"], file["lines"]) == ([], 1)
+    assert 'Its first line: "{"timestamp_ms": 1, "message": "started"}"' in file["notes"][-1]
+
+
+def test_a_request_log_without_a_group_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "kafka-request.log"
+    with gzip.open(KILLED, "rt") as file:
+        log.write_text("".join(line for line in file if "FIND_COORDINATOR" in line))
+    (read,) = answer(capsys, log)["files"]
+    assert (read["kinds"], read["lines_about_groups"]) == (["a broker's request log"], 0)
+    assert read["notes"] == ["no request of a group is in it"]
+
+
+def test_a_dump_without_times_is_named_with_what_it_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = tmp_path / "topic.json"
+    dump.write_text('{"key":{"type":1,"data":{"group":"orders"}},"value":null}\n')
+    (file,) = answer(capsys, dump)["files"]
+    assert file["kinds"] == ["a dump of __consumer_offsets"]
+    assert f"LOG={dump}: a JSON formatter of kafka-console-consumer wrote it" in file["notes"][-1]
+
+
+def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with gzip.open(CAPTURES / "n-classic-mixed" / TOPIC, "rt") as file:
+        lines = file.read().splitlines()
+    dump = tmp_path / "offsets.jsonl"
+    dump.write_text("\n".join([*lines[:9], '{"timestamp_ms": "never"}', *lines[9:]]) + "\n")
+    (file,) = answer(capsys, dump)["files"]
+    assert file["notes"][0].startswith("line 10 cannot be read: ")
+
+
+def test_a_request_log_on_standard_input_is_to_be_named() -> None:
+    with gzip.open(KILLED) as file:
+        text = file.read()
+    done = subprocess.run(
+        [sys.executable, "-m", "jobs.rollcall", "explain", "-"], input=text, capture_output=True, check=True, cwd=ROOT
+    )
+    assert b"it is a broker's request log, which is read from a file: name one instead of -" in done.stdout.replace(
+        b"\n  ", b" "
+    )
+
+
+def test_a_request_log_is_not_followed() -> None:
+    with gzip.open(KILLED, "rt") as file:
+        lines = file.read().splitlines()
+    with pytest.raises(UserError, match="LOG=-: is a broker's request log, and --follow follows what brokers"):
+        explain_as_they_come(lines, Asked(), "text", Terminal(quiet=True))
+
+
+def test_nothing_slow_to_load_is_loaded_for_a_request_log() -> None:
+    program = (
+        "import sys\n"
+        "from jobs.rollcall.__main__ import main\n"
+        f"assert main(['explain', {str(KILLED)!r}, '--format', 'json']) == 0\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert {"pyspark", "pandas", "pyarrow", "numpy", "duckdb", "deltalake"}.isdisjoint(done.stderr.split())
+    assert len(rebalances(json.loads(done.stdout))) == 9
