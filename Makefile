@@ -111,7 +111,7 @@ sql: setup ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12"
 	@exec $(ROLLCALL) sql $(FORM) $(MOMENT) $${ENGINE:+--engine "$$ENGINE"} -- "$$Q"
 
 .PHONY: explain
-explain: setup ## Explain rebalances from what brokers and clients printed: LOG="server.log app.log" or a folder, GROUP=, SINCE=, UNTIL=, ZONE=, EVIDENCE=1, FORMAT=text or json.
+explain: setup ## Explain rebalances from what brokers and clients printed or recorded: LOG="server.log app.log" or a folder, GROUP=, SINCE=, UNTIL=, ZONE=, EVIDENCE=1, FORMAT=text or json.
 	@$(call NEEDS_LOG,server.log)
 	@exec $(ROLLCALL) explain $${GROUP:+--group "$$GROUP"} $${SINCE:+--since "$$SINCE"} $${UNTIL:+--until "$$UNTIL"} \
 	  $${ZONE:+--zone "$$ZONE"} $(if $(filter 1,$(EVIDENCE)),--evidence) $(FORM) -- $$LOG

@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
@@ -20,6 +21,7 @@ from app_logs.files import open_blocks, text_of
 from app_logs.forged_lines import marked
 from app_logs.logged_facts import BROKER, LoggedFact
 from app_logs.wrappings import entries_in, in_order
+from programs.errors import UserError
 from why.words import some
 
 DOUBTFUL = (
@@ -74,18 +76,17 @@ def read_files(files: Sequence[str], zone: tzinfo | None = None, request_logs: C
 
     request_logs: those whose requests are read elsewhere; a broker may print all its logs into one file.
     """
-    reads = []
-    for file in files:
-        blocks = open_blocks(file)
-        reads.append(_read(file, map(_without_requests, blocks) if file in request_logs else blocks))
+    reads = [_read(file, _beside_requests(file) if file in request_logs else open_blocks(file)) for file in files]
     for read in reads:
         read.facts = in_zone(read.facts, zone)
     return reads
 
 
-def _without_requests(block: bytes) -> bytes:
-    """A block with empty lines in the place of requests."""
-    return b"\n".join(b"" if REQUEST in line else line for line in block.split(b"\n"))
+def _beside_requests(file: str) -> Iterator[bytes]:
+    """A file in blocks with empty lines in the place of requests, whose reader says from where it cannot be read."""
+    with suppress(UserError):
+        for block in open_blocks(file):
+            yield b"\n".join(b"" if REQUEST in line else line for line in block.split(b"\n"))
 
 
 def in_zone(facts: list[LoggedFact], zone: tzinfo | None) -> list[LoggedFact]:

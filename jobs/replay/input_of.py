@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from jobs.replay.inputs import BothInput, Input, LogInput, TopicInput
 from jobs.replay.printed import PrintedInput, is_printed
+from jobs.replay.printed_beside_log import PrintedBesideLog
 from jobs.replay.printed_beside_topic import PrintedBesideTopic
 from offsets_topic.dumps.reading import is_dump
 from programs.errors import UserError
@@ -32,12 +33,14 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     dumps = [path for path in paths if is_dump(path)]
     printed = [path for path in paths if path not in dumps and is_printed(path)]
     logs = [path for path in paths if path not in (*dumps, *printed)]
-    if len(dumps) > 1 or len(logs) > 1 or (printed and logs):
+    if len(dumps) > 1 or len(logs) > 1 or (printed and logs and dumps):
         found = (count(len(logs), "request log"), count(len(dumps), "dump"), count(len(printed), "log"))
         raise InputError(
-            "LOG={}: names {}, {} of __consumer_offsets and {} of brokers or clients, and what goes together is a dump "
-            "with one request log, or with such logs.".format(" ".join(map(str, paths)), *found)
+            "LOG={}: names {}, {} of __consumer_offsets and {} of brokers or clients, and what goes together is "
+            "two of these kinds, with one request log and one dump at most.".format(" ".join(map(str, paths)), *found)
         )
+    if printed and logs:
+        return PrintedBesideLog(LogInput(logs[0], given, zone), PrintedInput(printed, zone))
     if printed and not dumps:
         if given:
             raise InputError(

@@ -151,6 +151,7 @@ def check(context: click.Context, home: str, engine: str | None, form: str) -> N
 @click.command(
     epilog=examples(
         "rollcall explain server.log",
+        "rollcall explain kafka-request.log server.log offsets.txt",
         "rollcall explain server.log.2026-03-01-03 server.log app.log --evidence",
         "kubectl logs broker-0 | rollcall explain -",
         "kubectl logs -f broker-0 | rollcall explain --follow -",
@@ -176,10 +177,11 @@ def explain(
     follow: bool,
     form: str,
 ) -> None:
-    """Explain rebalances from what brokers and clients printed.
+    """Explain rebalances from what brokers and clients printed or recorded.
 
-    LOG is a server.log or an application's log, a .gz, a folder of them, or - for standard input. Nothing needs
-    to be prepared, and nothing is written. Times are those of the lines, in UTC where their zone is known.
+    LOG is a server.log, an application's log, a kafka-request.log, a dump of __consumer_offsets, a .gz, a folder of
+    them, or - for what is printed on standard input. Nothing needs to be prepared, and nothing is written. Times are
+    those of the lines, in UTC where their zone is known.
     """
     from app_logs.files import STANDARD_INPUT, arriving_lines
     from jobs.explain import Asked, explain_as_they_come

@@ -201,6 +201,15 @@ def test_the_files_of_a_rotation_are_one_request_log(tmp_path: Path, capsys: pyt
     }
 
 
+def test_a_request_log_that_breaks_off_is_told_up_to_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "requests.log.gz"
+    log.write_bytes(KILLED.read_bytes()[:12_000])
+    found = answer(capsys, log)
+    (file,) = found["files"]
+    assert "the file cannot be read from here on" in file["notes"][0]
+    assert 0 < len(rebalances(found)) < 9
+
+
 def test_what_is_too_large_is_left_to_a_replay(tmp_path: Path) -> None:
     log, topic = str(KILLED), str(CAPTURES / "n-classic-mixed" / TOPIC)
     printed = str(BROKERS / "n-classic-mixed.log.gz")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,13 +98,36 @@ def test_settings_of_a_broker_are_said_of_requests(
     assert sentence in capsys.readouterr().err
 
 
-def test_a_request_log_and_a_brokers_log_are_not_one_history(
+def test_a_request_log_a_topic_and_a_brokers_log_are_not_one_history(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert replayed(tmp_path / "home", CAPTURES / "d-kill" / "requests.log.gz", KILLED) == 2
+    capture = CAPTURES / "n-classic-mixed"
+    recordings = capture / "requests.log.gz", capture / "offsets-topic.jsonl.gz"
+    assert replayed(tmp_path / "home", *recordings, KILLED) == 2
     assert (
-        "names 1 request log, 0 dumps of __consumer_offsets and 1 log of brokers or clients" in capsys.readouterr().err
+        "names 1 request log, 1 dump of __consumer_offsets and 1 log of brokers or clients" in capsys.readouterr().err
     )
+
+
+def test_beside_a_request_log_lines_tell_of_the_groups_that_it_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "kafka-request.log"
+    with gzip.open(CAPTURES / "d-kill" / "requests.log.gz", "rt") as file:
+        log.write_text("".join(line for line in file if "views-agg" not in line))
+    for home, paths in {"both": (log, KILLED), "log": (log,), "lines": (KILLED,)}.items():
+        assert replayed(tmp_path / home, *paths) == 0
+        printed = capsys.readouterr().out
+        assert ("groups by these lines, which the request log does not tell of: views-agg" in printed) == (
+            home == "both"
+        )
+    both, by_log, by_lines = (rows_of(tmp_path / home) for home in ("both", "log", "lines"))
+    assert {row["group_id"] for row in by_log} == {"clicks-agg", "audit-trail"}
+    of_lines = [row for row in by_lines if row["group_id"] == "views-agg"]
+    assert len(of_lines) == 3
+    assert [row for row in both if row["group_id"] != "views-agg"] == by_log
+    assert [row for row in both if row["group_id"] == "views-agg"] == of_lines
+    assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "both"))} == {}
 
 
 JOINED = (

@@ -1,0 +1,52 @@
+"""The input of a replay that is a request log beside logs of brokers and clients: each group by one of them.
+
+Knows files of effects. Must not know what is in a line or a request.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+
+from jobs.home import Home
+from jobs.replay.building import Files
+from jobs.replay.inputs import LogInput
+from jobs.replay.printed import PrintedInput, write_effects
+from jobs.replay.row_files import RowFiles
+from jobs.replay.work import Work
+from jobs.shown.terminal import say
+from why.words import some
+
+
+class PrintedBesideLog:
+    """A request log, which wins, and printed logs of the same cluster, for the groups that it does not tell of."""
+
+    has_requests = True
+
+    def __init__(self, log: LogInput, printed: PrintedInput) -> None:
+        self.size_bytes, self._log, self._printed = log.size_bytes + printed.size_bytes, log, printed
+        self._by_lines: list[str] = []
+
+    def files(self, work: Work) -> Files:
+        """Reads both, and writes their rows."""
+        logged = set[str]()
+        for bucket, files in self._log.files(work):
+            for file in files:
+                if file.suffix == ".effects":
+                    with pa.memory_map(str(file)) as source:
+                        logged.update(pc.unique(pa.ipc.open_file(source).read_all()["group_id"]).to_pylist())
+            yield bucket, files
+        out = RowFiles(work.folder / "beside-log")
+        for group_id, effects in self._printed.groups():
+            if group_id not in logged:
+                self._by_lines.append(group_id)
+                write_effects(out, group_id, effects)
+        yield 0, out.files
+
+    def tell(self, console: Console, home: Home) -> None:
+        """Prints the reports of both, and which groups are by lines."""
+        self._log.tell(console, home)
+        self._printed.tell(console, home)
+        which = some(sorted(self._by_lines)) or "none"
+        say(console, f"  groups by these lines, which the request log does not tell of: {which}")
