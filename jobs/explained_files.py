@@ -81,9 +81,7 @@ def _with_recordings(
 
 
 def _home_of(file: str) -> str:
-    return (
-        f"owners, lag and near misses: `rollcall replay {file}` makes a home of it, which `why`, SQL and the page ask"
-    )
+    return f"`rollcall replay {file}` makes a home of it, which `why`, SQL and the page ask, of owners and commits too"
 
 
 def _is_request_log(file: str) -> bool:

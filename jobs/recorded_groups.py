@@ -20,6 +20,7 @@ from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import GroupFound, GroupNotCovered, RebalanceEnded, RebalanceStarted
 from schemas.tables import AFTER_THE_LOGS
 from why.facts import Fact, effects_in
+from why.kinds import CONSUMER_GROUP
 from why.rebalances import Rebalance, rebalances_of
 from why.telling import SHORTEST_SHOWN_MS
 from why.words import duration
@@ -35,7 +36,17 @@ def beside_lines(recordings: Recordings, printed: Sequence[LoggedGroup], clock: 
     by_lines = {group.group_id: group for group in printed}
     found = []
     for group_id, recorded in recordings.groups.items():
-        found.append(_beside(group_id, recorded, by_lines.pop(group_id, None), clock))
+        lines = by_lines.pop(group_id, None)
+        found.append(_beside(group_id, recorded, lines, clock))
+        if not found[-1].rebalances and found[-1].group_type not in (CLASSIC, CONSUMER_GROUP):
+            recordings.left_out.append(
+                f"What {group_id} did: it is a {found[-1].group_type} group, whose records are not read."
+            )
+        if lines is not None and _is_at_other_times(found[-1], lines):
+            recordings.left_out.append(
+                f"What the lines add to the rebalances of {group_id}: they have the same generations at other times. "
+                "--zone names the zone of times that are printed without one."
+            )
     return [*found, *by_lines.values()]
 
 
@@ -155,6 +166,18 @@ def _add_lines(group: LoggedGroup, lines: LoggedGroup, *, is_logged: bool) -> No
                 one.source = one.source if is_logged else Source.TOPIC_AND_LINES
     added = [one for one in lines.rebalances if one.generation_id not in known and _says_anything(one)]
     group.rebalances = sorted([*recorded, *added], key=_place)
+
+
+def _is_at_other_times(group: LoggedGroup, lines: LoggedGroup) -> bool:
+    """Whether no rebalance of lines was when the recorded one to the same generation was, and there are such."""
+    timed = [one for one in lines.rebalances if _span(one) != NO_TIMES]
+    pairs = [
+        (one, other)
+        for one in group.rebalances
+        for other in timed
+        if one.source is not Source.LINES and one.generation_id == other.generation_id
+    ]
+    return bool(pairs) and not any(_is_near(*pair) for pair in pairs)
 
 
 def _says_anything(one: LoggedRebalance) -> bool:

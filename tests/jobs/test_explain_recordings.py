@@ -14,17 +14,24 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from app_logs.entries import Clock
 from duck_sql.engine import ask
 from jobs.explain import Asked, explain, explain_as_they_come
 from jobs.explained_files import answer_of
 from jobs.home import Home
+from jobs.recorded_groups import beside_lines
+from jobs.recordings import Recordings
 from jobs.rollcall.__main__ import main
 from jobs.shown.terminal import Terminal
 from programs.errors import UserError
 from programs.timestamps import read_moment
+from schemas.effect_names import EffectName
+from schemas.effects import GroupNotCovered
+from schemas.tables import AFTER_THE_LOGS
 from tests.app_logs.recorded import BROKERS
 from tests.replayed import replay_dump, replay_log
 from tests.source_tree import ROOT
+from why.facts import Fact
 
 CAPTURES = ROOT / "tests" / "captures"
 KILLED = CAPTURES / "d-kill" / "requests.log.gz"
@@ -172,6 +179,27 @@ def test_lines_tell_of_groups_and_generations_that_a_request_log_lacks(
     for group_id, one in by_lines:
         if group_id == "views-agg" or one["generation_id"] == 1:
             assert by_generation[group_id, one["generation_id"]] == one
+
+
+def test_lines_of_another_zone_are_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    topic, lines = CAPTURES / "n-classic-mixed" / TOPIC, BROKERS / "n-classic-mixed.log.gz"
+    assert not any("at other times" in sentence for sentence in answer(capsys, topic, lines)["unknown"])
+    found = answer(capsys, topic, lines, zone=ZoneInfo("Asia/Kolkata"))
+    assert culprits(found) == culprits(answer(capsys, topic))
+    assert (
+        "What the lines add to the rebalances of rates-feed: they have the same generations at other times. --zone "
+        "names the zone of times that are printed without one." in found["unknown"]
+    )
+
+
+def test_a_group_whose_records_are_not_read_is_said_to_be() -> None:
+    content = GroupNotCovered(at_ms=1, why="share")
+    fact = Fact(1, AFTER_THE_LOGS, EffectName.GROUP_NOT_COVERED, content=content)
+    recordings = Recordings()
+    recordings.groups["labels"].facts.append(fact)
+    (group,) = beside_lines(recordings, [], Clock.UTC)
+    assert (group.group_type, group.rebalances) == ("share", [])
+    assert recordings.left_out == ["What labels did: it is a share group, whose records are not read."]
 
 
 def test_a_broker_that_prints_all_its_logs_into_one_file_is_read_as_both(
