@@ -126,9 +126,8 @@ class _Following:
     def __init__(self, kinds: frozenset[EffectName]) -> None:
         self.rows: list[EffectRow] = []
         self.lines: dict[int, Place] = {}
-        self._kinds, self._line, self._seq = kinds, None, 0
-
-    _line: Place | None
+        self._kinds, self._seq = kinds, 0
+        self._line: Place | None = None
 
     def take(self, ordered: OrderedRequest) -> None:
         """A request, before its effects. One that was concluded has no line."""

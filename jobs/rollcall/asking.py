@@ -177,7 +177,7 @@ def explain(
     follow: bool,
     form: str,
 ) -> None:
-    """Explain rebalances from what brokers and clients printed or recorded.
+    """Explain rebalances from what brokers and clients log.
 
     LOG is a server.log, an application's log, a kafka-request.log, a dump of __consumer_offsets, a .gz, a folder of
     them, or - for what is printed on standard input. Nothing needs to be prepared, and nothing is written. Times are
