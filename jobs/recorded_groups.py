@@ -22,11 +22,12 @@ from schemas.tables import AFTER_THE_LOGS
 from why.facts import Fact, effects_in
 from why.kinds import CONSUMER_GROUP
 from why.rebalances import Rebalance, rebalances_of
-from why.telling import SHORTEST_SHOWN_MS
 from why.words import duration
 
 CLASSIC = "classic"
 NO_TIMES = (0, 0)
+SHORTEST_SHOWN_MS = 50
+"""Who kept the others waiting for less is not named."""
 _Key = tuple[type, int, int]
 """A fact about a rebalance: its kind, its time and the generation before."""
 

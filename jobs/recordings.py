@@ -17,7 +17,6 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from coordinator_udfs.protocol.config import GroupConfig
-from jobs.log_config import replay_config
 from jobs.processes import Processes
 from jobs.replay.spill import buckets_for
 from jobs.replay.spilled_log import Share, SpilledLog, follow_bucket, read_sections
@@ -30,6 +29,7 @@ from offsets_topic.records.decoding import Record, decode, group_id_of
 from offsets_topic.records.layout import RecordError
 from offsets_topic.topic_names import named, names_of
 from offsets_topic.turns import Row, end, fold
+from programs.settings import from_texts
 from request_log.lines.files import about_bytes_of, in_order
 from request_log.lines.sections import sections_in
 from request_log.recorded import OrderedRequest, Tally
@@ -163,7 +163,7 @@ def _follow(
         work = Work(pool, _shown_to_nobody, Path(folder), buckets_for(size_bytes))
         ordered = in_order({Path(file): file for file in files}, zone)
         log = read_sections(sections_in(ordered, zone), size_bytes, zone, work)
-        config = replay_config(log.survey.settings).group
+        config = from_texts(GroupConfig, log.survey.settings)
         for followed, tally in log.each_bucket(_follow_bucket, work, config, kinds):
             groups |= followed
             log.tally.add(tally)
