@@ -28,7 +28,7 @@ SETTINGS = {"group.initial.rebalance.delay.ms": "0", "topics": f"{TOPIC}:{PARTIT
 HEARTBEATS_FOR_S, COMMITS_FOR_S = 15.0, 10.0
 RESTING_GROUPS, RESTING_SIZE, RESTING_FOR_S = 1_000, 3, 300.0
 HANDED_ON_WITHIN_S = 10.0
-"""Heartbeats that were answered at the door are in the table by then."""
+"""Heartbeats that were answered early are in the table by then."""
 IDLE_WARM_UP_S, IDLE_FOR_S = 60.0, 60.0
 _START_PATIENCE_S = 120.0
 _END_PATIENCE_S = 60.0

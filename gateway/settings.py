@@ -33,6 +33,8 @@ _NEEDED_BY = {
     "upstream_sasl_password_file": "SASL",
 }
 """What the security protocol's name must contain for a setting to have an effect."""
+_RENAMED = {f"{PREFIX}heartbeats.at.the.door": f"{PREFIX}heartbeats.answered.early"}
+"""Keys of earlier versions, with what they are called now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class Settings(ListenerSecurity, RequestLimits):
         least=1,
     )
     early_heartbeats: bool = setting(
-        PREFIX + "heartbeats.at.the.door",
+        PREFIX + "heartbeats.answered.early",
         True,
         "a member of a group at rest has its heartbeat answered at once; false: by the coordinator alone",
     )
@@ -241,6 +243,8 @@ class Settings(ListenerSecurity, RequestLimits):
     def from_pairs(cls, pairs: Mapping[str, str]) -> Settings:
         """Settings from keys and texts; skips keys of other programs. Raises ConfigError: see the class."""
         for key in pairs:
+            if key in _RENAMED:
+                raise ConfigError(f"{key}: is called {_RENAMED[key]} now")
             if key.startswith(PREFIX) and key not in NAMES:
                 raise unknown_key(key, NAMES, prefixes=(PREFIX,))
         return from_texts(cls, {key: text for key, text in pairs.items() if key in NAMES})

@@ -32,7 +32,7 @@ async def beat(client: Client, member: str, generation: int) -> str:
 
 
 @asynchronous
-async def test_a_member_at_rest_waits_for_no_batch_and_all_its_heartbeats_are_told(tmp_path: Path) -> None:
+async def test_a_member_at_rest_waits_for_no_batch_and_all_its_heartbeats_are_reported(tmp_path: Path) -> None:
     with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
         async with beside(tmp_path) as server:
             client = await Client.connect(server.address)
@@ -48,7 +48,7 @@ async def test_a_member_at_rest_waits_for_no_batch_and_all_its_heartbeats_are_to
 @asynchronous
 async def test_a_setting_leaves_every_heartbeat_to_the_coordinator(tmp_path: Path) -> None:
     with TableCoordinator(tmp_path, GROUPS, tells_batches=True):
-        async with beside(tmp_path, **{"gateway.heartbeats.at.the.door": "false"}) as server:
+        async with beside(tmp_path, **{"gateway.heartbeats.answered.early": "false"}) as server:
             client = await Client.connect(server.address)
             member, generation = await alone_in(client)
             assert await beat(client, member, generation) == "none"
@@ -56,7 +56,7 @@ async def test_a_setting_leaves_every_heartbeat_to_the_coordinator(tmp_path: Pat
 
 
 @asynchronous
-async def test_a_member_that_is_none_is_told_so_by_the_coordinator(tmp_path: Path) -> None:
+async def test_a_member_that_is_none_is_answered_so_by_the_coordinator(tmp_path: Path) -> None:
     with TableCoordinator(tmp_path, GROUPS, tells_batches=True):
         async with beside(tmp_path) as server:
             client = await Client.connect(server.address)
@@ -86,7 +86,7 @@ async def test_a_coordinator_whose_batches_are_old_is_waited_for(tmp_path: Path)
 
 
 @asynchronous
-async def test_a_new_client_is_told_its_id_at_once_and_it_is_the_coordinators(tmp_path: Path) -> None:
+async def test_a_new_client_is_given_its_id_at_once_and_it_is_the_coordinators(tmp_path: Path) -> None:
     with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
         async with beside(tmp_path) as server:
             client = await Client.connect(server.address)

@@ -19,7 +19,7 @@ FIT = {
     "gateway.listen": ("0.0.0.0:19092", Address("0.0.0.0", 19092)),
     "gateway.advertised": ("kafka.example:9092", Address("kafka.example", 9092)),
     "gateway.allow.anonymous.beyond.loopback": ("true", True),
-    "gateway.heartbeats.at.the.door": ("false", False),
+    "gateway.heartbeats.answered.early": ("false", False),
     "gateway.early.commits": ("false", False),
     "topics": ("t1:4, t2:1", {"t1": 4, "t2": 1}),
     "gateway.upstream": ("[::1]:9092", Address("::1", 9092)),
@@ -79,6 +79,10 @@ def test_every_setting_says_what_it_means() -> None:
     [
         ({"gateway.lisen": "x"}, r"gateway.lisen: is no setting; did you mean gateway.listen\?"),
         ({"gateway.blue": "x"}, "gateway.blue: is no setting$"),
+        (
+            {"gateway.heartbeats.at.the.door": "false"},
+            "gateway.heartbeats.at.the.door: is called gateway.heartbeats.answered.early now$",
+        ),
         ({"gateway.listen": "9092"}, "gateway.listen=9092: is not of the form host:port"),
         ({"gateway.listen": "localhost:70000"}, "gateway.listen=localhost:70000: is not of the form host:port"),
         ({"gateway.listen": "::1:9092"}, r"gateway.listen=::1:9092: an IPv6 address stands in brackets, \[::1\]:9092"),
