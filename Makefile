@@ -31,7 +31,7 @@ help: ## List what can be done (this list).
 setup: .venv/.set-up ## Make .venv with what runs, each package at its pinned version (Python 3.11 or newer, and a network).
 
 PIP_INSTALL := $(BIN)/python -m pip --require-virtualenv --disable-pip-version-check --no-input install --no-compile
-# uv asks the index that pip is told to ask.
+# uv asks the index that pip asks.
 UV_INSTALL = UV_DEFAULT_INDEX="$${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)}}" \
   $(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 LOCKED := --require-hashes --no-build-isolation

@@ -67,7 +67,7 @@ def found_in(history: History, settings: AlertSettings, now_ms: int) -> Iterator
     them since.
     """
     live = liveness_of(history)
-    as_of_ms = _told_until_ms(history, live, now_ms)
+    as_of_ms = _known_until_ms(history, live, now_ms)
     wanted = settings.kinds or [name for name, severity in KINDS.items() if severity != "info"]
     condition, patterns = chosen_groups(settings.groups, settings.groups_excluded)
     for view, kind in detectors():
@@ -78,7 +78,7 @@ def found_in(history: History, settings: AlertSettings, now_ms: int) -> Iterator
             yield one
 
 
-def _told_until_ms(history: History, live: Liveness, now_ms: int) -> int:
+def _known_until_ms(history: History, live: Liveness, now_ms: int) -> int:
     if live.state == "running" and now_ms - (live.last_at_ms or 0) < BEHIND_MS:
         return now_ms
     span = history.span_ms()

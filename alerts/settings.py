@@ -15,7 +15,7 @@ from views.view import Severity
 
 PREFIX = "rollcall.alerts."
 NOT_IN_A_STORE = "a home in an object store has no alarms of its own"
-_LEAST = "the least severity that it is told of: info, warning or critical"
+_LEAST = "the least severity that it is sent: info, warning or critical"
 
 
 class Arguments(tuple[str, ...]):
@@ -42,7 +42,7 @@ class Arguments(tuple[str, ...]):
 
 @dataclass(frozen=True, slots=True)
 class AlertSettings:
-    """Receivers, and which troubles they are told of. An address that is secret stands in a file.
+    """Receivers, and which troubles they are sent. An address that is secret stands in a file.
 
     Raises ConfigError: an address that is none, or a kind of trouble that nobody knows.
     """

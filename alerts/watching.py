@@ -1,7 +1,7 @@
 """Watches a home for troubles, opens and closes alarms, and sends them: each receiver in order, in a thread of its own.
 
 What is to be sent is kept in the home before it is sent. A receiver that does not take it is asked again, at longer and
-longer distances, for a day. Knows which troubles are told of; must not know how one is found, nor a receiver's form.
+longer distances, for a day. Knows which troubles are sent; must not know how one is found, nor a receiver's form.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Alarms:
     ) -> tuple[list[Found], list[Found], set[str]]:
         """What has to wait for another minute, what is opened, and the ids of what an alarm of the group covers.
 
-        An incident is told once: while a group has an alarm, its other troubles that are not more severe belong to it.
+        An incident is sent once: while a group has an alarm, its other troubles that are not more severe belong to it.
         Such a trouble becomes an alarm of its own only where it still goes on after that one is over.
         """
         open_now = {key: alarm for key, alarm in self.kept.open.items() if key not in over}

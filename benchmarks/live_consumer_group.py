@@ -1,7 +1,7 @@
 """One consumer group's members over the wire (KIP-848): how long until each has its share and nobody waits for another.
 
 Each member has a connection, heartbeats every 10 ms, and says at once that it has taken over or given up what it was
-told to. Knows the wire; must not know where answers come from.
+asked to. Knows the wire; must not know where answers come from.
 """
 
 from __future__ import annotations

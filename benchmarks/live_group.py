@@ -1,7 +1,8 @@
 """One group's members over the wire, by the rules of a real client: when they are Stable, how fast they are answered.
 
-Each member has a connection, joins in two steps, syncs, and heartbeats every 10 ms until all share one generation; told
-that a rebalance is under way, it joins again. Knows the wire; must not know where a gateway's answers come from.
+Each member has a connection, joins in two steps, syncs, and heartbeats every 10 ms until all share one generation. It
+joins again when an answer says that a rebalance is under way. Knows the wire; must not know where a gateway's answers
+come from.
 """
 
 from __future__ import annotations

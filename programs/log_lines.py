@@ -50,7 +50,7 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line)
 
 
-_told = logging.getLogger("rollcall")
+_sentences = logging.getLogger("rollcall")
 
 
 def log_to_standard_error(level: int, form: Form = "text") -> None:
@@ -58,13 +58,13 @@ def log_to_standard_error(level: int, form: Form = "text") -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else VisibleFormatter(FORMAT))
     logging.basicConfig(level=level, handlers=[handler])
-    _told.setLevel(logging.INFO)
+    _sentences.setLevel(logging.INFO)
 
 
 def tell(sentence: str, *, is_error: bool = False) -> None:
     """Prints a sentence for the user, on standard output or error; as a log line if log lines are JSON."""
     if any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers):
-        _told.log(logging.ERROR if is_error else logging.INFO, "%s", sentence)
+        _sentences.log(logging.ERROR if is_error else logging.INFO, "%s", sentence)
     else:
         print(f"rollcall: {visible(sentence)}", file=sys.stderr if is_error else sys.stdout, flush=True)
 

@@ -7,6 +7,8 @@ moved, a member whose last request left no line. See `schemas.messages`.
 
 from __future__ import annotations
 
+from msgspec import field
+
 from schemas.membership_messages import JoinGroupProtocol
 from schemas.shapes import Int32, Int64, Request, Response, Shape
 
@@ -36,9 +38,9 @@ class ObservedConsumer(Shape, kw_only=True):
     pattern: str | None = None
     member_epoch: Int32
     """The epoch that it names."""
-    told_epoch: Int32
-    """The epoch in its answer."""
-    told_partitions: dict[str, list[Int32]] | None = None
+    answered_epoch: Int32 = field(name="told_epoch")
+    """The epoch in its answer; rows of homes spell it and the next field otherwise."""
+    answered_partitions: dict[str, list[Int32]] | None = field(default=None, name="told_partitions")
     """The assignment in its answer; null: unchanged."""
     protocols: list[JoinGroupProtocol] = []
     """Of a member with the classic protocol that no line shows joining, like `session_timeout_ms`; empty for others."""

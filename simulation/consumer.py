@@ -244,9 +244,9 @@ class SimulatedConsumer:
     def _waits_to_rejoin(self, member: Member, now_ms: int) -> bool:
         """A settled member has just learnt of a rebalance: its application comes to poll a little later."""
         delay_ms = self.plan.schedule.rejoin_delay_ms
-        is_told = member.waits_for_poll
-        if not delay_ms or not is_told or self._has_waited_to_rejoin:
-            self._has_waited_to_rejoin = is_told
+        is_asked = member.waits_for_poll
+        if not delay_ms or not is_asked or self._has_waited_to_rejoin:
+            self._has_waited_to_rejoin = is_asked
             return False
         self._has_waited_to_rejoin = True
         self.mode = Mode.WORKING

@@ -27,7 +27,7 @@ CLASSIC_INCIDENTS = ("clients", "dying", "failover", "full-group", "java", "unan
 
 True_ = tuple[int, str, str]
 """The generation or epoch that a rebalance left, its cause, the culprit's member id (empty: nobody's)."""
-Told = list[tuple[int, Cause]]
+Reported = list[tuple[int, Cause]]
 
 
 class Share(NamedTuple):
@@ -38,7 +38,7 @@ class Share(NamedTuple):
     counts: Counter[str]
 
 
-def counted(true: Iterable[True_], reported: Told) -> Counter[str]:
+def counted(true: Iterable[True_], reported: Reported) -> Counter[str]:
     """exact, open, wrong (told as inferred) and `wrong, certain`."""
     counts, left = Counter[str](), list(reported)
     for from_id, kind, member_id in true:
@@ -58,11 +58,11 @@ def counted(true: Iterable[True_], reported: Told) -> Counter[str]:
     return counts
 
 
-def of_log(found: Imported, group: str) -> Told:
+def of_log(found: Imported, group: str) -> Reported:
     return [(effect.from_generation_id, effect.cause) for effect in found.of_group(group, RebalanceStarted)]
 
 
-def of_topic(found: folded.Folded, group: str) -> Told:
+def of_topic(found: folded.Folded, group: str) -> Reported:
     return [(start, cause) for start, _, cause in found.causes(group)]
 
 
@@ -106,7 +106,7 @@ def topic_of(name: str, *, is_known: bool) -> folded.Folded:
     return fold(decoded(read_dump(OF_SESSIONS / f"{name}.dump.gz")), sessions=SESSIONS[name] if is_known else {})
 
 
-Source = tuple[Callable[[str], Told], dict[str, list[True_]]]
+Source = tuple[Callable[[str], Reported], dict[str, list[True_]]]
 
 
 def shares() -> Iterator[Share]:

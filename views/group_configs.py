@@ -27,14 +27,14 @@ GROUP_CONFIGS = View(
         Column("why", "string", "what it was concluded from, where it was"),
     ),
     sql=f"""--sql
-WITH told AS (
+WITH changing AS (
   SELECT group_id, at_ms, seq, {opened("changed client_id client_host principal is_inferred why", GroupConfigsChanged)}
     AS said
   FROM effects
   WHERE effect = 'group_configs_changed'
 ), changes AS (
   SELECT group_id, at_ms, seq, said, explode(said.changed) AS one
-  FROM told
+  FROM changing
 )
 SELECT group_id, one.name AS name, one.value AS value, one.was AS was,
   timestamp_millis(at_ms) AS from_at,

@@ -77,7 +77,7 @@ WITH turns AS (
 ), lives AS ({LIVES}
 ), clients AS (
   SELECT group_id,
-    max(told_ms) AS updated_at_ms,
+    max(last_fact_ms) AS updated_at_ms,
     count_if(is_member) AS member_count,
     min(CASE WHEN is_member AND waits_for IS NULL THEN session_from_ms + session_timeout_ms END) AS session_due_ms,
     min(coalesce(synced_generation_id, 0)) FILTER (

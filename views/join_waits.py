@@ -36,7 +36,7 @@ JOIN_WAITS = View(
     sql=f"""--sql
 WITH ended AS (
   SELECT group_id, at_date,
-    {opened("from_generation_id to_generation_id started_at_ms outcome waits", RebalanceEnded)} AS told
+    {opened("from_generation_id to_generation_id started_at_ms outcome waits", RebalanceEnded)} AS fact
   FROM effects
   WHERE effect = 'rebalance_ended'
 ), arrivals AS (
@@ -59,14 +59,14 @@ WITH ended AS (
   )
   WHERE last.effect = 'rebalance_started'
 )
-SELECT group_id, told.from_generation_id, told.to_generation_id,
+SELECT group_id, fact.from_generation_id, fact.to_generation_id,
   wait.member_id, wait.client_id, wait.client_host, wait.group_instance_id,
   timestamp_millis(wait.joined_at_ms) AS joined_at,
   timestamp_millis(wait.synced_at_ms) AS synced_at,
   wait.held_others_ms,
-  timestamp_millis(told.started_at_ms) AS started_at,
-  told.outcome, at_date
-FROM (SELECT *, explode(told.waits) AS wait FROM ended)
+  timestamp_millis(fact.started_at_ms) AS started_at,
+  fact.outcome, at_date
+FROM (SELECT *, explode(fact.waits) AS wait FROM ended)
 UNION ALL
 SELECT group_id, started.from_generation_id, NULL, member_id, client_id, client_host, group_instance_id,
   CASE WHEN joined_at_ms >= started.at_ms THEN timestamp_millis(joined_at_ms) END,

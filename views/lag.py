@@ -129,7 +129,7 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   SELECT group_id, topic, partition,
     max_by(end_offset, at_ms) FILTER (WHERE end_offset IS NOT NULL) AS log_end,
     max(CASE WHEN end_offset IS NOT NULL THEN struct(at_ms, last_stable_offset) END).last_stable_offset AS stable,
-    max(at_ms) FILTER (WHERE end_offset IS NOT NULL) AS told_ms,
+    max(at_ms) FILTER (WHERE end_offset IS NOT NULL) AS said_ms,
     max_by(log_start_offset, at_ms) FILTER (WHERE log_start_offset IS NOT NULL) AS log_start,
     max(end_offset) AS highest, count_if(last_stable_offset < end_offset) > 0 AS has_transactions
   FROM (SELECT * FROM log_ends WHERE topic IS NOT NULL)
@@ -138,7 +138,7 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
 ), placed AS (
   SELECT group_id, topic, partition, member_id, client_id, committed, committed_ms, rose_ms, log_end, stable, log_start,
     is_read_committed,
-    CASE WHEN told_ms IS NOT NULL THEN greatest(told_ms, (SELECT asked_ms FROM asked)) END AS end_known_ms,
+    CASE WHEN said_ms IS NOT NULL THEN greatest(said_ms, (SELECT asked_ms FROM asked)) END AS end_known_ms,
     CASE WHEN is_read_committed THEN coalesce(stable, log_end) ELSE log_end END AS readable_end,
     coalesce(has_transactions AND stable = log_end, false) AS is_decided,
     CASE WHEN committed > log_end AND highest > log_end THEN NULL

@@ -22,16 +22,16 @@ OFFSETS = View(
     ),
     sql=f"""--sql
 WITH commits AS (
-  SELECT group_id, at_ms, seq, member_id, posexplode(told.offsets) AS (place, offset)
+  SELECT group_id, at_ms, seq, member_id, posexplode(said.offsets) AS (place, offset)
   FROM (
-    SELECT *, {opened("offsets", OffsetsCommitted)} AS told
+    SELECT *, {opened("offsets", OffsetsCommitted)} AS said
     FROM effects
     WHERE effect = 'offsets_committed'
   )
 ), removals AS (
-  SELECT group_id, at_ms, seq, inline(told.offsets)
+  SELECT group_id, at_ms, seq, inline(said.offsets)
   FROM (
-    SELECT *, {opened("offsets", OffsetsRemoved)} AS told
+    SELECT *, {opened("offsets", OffsetsRemoved)} AS said
     FROM effects
     WHERE effect = 'offsets_removed'
   )

@@ -22,9 +22,9 @@ def commits_of(effects: str) -> str:
     return f"""--sql
   SELECT group_id, topic, partition, at_ms, max_by(committed, struct(seq, place)) AS committed
   FROM (
-    SELECT group_id, told.topic, told.partition, at_ms, told.committed_offset AS committed, seq, place
+    SELECT group_id, one.topic, one.partition, at_ms, one.committed_offset AS committed, seq, place
     FROM (
-      SELECT group_id, at_ms, seq, posexplode(said.offsets) AS (place, told)
+      SELECT group_id, at_ms, seq, posexplode(said.offsets) AS (place, one)
       FROM (
         SELECT group_id, at_ms, seq, {opened("offsets", OffsetsCommitted)} AS said
         FROM {effects}
@@ -88,7 +88,7 @@ PARTITION_LAG = View(
         Column("lag_records", "bigint", "the lag from this moment on, records; null: not known"),
     ),
     sql=f"""--sql
-WITH commits AS ({COMMITS}), readers AS ({READERS}), told AS (
+WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
   SELECT group_id, topic, partition, at_ms, max(log_start_offset) AS log_start, max(end_offset) AS log_end,
     max(last_stable_offset) AS stable
   FROM (SELECT DISTINCT group_id, topic, partition FROM ({COMMITS}))
@@ -98,7 +98,7 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), told AS (
   SELECT *, coalesce(log_end < last_value(log_end) IGNORE NULLS OVER before
     AND at_ms - last_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER before >= {LATE_MS}, false)
     AS is_cut
-  FROM told
+  FROM recorded
   WINDOW before AS (PARTITION BY group_id, topic, partition ORDER BY at_ms
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ), points AS (
@@ -121,8 +121,8 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), told AS (
     last_value(committed) IGNORE NULLS OVER before AS committed_before,
     last_value(log_start) IGNORE NULLS OVER so_far AS start_now,
     last_value(log_start) IGNORE NULLS OVER before AS start_before,
-    last_value(log_end) IGNORE NULLS OVER so_far AS end_told,
-    last_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER so_far AS end_told_ms,
+    last_value(log_end) IGNORE NULLS OVER so_far AS end_last,
+    last_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER so_far AS end_last_ms,
     first_value(log_end) IGNORE NULLS OVER to_come AS end_next,
     first_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER to_come AS end_next_ms,
     max(has_transactions) OVER so_far AS is_transactional
@@ -139,9 +139,9 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), told AS (
     nullif(committed_now, -1) AS committed_now,
     CASE WHEN committed_now >= 0 THEN greatest(committed_now, start_now) END AS read_now,
     CASE WHEN committed_before >= 0 THEN greatest(committed_before, start_before) END AS read_before,
-    CASE WHEN log_end IS NULL AND end_next > end_told
-      THEN end_told + (end_next - end_told) * (at_ms - end_told_ms) div (end_next_ms - end_told_ms)
-      ELSE end_told END AS end_now
+    CASE WHEN log_end IS NULL AND end_next > end_last
+      THEN end_last + (end_next - end_last) * (at_ms - end_last_ms) div (end_next_ms - end_last_ms)
+      ELSE end_last END AS end_now
   FROM known
 ), behind AS (
   SELECT *,

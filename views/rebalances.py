@@ -68,7 +68,7 @@ WITH turns AS (
     lead(effect) OVER (PARTITION BY group_id ORDER BY at_ms, seq) IS NULL AS is_latest
   FROM effects
   WHERE effect IN ('rebalance_started', 'rebalance_ended')
-), told AS (
+), facts AS (
   SELECT group_id, at_date,
     CASE WHEN effect = 'rebalance_ended' THEN at_ms END AS ended_at_ms,
     {opened(FIELDS, RebalanceStarted, RebalanceEnded)} AS fact
@@ -86,7 +86,7 @@ WITH turns AS (
   SELECT group_id, at_date, fact,
     CASE WHEN ended_at_ms IS NULL THEN fact.at_ms ELSE fact.started_at_ms END AS started_at_ms,
     CASE WHEN fact.outcome IS NULL OR fact.outcome <> '{UNKNOWN_END}' THEN ended_at_ms END AS ended_at_ms
-  FROM told
+  FROM facts
 ), explained AS (
   SELECT *, coalesce(found_cause, fact.cause) AS why
   FROM known

@@ -1,6 +1,6 @@
 """Row rules asked of facts as they are written: a fold that keeps of each group what the next fact is held against.
 
-It knows what the facts have told since it began, and asks nothing of what it does not know: after a start, and of a
+It knows what the facts have said since it began, and asks nothing of what it does not know: after a start, and of a
 group that was forgotten, most rules wait for the next rebalance. Must not know a table, a clock, or what is done about
 a rule that is broken.
 """
@@ -139,8 +139,8 @@ class WatchedGroup:
         if generation_id is None or generation_id < 0 or not member_id or member_id in self.members:
             return
         commit = effect_in(EffectName.OFFSETS_COMMITTED, detail)
-        is_told = isinstance(commit, OffsetsCommitted) and not commit.is_inferred
-        if is_told and (self.is_whole or member_id in self.gone):
+        is_recorded = isinstance(commit, OffsetsCommitted) and not commit.is_inferred
+        if is_recorded and (self.is_whole or member_id in self.gone):
             yield self._broken("committers_are_members", f"{member_id} in generation {generation_id}")
 
     def _assign(self, member_id: str, generation_id: int, detail: str | None) -> None:

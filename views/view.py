@@ -103,10 +103,10 @@ BEATS = f"""--sql
   SELECT group_id, at_ms, seq, generation_id, run_id, place, one.member_id, one.client_id, one.api_version, from_ms,
     explode(one.beats) AS beat
   FROM (
-    SELECT group_id, at_ms, seq, generation_id, run_id, told.from_ms, posexplode(told.taken) AS (place, one)
+    SELECT group_id, at_ms, seq, generation_id, run_id, fact.from_ms, posexplode(fact.taken) AS (place, one)
     FROM (
       SELECT group_id, at_ms, seq, generation_id, request_id AS run_id,
-        {opened("from_ms taken", HeartbeatsTaken)} AS told
+        {opened("from_ms taken", HeartbeatsTaken)} AS fact
       FROM effects
       WHERE effect = 'heartbeats_taken'
     )
@@ -153,18 +153,18 @@ AT_ONCE = f"""--sql
 the session."""
 
 LIVES = f"""--sql
-  SELECT group_id, member_id, told_ms, id_given, waits_for, synced_generation_id,
+  SELECT group_id, member_id, last_fact_ms, id_given, waits_for, synced_generation_id,
     CASE WHEN is_heard THEN greatest(beat_ms, asked_ms) END AS last_seen_ms,
     CASE WHEN is_heard THEN greatest(beat_ms, released_ms, formed_ms) END AS session_from_ms
   FROM (
-    SELECT group_id, member_id, max(told_ms) AS told_ms, max(beat_ms) AS beat_ms, max(is_heard) AS is_heard
+    SELECT group_id, member_id, max(last_fact_ms) AS last_fact_ms, max(beat_ms) AS beat_ms, max(is_heard) AS is_heard
     FROM (
-      SELECT group_id, member_id, max(at_ms) AS told_ms, max(at_ms) FILTER (WHERE {IS_SIGN_OF_LIFE}) AS beat_ms,
+      SELECT group_id, member_id, max(at_ms) AS last_fact_ms, max(at_ms) FILTER (WHERE {IS_SIGN_OF_LIFE}) AS beat_ms,
         count_if(effect IN ('reply', 'request_parked')) > 0 AS is_heard
       FROM effects
       GROUP BY group_id, member_id
       UNION ALL
-      SELECT group_id, member_id, max(from_ms + beat) AS told_ms, max(from_ms + beat) AS beat_ms, true AS is_heard
+      SELECT group_id, member_id, max(from_ms + beat) AS last_fact_ms, max(from_ms + beat) AS beat_ms, true AS is_heard
       FROM ({BEATS})
       GROUP BY group_id, member_id
     )

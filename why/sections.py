@@ -359,7 +359,7 @@ def _slack(e: Explanation) -> Section:
         rows=rows,
         columns=("Member", "Left", "Of", "Silent for", "From (UTC)"),
         if_none="there were no others",
-        hint="Unknown: nothing is told of its heartbeats." if e.unknown_slack else "",
+        hint="Unknown: nothing is known of its heartbeats." if e.unknown_slack else "",
         shown=SHOWN_SLACK,
         rest=f"the other {rest} {least}",
     )

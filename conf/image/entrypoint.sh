@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a container of the image does: as Spark's executor on Kubernetes, which is told what it needs by the environment,
+# What a container of the image does: as Spark's executor on Kubernetes, which takes what it needs from the environment,
 # or any other command as it stands.
 set -eu
 

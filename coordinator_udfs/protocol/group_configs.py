@@ -53,7 +53,7 @@ GROUP_KEYS: dict[str, GroupKey] = {
         "group.consumer.session.timeout.ms", "45000", means="How long a member may be silent before it is removed."
     ),
     HEARTBEAT_INTERVAL: GroupKey(
-        "group.consumer.heartbeat.interval.ms", "5000", means="How often members are told to send a heartbeat."
+        "group.consumer.heartbeat.interval.ms", "5000", means="How often members are asked to send a heartbeat."
     ),
     "consumer.assignment.interval.ms": GroupKey(
         "group.consumer.assignment.interval.ms", "1000", least=0, means="The least time between two assignments."

@@ -1,7 +1,7 @@
 """Holds what a job writes to the row rules while it writes it, at a hundredth of what a batch costs.
 
 Where the facts of all groups would cost more, those of every second, fourth, ... group are looked at, and other groups
-after a while; a group that is cut off is begun anew. Knows what may be spent, and who is told. Must not know a rule.
+after a while; a group that is cut off is begun anew. Knows what may be spent, and who is warned. Must not know a rule.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RuleCheck:
         """What the check has cost so far, and the batches without it."""
 
     def look(self, facts: pa.Table, batch_s: float) -> tuple[Broken, ...]:
-        """The rules that a batch's facts break, each told in a line of the log; raises nothing.
+        """The rules that a batch's facts break, each reported in a line of the log; raises nothing.
 
         facts: rows of the effects table, those of a group together and in order. batch_s: what the batch has cost.
         """

@@ -63,8 +63,8 @@ def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -
         topics=request.subscribed_topic_names,
         pattern=request.subscribed_topic_regex,
         member_epoch=request.member_epoch if left_epoch is None else left_epoch,
-        told_epoch=response.member_epoch if left_epoch is None else left_epoch,
-        told_partitions=None
+        answered_epoch=response.member_epoch if left_epoch is None else left_epoch,
+        answered_partitions=None
         if assignment is None
         else {each.topic: each.partitions for each in assignment.topic_partitions},
     )
@@ -79,7 +79,7 @@ def _seen_gone(context: Context, *member_ids: str) -> GroupObservedRequest:
 
 def explain_classic_member(context: Context, request: ClassicRequest) -> Iterator[Explanation]:
     """Explains what a classic member of a consumer group was answered: it is unknown, it is at the epoch that it names
-    or is told, or a higher epoch awaits it.
+    or is answered, or a higher epoch awaits it.
     """
     consumer, recorded = context.group.consumer, context.entry.recorded
     member = None if consumer is None else consumer.members.get(request.member_id)
@@ -93,17 +93,17 @@ def explain_classic_member(context: Context, request: ClassicRequest) -> Iterato
         return
     if isinstance(request, JoinGroupRequest):
         assert isinstance(recorded.response, JoinGroupResponse)
-        epoch, told_epoch = member.member_epoch, recorded.response.generation_id
+        epoch, answered_epoch = member.member_epoch, recorded.response.generation_id
     else:
         epoch = request.generation_id
-        told_epoch = epoch + (recorded.error is Error.REBALANCE_IN_PROGRESS)
+        answered_epoch = epoch + (recorded.error is Error.REBALANCE_IN_PROGRESS)
     seen = ObservedConsumer(
         member_id=member.member_id,
         instance_id=request.group_instance_id,
         client_id=request.client_id,
         client_host=request.client_host,
         member_epoch=epoch,
-        told_epoch=told_epoch,
+        answered_epoch=answered_epoch,
     )
     yield [context.seen(NOT_EXPLAINED, consumer=seen)]
 
@@ -125,7 +125,7 @@ def explain_unseen(context: Context, request: JoinGroupRequest) -> Iterator[Expl
         client_host=request.client_host,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         member_epoch=response.generation_id,
-        told_epoch=response.generation_id,
+        answered_epoch=response.generation_id,
         protocols=request.protocols,
         session_timeout_ms=request.session_timeout_ms,
     )
@@ -145,6 +145,6 @@ def explain_commit_of_consumer(context: Context, request: OffsetCommitRequest) -
         client_id=request.client_id,
         client_host=request.client_host,
         member_epoch=request.generation_id_or_member_epoch,
-        told_epoch=request.generation_id_or_member_epoch,
+        answered_epoch=request.generation_id_or_member_epoch,
     )
     yield [context.seen(NOT_EXPLAINED, consumer=seen)]

@@ -102,10 +102,10 @@ def test_pagerduty_gets_a_trigger_and_its_resolve_under_one_key() -> None:
 
 
 def test_a_command_gets_the_webhooks_json(tmp_path: Path) -> None:
-    script = f"import sys; open({str(tmp_path / 'told')!r}, 'wb').write(sys.stdin.buffer.read()); print('paged')"
+    script = f"import sys; open({str(tmp_path / 'reported')!r}, 'wb').write(sys.stdin.buffer.read()); print('paged')"
     (receiver,) = receivers_of(AlertSettings(command=Arguments((sys.executable, "-S", "-c", script))))
     assert receiver.send("opened", ALARM, 10_000) == "exit status 0 paged"
-    assert (tmp_path / "told").read_bytes() == webhook("http://w/", b"", "opened", ALARM, 10_000)[2]
+    assert (tmp_path / "reported").read_bytes() == webhook("http://w/", b"", "opened", ALARM, 10_000)[2]
 
 
 def test_each_receiver_that_the_settings_name_gets_its_form_and_its_least_severity(

@@ -80,7 +80,7 @@ def python(script: str) -> list[str]:
     return [sys.executable, "-S", "-c", script]
 
 
-def test_a_command_gets_its_arguments_as_they_are_and_what_is_told_on_its_input() -> None:
+def test_a_command_gets_its_arguments_as_they_are_and_what_is_reported_on_its_input() -> None:
     script = "import sys; print(sys.argv[1:], len(sys.stdin.buffer.read()))"
     said = run([*python(script), "$(touch x); `id`", "a b"], b"x" * 300_000, 60)
     assert said == "exit status 0 ['$(touch x); `id`', 'a b'] 300000"

@@ -28,7 +28,7 @@ from views.view import Severity
 HEADLINE = "a on 10.0.0.1, a member already, joined again: 1 -> 1 members, nobody consumed for 12 s."
 
 
-class Told(Receiver):
+class Reported(Receiver):
     """A receiver in memory, which takes what it is sent unless it is told not to."""
 
     def __init__(self, name: str = "r", repeats_ms: int = 0, least: Severity = "info") -> None:
@@ -55,7 +55,7 @@ def drained(alarms: Alarms, now_ms: int, name: str = "r") -> None:
 
 
 def test_an_alarm_is_opened_and_closed_once_over_restarts(home: Path) -> None:
-    reported = Told()
+    reported = Reported()
     for now_ms in (5_000, 6_000, STOOD_STILL_MS + TROUBLE_MS + 1, STOOD_STILL_MS + TROUBLE_MS + 9_000):
         with closing(Alarms(home, AlertSettings(), [reported])) as alarms:
             alarms.look(now_ms)
@@ -77,7 +77,7 @@ def test_an_alarm_is_opened_and_closed_once_over_restarts(home: Path) -> None:
 
 
 def test_killed_after_it_was_kept_it_is_sent_by_the_next(home: Path) -> None:
-    reported = Told()
+    reported = Reported()
     with closing(Alarms(home, AlertSettings(), [reported])) as alarms:
         alarms.look(5_000)
     kept = read_kept(home)
@@ -91,7 +91,7 @@ def test_killed_after_it_was_kept_it_is_sent_by_the_next(home: Path) -> None:
 def test_killed_before_it_was_kept_it_is_opened_with_the_same_id(home: Path) -> None:
     ids = set()
     for now_ms in (5_000, 7_000):
-        with closing(Alarms(home, AlertSettings(), [Told()])) as alarms:
+        with closing(Alarms(home, AlertSettings(), [Reported()])) as alarms:
             alarms.look(now_ms)
             ids |= {alarm.id for alarm in alarms.kept.open.values()}
         (home / "alerts.json").unlink()
@@ -99,7 +99,7 @@ def test_killed_before_it_was_kept_it_is_opened_with_the_same_id(home: Path) -> 
 
 
 def test_what_is_not_taken_is_sent_again_in_order_at_longer_distances_for_a_day(home: Path) -> None:
-    reported, other = Told(), Told("other")
+    reported, other = Reported(), Reported("other")
     object.__setattr__(reported, "fails", True)
     with closing(Alarms(home, AlertSettings(), [reported, other])) as alarms:
         alarms.look(5_000)
@@ -128,7 +128,7 @@ def test_what_an_earlier_version_remembered_is_read_and_closed(home: Path) -> No
     }
     due = {"receiver": "left", "event": "opened", "alarm": alarm, "since_ms": 2, "next_ms": 2}
     (home / "alerts.json").write_text(json.dumps({"open": {"storms gone": alarm}, "due": [due], "sent": []}))
-    reported = Told()
+    reported = Reported()
     with closing(Alarms(home, AlertSettings(kinds=("storms",)), [reported])) as alarms:
         alarms.look(5_000)
         drained(alarms, 5_000)
@@ -137,13 +137,13 @@ def test_what_an_earlier_version_remembered_is_read_and_closed(home: Path) -> No
 
 
 def test_a_home_in_which_nothing_has_happened_yet_has_no_alarms(tmp_path: Path) -> None:
-    with closing(Alarms(tmp_path, AlertSettings(), [Told()])) as alarms:
+    with closing(Alarms(tmp_path, AlertSettings(), [Reported()])) as alarms:
         alarms.look(5_000)
         assert alarms.kept == Kept()
 
 
 def test_what_nobody_takes_is_given_up_after_a_day(home: Path) -> None:
-    reported = Told()
+    reported = Reported()
     object.__setattr__(reported, "fails", True)
     with closing(Alarms(home, AlertSettings(), [reported])) as alarms:
         alarms.look(5_000)
@@ -154,14 +154,14 @@ def test_what_nobody_takes_is_given_up_after_a_day(home: Path) -> None:
 
 def test_patterns_and_kinds_choose(home: Path) -> None:
     for settings in (AlertSettings(groups=Pattern("pay.*")), AlertSettings(kinds=("storms",))):
-        with closing(Alarms(home, settings, [Told()])) as alarms:
+        with closing(Alarms(home, settings, [Reported()])) as alarms:
             alarms.look(5_000)
             assert alarms.kept == Kept()
 
 
 def test_more_alarms_than_a_minute_may_open_are_opened_in_the_next_ones_which_an_alarm_says(tmp_path: Path) -> None:
     write_home(tmp_path, [standstill(f"g{number}") for number in range(5)])
-    reported = Told()
+    reported = Reported()
     with closing(Alarms(tmp_path, AlertSettings(opened_per_minute=2), [reported])) as alarms:
         counts, said = [], []
         for now_ms in (5_000, 6_000, 65_000, 125_000):
@@ -177,8 +177,8 @@ def test_more_alarms_than_a_minute_may_open_are_opened_in_the_next_ones_which_an
     assert len(reported.taken) == 5 + 2  # type: ignore[attr-defined]
 
 
-def test_a_receiver_is_told_of_what_is_severe_enough_for_it(home: Path) -> None:
-    some, every = Told("some", least="critical"), Told()
+def test_a_receiver_is_sent_what_is_severe_enough_for_it(home: Path) -> None:
+    some, every = Reported("some", least="critical"), Reported()
     with closing(Alarms(home, AlertSettings(), [some, every])) as alarms:
         alarms.look(5_000)
         assert [due.receiver for due in alarms.kept.due] == ["r"]
@@ -190,14 +190,14 @@ def test_in_quiet_times_only_what_is_severe_is_opened_and_the_rest_if_it_lasts(t
     write_home(tmp_path, [story])
     kinds = ("standstills",)
     quiet = AlertSettings(quiet=QuietTimes.from_text("00:00-00:10"), kinds=kinds)
-    with closing(Alarms(tmp_path, quiet, [Told()])) as alarms:
+    with closing(Alarms(tmp_path, quiet, [Reported()])) as alarms:
         alarms.look(60_000)
         assert alarms.kept.open == {}
         alarms.look(600_000)
         assert [alarm.opened_ms for alarm in alarms.kept.open.values()] == [600_000]
     (tmp_path / "alerts.json").unlink()
     severe = AlertSettings(quiet=QuietTimes.from_text("00:00-00:10"), kinds=kinds, quiet_severity="warning")
-    with closing(Alarms(tmp_path, severe, [Told()])) as alarms:
+    with closing(Alarms(tmp_path, severe, [Reported()])) as alarms:
         alarms.look(60_000)
         assert len(alarms.kept.open) == 1
 
@@ -205,27 +205,27 @@ def test_in_quiet_times_only_what_is_severe_is_opened_and_the_rest_if_it_lasts(t
 # ---------------------------------------------------------------- one incident, one alarm
 
 
-def test_what_a_groups_alarm_covers_is_told_only_where_it_outlasts_it(tmp_path: Path) -> None:
+def test_what_a_groups_alarm_covers_is_reported_only_where_it_outlasts_it(tmp_path: Path) -> None:
     """The near miss was before the standstill, which goes on."""
     story = one_member(session_timeout_ms=20_000, rebalance_timeout_ms=60_000_000)
     story.heartbeat(19_500, "a")
     story.join(20_000, "a")
     write_home(tmp_path, [story])
-    with closing(Alarms(tmp_path, AlertSettings(kinds=("near_misses", "standstills")), [Told()])) as alarms:
+    with closing(Alarms(tmp_path, AlertSettings(kinds=("near_misses", "standstills")), [Reported()])) as alarms:
         alarms.look(32_000)
         assert [alarm.kind for alarm in alarms.kept.open.values()] == ["standstills"]
         assert len(alarms.kept.covered) == 1
-    with closing(Alarms(tmp_path, AlertSettings(kinds=("near_misses",)), [Told()])) as alarms:
+    with closing(Alarms(tmp_path, AlertSettings(kinds=("near_misses",)), [Reported()])) as alarms:
         alarms.look(33_000)
         # The standstill is no kind of these settings, so its alarm is over; the near miss was told with it.
         assert alarms.kept.open == {}
 
 
-def test_what_is_more_severe_than_a_groups_alarm_is_told_beside_it(tmp_path: Path) -> None:
+def test_what_is_more_severe_than_a_groups_alarm_is_reported_beside_it(tmp_path: Path) -> None:
     story = one_member(session_timeout_ms=1_800_000, rebalance_timeout_ms=60_000_000)
     story.join(3_000, "a")
     write_home(tmp_path, [story])
-    with closing(Alarms(tmp_path, AlertSettings(), [Told()])) as alarms:
+    with closing(Alarms(tmp_path, AlertSettings(), [Reported()])) as alarms:
         alarms.look(15_000)
         assert [alarm.kind for alarm in alarms.kept.open.values()] == ["standstills"]
         alarms.look(3_100 + REBALANCING_MS)
@@ -238,12 +238,12 @@ def test_what_is_more_severe_than_a_groups_alarm_is_told_beside_it(tmp_path: Pat
 # ---------------------------------------------------------------- groups and jobs that do nothing
 
 
-def test_a_group_that_went_empty_is_told_after_a_while_and_is_over_when_somebody_comes(tmp_path: Path) -> None:
+def test_a_group_that_went_empty_is_reported_after_a_while_and_is_over_when_somebody_comes(tmp_path: Path) -> None:
     story = one_member()
     story.leave(3_000, "a", "the consumer is being closed")
     write_home(tmp_path, [story])
     kinds = ("went_empty",)
-    with closing(Alarms(tmp_path, AlertSettings(kinds=kinds), [Told()])) as alarms:
+    with closing(Alarms(tmp_path, AlertSettings(kinds=kinds), [Reported()])) as alarms:
         alarms.look(2_900 + EMPTY_MS)
         assert alarms.kept.open == {}
         alarms.look(3_000 + EMPTY_MS)
@@ -254,7 +254,7 @@ def test_a_group_that_went_empty_is_told_after_a_while_and_is_over_when_somebody
     seen = len(story.rows)
     story.join(3_100 + EMPTY_MS, "b")
     write_effects(tmp_path, {"orders": story.rows[seen:]})
-    with closing(Alarms(tmp_path, AlertSettings(kinds=kinds), [Told()])) as alarms:
+    with closing(Alarms(tmp_path, AlertSettings(kinds=kinds), [Reported()])) as alarms:
         alarms.look(4_000 + EMPTY_MS)
         assert alarms.kept.open == {}
 
@@ -263,7 +263,7 @@ def test_a_group_that_has_been_empty_for_long_when_it_is_looked_at_first_is_no_n
     story = one_member()
     story.leave(3_000, "a")
     write_home(tmp_path, [story])
-    with closing(Alarms(tmp_path, AlertSettings(kinds=("went_empty",)), [Told()])) as alarms:
+    with closing(Alarms(tmp_path, AlertSettings(kinds=("went_empty",)), [Reported()])) as alarms:
         alarms.look(3_000 + NEWS_MS)
         assert alarms.kept.open == {}
 
@@ -277,12 +277,12 @@ def test_a_group_that_has_been_empty_for_long_when_it_is_looked_at_first_is_no_n
         ({"state": "stopped", "process": 2**22 + 1}, None),
     ],
 )
-def test_a_job_that_does_nothing_is_told(home: Path, status: dict[str, Any], says: str | None) -> None:
+def test_a_job_that_does_nothing_is_reported(home: Path, status: dict[str, Any], says: str | None) -> None:
     now_ms = 100_000_000
     if status["process"] == 0:
         status["process"] = os.getpid()
     (home / "status.json").write_text(json.dumps(status | {"started_at_ms": 1, "batch_at_ms": now_ms - BEHIND_MS}))
-    with closing(Alarms(home, AlertSettings(groups_excluded=Pattern("orders")), [Told()])) as alarms:
+    with closing(Alarms(home, AlertSettings(groups_excluded=Pattern("orders")), [Reported()])) as alarms:
         alarms.look(now_ms - 1)
         assert alarms.kept.open == {}
         alarms.look(now_ms)
@@ -301,10 +301,10 @@ def test_a_job_that_does_nothing_is_told(home: Path, status: dict[str, Any], say
 def test_what_was_sent_stands_in_the_view_once_whenever_it_was_killed(home: Path) -> None:
     over_ms = STOOD_STILL_MS + TROUBLE_MS + 1
     for now_ms in (5_000, over_ms, over_ms + 1):
-        with closing(Alarms(home, AlertSettings(), [Told()])) as alarms:
+        with closing(Alarms(home, AlertSettings(), [Reported()])) as alarms:
             alarms.look(now_ms)
             drained(alarms, now_ms)
-    with closing(Alarms(home, AlertSettings(), [Told()])) as alarms:
+    with closing(Alarms(home, AlertSettings(), [Reported()])) as alarms:
         alarms.look(over_ms + 2)
     answer = ask(home, "SELECT event, receiver, group_id, kind, severity, at, since_at FROM alerts ORDER BY at")
     assert [row[:5] for row in answer.rows] == [
@@ -316,7 +316,7 @@ def test_alertmanager_hears_each_hour_that_an_alarm_goes_on(tmp_path: Path) -> N
     story = one_member(session_timeout_ms=1_800_000, rebalance_timeout_ms=60_000_000)
     story.join(3_000, "a")
     write_home(tmp_path, [story])
-    reported = Told(repeats_ms=3_600_000)
+    reported = Reported(repeats_ms=3_600_000)
     with closing(Alarms(tmp_path, AlertSettings(kinds=("standstills",)), [reported])) as alarms:
         for now_ms in (15_000, 1_000_000, 3_615_000, 3_700_000):
             alarms.look(now_ms)
@@ -326,7 +326,7 @@ def test_alertmanager_hears_each_hour_that_an_alarm_goes_on(tmp_path: Path) -> N
 
 def test_two_processes_do_not_send_one_homes_alarms(home: Path) -> None:
     with (
-        closing(Alarms(home, AlertSettings(), [Told()])),
+        closing(Alarms(home, AlertSettings(), [Reported()])),
         pytest.raises(UserError, match="another process sends its alarms already"),
     ):
-        Alarms(home, AlertSettings(), [Told()])
+        Alarms(home, AlertSettings(), [Reported()])

@@ -177,7 +177,7 @@ def attack(
             while attempt.report.played < cases and time.monotonic() < ends_at and not attempt.is_over:
                 attempt.play_on(int(min(_CASES_A_LOOK, cases - attempt.report.played)))
         finally:
-            tell(_told(attempt.report, attacked.figures()))
+            tell(_reported(attempt.report, attacked.figures()))
         attacked.close()
         reports.append(attempt.report)
     return reports
@@ -196,7 +196,7 @@ def _endless_are_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def _told(report: Report, figures: str) -> str:
+def _reported(report: Report, figures: str) -> str:
     found = "without a finding" if not report.findings else f"and {len(report.findings)} findings"
     once = f"; {len(report.once)} did not happen again" if report.once else ""
     return (

@@ -58,7 +58,7 @@ class TraceLines:
 
     def __init__(self) -> None:
         self._refused = 0
-        self._told = 0
+        self._reported = 0
 
     def renew(self) -> None:
         """Each trace begins anew."""
@@ -86,7 +86,7 @@ class TraceLines:
         try:
             for line in run(lines, GroupConfig(), with_effects=True):
                 msgspec.json.encode(line)
-                self._told += 1
+                self._reported += 1
         except TraceError:
             self._refused += 1
         return len(lines)
@@ -95,7 +95,7 @@ class TraceLines:
         """Nothing is open."""
 
     def figures(self) -> str:
-        return f"{self._refused} traces refused, {self._told} lines told"
+        return f"{self._refused} traces refused, {self._reported} lines reported"
 
 
 class RequestRows:

@@ -162,7 +162,7 @@ def test_what_is_measured_is_kept_and_the_page_has_what_was_kept_before(
     assert [each.bench for each in read_kept(kept)] == ["core.beats", "x.missed", "x.two", "x.two"]
 
 
-def test_what_limits_a_layer_is_told_of_layers_that_there_are() -> None:
+def test_what_limits_a_layer_is_reported_for_layers_that_there_are() -> None:
     assert set(LIMITS) <= set(command.layers())
 
 

@@ -69,7 +69,7 @@ def test_no_heartbeat_is_sent_while_a_join_group_is_in_flight(is_rejoining: bool
     assert not bench.member.has_joined
 
 
-def test_heartbeats_go_on_while_a_member_that_was_told_to_rebalance_does_not_poll() -> None:
+def test_heartbeats_go_on_while_a_member_that_was_asked_to_rebalance_does_not_poll() -> None:
     bench = Bench(**COOPERATIVE).stable()
     bench.at(3000).expire()
     bench.beaten(Error.REBALANCE_IN_PROGRESS)

@@ -65,7 +65,7 @@ def test_a_commit_error_about_the_membership_resets_it(error: Error, member_id: 
     assert (bench.join.member_id, bench.join.reason) == (member_id, reason)
 
 
-def test_a_commit_told_of_a_rebalance_makes_the_member_join_again_in_its_generation() -> None:
+def test_a_commit_answered_with_a_rebalance_makes_the_member_join_again_in_its_generation() -> None:
     bench = Bench(**COOPERATIVE).stable("t0")
     bench.commit("t0")
     bench.committed(Error.REBALANCE_IN_PROGRESS)

@@ -272,7 +272,7 @@ def test_a_heartbeat_error_about_a_generation_left_behind_proves_the_session_ali
     assert bench.member.session_ends_at_ms == 50_000
 
 
-def test_a_heartbeat_told_of_a_rebalance_makes_a_stable_member_join_again_and_keeps_its_session() -> None:
+def test_a_heartbeat_answered_with_a_rebalance_makes_a_stable_member_join_again_and_keeps_its_session() -> None:
     bench = Bench(**COOPERATIVE).stable("t0")
     bench.at(3000).expire()
     assert bench.beaten(Error.REBALANCE_IN_PROGRESS) == []
@@ -281,7 +281,7 @@ def test_a_heartbeat_told_of_a_rebalance_makes_a_stable_member_join_again_and_ke
     assert (bench.join.member_id, bench.join.reason) == ("app-1", "group is already rebalancing")
 
 
-def test_a_heartbeat_told_of_a_rebalance_means_nothing_while_the_member_is_in_one() -> None:
+def test_a_heartbeat_answered_with_a_rebalance_means_nothing_while_the_member_is_in_one() -> None:
     bench = Bench(**COOPERATIVE).completing()
     bench.at(3000).expire()
     bench.beaten(Error.REBALANCE_IN_PROGRESS)

@@ -40,7 +40,7 @@ def test_the_leader_shares_out_the_partitions_and_sends_them_with_its_sync_group
     assert bench.member.is_leader
 
 
-def test_a_leader_told_to_skip_the_assignment_sends_none_and_watches_metadata() -> None:
+def test_a_leader_asked_to_skip_the_assignment_sends_none_and_watches_metadata() -> None:
     bench = Bench(group_instance_id="pod-1").preparing()
     bench.joined(5, leads=True, skip_assignment=True)
     assert isinstance(bench.sent, SyncGroupRequest)

@@ -156,7 +156,7 @@ def test_an_eager_member_revokes_everything_before_it_joins_again() -> None:
     assert bench.poll() == [assigned("t1 t2", 2)]
 
 
-def test_an_eager_member_without_partitions_is_told_so_both_times() -> None:
+def test_an_eager_member_without_partitions_is_notified_both_times() -> None:
     bench = Bench(**EAGER).rejoining("")
     bench.joined(2)
     bench.synced("")
@@ -220,7 +220,7 @@ def test_a_generation_that_the_background_gave_up_is_not_taken_over() -> None:
     )
 
 
-def test_a_member_that_is_told_to_rebalance_before_it_polled_hands_its_assignment_over_first() -> None:
+def test_a_member_that_is_asked_to_rebalance_before_it_polled_hands_its_assignment_over_first() -> None:
     bench = Bench(**EAGER).completing()
     bench.synced("t0")
     bench.at(3000).expire()

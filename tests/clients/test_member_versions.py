@@ -138,7 +138,7 @@ def test_a_leader_writes_assignments_in_its_own_version() -> None:
     assert decode_assignment(only.assignment).partitions == partitions("t0 t1 t2 t3 u0 u1")
 
 
-def test_two_members_told_apart_by_their_prefix_never_share_a_request_id() -> None:
+def test_two_members_distinguished_by_their_prefix_never_share_a_request_id() -> None:
     ids = set()
     for prefix in ("a", "b"):
         member = GroupMember(ConsumerConfig(group_id="g", client_id="same"), request_id_prefix=prefix)

@@ -30,7 +30,7 @@ from tests.brief_java import EXECUTORS
 from tests.cluster.cluster_command import submit_command
 from tests.cluster.object_store import ObjectStore, object_store
 from tests.cluster.spark_cluster import SPARK, SparkCluster, spark_cluster
-from tests.peers_job.reported import Told
+from tests.peers_job.reported import Reported
 from tests.peers_kafka.kafka import Broker
 from tests.peers_kafka.submitted import TOPIC, make_topic, readme_settings
 from tests.source_tree import ROOT
@@ -155,9 +155,9 @@ class Elsewhere:
         table = self.table(home, name)
         return [] if table is None else table.to_pyarrow_table().to_pylist()
 
-    def reported(self, home: str) -> Told:
+    def reported(self, home: str) -> Reported:
         """What a home tells of its clients."""
-        return _ToldElsewhere(self, home)
+        return _ReportedElsewhere(self, home)
 
     def asked(self) -> list[dict[str, Any]]:
         """Every record of the topic that is a request of a gateway."""
@@ -182,7 +182,7 @@ class Elsewhere:
                 process.wait()
 
 
-class _ToldElsewhere(Told):
+class _ReportedElsewhere(Reported):
     every_s = 2.0
     patience_s = 240.0
 

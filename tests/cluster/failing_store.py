@@ -47,7 +47,7 @@ class Failing:
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         now_s = time.monotonic()
         if environ["PATH_INFO"] == "/faults":
-            reported = self._told(environ, now_s)
+            reported = self._reported(environ, now_s)
             start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(reported)))])
             return [reported]
         if now_s < self._refuses_until:
@@ -63,7 +63,7 @@ class Failing:
             self._never.wait(SLOWER_S)
         return self._app(environ, start_response)
 
-    def _told(self, environ: dict[str, Any], now_s: float) -> bytes:
+    def _reported(self, environ: dict[str, Any], now_s: float) -> bytes:
         wanted = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)) or b"{}")
         if "refuse_s" in wanted:
             self._refuses_until = now_s + wanted["refuse_s"]

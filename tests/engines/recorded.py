@@ -41,8 +41,11 @@ def write_lag_home(home: Path) -> Path:
     opened = Alarm("0123", "orders", "storms", SENT_MS - 9_000, SENT_MS, "6 rebalances", "http://page/", why="a left.")
     closed = msgspec.structs.replace(opened, closed_ms=SENT_MS + 60_000)
     behind = Alarm("4567", "", "job_behind", SENT_MS, SENT_MS, "the job is behind", "http://page/", severity="critical")
-    told = [Sent(SENT_MS, "slack", "opened", opened, "200 ok"), Sent(SENT_MS + 1, "slack", "opened", behind, "200 ok")]
-    SentTable(home).add([*told, Sent(SENT_MS + 60_000, "slack", "closed", closed, "given up: answered 500")], 3)
+    reported = [
+        Sent(SENT_MS, "slack", "opened", opened, "200 ok"),
+        Sent(SENT_MS + 1, "slack", "opened", behind, "200 ok"),
+    ]
+    SentTable(home).add([*reported, Sent(SENT_MS + 60_000, "slack", "closed", closed, "given up: answered 500")], 3)
     return home
 
 

@@ -13,11 +13,11 @@ WRITTEN_AT = "at_ms"
 """When a line was put into the quarantine is the clock's."""
 
 
-def assert_same_tables(ours: Home, told: Replayed, theirs: Home, also: Replayed) -> None:
+def assert_same_tables(ours: Home, reported: Replayed, theirs: Home, also: Replayed) -> None:
     """Every row of every table, and all that is told."""
-    assert also.tally == told.tally
-    assert also.inferred == told.inferred
-    assert (also.parity.equal, also.parity.different) == (told.parity.equal, told.parity.different)
+    assert also.tally == reported.tally
+    assert also.inferred == reported.inferred
+    assert (also.parity.equal, also.parity.different) == (reported.parity.equal, reported.parity.different)
     for mine, other in ((ours.effects, theirs.effects), (ours.requests, theirs.requests)):
         assert rows_of(mine) == rows_of(other)
     assert rows_of(ours.quarantine, WRITTEN_AT) == rows_of(theirs.quarantine, WRITTEN_AT)

@@ -22,11 +22,11 @@ LINES = 200_000
 
 def assert_alike(spark: SparkSession, log: Path, folder: Path) -> int:
     ours, theirs = Home(folder / "processes"), Home(folder / "spark")
-    told = replay_log(ours, log)
+    reported = replay_log(ours, log)
     also = replay_on_spark(spark, theirs, log, {}, ZoneInfo("UTC"), QUIET)
-    assert_same_tables(ours, told, theirs, also)
-    assert told.parity.share > 0.99
-    return told.tally.read
+    assert_same_tables(ours, reported, theirs, also)
+    assert reported.parity.share > 0.99
+    return reported.tally.read
 
 
 @pytest.mark.nightly

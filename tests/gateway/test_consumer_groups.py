@@ -84,7 +84,7 @@ async def test_a_consumer_takes_a_classic_group_over() -> None:
 
 
 @asynchronous
-async def test_what_the_group_refuses_is_told_with_its_reason() -> None:
+async def test_what_the_group_refuses_is_reported_with_its_reason() -> None:
     async with gateway_and_client(group=AT_ONCE) as (_, client):
         refused = await beat(client, "m1", 5)
         assert (refused.error_code.name, refused.assignment) == ("group_id_not_found", None)

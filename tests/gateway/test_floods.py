@@ -93,7 +93,7 @@ async def test_a_list_of_many_groups_keeps_nobody_else_waiting() -> None:
 
 
 @asynchronous
-async def test_a_topic_is_told_of_once_however_often_it_is_named() -> None:
+async def test_a_topic_is_reported_once_however_often_it_is_named() -> None:
     async with gateway_and_client({"topics": "wide:1000"}) as (_, client):
         known = next(iter((await client.call("Metadata", 12, topics=None)).topics))
         asked = [{"name": "wide"}, {"topic_id": known.topic_id, "name": None}, {"name": "wide"}, {"name": "none"}]
@@ -114,7 +114,7 @@ async def test_a_topic_is_told_of_once_however_often_it_is_named() -> None:
     ],
 )
 @asynchronous
-async def test_a_group_is_asked_and_told_of_once_however_often_it_is_named(
+async def test_a_group_is_asked_and_reported_once_however_often_it_is_named(
     api: str, version: int, field: str, entry: object
 ) -> None:
     async with gateway_and_client() as (running, client):

@@ -170,7 +170,7 @@ def test_iterations_that_one_user_has_do_not_give_it_away(tmp_path: Path) -> Non
     assert min(reported.values()) > 50
 
 
-def test_a_user_that_is_added_changes_what_most_unknown_ones_are_told_in_nothing(tmp_path: Path) -> None:
+def test_a_user_that_is_added_changes_what_most_unknown_ones_are_answered_in_nothing(tmp_path: Path) -> None:
     users = _of_many_kinds(tmp_path)
     names = [f"nobody-{n}" for n in range(200)]
     before = [users.credential(name, "SCRAM-SHA-256").iterations for name in names]

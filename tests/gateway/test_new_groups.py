@@ -65,7 +65,7 @@ def test_one_maker_makes_a_limited_number_of_groups_and_others_are_not_concerned
     assert made.ask("g4", by=None, client_host="/10.0.0.1") is None
 
 
-def test_makers_without_a_name_are_told_apart_by_their_addresses() -> None:
+def test_makers_without_a_name_are_distinguished_by_their_addresses() -> None:
     made = Made(room_for=1)
     assert made.ask("g1", by=None, client_host="/10.0.0.1") is None
     assert made.ask("g2", by=None, client_host="/10.0.0.1") is Error.INVALID_COMMIT_OFFSET_SIZE

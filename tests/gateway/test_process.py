@@ -170,7 +170,7 @@ def start(home: Path, *words: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_says_where_it_listens_and_ends_when_it_is_told_to(number: int, tmp_path: Path) -> None:
+def test_it_says_where_it_listens_and_ends_when_it_is_asked_to(number: int, tmp_path: Path) -> None:
     process = start(tmp_path, "--listen", ANY_PORT, "--topics", "t1:4")
     assert process.stdout is not None
     assert process.stdout.readline().startswith("rollcall: the gateway listens on 127.0.0.1:")

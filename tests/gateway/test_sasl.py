@@ -30,7 +30,7 @@ async def test_who_knows_the_password_is_let_in_by_name(
     ("name", "password"), [("alice", "wonderlan"), ("nobody", "wonderland"), ("Alice", "wonderland")]
 )
 @asynchronous
-async def test_who_does_not_is_told_no_more_than_that_after_a_while_and_sent_away(
+async def test_who_does_not_learns_no_more_than_that_after_a_while_and_sent_away(
     mechanism: str, name: str, password: str, users_file: Path
 ) -> None:
     async with gateway_and_client({"gateway.users": str(users_file)}) as (running, client):

@@ -118,7 +118,7 @@ async def test_a_topic_has_one_id_for_ever_and_is_found_by_it() -> None:
 
 
 @asynchronous
-async def test_no_topics_asked_for_is_no_topics_told_since_v1() -> None:
+async def test_no_topics_asked_for_is_no_topics_answered_since_v1() -> None:
     async with gateway_and_client() as (_, client):
         assert (await client.call("Metadata", 1, topics=[])).topics == ()
 
@@ -292,7 +292,7 @@ async def test_a_producer_that_wants_no_answer_loses_its_connection() -> None:
 
 
 @asynchronous
-async def test_offsets_committed_by_topic_id_are_those_of_its_name_and_unknown_ids_are_told() -> None:
+async def test_offsets_committed_by_topic_id_are_those_of_its_name_and_unknown_ids_are_reported() -> None:
     known, unknown = TopicIds({"t1": 1}).by_name["t1"], uuid.UUID(int=7)
     async with gateway_and_client() as (_, client):
         member, generation = await alone_in(client)

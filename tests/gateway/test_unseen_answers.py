@@ -94,7 +94,7 @@ def test_a_coordinator_is_away_that_has_requests_and_neither_answers_nor_ends_a_
 
 
 @asynchronous
-async def test_while_it_is_away_members_of_the_newer_protocol_are_told_that_it_loads_and_handed_over_once(
+async def test_while_it_is_away_members_of_the_newer_protocol_are_answered_that_it_loads_and_handed_over_once(
     tmp_path: Path, say_away: Say
 ) -> None:
     coordinator = TableCoordinator(tmp_path, AT_ONCE)

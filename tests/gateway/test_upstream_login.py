@@ -93,7 +93,7 @@ async def test_a_certificate_is_shown_where_one_is_asked_for() -> None:
     ],
 )
 @asynchronous
-async def test_who_is_not_let_in_is_told_why_at_the_start(
+async def test_who_is_not_let_in_learns_why_at_the_start(
     change: dict[str, str], why: str, users: dict[str, str], tmp_path: Path
 ) -> None:
     pairs = {key: value.replace("{tmp}", str(tmp_path)) for key, value in (sasl(tmp_path) | change).items()}

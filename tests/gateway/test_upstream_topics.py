@@ -126,7 +126,7 @@ async def test_a_topic_that_was_made_again_is_taken_away_and_given_by_its_new_id
 
 
 @asynchronous
-async def test_a_group_is_told_with_each_join_and_once_after_a_change() -> None:
+async def test_a_group_is_given_topics_with_each_join_and_once_after_a_change() -> None:
     async with before(t1=2) as running:
         await beat(running.client, "m1", 0)
         for _ in range(3):

@@ -73,7 +73,7 @@ def test_an_archive_is_made_once_and_takes_the_place_of_the_last_one(
     assert list(jars.glob("*.jsa")) == [archive_path(environ, jars)]
 
 
-def test_an_archive_that_cannot_be_made_is_told_in_a_sentence_and_leaves_nothing(
+def test_an_archive_that_cannot_be_made_is_reported_in_a_sentence_and_leaves_nothing(
     jars: Path, java: Java, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(what: str, command: list[str], environ: dict[str, str]) -> None:

@@ -71,7 +71,7 @@ def test_the_gateways_keys_are_the_gateways_to_check() -> None:
     assert JobConfig.from_pairs({"gateway.listen": "anywhere", "gateway.no.such": "x"}) == JobConfig()
 
 
-def test_kafkas_keys_and_the_streams_are_told_apart() -> None:
+def test_kafkas_keys_and_the_streams_are_distinguished() -> None:
     config = JobConfig.from_pairs({"group.max.size": "3", "spark.coordinator.clock": "event", "topics": "t1:4"})
     assert (config.group.group_max_size, config.group.topics, config.clock) == (3, {"t1": 4}, Clock.EVENT)
 
@@ -161,7 +161,7 @@ def test_kafkas_options_are_passed_on_as_they_are() -> None:
     assert dict(config.kafka_options)["kafka.sasl.jaas.config"] == 'X required username="u";'
 
 
-def test_the_stream_is_told_what_concerns_it() -> None:
+def test_the_stream_is_given_what_concerns_it() -> None:
     config = JobConfig.from_pairs({"group.max.size": "3", "spark.coordinator.request.max.bytes": "77"})
     settings = config.stream_settings(started_at_ms=5)
     assert (settings.group.group_max_size, settings.request_max_bytes, settings.started_at_ms) == (3, 77, 5)

@@ -22,7 +22,7 @@ from programs.version import VERSION
 from tests.source_tree import ROOT
 
 ENTRANCE = ROOT / "conf" / "image" / "entrypoint.sh"
-TOLD = {
+REPORTED = {
     "SPARK_DRIVER_URL": "spark://CoarseGrainedScheduler@10.0.0.1:7078",
     "SPARK_EXECUTOR_ID": "3",
     "SPARK_EXECUTOR_CORES": "4",
@@ -49,13 +49,13 @@ def entered(folder: Path, *words: str, **environ: str) -> list[str]:
 
 
 def test_a_container_is_an_executor_as_spark_tells_it(tmp_path: Path) -> None:
-    words = entered(tmp_path, "executor", **TOLD)
+    words = entered(tmp_path, "executor", **REPORTED)
     assert words[:3] == ["java", "-Dspark.driver.port=7078", "-Dsome.words=two words"]
     assert words[3:5] == ["-Xms4g", "-Xmx4g"]
     assert words[words.index("-cp") + 1] == ":/spark/jars/*:"
     backend = words.index("org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend")
     assert dict(zip(words[backend + 1 :: 2], words[backend + 2 :: 2], strict=True)) == {
-        "--driver-url": TOLD["SPARK_DRIVER_URL"],
+        "--driver-url": REPORTED["SPARK_DRIVER_URL"],
         "--executor-id": "3",
         "--cores": "4",
         "--app-id": "spark-1",
@@ -65,9 +65,9 @@ def test_a_container_is_an_executor_as_spark_tells_it(tmp_path: Path) -> None:
     }
 
 
-def test_an_executor_that_is_told_too_little_does_not_start(tmp_path: Path) -> None:
+def test_an_executor_that_is_given_too_little_does_not_start(tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as failed:
-        entered(tmp_path, "executor", **{name: value for name, value in TOLD.items() if name != "SPARK_DRIVER_URL"})
+        entered(tmp_path, "executor", **{name: value for name, value in REPORTED.items() if name != "SPARK_DRIVER_URL"})
     assert "SPARK_DRIVER_URL" in failed.value.stderr
 
 

@@ -158,7 +158,7 @@ def test_a_batch_above_the_limit_is_refused_with_advice_and_nothing_is_written(t
     assert rows(home.effects) == rows(home.quarantine) == []
 
 
-def test_facts_that_cannot_be_are_written_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_facts_that_cannot_be_are_written_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = Home(tmp_path)
     detail = row_of(effect(StateChanged, 1, from_state="Stable", to_state="Empty"), 1).detail
     moved = fact() | {"seq": 1, "effect": "state_changed", "detail": detail}

@@ -24,7 +24,7 @@ def test_a_home_in_an_object_store_is_only_named() -> None:
         _ = home.path
 
 
-def test_a_second_job_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
+def test_a_second_job_is_refused_with_who_is_there(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     refusal = r"is in use by the coordinator \(process \d+\): stop it"
     with home.locked("the coordinator"), pytest.raises(HomeError, match=refusal), home.locked("a second"):

@@ -47,7 +47,7 @@ def test_the_resolved_jars_are_the_pinned_ones() -> None:
     assert held == DELTA_JARS
 
 
-def test_a_folder_without_the_jars_is_told_what_to_run(tmp_path: Path) -> None:
+def test_a_folder_without_the_jars_is_refused_with_what_to_run(tmp_path: Path) -> None:
     for name in JAR_NAMES[1:]:
         (tmp_path / name).touch()
     assert missing_jars(tmp_path) == [JAR_NAMES[0]]

@@ -51,7 +51,7 @@ def test_an_older_python_is_named_with_the_version_that_is_needed(version: tuple
         check_python(version)
 
 
-def test_a_python_that_cannot_make_environments_is_told_which_package_to_install(
+def test_a_python_that_cannot_make_environments_learns_which_package_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "ensurepip", None)

@@ -8,7 +8,7 @@ from jobs.replay.report import log_lines
 from request_log.recorded import GivenUp, Tally
 
 
-def test_reasons_are_told_by_kind_with_the_first_line_of_each() -> None:
+def test_reasons_are_reported_by_kind_with_the_first_line_of_each() -> None:
     tally = Tally(
         read=42_010,
         used=10,

@@ -130,7 +130,7 @@ def test_a_home_is_named_by_its_option_else_by_the_environment(monkeypatch: pyte
             assert given["home"] == home
 
 
-def test_what_a_log_command_is_told() -> None:
+def test_what_a_log_command_is_given() -> None:
     words = ["--set", "a=1", "--set", "b=2", "--zone", "Asia/Kolkata", "--fresh", "--home", "h", "x.log"]
     with reported("replay", *words) as given:
         by = {"engine": "processes", "processes": None}
@@ -142,7 +142,7 @@ def test_what_a_log_command_is_told() -> None:
         assert (given["zone"], given["form"], given["was"]) == ("UTC", "table", ())
 
 
-def test_what_a_run_is_told() -> None:
+def test_what_a_run_is_given() -> None:
     words = ["--conf", "my.conf", "--listen", "h:1", "--no-demo", "--demo-seconds", "-1"]
     with reported("run", *words) as given:
         assert given["conf"] == Path("my.conf")

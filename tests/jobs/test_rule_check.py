@@ -36,7 +36,7 @@ def broken(group_id: str) -> dict[str, Any]:
     return fact(group_id, 1, "state_changed") | {"detail": row_of(moved, 0).detail}
 
 
-def test_a_broken_rule_is_found_over_batches_and_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_rule_is_found_over_batches_and_reported_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     check = RuleCheck(clock=lambda: 0.0)
     assert check.look(batch(made("orders"), made("bills")), 1.0) == ()
     (found,) = check.look(batch(fact("orders", 1, "timer_armed"), broken("orders")), 1.0)
@@ -49,7 +49,7 @@ def test_a_broken_rule_is_found_over_batches_and_told_in_a_line(capsys: pytest.C
     assert "Empty, then Stable -> PreparingRebalance" in line
 
 
-def test_of_a_batch_only_the_first_are_told_and_all_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_a_batch_only_the_first_are_reported_and_all_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     facts = [each for name in "abcdef" for each in (made(name), broken(name))]
     found = RuleCheck(clock=lambda: 0.0).look(batch(*facts), 1.0)
     assert (len(found), len(capsys.readouterr().err.splitlines())) == (6, rule_check.SHOWN)
@@ -96,7 +96,7 @@ def test_a_group_that_was_not_looked_at_is_begun_anew() -> None:
     assert check.look(batch(broken("orders")), 1.0) == ()
 
 
-def test_an_error_of_the_check_is_told_once_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_of_the_check_is_reported_once_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     check = RuleCheck(clock=lambda: 0.0)
     unreadable = fact("orders", 1, "state_changed") | {"detail": "{"}
     for _ in range(3):

@@ -52,7 +52,7 @@ def test_without_the_demo_there_are_the_topics_that_were_named_and_no_others(tmp
     assert asked(is_demo_wanted=False).gateway == ()
 
 
-def test_topics_of_the_settings_file_are_told_to_the_coordinator_with_the_others(tmp_path: Path) -> None:
+def test_topics_of_the_settings_file_are_given_to_the_coordinator_with_the_others(tmp_path: Path) -> None:
     conf = written(tmp_path, "topics=old:2\n")
     made = asked(conf=conf, topics="new:4")
     every = ("--set", "topics=demo:3,old:2,new:4")

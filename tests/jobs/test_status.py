@@ -80,7 +80,7 @@ def lines(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, tuple[st
     return found
 
 
-def test_a_machine_that_has_all_is_told_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_machine_that_has_all_is_reported_as_such(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = lines(capsys, "--home", str(folder / "job"))
     assert {"Python", "Java", "JARs", "home", "disk", "clock"} <= found.keys()
     assert found["clock"] == ("ok", f"no fact of {folder / 'job'} is of later than now.")

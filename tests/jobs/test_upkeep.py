@@ -194,7 +194,7 @@ def test_requests_that_are_all_read_are_tended_however_old_they_are(tmp_path: Pa
     assert "requests" in tended.names
 
 
-def test_a_run_that_breaks_is_told_and_the_next_table_is_tended(
+def test_a_run_that_breaks_is_reported_and_the_next_table_is_tended(
     tmp_path: Path, tended: Tended, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tended.breaks_on = "effects"

@@ -79,7 +79,7 @@ class World:
                 self._fleets.append(stack.enter_context(fleet))
                 gather(self._coordinator, fleet, kinds, AT_A_TIME[protocol], PARTITIONS, PATIENCE_S)
             self._before = {fleet.group: self._coordinator.member_ids(fleet.group) for fleet in self._fleets}
-            self._told = {fleet.group: story(self._job, fleet.group) for fleet in self._fleets}
+            self._reported = {fleet.group: story(self._job, fleet.group) for fleet in self._fleets}
             self._stack = stack.pop_all()
         return self
 
@@ -158,7 +158,7 @@ class World:
             await_heartbeats(self._job, self._before[fleet.group], PATIENCE_S)
             now = self._coordinator.member_ids(fleet.group)
             assert now == self._before[fleet.group], f"{fleet.group}: other members than before"
-            assert story(self._job, fleet.group) == self._told[fleet.group], f"{fleet.group}: its members changed"
+            assert story(self._job, fleet.group) == self._reported[fleet.group], f"{fleet.group}: its members changed"
             until(partial(self._is_on_page, fleet.group), f"{fleet.group} as it is on the page", PATIENCE_S)
 
     def _is_on_page(self, group: str) -> bool:
@@ -168,6 +168,6 @@ class World:
         facts = self._job.on_page(f"select effect, count(*) as times from effects {where} group by effect")
         shown, reported = (
             {row["effect"]: row["times"] for row in facts},
-            Counter(row["effect"] for row in self._told[group]),
+            Counter(row["effect"] for row in self._reported[group]),
         )
         return members == set(self._before[group].values()) and reported.items() <= shown.items()

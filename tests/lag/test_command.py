@@ -35,7 +35,7 @@ def printed(home: Home, group_id: str = "", form: str = "text", at: str = "") ->
     return out.getvalue().splitlines()
 
 
-def test_a_group_is_told_partition_by_partition_with_its_owner(home: Home) -> None:
+def test_a_group_is_reported_partition_by_partition_with_its_owner(home: Home) -> None:
     head, first, second = (line.split() for line in printed(home, "orders"))
     assert head[:8] == ["GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "TIME-LAG", "TREND"]
     assert first[:8] == ["orders", "t", "0", "10", "50", "40", "63.0s", "+30"]
@@ -43,11 +43,11 @@ def test_a_group_is_told_partition_by_partition_with_its_owner(home: Home) -> No
     assert second[:8] == ["orders", "t", "1", "-", "-", "-", "-", "-"]
 
 
-def test_all_groups_are_told_the_furthest_behind_first(home: Home) -> None:
+def test_all_groups_are_reported_the_furthest_behind_first(home: Home) -> None:
     assert [line.split("  ")[0] for line in printed(home)[1:]] == ["nobody's", "orders", "orders"]
 
 
-def test_a_group_whose_name_has_a_quote_is_told_alone(home: Home) -> None:
+def test_a_group_whose_name_has_a_quote_is_reported_alone(home: Home) -> None:
     assert len(printed(home, "nobody's")) == 2
 
 
@@ -61,7 +61,7 @@ def test_json_has_null_for_what_is_not_known(home: Home) -> None:
     assert rows[1]["lag_records"] is None
 
 
-def test_a_moment_before_is_told_as_it_was(home: Home) -> None:
+def test_a_moment_before_is_shown_as_it_was(home: Home) -> None:
     assert printed(home, "orders", at="1970-01-01 00:00:04")[1].split()[3:7] == ["10", "20", "10", "1.0s"]
 
 

@@ -33,7 +33,7 @@ def test_a_time_without_a_change_keeps_its_last_moment() -> None:
     assert kept.take(end(4000, 11)) == [end(3000, 10), end(4000, 11)]
 
 
-def test_a_partition_that_an_answer_leaves_out_stood_where_it_was_told() -> None:
+def test_a_partition_that_an_answer_leaves_out_stood_where_it_was_reported() -> None:
     kept = KeptEnds()
     kept.confirm("t", 0, 500)
     kept.take(end(1000, 10))
@@ -56,7 +56,7 @@ def test_a_topic_made_again_begins_anew() -> None:
     assert kept.take(end(9000, 3, start=0)) == [end(9000, 3, start=0)]
 
 
-def test_a_log_start_may_be_told_alone_and_moves_on_only() -> None:
+def test_a_log_start_may_be_reported_alone_and_moves_on_only() -> None:
     kept = KeptEnds()
     assert kept.take(end(1000, None, start=5)) == [end(1000, None, start=5)]
     assert kept.take(end(1100, None, start=5)) == []
@@ -72,7 +72,7 @@ def test_a_transaction_that_ends_is_a_change() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 3000), st.integers(0, 50)), min_size=1))
-def test_the_rows_tell_every_end_that_was_told(news: list[tuple[int, int]]) -> None:
+def test_the_rows_tell_every_end_that_was_reported(news: list[tuple[int, int]]) -> None:
     kept, rows, at_ms, top, reported = KeptEnds(), list[LogEnd](), 0, 0, dict[int, int]()
     for step_ms, grown in news:
         at_ms, top = at_ms + step_ms, top + grown
@@ -105,7 +105,7 @@ def test_what_was_held_back_before_a_silence_is_kept() -> None:
     assert kept.take(fetched(41_400, 7)) == [fetched(1400, 6), fetched(41_400, 7)]
 
 
-def test_an_end_told_alone_says_nothing_of_the_last_stable_offset_unless_a_transaction_is_open() -> None:
+def test_an_end_reported_alone_says_nothing_of_the_last_stable_offset_unless_a_transaction_is_open() -> None:
     kept = KeptEnds()
     kept.take(LogEnd("t", 0, 1000, 0, 10, 10, "fetch"))
     (row,) = kept.take(LogEnd("t", 0, 2000, None, 20, None, "list_offsets"))

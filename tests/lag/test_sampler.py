@@ -27,7 +27,7 @@ from tests.views.story import Story, write_effects
 BEGIN_MS = 1_000_000
 
 
-class Told:
+class Reported:
     """A cluster whose answers a test sets."""
 
     def __init__(self) -> None:
@@ -82,17 +82,17 @@ def rows_of(home: Home) -> list[tuple[object, ...]]:
 
 
 @pytest.fixture
-def cluster() -> Told:
-    return Told()
+def cluster() -> Reported:
+    return Reported()
 
 
 @pytest.fixture
-def sampler(home: Home, cluster: Told) -> LogEndsSampler:
+def sampler(home: Home, cluster: Reported) -> LogEndsSampler:
     return LogEndsSampler(home, cluster, 10_000)
 
 
 def test_every_interval_the_ends_are_asked_for_and_what_changed_is_written(
-    home: Home, cluster: Told, sampler: LogEndsSampler
+    home: Home, cluster: Reported, sampler: LogEndsSampler
 ) -> None:
     sampler.step(BEGIN_MS)
     cluster.logs["t", 0] = (0, 15, 15)
@@ -110,7 +110,7 @@ def test_every_interval_the_ends_are_asked_for_and_what_changed_is_written(
 
 
 def test_a_cluster_that_is_away_is_reported_once_until_it_answers(
-    home: Home, cluster: Told, sampler: LogEndsSampler, capsys: pytest.CaptureFixture[str]
+    home: Home, cluster: Reported, sampler: LogEndsSampler, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reported = []
     for second, is_away in enumerate([True] * 25 + [False] * 15 + [True] * 15):
@@ -122,7 +122,7 @@ def test_a_cluster_that_is_away_is_reported_once_until_it_answers(
 
 
 def test_an_open_transaction_is_known_by_the_sample_half_way(home: Home) -> None:
-    cluster = Told()
+    cluster = Reported()
     cluster.logs["t", 1] = (0, 12, 20)
     sampler = LogEndsSampler(home, cluster, 10_000)
     for step in range(6):
@@ -135,7 +135,7 @@ def test_an_open_transaction_is_known_by_the_sample_half_way(home: Home) -> None
     assert ("t", 1, 20_000, 0, 20, 12) in rows_of(home)
 
 
-def test_a_rebalance_is_sampled_at_once(home: Home, cluster: Told, sampler: LogEndsSampler) -> None:
+def test_a_rebalance_is_sampled_at_once(home: Home, cluster: Reported, sampler: LogEndsSampler) -> None:
     sampler.step(BEGIN_MS)
     story = Story("payments")
     story.join(700, "b", topics=("t",))
@@ -146,7 +146,7 @@ def test_a_rebalance_is_sampled_at_once(home: Home, cluster: Told, sampler: LogE
 
 
 def test_a_topic_that_is_committed_to_later_is_asked_for_and_one_that_may_not_be_described_is_named(
-    home: Home, cluster: Told, sampler: LogEndsSampler, capsys: pytest.CaptureFixture[str]
+    home: Home, cluster: Reported, sampler: LogEndsSampler, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sampler.step(BEGIN_MS)
     story = Story("payments")
@@ -162,7 +162,7 @@ def test_a_topic_that_is_committed_to_later_is_asked_for_and_one_that_may_not_be
 
 @pytest.mark.parametrize("is_committed", [True, False])
 def test_a_partition_that_was_added_is_asked_for_once_somebody_has_it(
-    home: Home, cluster: Told, sampler: LogEndsSampler, is_committed: bool
+    home: Home, cluster: Reported, sampler: LogEndsSampler, is_committed: bool
 ) -> None:
     sampler.step(BEGIN_MS)
     cluster.logs["t", 2] = (0, 3, 3)
@@ -180,14 +180,14 @@ def test_a_partition_that_was_added_is_asked_for_once_somebody_has_it(
 
 
 def test_a_cluster_that_is_away_writes_nothing(home: Home) -> None:
-    cluster = Told()
+    cluster = Reported()
     cluster.is_away = True
     with pytest.raises(OSError, match="no broker answers"):
         LogEndsSampler(home, cluster, 10_000).step(BEGIN_MS)
     assert not Path(home.log_ends).exists()
 
 
-def test_the_last_moments_are_written_as_it_stops(home: Home, cluster: Told, sampler: LogEndsSampler) -> None:
+def test_the_last_moments_are_written_as_it_stops(home: Home, cluster: Reported, sampler: LogEndsSampler) -> None:
     sampler.step(BEGIN_MS)
     sampler.step(BEGIN_MS + 10_000)
     sampler.stop()

@@ -150,7 +150,7 @@ def test_after_a_rebalance_the_new_owner_has_the_lag(ask: Views) -> None:
     assert (row.client_id, row.committed_offset, row.lag_records) == ("b", 5, 35)
 
 
-def test_a_moment_before_is_answered_from_what_was_told_by_then(home: Path) -> None:
+def test_a_moment_before_is_answered_from_what_was_known_by_then(home: Path) -> None:
     (row,) = [row for row in rows_of(home, "lag", 4500) if row.group_id == "plain"]
     assert (row.committed_offset, row.end_offset, row.end_known_at, row.lag_records) == (25, 20, 3000, 0)
 

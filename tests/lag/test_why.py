@@ -42,7 +42,7 @@ def cost(lines: list[Line]) -> list[Line]:
     return [line for line in lines if line.part == "cost"]
 
 
-def test_a_killed_member_is_told_with_what_it_cost(home: Home) -> None:
+def test_a_killed_member_is_reported_with_what_it_cost(home: Home) -> None:
     said, *partitions = cost(lines_of(explanation_of(home, "clicks-agg", 3)))
     assert (said.text, said.duration_ms) == (KILLED, 12_969)
     assert [(line.topic, line.partition) for line in partitions][:2] == [("clicks", 5), ("clicks", 4)]

@@ -56,7 +56,7 @@ def test_no_page_says_none_or_slips_in_a_plural(pages: dict[str, Page]) -> None:
     assert {path: found for path, found in slips.items() if found} == {}
 
 
-def test_a_cause_is_told_in_words_on_every_page(pages: dict[str, Page]) -> None:
+def test_a_cause_is_reported_in_words_on_every_page(pages: dict[str, Page]) -> None:
     keys = {path: set(KEYS.findall(page.text)) for path, page in pages.items()}
     assert {path: found for path, found in keys.items() if found} == {}
 

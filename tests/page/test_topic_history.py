@@ -17,11 +17,11 @@ from tests.offsets_topic.homes import home_of
 from tests.page.asking import asked, page
 from why.telling import NO_REQUESTS
 
-Told = tuple[Path, TestClient]
+Reported = tuple[Path, TestClient]
 
 
 @pytest.fixture(scope="module", params=[CLASSIC, CONSUMER[1]])
-def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def reported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reported]:
     home = home_of(tmp_path_factory.mktemp("home"), request.param)
     with asked(home) as client:
         yield home, client
@@ -31,7 +31,7 @@ def rows(home: Path, query: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in ask(home, query).rows]
 
 
-def test_a_group_lists_its_rebalances_and_says_what_fits_where_a_cause_is_open(reported: Told) -> None:
+def test_a_group_lists_its_rebalances_and_says_what_fits_where_a_cause_is_open(reported: Reported) -> None:
     home, client = reported
     groups = rows(home, "select distinct group_id from rebalances")
     assert len(groups) > 3
@@ -45,7 +45,7 @@ def test_a_group_lists_its_rebalances_and_says_what_fits_where_a_cause_is_open(r
             assert ("or before" in row[0]) is is_start_unknown
 
 
-def test_a_rebalance_is_told_without_the_waits_and_the_slack_that_nobody_knows(reported: Told) -> None:
+def test_a_rebalance_is_reported_without_the_waits_and_the_slack_that_nobody_knows(reported: Reported) -> None:
     home, client = reported
     rebalances = rows(home, "select group_id, to_generation_id from rebalances order by 1, 2")
     assert len(rebalances) > 10

@@ -114,7 +114,7 @@ def test_only_what_somebody_noticed_is_listed_as_trouble(home: Path, client: Tes
     assert "Listed as trouble are those of at least 1 s" in page(client, "/troubles").text
 
 
-def test_each_trouble_is_told_in_words_and_with_its_plural(client: TestClient) -> None:
+def test_each_trouble_is_reported_in_words_and_with_its_plural(client: TestClient) -> None:
     shown = page(client, "/troubles")
     assert "Near misses: 2" in shown.text
     assert [row["What"] for row in shown.listed("list-near_misses")] == [
@@ -157,7 +157,7 @@ def test_every_detector_names_columns_that_its_view_has() -> None:
     assert len(DETECTORS) == len([view for view in VIEWS if view.detector is not None]) > 5
 
 
-def test_the_lists_of_a_recorded_incident_are_told_without_a_null(tmp_path: Path) -> None:
+def test_the_lists_of_a_recorded_incident_are_reported_without_a_null(tmp_path: Path) -> None:
     with asked(recorded(tmp_path, "j-busy-1")) as client:
         shown = page(client, "/troubles")
         reported = [row["What"] for name in DETECTORS for row in shown.listed(f"list-{name}")]
@@ -169,7 +169,7 @@ def test_the_lists_of_a_recorded_incident_are_told_without_a_null(tmp_path: Path
     ("earlier_ms", "text"),
     [(0, "just now"), (999, "just now"), (59_999, "59 s ago"), (4 * 60_000, "4 min ago"), (7_200_000, "2 h ago")],
 )
-def test_a_moment_is_told_by_how_long_ago_it_was_with_itself_on_hover(earlier_ms: int, text: str) -> None:
+def test_a_moment_is_shown_by_how_long_ago_it_was_with_itself_on_hover(earlier_ms: int, text: str) -> None:
     reported = str(ago(10_000_000 - earlier_ms, 10_000_000))
     assert f">{text}<" in reported
     assert 'title="1970-01-01 0' in reported

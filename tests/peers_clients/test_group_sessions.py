@@ -25,7 +25,7 @@ async def make(address: Address, *groups: str) -> None:
     client.close()
 
 
-def test_sessions_are_asked_for_and_a_missing_right_is_told(tmp_path: Path) -> None:
+def test_sessions_are_asked_for_and_a_missing_right_is_reported(tmp_path: Path) -> None:
     rules = tmp_path / "rules"
     rules.write_text("allow User:ANONYMOUS literal open ALL\nallow User:ANONYMOUS literal shut READ,DESCRIBE\n")
     with serving({"topics": "t1:4"}) as address:
@@ -41,7 +41,7 @@ def test_sessions_are_asked_for_and_a_missing_right_is_told(tmp_path: Path) -> N
         )
 
 
-def test_what_cannot_be_asked_is_told() -> None:
+def test_what_cannot_be_asked_is_reported() -> None:
     found = ask_sessions({"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.ssl.truststore.location": "x.jks"})
     assert found.by_group == {}
     assert found.says.startswith("kafka.ssl.truststore.type=JKS: ")

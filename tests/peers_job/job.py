@@ -24,7 +24,7 @@ from deltalake import DeltaTable
 from jobs.home import Home
 from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
 from listeners.addresses import Address
-from tests.peers_job.reported import Told
+from tests.peers_job.reported import Reported
 from tests.waiting import until
 
 START_PATIENCE_S = 120.0
@@ -32,7 +32,7 @@ END_PATIENCE_S = 60.0
 ANYWHERE = Address("127.0.0.1", 0)
 
 
-class Job(Told):
+class Job(Reported):
     """A coordinator and the gateways beside it. Ends what still runs when it is left."""
 
     every_s = 0.5  # To read the whole table takes a core from those who are waited for.

@@ -25,7 +25,7 @@ A_REQUESTS_FACTS = 256
 """The facts of a request that makes its group begin at a multiple of this."""
 
 
-class Told:
+class Reported:
     """A home's facts."""
 
     every_s = EVERY_S
@@ -36,7 +36,7 @@ class Told:
         """The effects table as it is now. since_ms: files that are older need not be read."""
         raise NotImplementedError
 
-    def now(self, since_ms: int = 0) -> Told:
+    def now(self, since_ms: int = 0) -> Reported:
         """The facts of this moment, read once."""
         return _AtOneMoment(self.table(since_ms))
 
@@ -89,7 +89,7 @@ class Told:
         ]
 
 
-class _AtOneMoment(Told):
+class _AtOneMoment(Reported):
     def __init__(self, rows: pa.Table) -> None:
         self._rows = rows
 
@@ -103,7 +103,7 @@ def beat_ids(fact: Mapping[str, Any]) -> list[str]:
     return [beat_id(fact["request_id"], place, beat) for place, beats in members for beat in beats]
 
 
-def await_heartbeats(reported: Told, members: Mapping[str, str], within_s: float = PATIENCE_S) -> None:
+def await_heartbeats(reported: Reported, members: Mapping[str, str], within_s: float = PATIENCE_S) -> None:
     """Until each of these members has had a heartbeat of from now on answered, without an error."""
     now_ms = int(time.time() * 1000)
     wanted = set(members.values())
@@ -115,13 +115,13 @@ def await_heartbeats(reported: Told, members: Mapping[str, str], within_s: float
     until(have_beaten, "heartbeats", within_s, reported.every_s)
 
 
-def story(reported: Told, group: str) -> list[dict[str, Any]]:
+def story(reported: Reported, group: str) -> list[dict[str, Any]]:
     """Who came and went, and every change of state."""
     kinds = ("member_id_given", "member_joined", "member_removed", "pending_member_removed", "state_changed")
     return [row for row in reported.effects(*kinds) if row["group_id"] == group]
 
 
-def assert_reported_once(reported: Told) -> None:
+def assert_reported_once(reported: Reported) -> None:
     """Every request that was handed over has one answer, or the one reason why it has none; no fact stands twice."""
     asked, reported = reported.await_answers(), reported.now()
     answers = Counter(
@@ -134,7 +134,7 @@ def assert_reported_once(reported: Told) -> None:
     assert set(places.values()) == {1}
 
 
-def assert_no_gap(reported: Told) -> None:
+def assert_no_gap(reported: Reported) -> None:
     """The facts of a group's millisecond are numbered one by one, from a request's first number on."""
     seqs: dict[tuple[str, int], set[int]] = defaultdict(set)
     for row in reported.effects():

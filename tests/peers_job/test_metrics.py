@@ -17,7 +17,7 @@ SESSION_MS = 20_000
 
 
 @asynchronous
-async def test_requests_groups_rebalances_and_the_last_batch_are_told(running: Running) -> None:
+async def test_requests_groups_rebalances_and_the_last_batch_are_reported(running: Running) -> None:
     place = Address("127.0.0.1", free_port())
     # A library's consumer may find its way to any gateway of the home.
     with running.job.another_gateway(metrics=str(place)) as gateway:

@@ -150,7 +150,7 @@ class Cluster:
         }
         if protocol == "classic":
             settings |= {"session.timeout.ms": CLASSIC_SESSION_MS, "heartbeat.interval.ms": HEARTBEAT_MS}
-        command = [sys.executable, "-m", "tests.peers_kafka.told_consumer", json.dumps(settings), topic]
+        command = [sys.executable, "-m", "tests.peers_kafka.reporting_consumer", json.dumps(settings), topic]
         pipe = subprocess.PIPE
         client = Client(client_id, subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True))
         threading.Thread(target=client.listen, daemon=True).start()

@@ -48,7 +48,7 @@ def shadow(address: str, part: Path, tmp_path: Path) -> Iterator[ClusterShadow]:
     shadow.end()
 
 
-def test_what_one_log_lacks_the_topic_tells_and_nothing_is_told_twice(address: str, shadow: ClusterShadow) -> None:
+def test_what_one_log_lacks_the_topic_tells_and_nothing_is_reported_twice(address: str, shadow: ClusterShadow) -> None:
     groups = [Members(address, HERE), Members(address, ELSEWHERE)]
     for group in groups:
         group.start()

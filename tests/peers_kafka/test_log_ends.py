@@ -103,7 +103,7 @@ def test_lag_is_what_the_admin_client_says_and_the_time_that_passed(
     assert (followed.lag(PLAIN).lag_records, followed.lag(PLAIN).lag_ms) == (0, 0)
 
 
-def test_an_open_transaction_and_deleted_records_are_told(
+def test_an_open_transaction_and_deleted_records_are_reported(
     client: dict[str, Any], admin: AdminClient, tmp_path: Path
 ) -> None:
     followed = Followed(tmp_path, client)

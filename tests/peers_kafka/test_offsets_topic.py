@@ -85,7 +85,7 @@ def shadow(cluster: Cluster) -> Iterator[ClusterShadow]:
     shadow.end()
 
 
-def test_a_cluster_is_told_as_its_admin_and_its_clients_tell_it(
+def test_a_cluster_is_reported_as_its_admin_and_its_clients_tell_it(
     cluster: Cluster, shadow: ClusterShadow, java: Fleet
 ) -> None:
     groups = (CLASSIC, CONSUMER)

@@ -35,9 +35,9 @@ class Said(StrEnum):
     """What a member says that it owns."""
 
     NOTHING_SAID = "nothing said"
-    TOLD = "what it was told"
+    ANSWERED = "what it was answered"
     NONE = "none"
-    FOREIGN = "what it was never told"
+    FOREIGN = "what it was never answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ _usual_join = _of(
 _beat = _of(
     Beat,
     epoch=st.sampled_from((Epoch.OWN, Epoch.OWN, Epoch.OWN, Epoch.BEFORE, Epoch.AFTER)),
-    said=st.sampled_from((Said.TOLD, Said.TOLD, *Said)),
+    said=st.sampled_from((Said.ANSWERED, Said.ANSWERED, *Said)),
     topics=st.one_of(st.none(), st.none(), st.none(), _topics),
     pattern=st.one_of(st.none(), st.none(), _patterns),
     is_full=st.booleans(),

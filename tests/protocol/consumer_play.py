@@ -206,7 +206,7 @@ class ConsumerPlay:
     def _beat(self, move: m.Beat, client: Client) -> None:
         said: Partitions | None = None
         match move.said:
-            case m.Said.TOLD:
+            case m.Said.ANSWERED:
                 said = client.owned
             case m.Said.NONE:
                 said = {}

@@ -179,7 +179,7 @@ def test_what_is_no_cause_of_a_rebalance(said: dict[str, Any]) -> None:
     "Consumer heartbeat: the assignment is told at epoch 0, when it changed, and in answer to a full request",
     origin="testConsumerGroupHeartbeatFullResponse",
 )
-def test_the_assignment_is_told_where_it_may_be_news() -> None:
+def test_the_assignment_is_answered_where_it_may_be_news() -> None:
     bench = ConsumerBench(topics={"t1": 1}).with_members("m1")
     owned, names = {"t1": [0]}, ["t1"]
     assert bench.beat("m1").assigned is None

@@ -104,7 +104,7 @@ def test_ties_go_to_sessions_and_then_to_the_groups_own_timers() -> None:
 
 
 @rule("Timers: a session started by the request that starts the join timer, and as long, fires before it")
-def test_a_member_told_to_rejoin_expires_before_the_join_phase_ends() -> None:
+def test_a_member_asked_to_rejoin_expires_before_the_join_phase_ends() -> None:
     bench = quiet_bench()
     bench.client("m2", instance_id="i2", session_ms=4_000)
     for client in ("m1", "m2", "m3"):
@@ -144,7 +144,7 @@ def test_a_timer_of_no_length_that_an_expiry_starts_fires_at_once() -> None:
 
 
 @rule("Timers: a group's own are told when they start, but for the sweep")
-def test_the_start_of_a_timer_is_told() -> None:
+def test_the_start_of_a_timer_is_reported() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=3_000)
     bench.enter("m1", rebalance_ms=9_000)
     bench.tick(3_000)

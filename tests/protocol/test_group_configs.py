@@ -247,7 +247,7 @@ def test_a_session_holds_from_the_next_heartbeat() -> None:
 
 
 @rule("Group configs: who changed what is told, and the group's removal changes none of it")
-def test_a_change_is_told_and_outlives_the_group() -> None:
+def test_a_change_is_reported_and_outlives_the_group() -> None:
     bench = ConsumerBench(**BROKER)
     bench.at(5)
     set_to(bench, SESSION, "8000")

@@ -71,7 +71,7 @@ def test_another_generation_is_refused_and_keeps_nobody_alive(generation: int) -
     "Heartbeat: REBALANCE_IN_PROGRESS in PreparingRebalance, and the session is renewed",
     origin="testHeartbeatDuringPreparingRebalance testHeartbeatDuringRebalanceCausesRebalanceInProgress",
 )
-def test_a_member_is_told_to_rejoin_and_kept_alive_all_the_same() -> None:
+def test_a_member_is_asked_to_rejoin_and_kept_alive_all_the_same() -> None:
     bench = Bench().preparing("m1", "m2")
     bench.at(4_000)
     assert bench.heartbeat("m2").error is Error.REBALANCE_IN_PROGRESS

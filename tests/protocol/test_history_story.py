@@ -79,7 +79,7 @@ def test_the_life_of_a_member() -> None:
         (b"\x00", None),
     ],
 )
-def test_what_a_member_owns_is_told(assignment: bytes, partitions: list[TopicPartitions] | None) -> None:
+def test_what_a_member_owns_is_reported(assignment: bytes, partitions: list[TopicPartitions] | None) -> None:
     bench = Bench().completing("m1")
     bench.sync("m1", plan={"m1": assignment})
     reported = bench.last(Assigned)

@@ -154,7 +154,7 @@ def test_a_run_of_another_generation_keeps_nobody_alive() -> None:
 
 
 @pytest.mark.parametrize("is_answered", [False, True])
-def test_what_a_client_was_told_at_the_door_is_what_the_history_says(is_answered: bool) -> None:
+def test_what_a_client_was_answered_early_is_what_the_history_says(is_answered: bool) -> None:
     bench = Bench().preparing("m1", "m2")
     effects = take(bench, run_of(bench, ("m2", 4_000), is_answered=is_answered))
     if is_answered:

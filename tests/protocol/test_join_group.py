@@ -128,7 +128,7 @@ def test_a_second_step_without_a_common_protocol_is_refused() -> None:
 
 
 @rule("JoinGroup: the protocols are checked before the membership")
-def test_an_unknown_id_with_bad_protocols_is_told_of_the_protocols() -> None:
+def test_an_unknown_id_with_bad_protocols_is_refused_for_the_protocols() -> None:
     refused = Bench().stable("m1").join("x", "some-id", protocols=["sticky"])
     assert (refused.error, refused.response.member_id) == (Error.INCONSISTENT_GROUP_PROTOCOL, "some-id")
 
@@ -196,7 +196,7 @@ def test_a_replay_hands_out_the_recorded_id() -> None:
 
 @rule("JoinGroup: the first step is answered MEMBER_ID_REQUIRED from v4, without leaving the state")
 @pytest.mark.parametrize("v", [4, 5, 9])
-def test_a_dynamic_client_is_told_its_id_first(v: int) -> None:
+def test_a_dynamic_client_is_given_its_id_first(v: int) -> None:
     bench = Bench()
     answer = bench.join("m1", v=v, session_ms=7_000)
     assert (answer.error, answer.response.member_id) == (Error.MEMBER_ID_REQUIRED, bench.id_of("m1"))
@@ -244,7 +244,7 @@ def test_a_protocol_named_twice_counts_once() -> None:
 
 
 @rule("JoinGroup: the leader alone is told the members, with their bytes for the selected protocol")
-def test_only_the_leader_is_told_who_the_members_are() -> None:
+def test_only_the_leader_learns_who_the_members_are() -> None:
     bench = Bench()
     bench.client("m1", protocols={"range": b"r1", "sticky": b"s1"}, protocol_type="connect")
     bench.client("m2", protocols={"sticky": b"s2"}, protocol_type="connect", instance_id="i2")

@@ -27,7 +27,7 @@ class Partition(int):
 
 
 @rule("OffsetCommit: a partition that is named several times is stored and told of once, as it is named last")
-def test_a_repeated_partition_is_told_of_once() -> None:
+def test_a_repeated_partition_is_reported_once() -> None:
     bench = Bench(topics=None, offsets_max_bytes=ROOM)
     topic = "t" * 1_000
     named = [OffsetCommitRequestPartition(partition_index=0, committed_offset=offset) for offset in range(500)]

@@ -134,7 +134,7 @@ def test_a_restarted_leader_runs_no_assignor(v: int) -> None:
 
 
 @rule("Static members: a leader's next JoinGroup rebalances, whatever its first answer told it")
-def test_a_restarted_leader_leads_although_it_was_told_otherwise() -> None:
+def test_a_restarted_leader_leads_although_it_was_answered_otherwise() -> None:
     bench = Bench().static("m1").stable("m1", "m2")
     bench.join("m1b", instance_id="i1", v=8)
     assert bench.join("m1b", instance_id="i1", v=8).is_parked

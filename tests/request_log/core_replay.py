@@ -47,7 +47,7 @@ class Replay:
         if ordered.recorded is not None:
             self._open[ordered.request.request_id] = ordered
         effects = step(group, ordered.request, at_ms, self.config)
-        yield from self._told(ordered.group_id, effects)
+        yield from self._reported(ordered.group_id, effects)
         if not group.is_kept:
             del self.groups[ordered.group_id]
         elif group.next_due_ms is not None and group.next_due_ms != due_ms:
@@ -60,14 +60,14 @@ class Replay:
             if group is None or next_deadline_ms(group) != due_ms:
                 continue
             if next_due_ms(group, until_ms, self.config) == due_ms:
-                yield from self._told(group_id, expire_due(group, due_ms, self.config))
+                yield from self._reported(group_id, expire_due(group, due_ms, self.config))
             again_ms = next_deadline_ms(group)
             if not group.is_kept:
                 del self.groups[group_id]
             elif again_ms is not None:
                 heapq.heappush(self._due, (again_ms, group_id))
 
-    def _told(self, group_id: str, effects: Iterable[Effect]) -> Iterator[tuple[str, Effect]]:
+    def _reported(self, group_id: str, effects: Iterable[Effect]) -> Iterator[tuple[str, Effect]]:
         for effect in effects:
             if isinstance(effect, Reply | RequestDropped):
                 ordered = self._open.pop(effect.request_id, None)

@@ -85,7 +85,7 @@ def test_a_group_that_never_comes_back_expires_after_the_broker_is_back(seed: in
         assert all(BACK_MS + 5_000 < at_ms < BACK_MS + 8_000 for at_ms in removed)
 
 
-def test_members_that_stood_still_together_and_are_told_that_they_expired_did_expire(tmp_path: Path) -> None:
+def test_members_that_stood_still_together_and_are_reported_that_they_expired_did_expire(tmp_path: Path) -> None:
     """Their broker was there all the while: it answers UNKNOWN_MEMBER_ID."""
     broker = Broker()
     fleet = {f"g{n}": [MemberOf(broker, f"g{n}", f"g{n}-m{i}") for i in range(2)] for n in range(2)}

@@ -68,7 +68,7 @@ def test_a_member_that_did_not_give_up_in_time_is_fenced_though_no_line_says_so(
     assert (str(gone.end_cause), gone.client_id) == ("rebalance_timeout", "tiles-cache-0")
 
 
-def test_who_kept_the_others_waiting_is_told() -> None:
+def test_who_kept_the_others_waiting_is_reported() -> None:
     ended = capture("q-consumer-slow").of_group("tiles-cache", RebalanceEnded)
     (fenced,) = [e for e in ended if e.cause.kind == "rebalance_timeout"]
     (waited,) = [e for e in ended if e.to_generation_id == fenced.from_generation_id]

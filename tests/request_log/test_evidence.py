@@ -142,7 +142,9 @@ def rows(source: Callable[[str], Imported], name: str) -> list[tuple[str, Row]]:
 
 
 @pytest.mark.parametrize(("source", "name"), LOGS, ids=[name for _, name in LOGS])
-def test_every_rebalance_that_is_told_as_certain_has_its_evidence(source: Callable[[str], Imported], name: str) -> None:
+def test_every_rebalance_that_is_reported_as_certain_has_its_evidence(
+    source: Callable[[str], Imported], name: str
+) -> None:
     unproven = [
         (group_id, row.started)
         for group_id, row in rows(source, name)

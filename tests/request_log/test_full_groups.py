@@ -48,7 +48,7 @@ def test_whoever_set_a_rebalance_off_is_named_where_others_are_refused(seed: int
 
 
 @pytest.mark.parametrize("seed", [153, 1240, 1300, 2271, 2661, 2381])
-def test_what_a_log_cannot_tell_apart_is_not_told_as_certain(seed: int, tmp_path: Path) -> None:
+def test_what_a_log_cannot_tell_apart_is_not_reported_as_certain(seed: int, tmp_path: Path) -> None:
     """Sessions that end within milliseconds, newcomers that left no line: who was first is in no line."""
     broker = lives(seed)
     broker.run(START_MS + LENGTH_MS)

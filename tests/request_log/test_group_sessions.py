@@ -74,7 +74,7 @@ def test_silences_bound_what_no_line_says(unsaid: Path) -> None:
     assert "plain" not in found.tally.sessions
 
 
-def test_what_silences_bound_is_told_as_inferred_and_holds_from_then_on(unsaid: Path) -> None:
+def test_what_silences_bound_is_reported_as_inferred_and_holds_from_then_on(unsaid: Path) -> None:
     found = read(unsaid)
     causes = [e.cause for e in found.of_group("orders", RebalanceStarted) if e.cause.kind == "session_expired"]
     # The second end is that of a timer, by the session that the first one showed, and the next answers confirm it.

@@ -197,7 +197,7 @@ def test_a_log_that_goes_on_years_later_costs_what_is_due_in_between(years: int,
     assert len(live.rows) < len(texts) + 100
 
 
-def test_a_group_whose_past_costs_too_much_is_given_up_and_the_others_are_told(
+def test_a_group_whose_past_costs_too_much_is_given_up_and_the_others_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Static members die, and their join phase is prolonged by 100 ms each until their sessions end, half an

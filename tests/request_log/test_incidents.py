@@ -70,7 +70,7 @@ def test_a_log_shows_the_settings_of_its_broker() -> None:
     assert incident("full-group").parity.share == 1.0
 
 
-def test_of_joins_in_flight_together_the_first_is_the_one_that_was_told_partitions() -> None:
+def test_of_joins_in_flight_together_the_first_is_the_one_that_was_given_partitions() -> None:
     """Members of teal join while one another's answers are on their way; the first is answered second."""
     asked = [row.request.request_id for row in incident("dusk").rows if row.group_id == "teal"]
     assert asked[1:4] == ["dusk.log.gz:26", "dusk.log.gz:25", "dusk.log.gz:29"]

@@ -60,7 +60,7 @@ def test_a_fetch_tells_the_offset_as_it_arrived_and_the_ends_as_it_was_answered(
     ]
 
 
-def test_an_incremental_answer_leaves_out_what_stands_where_it_was_told() -> None:
+def test_an_incremental_answer_leaves_out_what_stands_where_it_was_reported() -> None:
     reader = FetchReader()
     reader.read(fetch({0: 7, 1: 9}, {0: (20, 20, 0), 1: (9, 9, 0)}, sessionId=0, sessionEpoch=0, answered=77))
     reported = reader.read(fetch({0: 20}, {0: (25, 25, 0)}, 6000, sessionId=77, sessionEpoch=1, answered=77))

@@ -116,7 +116,7 @@ def test_where_nothing_was_heard_of_a_member_nobody_is_blamed_for_its_end(tmp_pa
 
 
 @pytest.mark.parametrize("name", sorted(LOGS))
-def test_a_log_that_lost_one_line_in_a_hundred_is_still_told(name: str, tmp_path: Path) -> None:
+def test_a_log_that_lost_one_line_in_a_hundred_is_still_reported(name: str, tmp_path: Path) -> None:
     lost = random.Random(name)
     kept = [line for line in lines_of(name) if lost.random() > 0.01]
     path = tmp_path / "requests.log"
@@ -128,7 +128,7 @@ def test_a_log_that_lost_one_line_in_a_hundred_is_still_told(name: str, tmp_path
 
 
 @pytest.mark.parametrize("name", sorted(LOGS))
-def test_a_log_whose_lines_are_cut_off_here_and_there_is_still_told(name: str, tmp_path: Path) -> None:
+def test_a_log_whose_lines_are_cut_off_here_and_there_is_still_reported(name: str, tmp_path: Path) -> None:
     cuts = random.Random(name)
     lines = [line[: cuts.randrange(25, len(line))] + b"\n" if cuts.random() < 0.01 else line for line in lines_of(name)]
     path = tmp_path / "requests.log"
@@ -139,7 +139,7 @@ def test_a_log_whose_lines_are_cut_off_here_and_there_is_still_told(name: str, t
 
 
 @pytest.mark.parametrize("name", OF_CONSUMER_GROUPS)
-def test_a_consumer_group_that_is_older_than_the_log_is_brought_to_what_its_members_are_told(
+def test_a_consumer_group_that_is_older_than_the_log_is_brought_to_what_its_members_are_answered(
     name: str, tmp_path: Path
 ) -> None:
     for share in SHARES:
@@ -242,7 +242,7 @@ def test_a_member_that_nobody_saw_join_and_that_comes_back_under_its_id_is_infer
     ]
 
 
-def test_who_joined_a_group_first_is_inferred_where_it_was_told_no_partitions(tmp_path: Path) -> None:
+def test_who_joined_a_group_first_is_inferred_where_it_was_given_no_partitions(tmp_path: Path) -> None:
     """The line of the first to join is cut off: it was told all of them."""
     path = tmp_path / "requests.log"
     path.write_bytes(b"".join(lines_of("dawn")[12:]))
@@ -251,13 +251,13 @@ def test_who_joined_a_group_first_is_inferred_where_it_was_told_no_partitions(tm
     assert not incident("dawn").of_group("fir", RebalanceStarted)[0].cause.is_inferred
 
 
-@pytest.mark.parametrize("leaves_are_told", [True, False])
+@pytest.mark.parametrize("leaves_are_reported", [True, False])
 def test_a_rebalance_of_an_older_group_ends_once_all_members_name_its_epoch(
-    leaves_are_told: bool, tmp_path: Path
+    leaves_are_reported: bool, tmp_path: Path
 ) -> None:
     """A static member says only as it leaves that it is one; another takes its place without a new epoch."""
     lines = lines_of("conversions")
-    rest = [line for line in lines[len(lines) // 5 :] if leaves_are_told or b'"memberEpoch":-2' not in line]
+    rest = [line for line in lines[len(lines) // 5 :] if leaves_are_reported or b'"memberEpoch":-2' not in line]
     path = tmp_path / "requests.log"
     path.write_bytes(b"".join(rest))
     found = imported(path)
@@ -265,7 +265,7 @@ def test_a_rebalance_of_an_older_group_ends_once_all_members_name_its_epoch(
     assert (group.generation_id, group.rebalance) == (8, None)
     completed = [e.to_generation_id for e in found.of_group("still", RebalanceEnded) if e.outcome == "completed"]
     assert len(completed) == len(set(completed))
-    if leaves_are_told:
+    if leaves_are_reported:
         assert completed == [5, 6, 7, 8]
 
 

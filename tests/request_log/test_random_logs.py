@@ -65,7 +65,7 @@ def test_a_heartbeat_just_after_a_session_ended_keeps_it_unless_its_timer_has_fi
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_member_killed_while_its_join_was_parked_is_told_though_no_line_tells_of_it(
+def test_a_member_killed_while_its_join_was_parked_is_reported_though_no_line_tells_of_it(
     seed: int, tmp_path: Path
 ) -> None:
     def script(broker: Broker) -> None:

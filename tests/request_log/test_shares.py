@@ -18,7 +18,7 @@ ROW = re.compile(
 )
 
 
-def test_nothing_wrong_is_told_as_certain_and_little_at_all() -> None:
+def test_nothing_wrong_is_reported_as_certain_and_little_at_all() -> None:
     table = WHAT_IS_PROVEN.read_text().partition(HEAD)[2].partition("\n\n")[0]
     rows = list(ROW.finditer(table))
     assert len(rows) == len(table.splitlines()) > 0

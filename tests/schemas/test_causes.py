@@ -29,7 +29,7 @@ def test_every_cause_of_a_rebalance_has_a_colour_and_a_name_of_its_own() -> None
     assert all(re.fullmatch(r"#[0-9a-f]{6}", row.colour) for row in rows)
 
 
-def test_every_sentence_can_be_told_and_none_shows_a_key() -> None:
+def test_every_sentence_can_be_reported_and_none_shows_a_key() -> None:
     words = {"who": "a", "session": "10 s", "poll": "5 s", "partitions": CLASSIC.many, "why_again": ""}
     reported = [text.format(**words) for row in CAUSES.values() for text in (row.sentence, row.of_nobody)]
     assert len(set(reported)) == len(CAUSES) + 2

@@ -138,7 +138,9 @@ def lines_with(bad: bytes) -> list[Any]:
     return [line._replace(number=number) for number, line in enumerate(found, 1)]
 
 
-def test_settings_that_the_log_gives_away_on_the_way_are_learnt_before_anything_is_told_by_them(tmp_path: Path) -> None:
+def test_settings_that_the_log_gives_away_on_the_way_are_learnt_before_anything_is_reported_by_them(
+    tmp_path: Path,
+) -> None:
     """The broker had group.max.size=3 and an initial delay of 1 s, which nobody says; what is given stays as it is."""
     log = next(path for path in INCIDENTS if path.name.startswith("full-group"))
     home, path, learnt = Home(tmp_path / "home"), tmp_path / log.name, []
@@ -187,7 +189,7 @@ def test_what_a_user_says_is_set_for_a_group_holds_after_a_restart(tmp_path: Pat
     assert set_for[CONFIGS_GIVEN] == {"consumer.session.timeout.ms": "8000"}
 
 
-def test_the_log_is_told_of_to_its_end_once_it_stands_still(tmp_path: Path) -> None:
+def test_the_log_is_reported_to_its_end_once_it_stands_still(tmp_path: Path) -> None:
     home, path = Home(tmp_path / "home"), tmp_path / "requests.log"
     home.path.mkdir()
     path.write_bytes(gzip.decompress(LOG.read_bytes()))

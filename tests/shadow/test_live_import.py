@@ -105,14 +105,16 @@ def test_history_is_complete_within_seconds_after_each_rebalance(path: Path) -> 
     feed = followed(path)
     end_ms = feed.live.tally.last_at_ms or 0
     last_reported: dict[str, list[tuple[int, int]]] = {}
-    for told_ms, row in feed.released:
-        last_reported.setdefault(row.group_id, []).append((row.request.received_at_ms, told_ms))
+    for reported_ms, row in feed.released:
+        last_reported.setdefault(row.group_id, []).append((row.request.received_at_ms, reported_ms))
     for group_id, effect in whole(path).effects:
         if not isinstance(effect, RebalanceEnded) or effect.outcome == "superseded":
             continue
         by_ms = goes_on_ms(path, effect.at_ms) + COMPLETE_WITHIN_MS
         if by_ms < end_ms:
-            assert max(told_ms for at_ms, told_ms in last_reported[group_id] if at_ms <= effect.at_ms) <= by_ms, effect
+            assert (
+                max(reported_ms for at_ms, reported_ms in last_reported[group_id] if at_ms <= effect.at_ms) <= by_ms
+            ), effect
 
 
 def goes_on_ms(path: Path, at_ms: int) -> int:
@@ -202,12 +204,12 @@ def play(tmp_path: Path, until_ms: int, stage: Broker) -> Feed:
     return Feed(LiveImport(GroupConfig())).feed(lines_in_order(path, ZoneInfo("UTC")))
 
 
-def test_a_group_at_rest_is_told_of_within_two_seconds(tmp_path: Path) -> None:
+def test_a_group_at_rest_is_reported_within_two_seconds(tmp_path: Path) -> None:
     stage = Broker(seed=1)
     for i in range(3):
         MemberOf(stage, "g", f"m{i}").start()
     feed = play(tmp_path, 60_000, stage)
-    late = [told_ms - row.request.received_at_ms for told_ms, row in feed.released]
+    late = [reported_ms - row.request.received_at_ms for reported_ms, row in feed.released]
     at_rest = [
         ms for ms, (_, row) in zip(late, feed.released, strict=True) if row.request.received_at_ms > START_MS + 12_000
     ]
@@ -215,7 +217,7 @@ def test_a_group_at_rest_is_told_of_within_two_seconds(tmp_path: Path) -> None:
     assert max(at_rest) <= SETTLED_MS + 1000
 
 
-def test_nothing_is_told_from_the_first_sign_of_a_rebalance_until_it_is_over(tmp_path: Path) -> None:
+def test_nothing_is_reported_from_the_first_sign_of_a_rebalance_until_it_is_over(tmp_path: Path) -> None:
     stage = Broker(seed=1)
     members = [MemberOf(stage, "g", f"m{i}") for i in range(3)]
     for member in members:
@@ -232,7 +234,7 @@ def test_nothing_is_told_from_the_first_sign_of_a_rebalance_until_it_is_over(tmp
     assert [(e.cause.client_id, e.members_after) for e in ended[1:]] == [("new", 4)]
 
 
-def test_the_death_of_a_whole_group_is_told_while_others_live_and_not_of_a_log_that_stands_still(
+def test_the_death_of_a_whole_group_is_reported_while_others_live_and_not_of_a_log_that_stands_still(
     tmp_path: Path,
 ) -> None:
     stage = Broker(seed=1)
@@ -245,8 +247,8 @@ def test_the_death_of_a_whole_group_is_told_while_others_live_and_not_of_a_log_t
     feed = play(tmp_path, 60_000, stage)
     [(of, expired)] = gone(feed)
     assert (of, expired.client_id) == ("dying", "a")
-    told_ms = max(at_ms for at_ms, row in feed.released if row.group_id == "dying")
-    assert told_ms <= expired.at_ms + LOOK_AHEAD_MS + 2000
+    reported_ms = max(at_ms for at_ms, row in feed.released if row.group_id == "dying")
+    assert reported_ms <= expired.at_ms + LOOK_AHEAD_MS + 2000
     assert living.is_alive
 
 
@@ -265,8 +267,8 @@ def test_a_rebalance_whose_end_no_line_tells_is_waited_for_no_longer_than_its_ti
         member.kill()
     sign_ms = START_MS + 22_000
     feed = play(tmp_path, 110_000, stage)
-    told_ms = [at_ms for at_ms, row in feed.released if row.group_id == "g" and row.recorded is not None]
-    assert sign_ms + members[0].rebalance_ms - 2000 < max(told_ms) < sign_ms + members[0].rebalance_ms + 8000
+    reported_ms = [at_ms for at_ms, row in feed.released if row.group_id == "g" and row.recorded is not None]
+    assert sign_ms + members[0].rebalance_ms - 2000 < max(reported_ms) < sign_ms + members[0].rebalance_ms + 8000
     assert {of for of, _ in gone(feed)} == {"g"}
     assert not feed.live.groups["g"].entries
 

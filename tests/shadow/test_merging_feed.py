@@ -147,7 +147,7 @@ def test_a_kill_between_the_state_and_the_commit_repeats_nothing(
     assert [reported[1] for reported in homes.reported()] == [1, 2]
 
 
-def test_a_fact_of_the_topic_waits_until_the_log_has_told_all_up_to_then(tmp_path: Path) -> None:
+def test_a_fact_of_the_topic_waits_until_the_log_has_reported_all_up_to_then(tmp_path: Path) -> None:
     homes = Homes(tmp_path)
     removed = GroupRemoved(at_ms=START_MS, why="deleted", generation_id=3)
     homes.write(homes.home.of_topic, [row_of(Fact(START_MS, 5, "group_removed", content=removed))])

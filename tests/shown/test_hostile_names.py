@@ -206,7 +206,7 @@ class Unwilling(io.StringIO):
         raise BrokenPipeError("gone")
 
 
-def test_what_cannot_be_shown_is_told_once_and_ends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_shown_is_reported_once_and_ends_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     teller = Teller(Terminal(file=Unwilling()))
     for _ in range(3):
         teller.say("a line")

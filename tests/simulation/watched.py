@@ -31,7 +31,7 @@ class WatchedWorld(World):
         self._ownership = Ownership(self._time, self.has_valid_session)
         self._joined: dict[str, int] = {}
         self._schedules = {name: consumer.member for name, consumer in self.consumers.items()}
-        self.record.events = _Heard(self._told)
+        self.record.events = _Heard(self._reported)
         self.record.effects = _Heard(self._answered)
 
     @property
@@ -54,7 +54,7 @@ class WatchedWorld(World):
             return member_id in group.consumer.members
         return member_id in group.members and self._joined.get(member_id) == group.generation_id
 
-    def _told(self, reported: ConsumerEvent) -> None:
+    def _reported(self, reported: ConsumerEvent) -> None:
         self._forget_who_is_gone()
         group_id = self.consumers[reported.consumer].plan.config.group_id
         match reported.event:

@@ -98,7 +98,7 @@ def test_a_program_is_alone_in_its_home(day: Day) -> None:
     assert f"is in use by the coordinator (process {day.program.process.pid}): stop it" in err.splitlines()[-1]
 
 
-def test_a_program_stops_when_its_whole_group_is_told_to(day: Day) -> None:
+def test_a_program_stops_when_its_whole_group_is_asked_to(day: Day) -> None:
     status, out, err = day.end
     assert status == 0, err
     assert out.splitlines()[-1] == "rollcall: the coordinator has stopped."

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HOMES = Path(__file__).parent / "homes"
-TOLD = "told.json"
+REPORTED = "told.json"
 JOB, SHADOW, DUMP, TOPIC = "job", "shadow", "dump", "topic"
 CLUSTER, WITH_CLUSTER = "cluster", "-with-cluster"
 _PACKED = {path.name.removesuffix(".tar.gz") for path in HOMES.glob("*.tar.gz")}
@@ -20,7 +20,7 @@ CLUSTERS = sorted(name for name in _PACKED if name.endswith(WITH_CLUSTER))
 VERSIONS = sorted(_PACKED - set(CLUSTERS))
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """What a version told of one home; nulls are left out."""
 
     views: dict[str, list[dict[str, Any]]]
@@ -33,7 +33,7 @@ class Earlier(NamedTuple):
     """A version's homes, unpacked."""
 
     folder: Path
-    reported: dict[str, Told]
+    reported: dict[str, Reported]
     """By home."""
 
     def home(self, name: str) -> Path:
@@ -44,5 +44,5 @@ def unpacked(version: str, folder: Path) -> Earlier:
     """The homes of a version in a folder of one's own."""
     with tarfile.open(HOMES / f"{version}.tar.gz") as packed:
         packed.extractall(folder, filter="data")
-    reported = json.loads((folder / TOLD).read_text())
-    return Earlier(folder, {name: Told(**each) for name, each in reported.items()})
+    reported = json.loads((folder / REPORTED).read_text())
+    return Earlier(folder, {name: Reported(**each) for name, each in reported.items()})

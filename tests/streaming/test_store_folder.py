@@ -81,7 +81,7 @@ def test_a_store_whose_connector_is_missing_is_one_sentence(
     assert "\n" not in str(refused.value)
 
 
-def test_a_place_that_refuses_is_told_in_its_own_words(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_place_that_refuses_is_reported_in_its_own_words(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HomeError, match="here: the store refuses: "):
         StoreFolder(spark, f"{tmp_path.as_uri()}/file/lease", "here").write("a", "")

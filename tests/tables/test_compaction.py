@@ -99,7 +99,7 @@ def test_many_files_become_one_with_every_row_in_its_order(requests: Requests) -
     assert requests.compact() == 0
 
 
-def test_readers_of_new_rows_are_told_of_none(requests: Requests) -> None:
+def test_readers_of_new_rows_are_given_none(requests: Requests) -> None:
     requests.send(3)
     requests.compact()
     assert requests.log.appended(requests.log.latest()) == []

@@ -46,7 +46,9 @@ def test_requests_that_find_no_room_are_refused_and_the_next_are_appended(tmp_pa
 
 
 @pytest.mark.parametrize("bytes_left", LEFT)
-def test_a_batch_that_finds_no_room_fails_and_is_told_once_when_it_runs_again(tmp_path: Path, bytes_left: int) -> None:
+def test_a_batch_that_finds_no_room_fails_and_is_reported_once_when_it_runs_again(
+    tmp_path: Path, bytes_left: int
+) -> None:
     home = Home(tmp_path)
     writer = writer_of(home)
     writer.write(Batch("first"), 0)  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ def test_at_every_version_the_files_are_those_that_delta_rs_names(tended: Path) 
     assert {tuple(json.loads(file.stats or "{}")["minValues"]) for file in latest.files} == {("n",)}
 
 
-def test_every_row_is_told_once_as_new_whatever_upkeep_does(tended: Path) -> None:
+def test_every_row_is_reported_once_as_new_whatever_upkeep_does(tended: Path) -> None:
     log = DeltaLog(tended)
     reported = {version: numbers_in(log, log.appended(version) or []) for version in range(log.latest() + 1)}
     news = {version: numbers for version, numbers in reported.items() if numbers}

@@ -67,7 +67,7 @@ def test_a_rebalance_names_who_set_it_off_who_came_who_went_and_who_was_waited_f
     assert (ended["slowest_client_id"], ended["slowest_wait_ms"]) == ("client-a", 3500)
 
 
-def test_what_is_never_answered_is_told_with_its_reason() -> None:
+def test_what_is_never_answered_is_reported_with_its_reason() -> None:
     reported = traced(
         join(0, "a", bind="a"),
         sync(0, "s", "$a"),

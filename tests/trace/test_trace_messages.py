@@ -91,7 +91,7 @@ def test_offsets_of_several_groups_are_fetched_with_one_message() -> None:
     assert asked_a["topics"][0]["partitions"][1]["metadata"] == "Ω≈ç√"
 
 
-def test_topics_that_do_not_exist_are_told_where_the_setting_names_those_that_do() -> None:
+def test_topics_that_do_not_exist_are_reported_where_the_setting_names_those_that_do() -> None:
     partitions = [{"partition_index": n, "committed_offset": 1} for n in (0, 3, 4)]
     topics = [{"name": "t1", "partitions": partitions}, {"name": "t2", "partitions": partitions[:1]}]
     commit = ask(0, "c", "OffsetCommit", 8, group_id="g", topics=topics)

@@ -21,7 +21,7 @@ def test_a_name_stands_for_the_id_that_its_join_was_answered_with() -> None:
     assert answers["h"]["error_code"] == "NONE"
 
 
-def test_an_id_told_with_member_id_required_binds_as_well() -> None:
+def test_an_id_given_with_member_id_required_binds_as_well() -> None:
     answers = by_id(traced(join(0, "j", api_version=4, bind="m"), join(1, "k", api_version=4, member_id="$m")))
     assert answers["j"]["error_code"] == "MEMBER_ID_REQUIRED"
     assert answers["k"]["member_id"] == answers["j"]["member_id"]

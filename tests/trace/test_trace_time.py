@@ -93,7 +93,7 @@ def test_a_long_time_costs_by_what_is_due_in_it_and_not_by_its_length() -> None:
     assert len(removed) == 20
 
 
-def test_a_join_phase_that_nobody_joins_is_told_once_a_second_however_short_it_is() -> None:
+def test_a_join_phase_that_nobody_joins_is_reported_once_a_second_however_short_it_is() -> None:
     static = {"api_version": 5, "group_instance_id": "i", "rebalance_timeout_ms": 1, "session_timeout_ms": 1_800_000}
     lines = traced(
         join(0, "a", bind="a", **static),

@@ -77,7 +77,7 @@ def reply(response: Any, version: int = 4) -> Reply:
     )
 
 
-def test_a_heartbeats_reply_is_told_by_its_columns_alone() -> None:
+def test_a_heartbeats_reply_is_known_by_its_columns_alone() -> None:
     row = row_of(reply(HeartbeatResponse()), 0)
     assert row == EffectRow(0, "reply", 9, "r", "Heartbeat", 4, "NONE", 7, 2, "m", "c")
 

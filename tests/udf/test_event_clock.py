@@ -72,7 +72,7 @@ def test_the_same_log_cut_anywhere_gives_the_same_effects(moves: list[Any], data
 
 @settings(max_examples=50)
 @given(st.lists(MOVES.filter(lambda move: move[3] != "again"), max_size=60))
-def test_a_groups_facts_are_told_apart_by_their_time_and_place(moves: list[Any]) -> None:
+def test_a_groups_facts_are_distinguished_by_their_time_and_place(moves: list[Any]) -> None:
     world = World()
     for move in moves:
         world.act(move)

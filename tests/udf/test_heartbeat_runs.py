@@ -65,7 +65,7 @@ def test_a_deadline_between_the_heartbeats_of_a_run_fires_between_them() -> None
     assert [e["at_ms"] for e in replies(reported) if e["api"] == "Heartbeat"] == [T + 9000, T + 10_990]
 
 
-def test_a_run_that_comes_twice_is_told_as_such() -> None:
+def test_a_run_that_comes_twice_is_reported_as_such() -> None:
     stream = Stream(SETTINGS)
     beats = run(stable(stream), T + 1000)
     stream.batch(T + 1100, arrived(beats))

@@ -65,7 +65,7 @@ def played(batches: list[tuple[int, list[str]]], limits: StreamSettings) -> tupl
             outcome = take_turns("orders", requests, row, at_ms, limits)
             rows += outcome.rows
             parked = {each.request_id for each in rows if each.effect == "request_parked"}
-            assert_only_who_waited_is_told_to_wait(outcome.rows, waited, parked)
+            assert_only_who_waited_is_asked_to_wait(outcome.rows, waited, parked)
             row, requests = outcome.row, []
             if not any(each.effect == "requests_put_off" for each in outcome.rows):
                 break
@@ -80,14 +80,14 @@ def waiting_in(row: StateRow | None) -> set[str]:
     return {json.loads(text)["request_id"] for text in texts}
 
 
-def assert_only_who_waited_is_told_to_wait(rows: list[EffectRow], waited: set[str], parked: set[str | None]) -> None:
+def assert_only_who_waited_is_asked_to_wait(rows: list[EffectRow], waited: set[str], parked: set[str | None]) -> None:
     """A request that was put off is answered with a throttle time, one that is parked first perhaps; no other is."""
     for row in rows:
         if row.effect != "reply" or row.api is None or row.error_code is None:
             continue
         wait_ms = response_of(row.api, row.error_code, row.detail).wait_ms
-        can_be_told = carries(APIS[row.api].response, "throttle_time_ms", row.api_version or 0)
-        if row.request_id not in waited or not can_be_told:
+        can_be_asked = carries(APIS[row.api].response, "throttle_time_ms", row.api_version or 0)
+        if row.request_id not in waited or not can_be_asked:
             assert wait_ms == 0, row
         elif row.request_id not in parked:
             assert wait_ms == THROTTLE_MS, row
@@ -206,7 +206,7 @@ def small(stream: Stream) -> tuple[Stream, str]:
     return replace(stream, settings=LIMITED), member
 
 
-def test_the_rest_comes_with_the_next_batch_and_its_clients_are_told_to_wait() -> None:
+def test_the_rest_comes_with_the_next_batch_and_its_clients_are_asked_to_wait() -> None:
     stream, member = small(Stream(SETTINGS))
     beats = [heartbeat(member, 1, T + n, request_id=f"b{n}") for n in range(10)]
     first = stream.batch(T + 50, arrived(*beats))

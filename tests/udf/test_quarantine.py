@@ -115,7 +115,7 @@ def test_an_unfit_request_is_put_aside_and_its_group_is_untouched(case: str) -> 
     assert [e["error_code"] for e in replies(found)] == ["NONE"]
 
 
-def test_the_longest_names_that_are_taken_are_told_in_every_version() -> None:
+def test_the_longest_names_that_are_taken_are_answered_in_every_version() -> None:
     stream = Stream(SETTINGS)
     rows = arrived(
         join("c" * 32_730, T, request_id="j"), join("d", T + 1, api_version=5, group_instance_id="é" * 16_365)

@@ -85,7 +85,9 @@ def test_every_form(home: Path) -> None:
         ("select o.size from offsets o", "query: The column `o.size` cannot be found; there are group_id, topic, "),
     ],
 )
-def test_a_name_that_is_not_there_is_told_at_once_with_those_that_are(home: Path, query: str, sentence: str) -> None:
+def test_a_name_that_is_not_there_is_reported_at_once_with_those_that_are(
+    home: Path, query: str, sentence: str
+) -> None:
     with pytest.raises(QueryError) as refused:
         answered(home, query)
     assert str(refused.value).startswith(sentence)

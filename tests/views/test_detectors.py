@@ -50,7 +50,7 @@ def test_healthy_groups_have_none(ask: Views) -> None:
 FLAP = ("client_id", "memberships", "end_cause", "period_ms", "lasted_ms", "matching", "matching_multiple")
 
 
-def test_a_client_that_comes_and_goes_is_told_with_its_period(ask: Views) -> None:
+def test_a_client_that_comes_and_goes_is_reported_with_its_period(ask: Views) -> None:
     (row,) = ask("flapping_members", "storm", *FLAP, "shortest_period_ms", "longest_period_ms", "is_ambiguous")
     assert row[:4] == ("b", 4, "member_left", 600_000)
     assert row[-3:] == (600_000, 600_000, False)

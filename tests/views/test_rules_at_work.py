@@ -74,8 +74,8 @@ def test_no_recorded_log_breaks_a_rule(name: str) -> None:
 
 @pytest.mark.parametrize("name", DUMPS)
 def test_no_recorded_topic_breaks_a_rule(name: str) -> None:
-    told = [taken(rows) for rows in topic(name).values()]
-    assert [broken for rows in told for broken in found(rows, tells_all_states=False)] == []
+    reported = [taken(rows) for rows in topic(name).values()]
+    assert [broken for rows in reported for broken in found(rows, tells_all_states=False)] == []
 
 
 @given(

@@ -201,7 +201,7 @@ def test_an_expiry_is_a_cause_and_its_member_is_expired(ask: Views) -> None:
     assert ask("rebalances", "expired", *WHO)[-1] == (13_100, [], [], ["b"], None, None)
 
 
-def test_a_cooperative_follow_up_is_told_apart(ask: Views) -> None:
+def test_a_cooperative_follow_up_is_distinguished(ask: Views) -> None:
     assert [cause for _, cause in ask("rebalances", "cooperative", "started_at", "cause")] == [
         *("member_joined", "member_joined", "cooperative_followup"),
     ]

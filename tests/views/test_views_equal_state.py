@@ -22,7 +22,7 @@ PLAYS, FLEETS = 150, 25
 Facts = dict[str, Any]
 
 
-class Told:
+class Reported:
     """The random histories, and what the views make of them."""
 
     def __init__(self, home: Path) -> None:
@@ -36,11 +36,11 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    return Told(tmp_path_factory.mktemp("home"))
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
+    return Reported(tmp_path_factory.mktemp("home"))
 
 
-def test_groups_are_those_of_the_state(reported: Told) -> None:
+def test_groups_are_those_of_the_state(reported: Reported) -> None:
     shown = {
         row["group_id"]: (
             *(row["state"], row["generation_id"], row["protocol_type"], row["protocol_name"]),
@@ -57,17 +57,17 @@ def test_groups_are_those_of_the_state(reported: Told) -> None:
     }
 
 
-def test_the_next_deadline_is_that_of_the_state(reported: Told) -> None:
+def test_the_next_deadline_is_that_of_the_state(reported: Reported) -> None:
     shown = {row["group_id"]: row["next_deadline_at"] for row in reported.rows("groups")}
     assert shown == {name: next_deadline_ms(group) for name, group in reported.groups()}
 
 
-def test_a_group_was_updated_by_its_latest_fact(reported: Told) -> None:
+def test_a_group_was_updated_by_its_latest_fact(reported: Reported) -> None:
     shown = {row["group_id"]: row["updated_at"] for row in reported.rows("groups")}
     assert shown == {name: reported.histories[name].rows[-1].at_ms for name, _ in reported.groups()}
 
 
-def test_members_are_those_of_the_state(reported: Told) -> None:
+def test_members_are_those_of_the_state(reported: Reported) -> None:
     shown = {
         (row["group_id"], row["member_id"]): (
             *(row["client_id"], row["client_host"], row["group_instance_id"], row["joined_at"], row["last_seen_at"]),
@@ -87,7 +87,7 @@ def test_members_are_those_of_the_state(reported: Told) -> None:
     }
 
 
-def test_in_a_stable_group_everybody_holds_what_the_state_says(reported: Told) -> None:
+def test_in_a_stable_group_everybody_holds_what_the_state_says(reported: Reported) -> None:
     shown = {(row["group_id"], row["member_id"]): row["assigned_partitions"] for row in reported.rows("members")}
     stable = [(name, group) for name, group in reported.groups() if group.state is GroupState.STABLE]
     assert stable
@@ -96,7 +96,7 @@ def test_in_a_stable_group_everybody_holds_what_the_state_says(reported: Told) -
             assert shown[name, member.member_id] == partitions_of(group, member)
 
 
-def test_offsets_are_those_of_the_state(reported: Told) -> None:
+def test_offsets_are_those_of_the_state(reported: Reported) -> None:
     shown = {
         (row["group_id"], row["topic"], row["partition"]): (
             row["committed_offset"],
@@ -112,7 +112,7 @@ def test_offsets_are_those_of_the_state(reported: Told) -> None:
     }
 
 
-def test_nobody_holds_a_partition_while_another_does(reported: Told) -> None:
+def test_nobody_holds_a_partition_while_another_does(reported: Reported) -> None:
     def partition(row: Facts) -> tuple[Any, ...]:
         return row["group_id"], row["topic"], row["partition"]
 
@@ -126,7 +126,7 @@ def test_nobody_holds_a_partition_while_another_does(reported: Told) -> None:
             assert earlier["to_at"] <= later["from_at"], key
 
 
-def test_a_member_holds_partitions_only_while_it_is_a_member(reported: Told) -> None:
+def test_a_member_holds_partitions_only_while_it_is_a_member(reported: Reported) -> None:
     sessions = {(row["group_id"], row["member_id"]): row for row in reported.rows("sessions")}
     rows = reported.rows("assignments")
     assert len(rows) > 200
@@ -136,7 +136,7 @@ def test_a_member_holds_partitions_only_while_it_is_a_member(reported: Told) -> 
         assert session["ended_at"] is None or row["to_at"] <= session["ended_at"]
 
 
-def test_there_are_as_many_rebalances_as_began_and_those_without_an_end_run(reported: Told) -> None:
+def test_there_are_as_many_rebalances_as_began_and_those_without_an_end_run(reported: Reported) -> None:
     began = sum(row.effect == "rebalance_started" for history in reported.histories.values() for row in history.rows)
     rebalances = reported.rows("rebalances")
     running = {row["group_id"] for row in rebalances if row["outcome"] is None}
@@ -144,7 +144,7 @@ def test_there_are_as_many_rebalances_as_began_and_those_without_an_end_run(repo
     assert running == {name for name, group in reported.groups() if group.rebalance is not None}
 
 
-def test_a_group_has_one_rebalance_at_a_time(reported: Told) -> None:
+def test_a_group_has_one_rebalance_at_a_time(reported: Reported) -> None:
     rows = sorted(reported.rows("rebalances"), key=lambda row: (row["group_id"], row["started_at"]))
     assert len(rows) > 100
     for _, rebalances in groupby(rows, key=lambda row: row["group_id"]):
@@ -156,7 +156,7 @@ def test_a_group_has_one_rebalance_at_a_time(reported: Told) -> None:
             assert earlier["ended_at"] <= later["started_at"]
 
 
-def test_an_expired_session_had_no_slack_left(reported: Told) -> None:
+def test_an_expired_session_had_no_slack_left(reported: Reported) -> None:
     rows = reported.rows("heartbeat_slack")
     expired = [row for row in rows if row["end_cause"] == "session_expired" and row["longest_gap_ms"] is not None]
     assert expired

@@ -36,7 +36,7 @@ def test_rebalances_are_the_same_that_both_tell_in_order(
     assert found.has_same_rebalances == (recorded == played)
 
 
-def test_the_same_cause_by_another_is_matched_and_told_apart() -> None:
+def test_the_same_cause_by_another_is_matched_and_distinguished() -> None:
     found = fidelity_of(reported("jjl", culprits="abc"), reported("jjl", culprits="axc"))
     assert (found.matched, found.same_culprit) == (3, 2)
 

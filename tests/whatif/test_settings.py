@@ -8,7 +8,7 @@ from simulation.plan import GroupProtocol
 from whatif.changes import SettingError, trial_of
 
 
-def test_keys_are_told_apart_into_the_brokers_and_the_clients() -> None:
+def test_keys_are_distinguished_into_the_brokers_and_the_clients() -> None:
     (found,) = trial_of(["session.timeout.ms=30000 max.size=5", "static=true assignor=range+sticky"]).settings
     assert found.client == {"session.timeout.ms": "30000", "partition.assignment.strategy": "range+sticky"}
     assert found.broker == {"group.max.size": "5"}

@@ -78,7 +78,7 @@ def test_of_many_members_the_slowest_are_shown_and_the_rest_counted() -> None:
     assert any(re.match(r"  and 40 more, all in within \d+ ms; FORMAT=json tells of each", line) for line in lines)
 
 
-def test_members_that_share_a_client_id_and_host_are_told_apart_and_the_page_says_what_is_unknown() -> None:
+def test_members_that_share_a_client_id_and_host_are_distinguished_and_the_page_says_what_is_unknown() -> None:
     story = two_members()
     reported = {name: member_id for name, member_id in story.member_ids.items()}
     for row in story.rows:

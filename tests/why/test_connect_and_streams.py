@@ -76,7 +76,7 @@ def played() -> Workers:
     return story
 
 
-def test_a_connector_and_its_tasks_are_told_of_as_given_to_a_worker() -> None:
+def test_a_connector_and_its_tasks_are_reported_as_given_to_a_worker() -> None:
     found = explained(played(), 1)
     assert headline(found).endswith("3 connectors and tasks moved, nobody ran anything for 100 ms.")
     texts = {line.text for line in lines_of(found) if line.part == "moved"}

@@ -33,11 +33,11 @@ def texts(e: Explanation) -> list[str]:
     return [text for _, text in timeline(e)]
 
 
-def test_it_is_told_by_epochs() -> None:
+def test_it_is_reported_by_epochs() -> None:
     assert title(recorded("tiles-cache", 4)).startswith("tiles-cache: epoch 3 -> 4, ")
 
 
-def test_who_is_fenced_for_not_giving_up_is_told_with_its_timeout() -> None:
+def test_who_is_fenced_for_not_giving_up_is_reported_with_its_timeout() -> None:
     assert headline(recorded("tiles-cache", 4)).startswith(
         "tiles-cache-0 on 127.0.1.24 did not give partitions up within its rebalance timeout (10 s) and was removed: "
         "2 -> 1 members, 6 partitions moved"
@@ -57,7 +57,7 @@ def test_the_last_to_settle_ends_it() -> None:
     assert not any("rejoin" in text for text in reported)
 
 
-def test_what_set_it_off_is_told_in_the_words_of_its_cause() -> None:
+def test_what_set_it_off_is_reported_in_the_words_of_its_cause() -> None:
     assert headline(recorded("maps-render", 4)).startswith("the topics that members subscribe to, or their partitions")
     assert headline(recorded("home-page", 4)).startswith("home-page-0 on 127.0.1.14 subscribed to something else")
     assert headline(recorded("csv-make", 5)).startswith("csv-make-1 on 127.0.1.13 did not poll within its max.poll")
@@ -96,12 +96,12 @@ def test_each_member_has_its_own_moments() -> None:
     assert [one.is_new for one in (part(e, "a"), part(e, "b"))] == [False, True]
 
 
-def test_who_was_waited_for_is_told_with_how_long() -> None:
+def test_who_was_waited_for_is_reported_with_how_long() -> None:
     assert held(explained(two_consumers())) == [("a", 1500, "it held on to partitions that others were to have")]
     assert "a had let go of what others were to have" in texts(explained(two_consumers()))
 
 
-def test_what_moved_is_told_with_how_long_nobody_had_it_and_what_stayed() -> None:
+def test_what_moved_is_reported_with_how_long_nobody_had_it_and_what_stayed() -> None:
     e = explained(two_consumers())
     assert moved(e) == [(1, "a", "b", 500)]
     assert (e.kept_count, e.standstill) == (1, None)

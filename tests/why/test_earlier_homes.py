@@ -35,7 +35,7 @@ def as_reported(rows: list[dict[str, Any]], columns: set[str]) -> list[str]:
     return sorted(json.dumps(row) for row in reported)
 
 
-def test_every_view_has_the_rows_that_the_version_told(earlier: Earlier) -> None:
+def test_every_view_has_the_rows_that_the_version_answered(earlier: Earlier) -> None:
     for name, reported in earlier.reported.items():
         assert reported.views["rebalances"]
         for view, rows in reported.views.items():

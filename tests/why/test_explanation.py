@@ -92,13 +92,13 @@ def test_each_member_has_its_own_times() -> None:
     }
 
 
-def test_who_held_the_others_is_told_with_what_of_it_was_its_assignment() -> None:
+def test_who_held_the_others_is_reported_with_what_of_it_was_its_assignment() -> None:
     ((name, held_ms, why),) = held(explained(two_members()))
     assert (name, held_ms) == ("a", 200)
     assert why == "it rejoined 100 ms after the beginning; 100 ms of it for its assignment, since it leads"
 
 
-def test_a_heartbeat_that_told_of_the_rebalance_is_told_apart_from_the_members_own_delay() -> None:
+def test_a_heartbeat_that_reported_the_rebalance_is_distinguished_from_the_members_own_delay() -> None:
     story = two_members()
     story.join(5000, "c")
     story.join(5010, "b")
@@ -160,7 +160,7 @@ def test_a_generation_restarts_the_session_of_a_static_member_that_it_did_not_aw
     assert (gaps[-1].from_ms, gaps[-1].to_ms) == (15_000, 20_000)
 
 
-def test_partitions_that_came_back_are_told_with_when_they_did() -> None:
+def test_partitions_that_came_back_are_reported_with_when_they_did() -> None:
     story = one_leaves()
     story.join(6000, "b", again_as="")
     story.join(6100, "a")
@@ -170,7 +170,7 @@ def test_partitions_that_came_back_are_told_with_when_they_did() -> None:
     assert found.moves[0].back_generation_id == 4
 
 
-def test_what_comes_back_after_the_next_minutes_is_not_told() -> None:
+def test_what_comes_back_after_the_next_minutes_is_not_reported() -> None:
     story = one_leaves()
     story.let_time_pass(4200)
     for at_ms in range(10_000, 320_000, 5000):
@@ -181,7 +181,7 @@ def test_what_comes_back_after_the_next_minutes_is_not_told() -> None:
     assert ways(explained(story, 3).moves) == [(1, "b", "a", None, None, 200)]
 
 
-def test_in_a_cooperative_group_somebody_consumes_all_the_time_and_what_nobody_has_yet_is_told() -> None:
+def test_in_a_cooperative_group_somebody_consumes_all_the_time_and_what_nobody_has_yet_is_reported() -> None:
     found = explained(cooperative(), 2)
     assert ways(found.moves) == [(1, "a", None, "b", None, 300)]
     assert (found.standstill, found.kept_count) == (None, 1)
@@ -191,7 +191,7 @@ def test_in_a_cooperative_group_somebody_consumes_all_the_time_and_what_nobody_h
     assert following(found) == "The next rebalance began 100 ms later: cooperative second round, by a (GENERATION=3)."
 
 
-def test_a_superseded_one_is_told_with_the_round_it_belongs_to() -> None:
+def test_a_superseded_one_is_reported_with_the_round_it_belongs_to() -> None:
     first, second = explained(superseded(), 2), explained(superseded(), 3)
     assert (first.rebalance.outcome, first.round_from_ms) == ("superseded", 2000)
     assert (second.rebalance.started_at_ms, second.round_from_ms) == (2200, 2000)
@@ -214,7 +214,7 @@ def test_a_group_that_is_left_without_members_has_nobody_who_consumes_from_then_
     assert stopped(found)[0] == "Nobody consumed for 1 s or more, from 00:00:02.000 UTC on."
 
 
-def test_where_nothing_is_told_after_the_end_nobody_consumed_any_more() -> None:
+def test_where_nothing_is_reported_after_the_end_nobody_consumed_any_more() -> None:
     story = two_members()
     story.leave(4000, "b")
     story.join(4100, "a")

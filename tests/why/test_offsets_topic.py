@@ -22,7 +22,7 @@ def text_of(found: Explanation) -> str:
     return "\n".join(line.text for line in lines_of(found))
 
 
-def test_a_classic_rebalance_is_told_from_the_moment_at_which_it_surely_ran() -> None:
+def test_a_classic_rebalance_is_reported_from_the_moment_at_which_it_surely_ran() -> None:
     found = explained(CLASSIC, "rates-feed", 2)
     reported = text_of(found)
     assert "rates-feed: generation 1 -> 2, over at 2026-11-21 " in reported
@@ -36,7 +36,7 @@ def test_a_classic_rebalance_is_told_from_the_moment_at_which_it_surely_ran() ->
     assert {move.after for move in found.moves} == {"rates-feed-0", "rates-feed-2"}
 
 
-def test_an_epoch_is_told_from_its_beginning_and_with_what_later_records_say() -> None:
+def test_an_epoch_is_reported_from_its_beginning_and_with_what_later_records_say() -> None:
     reported = text_of(explained(CONSUMER[1], "pdf-make", 5))
     assert "pdf-make: epoch 4 -> 5, 2026-11-21 " in reported
     assert "pdf-make-1 on 127.0.1.16 did not poll within its max.poll.interval.ms (10 s)" in reported

@@ -32,7 +32,7 @@ from schemas.messages import GoneMember, ObservedConsumer
 REBALANCE_TIMEOUT_MS = 300_000
 """For a member whose own timeout is not known: the clients' default."""
 _INTERVALS = 2
-"""An epoch without a target is told nobody, for no more than this many assignment intervals."""
+"""An epoch without a target is answered to nobody, for no more than this many assignment intervals."""
 
 
 def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
@@ -47,19 +47,19 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
         for known in list(group.members.values()):
             group.remove(known.member_id)
             member_removed(group, known, EndCause.UNKNOWN, turn, is_inferred=True)
-        if group.rebalance is not None and seen.told_epoch <= group.rebalance.from_generation_id:
+        if group.rebalance is not None and seen.answered_epoch <= group.rebalance.from_generation_id:
             rebalance_ended(group, "superseded", turn)
-        consumer = become_consumer_group(group, seen.told_epoch)
+        consumer = become_consumer_group(group, seen.answered_epoch)
         history.type_changed(group, None, "observed", turn, seen.client_id)
-    elif seen.told_epoch > group.generation_id:
+    elif seen.answered_epoch > group.generation_id:
         raise_epoch(group, consumer, Cause(kind=CauseKind.UNKNOWN, is_inferred=True), turn)
-        group.generation_id = seen.told_epoch
+        group.generation_id = seen.answered_epoch
     elif _never_rose(group, consumer, seen, turn):
         rebalance_ended(group, "superseded", turn)
-        group.generation_id = seen.told_epoch
+        group.generation_id = seen.answered_epoch
     consumer.target_epoch = group.generation_id
     member = _member(consumer, seen, turn)
-    given = seen.told_partitions or {}
+    given = seen.answered_partitions or {}
     if seen.topics is not None:
         member.topics = tuple(sorted(set(seen.topics)))
     elif not member.pattern:
@@ -71,7 +71,7 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
     owned_before = member.owned()
     member.member_epoch = member.previous_epoch = seen.member_epoch
     member.state = _place(consumer, member, seen, turn)
-    wanted = member.owned() if seen.told_partitions is None else given
+    wanted = member.owned() if seen.answered_partitions is None else given
     member.target = {topic: tuple(sorted(partitions)) for topic, partitions in wanted.items() if partitions}
     if member.owned() != owned_before:
         history.note_assigned(member, turn)
@@ -81,14 +81,14 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
 
 def _never_rose(group: Group, consumer: ConsumerGroup, seen: ObservedConsumer, turn: Turn) -> bool:
     """Whether the epoch is no more than a heartbeat names: by now its sender, with nothing to give up, would have been
-    told of a higher one, and nobody was.
+    answered with a higher one, and nobody was.
     """
     sender, rebalance = consumer.members.get(seen.member_id), group.rebalance
-    if rebalance is None or sender is None or sender.pending_revocation or seen.told_partitions is not None:
+    if rebalance is None or sender is None or sender.pending_revocation or seen.answered_partitions is not None:
         return False
     if turn.now_ms - rebalance.started_at_ms <= _INTERVALS * turn.consumer.assignment_interval_ms:
         return False
-    return all(member.member_epoch <= seen.told_epoch < group.generation_id for member in consumer.members.values())
+    return all(member.member_epoch <= seen.answered_epoch < group.generation_id for member in consumer.members.values())
 
 
 def _member(consumer: ConsumerGroup, seen: ObservedConsumer, turn: Turn) -> ConsumerMember:
@@ -127,8 +127,8 @@ def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsum
     the target's epoch keeps what it has, as one that must still give something up. Its partitions are removed from
     other members.
     """
-    is_behind = seen.told_epoch < consumer.target_epoch
-    if seen.told_partitions is None:
+    is_behind = seen.answered_epoch < consumer.target_epoch
+    if seen.answered_partitions is None:
         return MemberState.UNREVOKED if is_behind else MemberState.STABLE
     for other in list(consumer.members.values()):
         owned_before = other.owned()
@@ -136,7 +136,7 @@ def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsum
         if other is not member and other.owned() != owned_before:
             history.note_assigned(other, turn)
     if is_behind:
-        given = {t: dict.fromkeys(ps, seen.told_epoch) for t, ps in seen.told_partitions.items() if ps}
+        given = {t: dict.fromkeys(ps, seen.answered_epoch) for t, ps in seen.answered_partitions.items() if ps}
         consumer.own(member, given, {})
         return MemberState.UNREVOKED
     consumer.own(member, {}, {})
@@ -144,7 +144,7 @@ def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsum
 
 
 def _without(owned: Owned, seen: ObservedConsumer) -> Owned:
-    given = seen.told_partitions or {}
+    given = seen.answered_partitions or {}
     left = {topic: {p: at for p, at in ps.items() if p not in given.get(topic, ())} for topic, ps in owned.items()}
     return {topic: partitions for topic, partitions in left.items() if partitions}
 

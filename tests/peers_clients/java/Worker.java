@@ -31,7 +31,7 @@ public final class Worker {
         "sticky", StickyAssignor.class,
         "cooperative-sticky", CooperativeStickyAssignor.class);
 
-    private static String told = "";
+    private static String reported = "";
     private static long nextCommitMs;
 
     private Worker() { }
@@ -180,8 +180,8 @@ public final class Worker {
         Set<String> names = new TreeSet<>();
         assignment.forEach(place -> names.add("\"" + place.topic() + "/" + place.partition() + "\""));
         String now = names.stream().collect(Collectors.joining(",", "[", "]"));
-        if (!now.equals(told)) {
-            told = now;
+        if (!now.equals(reported)) {
+            reported = now;
             System.out.println("{\"event\":\"assignment\",\"partitions\":" + now + "}");
         }
     }

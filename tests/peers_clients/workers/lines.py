@@ -96,7 +96,7 @@ class Commands:
             return None
 
 
-class Told:
+class Reported:
     """Says what is assigned whenever it is not what was said last."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 from aiokafka.errors import IllegalStateError, KafkaError
 from aiokafka.helpers import create_ssl_context
 
-from tests.peers_clients.workers.lines import Commands, Told, Uncommitted, options, place, say, usual_settings
+from tests.peers_clients.workers.lines import Commands, Reported, Uncommitted, options, place, say, usual_settings
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -30,7 +30,7 @@ async def main() -> None:
         **certificate,
     )
     await consumer.start()
-    commands, assignment, uncommitted = Commands(), Told(), Uncommitted(given.commit_ms)
+    commands, assignment, uncommitted = Commands(), Reported(), Uncommitted(given.commit_ms)
     while True:
         for key, records in (await consumer.getmany(timeout_ms=100)).items():
             uncommitted.read(key.topic, key.partition, records[-1].offset)

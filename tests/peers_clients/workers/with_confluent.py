@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from tests.peers_clients.workers.lines import Commands, Told, Uncommitted, options, place, say
+from tests.peers_clients.workers.lines import Commands, Reported, Uncommitted, options, place, say
 
 NONE = -1001
 """librdkafka's word for no offset."""
@@ -50,7 +50,7 @@ def main() -> None:
     given = options()
     consumer = Consumer(settings_of(given))
     consumer.subscribe([given.topic])
-    commands, assignment, uncommitted = Commands(), Told(), Uncommitted(given.commit_ms)
+    commands, assignment, uncommitted = Commands(), Reported(), Uncommitted(given.commit_ms)
     while True:
         message = consumer.poll(0.1)
         if message is not None and message.error():

@@ -9,7 +9,7 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from tests.peers_clients.workers.lines import Commands, Told, Uncommitted, options, place, say, usual_settings
+from tests.peers_clients.workers.lines import Commands, Reported, Uncommitted, options, place, say, usual_settings
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -30,7 +30,7 @@ def main() -> None:
     # The library joins before it knows the topic and again once it does; if a poll's time is over just then, it takes
     # the second join for done and never sees its share. So it gets to know the topic first.
     consumer.partitions_for_topic(given.topic)
-    commands, assignment, uncommitted = Commands(), Told(), Uncommitted(given.commit_ms)
+    commands, assignment, uncommitted = Commands(), Reported(), Uncommitted(given.commit_ms)
     while True:
         for key, records in consumer.poll(timeout_ms=100).items():
             uncommitted.read(key.topic, key.partition, records[-1].offset)

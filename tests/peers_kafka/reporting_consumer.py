@@ -1,6 +1,6 @@
 """A real consumer of either group protocol that says when it was given partitions and when it gave them up.
 
-    python -m tests.peers_kafka.told_consumer SETTINGS TOPIC      SETTINGS: the client's, as JSON
+    python -m tests.peers_kafka.reporting_consumer SETTINGS TOPIC      SETTINGS: the client's, as JSON
 
 Each line on standard output is {"at_ms", "event": "assigned" | "revoked", "partitions"}. It closes at the end of its
 input. Knows the client library; must not know what is made of its lines.
