@@ -16,7 +16,7 @@ from gateway.exchange import Ask, Building, Caller, Endpoint, Later
 from gateway.fair_threads import FairThreads
 from gateway.routing import Routing
 from gateway.settings import Settings
-from gateway.wire.codec import Codec, WireError, codec, read_head
+from gateway.wire.codec import HEAD_BYTES, Codec, WireError, codec, read_head
 from gateway.wire.shaping import frame_of
 
 LONG_FRAME_BYTES = 4096
@@ -63,6 +63,8 @@ class Answering:
         self._routing = routing
         self._threads = threads
         self._settings = settings
+        self._repeated: tuple[bytes, Ask] | None = None
+        """The last request of an endpoint whose requests are repeated, and its bytes behind the head."""
 
     @property
     def is_full(self) -> bool:
@@ -84,12 +86,20 @@ class Answering:
         is_long = len(frame) > LONG_FRAME_BYTES
         slot = client.answers.line_up(endpoint.api, len(frame), endpoint.holds or is_long)
         if not is_long:
-            self._answer(slot, correlation_id, endpoint, _read(endpoint, spoken, frame, client.caller))
+            read = self._read_once if endpoint.is_repeated else _read
+            self._answer(slot, correlation_id, endpoint, read(endpoint, spoken, frame, client.caller))
             return
         reading = self._threads.run(client.caller.host, partial(_read, endpoint, spoken, frame, client.caller))
         slot.waits_for = reading
         answered = self._guarded(lambda done: self._answer(slot, correlation_id, endpoint, done.result()))
         reading.add_done_callback(answered)
+
+    def _read_once(self, endpoint: Endpoint, spoken: Codec, frame: bytes, caller: Caller) -> Ask:
+        """As `_read`; a request that is the one before, but for its correlation id, is not read again."""
+        behind, before = frame[HEAD_BYTES:], self._repeated
+        if before is None or before[0] != behind or before[1].codec is not spoken:
+            self._repeated = before = behind, _read(endpoint, spoken, frame, caller)
+        return before[1]
 
     def _answer(self, slot: Slot, correlation_id: int, endpoint: Endpoint, ask: Ask) -> None:
         answer, spoken = endpoint.answer(ask), ask.codec

@@ -88,6 +88,9 @@ class Endpoint:
     """Makes of kio's message what `answer` wants. May run in any thread. Raises WireError."""
     max_elements: int = MAX_ELEMENTS
     """The most elements of all arrays of a request together."""
+    is_repeated: bool = False
+    """Whether a client sends the same request again and again, as a heartbeat. It is read once, so that `Ask.frame` may
+    have an earlier correlation id."""
     holds: bool = False
     """Whether the requests behind it on its connection wait until it is answered, as with Kafka; for the others only
     the order of the answers is kept."""

@@ -123,6 +123,7 @@ class GroupApis:
                 ends.get(name, api.versions.last),
                 self.answer,
                 holds=api.holds,
+                is_repeated=api.request is HeartbeatRequest,
                 read=_values,
                 max_elements=MAX_PARTITIONS if api.names_partitions else MAX_ELEMENTS,
             )

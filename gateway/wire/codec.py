@@ -20,6 +20,7 @@ from kio.serial.errors import SerialError
 from gateway.wire.reading import MAX_ELEMENTS, Elements, reader
 
 _HEAD = Struct(">hhi")
+HEAD_BYTES = _HEAD.size
 _LENGTH = Struct(">i")
 _ROOM_FOR_LENGTH = bytes(_LENGTH.size)
 

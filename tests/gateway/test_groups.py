@@ -66,6 +66,33 @@ async def test_history_knows_where_a_client_came_from_and_what_it_calls_itself()
 
 
 @asynchronous
+async def test_heartbeats_of_one_connection_are_each_answered_for_what_they_say() -> None:
+    async with gateway_and_client() as (running, client):
+        member, generation = await alone_in(client)
+        ours = heartbeat(member=member, generation=generation)
+        nobodys, earlier = {**ours, "member_id": "nobody"}, {**ours, "generation_id": generation - 1}
+        asked = [
+            (4, "client", ours, "none"),
+            (4, "client", ours, "none"),
+            (4, "another", ours, "none"),
+            (4, "client", earlier, "illegal_generation"),
+            (4, "client", nobodys, "unknown_member_id"),
+            # These versions differ in their answers alone.
+            (1, "client", nobodys, "unknown_member_id"),
+            (0, "client", nobodys, "unknown_member_id"),
+            (1, "client", nobodys, "unknown_member_id"),
+            (4, "client", ours, "none"),
+        ]
+        before = len(running.backend.asked)
+        for version, client_id, values, error in asked:
+            answer = await client.call("Heartbeat", version, client_id, **values)
+            assert answer.error_code.name == error
+        taken = running.backend.asked[before:]
+        assert [(one.api_version, one.client_id) for one in taken] == [(v, client_id) for v, client_id, *_ in asked]
+        assert len({one.request_id for one in taken}) == len(asked)
+
+
+@asynchronous
 async def test_requests_of_one_gateway_have_ids_and_places_of_their_own() -> None:
     async with gateway_and_client() as (running, client):
         running.backend.is_silent = True
