@@ -34,6 +34,8 @@ from schemas.consumer_effects import (
     TargetAssigned,
 )
 
+HEARTBEAT_INTERVAL_MS = 5_000
+"""Kafka's default. A client that subscribes by a pattern joins before it knows the topics, and says them next."""
 AWAY_EPOCH = -2
 """The epoch of a static member that left and means to return."""
 _STATES = {0: MemberState.STABLE, 1: MemberState.UNREVOKED, 2: MemberState.UNRELEASED}
@@ -90,6 +92,8 @@ def _go_on(member: Member, new: Member, at_ms: int, story: Story) -> Member:
         setattr(new, name, getattr(member, name))
     if is_other:
         operation.changed.append(new.member_id)
+        if not (member.topics or member.pattern) and at_ms - member.since_ms <= HEARTBEAT_INTERVAL_MS:
+            operation.coming.append(new.member_id)
     if has_other_terms:
         story.updated(new, at_ms)
     if is_other or has_other_vote:
@@ -272,7 +276,8 @@ def end_operation(story: Story) -> None:
             story.removed(member, operation.at_ms, verdict)
         if operation.gone:
             epochs.update_state(operation.at_ms, story)
-    operation.came, operation.gone, operation.changed, operation.resolved = [], [], [], []
+    operation.came, operation.gone, operation.resolved = [], [], []
+    operation.changed, operation.coming = [], []
 
 
 def _operation(history: History, at_ms: int) -> Operation:

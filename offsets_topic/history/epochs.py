@@ -112,9 +112,13 @@ def _become_consumer(epoch: int, history: History) -> None:
 def emit_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: int, story: Story) -> None:
     """The epoch rose by one: who joined and left with it, and why it rose."""
     history = story.history
-    members_before = len(history.members) - len(operation.came) + len(operation.gone)
+    came = [*operation.came, *(history.members[one] for one in operation.coming)]
+    members_before = len(history.members) - len(came) + len(operation.gone)
+    if history.rebalance is not None:
+        coming = {history.members[one].name for one in operation.coming}
+        history.rebalance.joined = [name for name in history.rebalance.joined if name not in coming]
     verdicts = [(member, verdict_of(member, operation, at_ms, story.history)) for member in operation.gone]
-    cause = _cause(value, operation, verdicts, history)
+    cause = cause_by(CauseKind.MEMBER_JOINED, came[0]) if came else _cause(value, operation, verdicts, history)
     _end(at_ms, "superseded", members_before, story)
     for member, verdict in verdicts:
         story.removed(member, at_ms, verdict)
@@ -128,7 +132,7 @@ def emit_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: i
         started_at_ms=at_ms,
         members_before=members_before,
         cause=cause,
-        joined=[member.name for member in operation.came],
+        joined=[member.name for member in came],
         left=_names(verdicts, EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.ADMIN_REMOVED),
         expired=_names(verdicts, EndCause.SESSION_EXPIRED, EndCause.REBALANCE_TIMEOUT),
         gone=_names(verdicts, EndCause.UNKNOWN),
@@ -154,8 +158,6 @@ def _cause(
     history: History,
 ) -> Cause:
     """Why an epoch rose: by the records before it, and for a member that left by its silence."""
-    if operation.came:
-        return cause_by(CauseKind.MEMBER_JOINED, operation.came[0])
     if verdicts:
         found = [one for member, verdict in verdicts for one in candidates_of(member, verdict)]
         if len(verdicts) == 1 and len(found) == 1:

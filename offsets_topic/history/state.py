@@ -85,6 +85,8 @@ class Operation(Kept):
     gone: list[Member] = []
     changed: list[str] = []
     """Ids of members with other topics."""
+    coming: list[str] = []
+    """Those of them that have joined just before, without a subscription, and have their first one."""
     resolved: list[str] = []
     """Patterns that were written."""
     returned: list[str] = []

@@ -209,6 +209,21 @@ def test_an_epoch_after_a_member_s_other_subscription_came_of_it() -> None:
     assert (last_cause(folded).kind, last_cause(folded).client_id) == ("subscription_changed", "a")
 
 
+@pytest.mark.parametrize(
+    ("after_ms", "kind", "joined"), [(300, "member_joined", ["b"]), (6_000, "subscription_changed", [])]
+)
+def test_a_member_that_joined_before_it_knew_its_topics_brings_the_epoch_by_coming(
+    after_ms: int, kind: str, joined: list[str]
+) -> None:
+    came = [member(5_000, "b"), step(5_000, "b", 2)]
+    says = [member(5_000 + after_ms, "b", T), epoch(5_000 + after_ms, 3)]
+    (started,) = [
+        one for one in fold([*forming(0, "a"), *came, *says]).of(G, RebalanceStarted) if one.from_generation_id == 2
+    ]
+    assert (started.cause.kind, started.cause.client_id) == (kind, "b")
+    assert started.members_before == 2 - len(joined)
+
+
 def test_members_that_one_request_removed_were_removed_by_an_administrator() -> None:
     folded = fold([*forming(0, "a", "b", "c"), *gone(60_000, "b", "c"), epoch(60_000, 5)])
     assert [one.end_cause for one in folded.of(G, MemberRemoved)] == ["admin_removed"] * 2

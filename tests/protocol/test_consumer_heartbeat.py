@@ -166,6 +166,21 @@ def test_subscriptions_are_sets() -> None:
     assert bench.of(RebalanceStarted)[-1].cause.kind is CauseKind.SUBSCRIPTION_CHANGED
 
 
+@rule("Consumer heartbeat: the first subscription of a member that joined without one is part of its coming")
+@pytest.mark.parametrize(
+    ("after_ms", "kind", "joined"), [(300, "member_joined", 1), (6_000, "subscription_changed", 0)]
+)
+def test_a_member_that_joined_before_it_knew_its_topics_sets_off_a_rebalance_by_coming(
+    after_ms: int, kind: str, joined: int
+) -> None:
+    bench = ConsumerBench().with_members("m1")
+    assert bench.join("m2").epoch == 2
+    bench.at(bench.now_ms + after_ms)
+    assert bench.beat("m2", subscribed_topic_names=["t1"]).epoch == 3
+    began = bench.of(RebalanceStarted)[-1]
+    assert (began.cause.kind, began.cause.member_id, began.members_before) == (kind, "m2", 2 - joined)
+
+
 @rule("Consumer heartbeat: assignor, rack and timeout of a member change without a new epoch")
 @pytest.mark.parametrize("said", [{"server_assignor": "range"}, {"rack_id": "r"}, {"rebalance_timeout_ms": 7}])
 def test_what_is_no_cause_of_a_rebalance(said: dict[str, Any]) -> None:

@@ -101,7 +101,8 @@ def apply_fields(
     has_other_session = is_of_another_session(member, turn)
     had_classic = member.classic is not None
     # A recording found this member without its subscription, which now comes for the first time: nothing has changed.
-    is_learnt = turn.config.is_of_a_recording and not (is_new or member.topics or member.pattern)
+    is_coming = is_new or (replaces is None and _is_coming(member, turn))
+    is_learnt = turn.config.is_of_a_recording and not (is_coming or member.topics or member.pattern)
     has_new_topics = _update(consumer, member, given)
     change = change_pattern(consumer, member, given.pattern, turn)
     consumer.note_changed(member)
@@ -120,8 +121,10 @@ def apply_fields(
         group, consumer, turn
     )
     if is_other:
-        joined = [member] if is_new else []
-        cause = cause_by(CauseKind(given.inferred_cause or _kind(is_new, replaces)), member)
+        joined = [member] if is_coming else []
+        if is_coming and group.rebalance is not None and member.name in group.rebalance.joined:
+            group.rebalance.joined.remove(member.name)
+        cause = cause_by(CauseKind(given.inferred_cause or _kind(is_coming, replaces)), member)
         cause.is_inferred = given.inferred_cause is not None
         raise_epoch(group, consumer, cause, turn, joined=joined)
     else:
@@ -148,8 +151,16 @@ def _change_timers(group: Group, member: ConsumerMember, turn: Turn) -> None:
         arm(group, member, MemberTimer.REBALANCE, member.rebalance_timeout_ms, turn)
 
 
-def _kind(is_new: bool, replaces: ConsumerMember | None) -> CauseKind:
-    if is_new:
+def _is_coming(member: ConsumerMember, turn: Turn) -> bool:
+    """Whether it has joined without a subscription and sends its first one: a client that subscribes by a pattern joins
+    before it knows the topics. What that sets off is set off by its coming, and by nothing that it changed.
+    """
+    since_ms = turn.now_ms - member.joined_at_ms
+    return not (member.topics or member.pattern) and since_ms <= turn.consumer.heartbeat_interval_ms
+
+
+def _kind(is_coming: bool, replaces: ConsumerMember | None) -> CauseKind:
+    if is_coming:
         return CauseKind.MEMBER_JOINED
     return CauseKind.SUBSCRIPTION_CHANGED if replaces is None else CauseKind.STATIC_MEMBER_REPLACED
 

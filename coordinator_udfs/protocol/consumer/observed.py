@@ -31,6 +31,8 @@ from schemas.messages import GoneMember, ObservedConsumer
 
 REBALANCE_TIMEOUT_MS = 300_000
 """For a member whose own timeout is not known: the clients' default."""
+JOINED_BEFORE = 0
+"""When a member joined that is found: before the recording, or without a line."""
 _INTERVALS = 2
 """An epoch without a target is answered to nobody, for no more than this many assignment intervals."""
 
@@ -98,7 +100,7 @@ def _member(consumer: ConsumerGroup, seen: ObservedConsumer, turn: Turn) -> Cons
             seen.member_id,
             seen.client_id,
             seen.client_host,
-            joined_at_ms=turn.now_ms,
+            joined_at_ms=JOINED_BEFORE,
             instance_id=seen.instance_id,
             rebalance_timeout_ms=REBALANCE_TIMEOUT_MS if seen.rebalance_timeout_ms < 0 else seen.rebalance_timeout_ms,
         )
