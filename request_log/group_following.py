@@ -59,6 +59,7 @@ class GroupFollowing:
         self._tally, self._listener, self._end_ms = tally, listener, found.end_ms
         names = TopicNames()
         names.names.update(found.topic_names)
+        names.ids_for_names = found.ids_for_names
         model = GroupModel(Group(group_id), config, tally, self._take, listener.take_effects, self._accept)
         self._follower = Follower(model, found, names, found.silences)
         self._waits = WaitsToCome(found.waits.get(group_id, _NO_WAITS))

@@ -56,6 +56,8 @@ class Survey:
     """The broker's settings that the log shows."""
     topic_names: dict[str, str] = field(default_factory=dict)
     """By topic id, as far as the log shows them."""
+    ids_for_names: dict[str, str] = field(default_factory=dict)
+    """By topic name, see `TopicNames`."""
     silences: Silences = field(default_factory=Silences)
     """When a broker wrote no line and may have been away."""
     end_ms: int = 0
@@ -169,7 +171,15 @@ class Surveying:
             broker = brokers.setdefault(gap.broker, Broker(end_ms, {}, []))
             broker.silences.append(Silence(gap.from_ms, gap.until_ms, set(), groups))
         waits = {group_id: array("d", sorted(each)) for group_id, each in self._waits.items()}
-        return Survey(waits, self._came_back.leaves, self.seen, self._names.names, Silences(brokers=brokers), end_ms)
+        return Survey(
+            waits,
+            self._came_back.leaves,
+            self.seen,
+            self._names.names,
+            self._names.indistinct(),
+            Silences(brokers=brokers),
+            end_ms,
+        )
 
 
 def settings_shown(path: Path, zone: ZoneInfo) -> SettingsSeen:

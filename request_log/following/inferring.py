@@ -28,10 +28,18 @@ from schemas.messages import (
 
 
 def infer_unproven(model: GroupModel, entry: LoggedRequest) -> None:
-    """Nothing explains the recorded answer: the cause of what the request sets off in a consumer group is unknown."""
-    request = entry.request
+    """Nothing explains the recorded answer: the cause of what the request sets off in a consumer group is unknown. But
+    a newcomer raises the epoch by one, in a group whose members are all known or where the answer shows it.
+    """
+    request, group = entry.request, model.group
     if isinstance(request, ConsumerGroupHeartbeatRequest):
-        request.inferred_cause = request.inferred_cause or CauseKind.UNKNOWN.value
+        members = () if group.consumer is None else group.consumer.members
+        is_new = (
+            request.member_epoch == JOIN and entry.recorded.error is Error.NONE and request.member_id not in members
+        )
+        shows_it = not model.is_older_than_log or entry.recorded.wire.member_epoch == group.generation_id + 1
+        kind = CauseKind.MEMBER_JOINED if is_new and group.is_known and shows_it else CauseKind.UNKNOWN
+        request.inferred_cause = request.inferred_cause or kind.value
     elif isinstance(request, JoinGroupRequest) and model.group.consumer is not None:
         request.inferred_cause = "member_joined"
 

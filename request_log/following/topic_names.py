@@ -5,7 +5,8 @@ heartbeat. An id assigned to members has one of the names that all of them subsc
 one. A ConsumerGroupDescribe has both. An OffsetCommit before version 10 has names: if one of the ids that its member
 was given has the partition, it is of that name. OffsetCommit and OffsetFetch 10 have ids too: in a classic group the
 name is that of the only topic with the partitions that the member commits. An id without a known name is used as the
-name.
+name, and stands for it where members subscribe to it: of topics that all members are given together, no line may show
+which is which.
 
 Knows ids, subscriptions and assignments; knows no group's state.
 """
@@ -45,6 +46,8 @@ class TopicNames:
         """By group and member id, the names that a member subscribes to; none: it subscribes by a pattern."""
         self.candidates: dict[str, frozenset[str]] = {}
         """By topic id, the names that it may have."""
+        self.ids_for_names: dict[str, str] = {}
+        """The ids that stand for names in subscriptions."""
         self._given: dict[tuple[str, str], dict[str, set[int]]] = {}
         """By group and member id, the partitions that a member was ever given, by topic id."""
         self._unnamed: list[LoggedRequest] = []
@@ -113,6 +116,14 @@ class TopicNames:
             for other, among in list(self.candidates.items()):
                 self._narrow(other, among)
 
+    def indistinct(self) -> dict[str, str]:
+        """An id for each name of those of which no line shows which id has which: any order of them fits the log."""
+        ids: dict[frozenset[str], list[str]] = {}
+        for topic_id, among in self.candidates.items():
+            ids.setdefault(among, []).append(topic_id)
+        alike = ((sorted(among), sorted(found)) for among, found in ids.items() if len(among) == len(found))
+        return {name: topic_id for names, found in alike for name, topic_id in zip(names, found, strict=True)}
+
     # ------------------------------------------------------------ filling in
 
     def fill_in(self, request: GroupRequest, group: Group) -> None:
@@ -140,6 +151,9 @@ class TopicNames:
         request, response = entry.request, entry.recorded.response
         if isinstance(request, ConsumerGroupHeartbeatRequest):
             self._rename(request.topic_partitions or ())
+            if request.subscribed_topic_names and self.ids_for_names:
+                named = request.subscribed_topic_names
+                request.subscribed_topic_names = [self.ids_for_names.get(name, name) for name in named]
         if isinstance(response, ConsumerGroupHeartbeatResponse) and response.assignment is not None:
             self._rename(response.assignment.topic_partitions)
 

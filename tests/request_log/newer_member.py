@@ -6,7 +6,7 @@ joins again where it is told that it is no member. Knows what a client does with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.errors import Error
@@ -21,17 +21,20 @@ AGAIN = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH)
 
 @dataclass
 class NewerMember:
-    """One consumer of one group, of topic t."""
+    """One consumer of one group. knows_topics_ms: how long after its join it says which topics; 0: with it."""
 
     broker: Broker
     group_id: str
     name: str
     instance_id: str | None = None
     rebalance_ms: int = 30_000
+    topics: tuple[str, ...] = ("t",)
+    knows_topics_ms: int = 0
     generation_id: int = -1
     is_alive: bool = True
     is_stalled: bool = False
-    owned: tuple[int, ...] = ()
+    owned: dict[str, list[int]] = field(default_factory=dict)
+    """By topic."""
     _life: int = 0
 
     @property
@@ -46,14 +49,17 @@ class NewerMember:
     def start(self) -> NewerMember:
         """Joins, and goes on until it is closed or killed."""
         self._life += 1
-        self.owned, self.generation_id = (), -1
+        self.owned, self.generation_id = {}, -1
         self._beat(
             self._life,
             0,
             rebalance_timeout_ms=self.rebalance_ms,
-            subscribed_topic_names=["t"],
+            subscribed_topic_names=[] if self.knows_topics_ms else [*self.topics],
             topic_partitions=[],
         )
+        if self.knows_topics_ms:
+            life, said = self._life, {"subscribed_topic_names": [*self.topics]}
+            self.broker.at(self.broker.now_ms + self.knows_topics_ms, lambda: self._go_on(life, **said))
         return self
 
     def kill(self) -> None:
@@ -74,8 +80,9 @@ class NewerMember:
 
     def commit(self, offset: int = 1) -> None:
         """Commits an offset of its first partition."""
-        partition = {"partition_index": min(self.owned, default=0), "committed_offset": offset}
-        topics = [{"name": "t", "partitions": [partition]}]
+        topic, numbers = next(iter(self.owned.items()), (self.topics[0], [0]))
+        partition = {"partition_index": min(numbers), "committed_offset": offset}
+        topics = [{"name": topic, "partitions": [partition]}]
         epoch = self.generation_id
         self._send("OffsetCommit", 9, lambda _: None, generation_id_or_member_epoch=epoch, topics=topics)
 
@@ -108,7 +115,10 @@ class NewerMember:
             wait_ms, fields = HEARTBEAT_MS, {}
             if response.assignment is not None:
                 given = response.assignment.topic_partitions
-                self.owned = tuple(given[0].partitions) if given else ()
-                owned = [{"topic_id": id_of("t"), "topic_name": "t", "partitions": list(self.owned)}]
-                wait_ms, fields = REVOKES_MS, {"topic_partitions": owned if self.owned else []}
+                self.owned = {each.topic_name: [*each.partitions] for each in given}
+                owned = [
+                    {"topic_id": id_of(topic), "topic_name": topic, "partitions": numbers}
+                    for topic, numbers in self.owned.items()
+                ]
+                wait_ms, fields = REVOKES_MS, {"topic_partitions": owned}
             self.broker.at(self.broker.now_ms + wait_ms, lambda: self._go_on(life, **fields))

@@ -1,0 +1,63 @@
+"""Logs of a broker in virtual time with consumer groups (KIP-848) alone: what the importer says of them is what was.
+
+Members of several topics, of which no line shows which id is which; members that join before they know their topics, as
+those that subscribe by a pattern; sessions that no line shows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from tests.request_log.broker import START_MS, Broker
+from tests.request_log.imported import imported, rebalances_in
+from tests.request_log.newer_member import NewerMember
+from tests.request_log.played import LENGTH_MS, Played, later
+
+ONE, TWO = ("t",), ("t", "u")
+
+
+def broker(seed: int, session_timeout_ms: int = 45_000, heartbeat_interval_ms: int = 1_000) -> Broker:
+    consumer = ConsumerConfig(session_timeout_ms=session_timeout_ms, heartbeat_interval_ms=heartbeat_interval_ms)
+    return Broker(seed=seed, config=GroupConfig(topics={"t": 8, "u": 3}, consumer=consumer))
+
+
+def read(stage: Broker, folder: Path) -> Played:
+    stage.run(START_MS + LENGTH_MS)
+    return Played(stage, imported(stage.write(folder / "requests.log")))
+
+
+@pytest.mark.parametrize("session_timeout_ms", [45_000, 6_000])
+@pytest.mark.parametrize("knows_topics_ms", [0, 150])
+@pytest.mark.parametrize("topics", [ONE, TWO])
+def test_causes_are_the_brokers(
+    topics: tuple[str, ...], knows_topics_ms: int, session_timeout_ms: int, tmp_path: Path
+) -> None:
+    stage = broker(1, session_timeout_ms, 5_000 if session_timeout_ms > 6_000 else 1_000)
+    members = [
+        NewerMember(stage, "g", f"m{i}", topics=topics, knows_topics_ms=knows_topics_ms if i % 2 else 0)
+        for i in range(5)
+    ]
+    for at_ms, act in (
+        *((0, members[0].start), (6_000, members[1].start), (12_000, members[2].start), (15_000, members[0].kill)),
+        *(
+            (25_000, members[3].start),
+            (32_000, members[4].start),
+            (40_000, members[3].kill),
+            (52_000, members[1].close),
+        ),
+    ):
+        later(stage, at_ms, act)
+    read(stage, tmp_path).compare("g")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_newcomers_that_come_soon_after_each_other_bring_their_epochs(seed: int, tmp_path: Path) -> None:
+    """Their assignment comes an interval later, and their answers name the epoch before."""
+    stage = broker(seed)
+    for i in range(3):
+        later(stage, 500 * i, NewerMember(stage, "g", f"m{i}").start)
+    played = read(stage, tmp_path)
+    assert played.found.rebalances("g") == rebalances_in(stage.effects, "g")
