@@ -113,7 +113,10 @@ class DumpRead:
     records: int = 0
     last_at_ms: int = 0
     """When the latest record was written."""
-    groups: set[str] = field(default_factory=set)
+    groups: dict[str, int] = field(default_factory=dict)
+    """By group id, the partition that has its records."""
+    whole_from_ms: dict[int, int] = field(default_factory=dict)
+    """By partition, from when on every record is there; missing: all are."""
     skipped: Counter[str] = field(default_factory=Counter)
     bad: list[BadLine] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
@@ -155,6 +158,7 @@ class TopicInput:
         dump = Dump(self._path, found.bad.append)
         found.names = names_of(self._spilled(dump, spill, work))
         found.skipped += dump.skipped
+        found.whole_from_ms = dump.whole_from_ms
         found.skipped["is of an aborted transaction"] += dump.transactions.aborted
         found.skipped["is of a transaction that has no end yet"] += dump.transactions.unfinished
 
@@ -171,7 +175,7 @@ class TopicInput:
             found.records += 1
             found.last_at_ms = max(found.last_at_ms, record.timestamp_ms)
             if group_id is not None:
-                found.groups.add(group_id)
+                found.groups[group_id] = record.partition
             try:
                 decoded = decode(*record[:5])
             except RecordError:
@@ -217,7 +221,13 @@ class BothInput:
         of_log, of_topic = (_effects_apart(each.files(work)) for each in (self._log, self._topic))
         yield 0, [*of_log.others, *of_topic.others]
         names = self._topic.found.names
-        ends = Ends(self._log.replayed.tally.last_at_ms or 0, self._topic.found.last_at_ms)
+        topic = self._topic.found
+        whole_from_ms = {
+            group_id: topic.whole_from_ms[partition]
+            for group_id, partition in topic.groups.items()
+            if partition in topic.whole_from_ms
+        }
+        ends = Ends(self._log.replayed.tally.last_at_ms or 0, topic.last_at_ms, whole_from_ms)
         given = (
             (bucket, of_log.effects[bucket], of_topic.effects[bucket], names, ends, work.folder)
             for bucket in range(work.buckets)

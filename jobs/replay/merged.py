@@ -24,10 +24,12 @@ _Key = tuple[str, int, int]
 
 
 class Ends(NamedTuple):
-    """The last moment of each input, ms since the epoch."""
+    """Which moments each input covers, ms since the epoch."""
 
     log_ms: int
     topic_ms: int
+    whole_from_ms: Mapping[str, int] = {}
+    """By group id, from when on the topic has every record; missing: it has all."""
 
 
 def merge_files(
@@ -45,7 +47,7 @@ def merge_files(
     left_out, kept = set[_Key](), set[_Key]()
     for group_id in sorted(groups):
         by_log, by_topic = map(facts_of, groups[group_id])
-        merged = merge(by_log, by_topic, ends.log_ms, ends.topic_ms)
+        merged = merge(by_log, by_topic, ends.log_ms, ends.topic_ms, ends.whole_from_ms.get(group_id, -1))
         left_out |= {(group_id, fact.at_ms, fact.seq) for fact in merged.log_left_out}
         kept |= {(group_id, fact.at_ms, fact.seq) for fact in merged.topic_kept}
         found.note(group_id, merged.compared, merged.differences)

@@ -5,13 +5,14 @@ that both name; else the topic. Knows eras, and what is remembered of earlier on
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from offsets_topic.beside_log.eras import NO_GROUP, Era, Reached
 from schemas.effect_names import EffectName
+from schemas.effects import GroupObserved
 from why.facts import Fact
 
 SLACK_MS = 5_000
@@ -43,6 +44,8 @@ class Until(NamedTuple):
     """The last moment that the log covers."""
     topic_ms: int = FOREVER_MS
     """The last moment that the topic covers."""
+    whole_from_ms: int = -1
+    """From when on the topic has every record: before, compaction may have left some out."""
 
 
 class Before(msgspec.Struct):
@@ -69,6 +72,9 @@ class Choice:
         self._before, self._log, self._topic, self._until = before, log, topic, until
         self.is_log_reporting = before.is_log_reporting
         """Whether the next era is the log's."""
+        self._thinned_from_ms = FOREVER_MS
+        """From when on the log is used beside a topic that lacks records."""
+        self._elsewhere = list(self._times_elsewhere()) if until.whole_from_ms >= 0 else []
         self._turn_times, self._turns = [-1], [self.is_log_reporting]
         """When the choice of the log begins and ends."""
         self._is_reported = [self.is_log_reporting]
@@ -137,6 +143,8 @@ class Choice:
             elif era.at_ms > self._until.topic_ms:
                 self._pass_over(len(self._topic))
             self.is_log_reporting = self._is_reported_by_log(era, place)
+            if self.is_log_reporting and era.began_ms < self._until.whole_from_ms:
+                self._thinned_from_ms = min(era.began_ms, self._thinned_from_ms)
             if self.is_log_reporting:
                 earlier = before.logged if era.number else []
                 before.logged = [*earlier, era.number][-_KEPT_GENERATIONS:]
@@ -155,10 +163,13 @@ class Choice:
 
     def _pass_over(self, place: int) -> None:
         """The topic's eras before a place are not in the log, or differ there."""
-        for era in self._topic[self._next : place]:
+        for passed, era in enumerate(self._topic[self._next : place], self._next):
             if era.number > 0:
-                self.is_log_reporting = False
-                self._turn(era.began_ms)
+                if self._is_logs_alone(era):
+                    self._logged.add(passed)
+                elif not self._is_elsewhere(era):
+                    self.is_log_reporting = False
+                    self._turn(era.began_ms)
         self._next = max(self._next, place)
 
     def _same_era(self, era: Era) -> int | None:
@@ -195,6 +206,10 @@ class Choice:
         )
 
     def _is_reported_by_log(self, era: Era, place: int | None) -> bool:
+        if self._is_logs_alone(era):
+            if place is not None and not era.is_consumer:
+                self._agree(era, self._topic[place])
+            return True
         if era.is_gap or era.number == NO_GROUP:
             return self.is_log_reporting and not era.is_gap
         if era.number == 0:
@@ -215,8 +230,32 @@ class Choice:
         is_seen = self.is_log_reporting or (era.is_cause_known and earlier.ended_ms < era.began_ms)
         return is_seen and self._agree(era, other)
 
+    def _is_logs_alone(self, era: Era) -> bool:
+        """Whether an era of either is the log's, whatever the topic has: the log was used already when compaction left
+        records out of the topic. Its silence proves nothing then, and what it has does not go on from the log's.
+        """
+        is_logged = self._thinned_from_ms <= era.began_ms and era.at_ms <= self._until.log_ms
+        return is_logged and not self._is_elsewhere(era)
+
+    def _is_elsewhere(self, era: Era) -> bool:
+        """Whether the log lacked the group at that time, in which the topic has generations of it."""
+        return any(from_ms <= era.began_ms < to_ms for from_ms, to_ms in self._elsewhere)
+
+    def _times_elsewhere(self) -> Iterator[tuple[int, int]]:
+        """From when to when the log's broker lacked the group while the topic has generations of it."""
+        for place, away in enumerate(self._log):
+            if not (away.is_gap and _is_away(away)):
+                continue
+            later = (one.began_ms for one in self._log[place + 1 :] if one.number != NO_GROUP or not _is_away(one))
+            back_ms = next(later, FOREVER_MS)
+            if any(one.number > 0 and away.began_ms < one.began_ms < back_ms for one in self._topic):
+                yield away.began_ms, back_ms
+
     def _has_group(self, at_ms: int) -> bool:
         """Whether there was a group, by the topic."""
+        if at_ms < self._until.whole_from_ms:
+            # The record of its creation may be missing, so that it was found with the next one.
+            at_ms = max(at_ms - SLACK_MS, -1)
         return next(one for one in reversed(self._topic) if one.began_ms <= at_ms).number != NO_GROUP
 
     def _agree(self, era: Era, other: Era) -> bool:
@@ -229,3 +268,8 @@ class Choice:
         what = f"{differing} of generation {era.number}"
         self.differences.append(Difference(other.at_ms, what, era.details[differing], other.details[differing]))
         return era.is_consumer
+
+
+def _is_away(era: Era) -> bool:
+    """Whether the log's broker has no group, or is away, as an era begins."""
+    return not era.forming or any(isinstance(one.content, GroupObserved) and one.content.is_away for one in era.forming)

@@ -105,9 +105,11 @@ class Merging:
         """Decides what can be decided once all facts of both inputs up to a moment are taken."""
         return self._decide(Until(until_ms, until_ms - SLACK_MS))
 
-    def end(self, log_until_ms: int, topic_until_ms: int) -> Decided:
-        """Decides all. log_until_ms, topic_until_ms: the last moment that each input covers, ms since the epoch."""
-        decided = self._decide(Until(FOREVER_MS, FOREVER_MS, log_until_ms, topic_until_ms))
+    def end(self, log_until_ms: int, topic_until_ms: int, whole_from_ms: int = -1) -> Decided:
+        """Decides all. log_until_ms, topic_until_ms: the last moment that each input covers, ms since the epoch.
+        whole_from_ms: from when on the topic has every record.
+        """
+        decided = self._decide(Until(FOREVER_MS, FOREVER_MS, log_until_ms, topic_until_ms, whole_from_ms))
         decided.topic_left_out += self._held.values()
         return decided
 
@@ -201,11 +203,13 @@ class Merging:
         logged.forget(until_ms)
 
 
-def merge(log: Iterable[Fact], topic: Iterable[Fact], log_until_ms: int, topic_until_ms: int) -> Decided:
-    """All of a group's facts at once. log_until_ms, topic_until_ms: as in `Merging.end`."""
+def merge(
+    log: Iterable[Fact], topic: Iterable[Fact], log_until_ms: int, topic_until_ms: int, whole_from_ms: int = -1
+) -> Decided:
+    """All of a group's facts at once. log_until_ms, topic_until_ms, whole_from_ms: as in `Merging.end`."""
     merging = Merging()
     merging.take(log, topic)
-    return merging.end(log_until_ms, topic_until_ms)
+    return merging.end(log_until_ms, topic_until_ms, whole_from_ms)
 
 
 def _eras(facts: Iterable[Fact], reached: Reached, until: Until) -> list[Era]:

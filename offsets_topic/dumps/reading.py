@@ -106,6 +106,8 @@ class Dump:
     """How much was read."""
     skipped: Counter[str] = field(default_factory=Counter)
     transactions: Transactions = field(default_factory=Transactions)
+    whole_from_ms: dict[int, int] = field(default_factory=dict)
+    """By partition, from when on no offset is missing: before, compaction has left records out. Missing: none is."""
     _read_to: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -123,6 +125,8 @@ class Dump:
             if record.offset <= self._read_to.get(record.partition, -1):
                 self.skipped[REPEATED] += 1
                 continue
+            if record.offset != self._read_to.get(record.partition, -1) + 1:
+                self.whole_from_ms[record.partition] = record.timestamp_ms
             self._read_to[record.partition] = record.offset
             yield record
 

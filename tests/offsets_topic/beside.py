@@ -52,13 +52,19 @@ class Both:
 
 
 def merged(
-    log: dict[str, list[Fact]], topic: dict[str, list[Fact]], log_until_ms: int, topic_until_ms: int | None = None
+    log: dict[str, list[Fact]],
+    topic: dict[str, list[Fact]],
+    log_until_ms: int,
+    topic_until_ms: int | None = None,
+    whole_from_ms: int = -1,
 ) -> Both:
-    """topic_until_ms: when the dump was made; None: with the last of its facts."""
+    """topic_until_ms: when the dump was made; None: with the last of its facts. whole_from_ms: as in `Merging.end`."""
     until_ms = topic_until_ms or max((facts[-1].at_ms for facts in topic.values()), default=0)
     groups = sorted({*log, *topic})
     return Both(
-        log, topic, {one: merge(log.get(one, []), topic.get(one, []), log_until_ms, until_ms) for one in groups}
+        log,
+        topic,
+        {one: merge(log.get(one, []), topic.get(one, []), log_until_ms, until_ms, whole_from_ms) for one in groups},
     )
 
 

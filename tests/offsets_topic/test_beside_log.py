@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,19 +16,15 @@ from schemas.effects import (
     Effect,
     GroupCreated,
     GroupFound,
-    GroupObserved,
     GroupRemoved,
-    JoinPhaseEnded,
-    MemberJoined,
-    MemberRemoved,
     OffsetCommitted,
     OffsetsCommitted,
     RebalanceEnded,
     RebalanceStarted,
 )
 from tests.offsets_topic.beside import Both, both_of, facts_of, merged
+from tests.offsets_topic.beside_written import LOG_OF_ONE, began, ended, gone, joined, observed, reported_of
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, NAMES, groups_of
-from tests.written_effects import effect
 from why.facts import Fact
 
 WITH_BOTH = sorted(path.parent.name for path in CAPTURES.glob("*/offsets-topic.jsonl.gz"))
@@ -151,39 +146,6 @@ def test_the_causes_that_the_log_saw_hold_and_those_before_it_are_the_topics(tmp
 # ---------------------------------------------------------------- written by hand
 
 
-def joined(at_ms: int, member_id: str, **more: Any) -> MemberJoined:
-    return effect(MemberJoined, at_ms, member_id=member_id, client_id=member_id, **more)
-
-
-def gone(at_ms: int, member_id: str, generation: int) -> MemberRemoved:
-    return effect(MemberRemoved, at_ms, member_id=member_id, client_id=member_id, generation_id=generation)
-
-
-def began(at_ms: int, to: int, members_before: int = 1) -> RebalanceStarted:
-    start = {"from_generation_id": to - 1, "from_state": "Stable", "members_before": members_before}
-    return effect(RebalanceStarted, at_ms, **start)
-
-
-def ended(at_ms: int, to: int, members: list[str], *, is_logged: bool) -> list[Effect]:
-    """The end of the join phase, and of the rebalance."""
-    end = {"from_generation_id": to - 1, "to_generation_id": to, "members_before": 1, "members_after": len(members)}
-    return [
-        effect(JoinPhaseEnded, at_ms, generation_id=to, leader_id=members[0], member_ids=members),
-        effect(RebalanceEnded, at_ms, started_at_ms=at_ms - 5 if is_logged else None, **end),
-    ]
-
-
-def observed(at_ms: int, generation: int, *member_ids: str, is_away: bool = False) -> GroupObserved:
-    return GroupObserved(
-        at_ms=at_ms,
-        why="seen",
-        is_away=is_away,
-        is_loaded=False,
-        generation_id=generation,
-        member_ids=list(member_ids),
-    )
-
-
 def commit(at_ms: int, offset: int, metadata: str = "") -> OffsetsCommitted:
     one = OffsetCommitted(
         topic="t", partition=0, committed_offset=offset, leader_epoch=-1, metadata=metadata, commit_timestamp_ms=at_ms
@@ -191,23 +153,10 @@ def commit(at_ms: int, offset: int, metadata: str = "") -> OffsetsCommitted:
     return OffsetsCommitted(at_ms=at_ms, request_id="", member_id="a", generation_id=-1, offsets=[one])
 
 
-def reported_of(both: Both, kind: str) -> list[tuple[int, str]]:
-    """(at_ms, whose fact) of each fact of a kind."""
-    return [
-        (fact.at_ms, "log" if fact in both.log["g"] else "topic") for fact in both.history("g") if fact.effect == kind
-    ]
-
-
 def both(log: list[Effect], topic: list[Effect], until_ms: int = 100_000) -> Both:
     return merged({"g": facts_of(log)}, {"g": facts_of(topic)}, until_ms)
 
 
-LOG_OF_ONE: list[Effect] = [
-    GroupCreated(at_ms=1_000),
-    joined(1_000, "a"),
-    began(1_000, 1, 0),
-    *ended(4_000, 1, ["a"], is_logged=True),
-]
 TOPIC_OF_TWO: list[Effect] = [
     GroupCreated(at_ms=1_000),
     joined(4_000, "a"),

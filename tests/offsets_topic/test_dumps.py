@@ -101,6 +101,17 @@ def test_a_record_that_stands_in_two_files_counts_once(tmp_path: Path) -> None:
     assert dump.lines == len(lines) + 20
 
 
+def test_a_dump_is_whole_from_the_first_record_on_after_which_no_offset_is_missing(tmp_path: Path) -> None:
+    whole = read_dump(A_CAPTURE)
+    of_partition = [record for record in whole if record.partition == whole[0].partition]
+    path = tmp_path / "dump.jsonl"
+    left = [record for record in whole if record not in (of_partition[3], of_partition[5])]
+    path.write_bytes(b"".join(json_lines.write_line(record) + b"\n" for record in left))
+    dump = Dump(path, refuse)
+    assert list(dump) == left
+    assert dump.whole_from_ms == {whole[0].partition: of_partition[6].timestamp_ms}
+
+
 def test_files_are_read_in_the_order_of_their_offsets_whatever_their_names(tmp_path: Path) -> None:
     lines = gzip.decompress(A_CAPTURE.read_bytes()).splitlines(keepends=True)
     (tmp_path / "z.jsonl").write_bytes(b"".join(lines[:60]))

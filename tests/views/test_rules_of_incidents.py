@@ -2,27 +2,81 @@
 
 Of each recording (`rule_incidents`) these are the groups that did: converted to the newer protocol and back at any
 moment, with static members that change protocols, members that are killed, stopped, too slow or subscribe anew,
-partitions added, and the broker stopped once and killed once.
+partitions added, and the broker stopped once and killed once. Nor do they where compaction went over the topic.
 """
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jobs.check import broken_rules
 from jobs.home import Home
 from jobs.rollcall.__main__ import main
+from offsets_topic.dumps.json_lines import write_line
+from offsets_topic.dumps.log_record import BadLine, LogRecord
+from offsets_topic.dumps.reading import Dump
 
 RECORDED = Path(__file__).parent / "rule_incidents"
 NAMES = sorted({path.name.partition(".")[0] for path in RECORDED.iterdir()})
 
 
+def records_of(name: str) -> list[LogRecord]:
+    """The records of a recording, with offsets as if the groups that were left out had never been."""
+    bad: list[BadLine] = []
+    counted = Counter[int]()
+    found = []
+    for record in Dump(RECORDED / f"{name}.dump.gz", bad.append):
+        found.append(record._replace(offset=counted[record.partition]))
+        counted[record.partition] += 1
+    assert bad == []
+    return found
+
+
+def compacted(records: Sequence[LogRecord], share: float, seed: int) -> list[LogRecord]:
+    """Without so large a share of the records that a later one of the same key replaces, but for the last tenth."""
+    chance = random.Random(seed)
+    latest = {(record.partition, record.key): record.offset for record in records}
+    ends = Counter(record.partition for record in records)
+    return [
+        record
+        for record in records
+        if latest[record.partition, record.key] == record.offset
+        or record.offset >= 0.9 * ends[record.partition]
+        or chance.random() >= share
+    ]
+
+
+def broken_by(what: str, home: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rules that a replay breaks, with their first rows."""
+    assert main(["replay", what, "--home", str(home), "--processes", "1"]) == 0
+    return {rule.name: rows[:3] for rule, rows in broken_rules(Home(home))}
+
+
+def dump_of(records: Iterable[LogRecord], folder: Path) -> Path:
+    path = folder / "offsets.jsonl"
+    path.write_bytes(b"".join(write_line(record) + b"\n" for record in records))
+    return path
+
+
 @pytest.mark.parametrize("inputs", ["log", "topic", "both"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recording_holds_no_row_that_cannot_be(name: str, inputs: str, tmp_path: Path) -> None:
-    log, dump = (str(RECORDED / f"{name}.{kind}.gz") for kind in ("log", "dump"))
-    what = {"log": log, "topic": dump, "both": f"{log} {dump}"}[inputs]
-    assert main(["replay", what, "--home", str(tmp_path / "home"), "--processes", "1"]) == 0
-    assert {rule.name: rows[:3] for rule, rows in broken_rules(Home(tmp_path / "home"))} == {}
+    log, dump = RECORDED / f"{name}.log.gz", dump_of(records_of(name), tmp_path)
+    what = {"log": f"{log}", "topic": f"{dump}", "both": f"{log} {dump}"}[inputs]
+    assert broken_by(what, tmp_path / "home") == {}
+
+
+@pytest.mark.parametrize(("name", "share", "seed"), [("storm-1", 0.3, 1), ("storm-13", 0.8, 2), ("storm-7", 0.5, 3)])
+def test_a_log_beside_a_compacted_topic_holds_no_row_that_cannot_be(
+    name: str, share: float, seed: int, tmp_path: Path
+) -> None:
+    whole = records_of(name)
+    dump = dump_of(left := compacted(whole, share, seed), tmp_path)
+    assert len(left) < len(whole)
+    assert broken_by(f"{RECORDED / name}.log.gz {dump}", tmp_path / "home") == {}
