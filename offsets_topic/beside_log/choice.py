@@ -72,8 +72,9 @@ class Choice:
         self._before, self._log, self._topic, self._until = before, log, topic, until
         self.is_log_reporting = before.is_log_reporting
         """Whether the next era is the log's."""
-        self._thinned_from_ms = FOREVER_MS
-        """From when on the log is used beside a topic that lacks records."""
+        first_ms = log[1].began_ms if len(log) > 1 else FOREVER_MS
+        self._thinned_from_ms = first_ms if first_ms < until.whole_from_ms else FOREVER_MS
+        """From when on the log is used, beside a topic that lacks records of that time."""
         self._elsewhere = list(self._times_elsewhere()) if until.whole_from_ms >= 0 else []
         self._turn_times, self._turns = [-1], [self.is_log_reporting]
         """When the choice of the log begins and ends."""
@@ -143,8 +144,6 @@ class Choice:
             elif era.at_ms > self._until.topic_ms:
                 self._pass_over(len(self._topic))
             self.is_log_reporting = self._is_reported_by_log(era, place)
-            if self.is_log_reporting and era.began_ms < self._until.whole_from_ms:
-                self._thinned_from_ms = min(era.began_ms, self._thinned_from_ms)
             if self.is_log_reporting:
                 earlier = before.logged if era.number else []
                 before.logged = [*earlier, era.number][-_KEPT_GENERATIONS:]
@@ -167,7 +166,7 @@ class Choice:
             if era.number > 0:
                 if self._is_logs_alone(era):
                     self._logged.add(passed)
-                elif not self._is_elsewhere(era):
+                elif self._thinned_from_ms == FOREVER_MS or era.at_ms > self._until.log_ms:
                     self.is_log_reporting = False
                     self._turn(era.began_ms)
         self._next = max(self._next, place)
@@ -206,7 +205,8 @@ class Choice:
         )
 
     def _is_reported_by_log(self, era: Era, place: int | None) -> bool:
-        if self._is_logs_alone(era):
+        is_begun_before = era.number == 0 and era is self._log[1] and self._has_group(era.at_ms)
+        if self._is_logs_alone(era) and not is_begun_before:
             if place is not None and not era.is_consumer:
                 self._agree(era, self._topic[place])
             return True
@@ -231,8 +231,8 @@ class Choice:
         return is_seen and self._agree(era, other)
 
     def _is_logs_alone(self, era: Era) -> bool:
-        """Whether an era of either is the log's, whatever the topic has: the log was used already when compaction left
-        records out of the topic. Its silence proves nothing then, and what it has does not go on from the log's.
+        """Whether an era of either is the log's, whatever the topic has: the log had the group already when compaction
+        left records out of the topic. Its silence proves nothing then, and what it has does not go on from the log's.
         """
         is_logged = self._thinned_from_ms <= era.began_ms and era.at_ms <= self._until.log_ms
         return is_logged and not self._is_elsewhere(era)

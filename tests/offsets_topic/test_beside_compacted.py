@@ -117,6 +117,31 @@ def test_a_topic_with_gaps_tells_of_a_group_while_it_is_elsewhere_and_the_log_ag
     assert reported_of(found, "member_joined") == [(1_000, "log"), (20_000, "topic"), (49_995, "log")]
 
 
+def test_a_log_that_begins_late_is_used_from_its_first_line_on_beside_a_topic_with_gaps() -> None:
+    log = [
+        GroupCreated(at_ms=10_000),
+        observed(10_000, 2, "a"),
+        joined(10_000, "a", is_inferred=True),
+        observed(10_500, 2, "b"),
+        joined(10_500, "b", is_inferred=True),
+        gone(29_995, "b", 2),
+        joined(29_995, "c"),
+        began(29_995, 3, 2),
+        *ended(30_000, 3, ["a", "c"], is_logged=True),
+    ]
+    topic: list[Effect] = [
+        GroupFound(at_ms=2_000, group_type=GroupType.CLASSIC, generation_id=2),
+        joined(2_000, "a", is_inferred=True),
+        joined(30_001, "c"),
+        *ended(30_001, 3, ["a", "c"], is_logged=False),
+    ]
+    found = both(log, topic)
+    assert reported_of(found, "group_created") == []
+    assert reported_of(found, "member_joined") == [(2_000, "topic"), (10_500, "log"), (29_995, "log")]
+    assert reported_of(found, "member_removed") == [(29_995, "log")]
+    assert reported_of(found, "rebalance_ended") == [(30_000, "log")]
+
+
 def test_what_the_log_does_not_cover_is_still_the_topics() -> None:
     topic = [
         *FIRST_AND_THIRD,
