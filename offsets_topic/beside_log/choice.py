@@ -272,4 +272,7 @@ class Choice:
 
 def _is_away(era: Era) -> bool:
     """Whether the log's broker has no group, or is away, as an era begins."""
-    return not era.forming or any(isinstance(one.content, GroupObserved) and one.content.is_away for one in era.forming)
+    if not era.forming:
+        return True
+    first = era.forming[0].content
+    return isinstance(first, GroupObserved) and first.is_away
