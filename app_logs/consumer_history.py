@@ -42,6 +42,7 @@ def epoch_bumps(
     since: list[LoggedFact] = []
     known_hash = ""
     highest: int | None = None
+    members: dict[str, int] = {}
     to_come = Counter(fact.member_id for fact in facts if fact.kind is FactKind.MEMBER_JOINED_EPOCH)
     bumps_silently = group_type in SILENT_BUMPS
     for fact in facts:
@@ -56,7 +57,8 @@ def epoch_bumps(
         elif fact.kind is FactKind.EPOCH_BUMPED:
             _hold_up(found, since)
             is_hash_new = not known_hash or fact.reason != known_hash
-            cause, lines = _cause(to_come, since, fact, is_hash_new, is_elsewhere)
+            bringing = since if bumps_silently else _bringing(since, fact.generation_id or 0, members)
+            cause, lines = _cause(to_come, bringing, fact, is_hash_new, is_elsewhere)
             if bumps_silently and not lines:
                 cause = Cause(kind=CauseKind.UNKNOWN)
             found.append(_bumped(fact, fact.generation_id, cause, [*lines, fact]))
@@ -65,6 +67,21 @@ def epoch_bumps(
             since.append(fact)
         latest = found[-1].generation_id if found else None
         highest = max((each for each in (highest, latest) if each is not None), default=None)
+    return found
+
+
+def _bringing(since: Sequence[LoggedFact], epoch: int, members: dict[str, int]) -> list[LoggedFact]:
+    """What may have brought an epoch: all but the joins of who was a member by an earlier epoch, which bring none.
+
+    members: each member, and the epoch that its join brought. A bump to the same epoch repeats what was not stored.
+    """
+    found: list[LoggedFact] = []
+    for fact in since:
+        if fact.kind in (*_GONE, FactKind.MEMBER_TOO_SLOW_EPOCH):
+            members.pop(fact.member_id, None)
+        is_member = fact.kind is FactKind.MEMBER_JOINED_EPOCH and members.setdefault(fact.member_id, epoch) < epoch
+        if not is_member:
+            found.append(fact)
     return found
 
 

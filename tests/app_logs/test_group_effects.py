@@ -212,3 +212,12 @@ def test_share_and_streams_groups_are_named_and_not_covered() -> None:
 def test_lines_without_a_date_are_no_history() -> None:
     group = groups_in(merged([read_lines("x", [preparing(3, joining(A)), *formed(4, 1)])]))[0]
     assert effects_of(group) == []
+
+
+def test_who_is_a_member_already_brings_no_epoch_by_joining() -> None:
+    joins = "[GroupId g] Member x joins the consumer group using the consumer protocol."
+    bumped = "[GroupId g] Bumped group epoch to {0} with metadata hash {1}."
+    effects = printed(joins, bumped.format(2, 5), joins, bumped.format(2, 5), joins, bumped.format(3, 7))
+    kinds = [(one.from_generation_id, one.cause.kind, one.cause.is_inferred) for one in of(RebalanceEnded, effects)]
+    assert kinds[:-1] == [(1, CauseKind.MEMBER_JOINED, False)] * 2
+    assert kinds[-1] == (2, CauseKind.UNKNOWN, True)
