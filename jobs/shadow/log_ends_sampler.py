@@ -1,8 +1,9 @@
 """Asks a cluster for log ends, at intervals and when groups rebalance, and writes the changes into a home.
 
-It asks for the topics that the home's groups commit to or are assigned. Each sample is one kind of ListOffsets, and so
-one request to each broker. Between two samples of ends, it asks in turns for the log starts and the last stable
-offsets; for a partition with transactions always for the last stable offset.
+It asks for the topics that the home's groups commit to or are assigned. Each kind of ListOffsets is one request to each
+broker. With the ends it asks for the last stable offsets of the partitions that have transactions. Between two samples
+of ends, it asks in turns for the log starts and for the last stable offsets of all partitions. Where an end is below
+the last one, the topic was made again, and the log starts are asked for at once.
 
 Knows when it asks for what. Must not know how a cluster is asked (`jobs.shadow.listed_offsets`), nor what is kept
 (`lag.kept`).
@@ -79,7 +80,8 @@ class LogEndsSampler:
         self._partitions: list[Partition] = []
         self._kept = KeptEnds()
         self._starts: dict[Partition, int] = {}
-        self._stable: dict[Partition, int] = {}
+        self._transactional: set[Partition] = set()
+        """The partitions whose last stable offset was ever below the end."""
         self._ends: dict[Partition, int] = {}
         self._reported_missing: set[tuple[str, str]] = set()
         self._cluster_id: str | None = None
@@ -178,12 +180,15 @@ class LogEndsSampler:
         self._samples += 1
         listed = self._cluster.ends(self._partitions)
         self._report_missing(listed.refused)
+        if any(end < self._ends.get(key, 0) for key, end in listed.offsets.items()):
+            self._starts = self._cluster.starts(self._partitions).offsets
+        asked = [key for key in listed.offsets if key in self._transactional]
+        stable = self._cluster.stable_ends(asked).offsets if asked else {}
         rows: list[LogEnd] = []
-        for (topic, partition), end in listed.offsets.items():
-            key = (topic, partition)
-            start, stable = self._starts.get(key), self._stable.get(key)
-            rows += self._kept.take(LogEnd(topic, partition, now_ms, start, end, stable, "sample"))
-            self._ends[key] = end
+        for key, end in listed.offsets.items():
+            decided = min(stable[key], end) if key in stable else None
+            rows += self._kept.take(LogEnd(*key, now_ms, self._starts.get(key), end, decided, "sample"))
+        self._ends |= listed.offsets
         is_whole = len(listed.offsets) == len(self._partitions)
         if rows or now_ms - self._written_ms >= QUIET_MS:
             sampled = LagRows(rows, asked_ms=now_ms if is_whole else None)
@@ -194,11 +199,6 @@ class LogEndsSampler:
         turn = self._samples % STARTS_EVERY
         if turn == 1:
             self._starts |= self._cluster.starts(self._partitions).offsets
-            return
-        # A partition whose last stable offset was ever below the end has transactions.
-        asked = self._partitions if turn == 2 else list(self._stable)
-        if asked:
-            stable = self._cluster.stable_ends(asked).offsets
-            self._stable |= {
-                key: offset for key, offset in stable.items() if key in self._stable or offset < self._ends.get(key, 0)
-            }
+        elif turn == 2:
+            stable = self._cluster.stable_ends(self._partitions).offsets
+            self._transactional |= {key for key, offset in stable.items() if offset < self._ends.get(key, 0)}

@@ -35,6 +35,8 @@ class Reported:
         """Start, last stable offset, end."""
         self.asked: list[str] = []
         self.is_away = False
+        self.after_ends: dict[Partition, tuple[int, int, int]] = {}
+        """What becomes of logs right after their ends were asked for."""
 
     def cluster_id(self) -> str:
         return "a cluster"
@@ -50,7 +52,9 @@ class Reported:
         }
 
     def ends(self, partitions: Collection[Partition]) -> Listed:
-        return self._listed("ends", partitions, 2)
+        found = self._listed("ends", partitions, 2)
+        self.logs |= self.after_ends
+        return found
 
     def starts(self, partitions: Collection[Partition]) -> Listed:
         return self._listed("starts", partitions, 0)
@@ -133,6 +137,43 @@ def test_an_open_transaction_is_known_by_the_sample_half_way(home: Home) -> None
         "stable of 1",
     ]
     assert ("t", 1, 20_000, 0, 20, 12) in rows_of(home)
+
+
+def test_where_transactions_are_both_ends_are_of_one_moment(home: Home) -> None:
+    cluster = Reported()
+    cluster.logs["t", 1] = (0, 12, 20)
+    sampler = LogEndsSampler(home, cluster, 10_000)
+    for step in range(4):
+        sampler.step(BEGIN_MS + step * 5_000)
+    cluster.logs["t", 1] = (0, 35, 40)
+    sampler.step(BEGIN_MS + 20_000)
+    assert ("t", 1, 20_000, 0, 40, 35) in rows_of(home)
+    cluster.logs["t", 1] = (0, 50, 50)
+    sampler.step(BEGIN_MS + 30_000)
+    assert ("t", 1, 30_000, 0, 50, 50) in rows_of(home)
+
+
+def test_what_was_decided_since_the_end_was_asked_for_is_not_beyond_it(home: Home) -> None:
+    cluster = Reported()
+    cluster.logs["t", 1] = (0, 12, 20)
+    sampler = LogEndsSampler(home, cluster, 10_000)
+    for step in range(4):
+        sampler.step(BEGIN_MS + step * 5_000)
+    cluster.after_ends["t", 1] = (0, 50, 50)
+    sampler.step(BEGIN_MS + 20_000)
+    assert ("t", 1, 20_000, 0, 20, 20) in rows_of(home)
+
+
+def test_a_topic_made_again_has_nothing_of_the_log_before(home: Home) -> None:
+    cluster = Reported()
+    cluster.logs["t", 0] = (60, 80, 100)
+    sampler = LogEndsSampler(home, cluster, 10_000)
+    for step in range(5):
+        sampler.step(BEGIN_MS + step * 5_000)
+    assert ("t", 0, 20_000, 60, 100, 80) in rows_of(home)
+    cluster.logs["t", 0] = (0, 5, 5)
+    sampler.step(BEGIN_MS + 30_000)
+    assert ("t", 0, 30_000, 0, 5, 5) in rows_of(home)
 
 
 def test_a_rebalance_is_sampled_at_once(home: Home, cluster: Reported, sampler: LogEndsSampler) -> None:
