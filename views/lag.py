@@ -46,7 +46,8 @@ LAG = View(
     rule=(
         "The lag is the last known end of the log minus the commit; 0 if the commit is ahead. If the commit is below "
         "the log's start, the lag counts from the start, and the records between are lost. If clients fetch with "
-        "read_committed, the last stable offset is used, and the marker that ends the last transaction is not counted. "
+        "read_committed, the last stable offset is used, and the marker that ends the last transaction is not counted: "
+        "an end that was reported without that offset is no news for them. "
         "The lag in time is how long before end_known_at the log's end was at the commit. It is interpolated between "
         "two moments with known ends, and so only as exact as they are close; 0 if nothing is to be read; null if the "
         "log's known history is too short. For a topic that was created again, an older commit beyond its end does not "
@@ -127,29 +128,35 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   GROUP BY group_id, topic, partition
 ), ends AS (
   SELECT group_id, topic, partition,
-    max_by(end_offset, at_ms) FILTER (WHERE end_offset IS NOT NULL) AS log_end,
-    max(CASE WHEN end_offset IS NOT NULL THEN struct(at_ms, last_stable_offset) END).last_stable_offset AS stable,
-    max(at_ms) FILTER (WHERE end_offset IS NOT NULL) AS said_ms,
+    max(CASE WHEN end_offset IS NOT NULL THEN struct(at_ms, end_offset, last_stable_offset) END) AS latest,
+    max(CASE WHEN last_stable_offset IS NOT NULL THEN struct(at_ms, end_offset, last_stable_offset) END) AS decided,
     max_by(log_start_offset, at_ms) FILTER (WHERE log_start_offset IS NOT NULL) AS log_start,
     max(end_offset) AS highest, count_if(last_stable_offset < end_offset) > 0 AS has_transactions
   FROM (SELECT * FROM log_ends WHERE topic IS NOT NULL)
   JOIN held USING (topic, partition)
   GROUP BY group_id, topic, partition
+), known AS (
+  SELECT *, said.end_offset AS log_end, said.last_stable_offset AS stable, said.at_ms AS said_ms
+  FROM (
+    SELECT *, CASE WHEN is_read_committed THEN decided ELSE latest END AS said
+    FROM held
+    LEFT JOIN ends USING (group_id, topic, partition)
+    LEFT JOIN readers USING (group_id, topic)
+  )
 ), placed AS (
   SELECT group_id, topic, partition, member_id, client_id, committed, committed_ms, rose_ms, log_end, stable, log_start,
     is_read_committed,
-    CASE WHEN said_ms IS NOT NULL THEN greatest(said_ms, (SELECT asked_ms FROM asked)) END AS end_known_ms,
-    CASE WHEN is_read_committed THEN coalesce(stable, log_end) ELSE log_end END AS readable_end,
-    coalesce(has_transactions AND stable = log_end, false) AS is_decided,
+    CASE WHEN said_ms < latest.at_ms THEN said_ms
+      WHEN said_ms IS NOT NULL THEN greatest(said_ms, (SELECT asked_ms FROM asked)) END AS end_known_ms,
+    CASE WHEN is_read_committed THEN stable ELSE log_end END AS readable_end,
+    coalesce(has_transactions AND (is_read_committed OR stable = log_end), false) AS ends_with_marker,
     CASE WHEN committed > log_end AND highest > log_end THEN NULL
       WHEN committed >= 0 THEN greatest(committed, log_start) END AS read_to
-  FROM held
-  LEFT JOIN ends USING (group_id, topic, partition)
-  LEFT JOIN readers USING (group_id, topic)
+  FROM known
 ), behind AS (
   SELECT *,
     CASE WHEN read_to IS NULL OR readable_end IS NULL THEN NULL
-      WHEN readable_end <= read_to OR (is_decided AND readable_end - read_to = 1) THEN 0
+      WHEN readable_end <= read_to OR (ends_with_marker AND readable_end - read_to = 1) THEN 0
       ELSE readable_end - read_to END AS lag_records
   FROM placed
 ), around AS (
@@ -160,7 +167,7 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
     min(CASE WHEN stood > read_to THEN stood END) AS after
   FROM (
     SELECT group_id, topic, partition, read_to, at_ms AS stood_ms,
-      CASE WHEN is_read_committed THEN coalesce(last_stable_offset, end_offset) ELSE end_offset END AS stood
+      CASE WHEN is_read_committed THEN last_stable_offset ELSE end_offset END AS stood
     FROM log_ends
     JOIN (SELECT * FROM behind WHERE lag_records > 0) USING (topic, partition)
   )

@@ -70,9 +70,10 @@ PARTITION_LAG = View(
     rule=(
         "The lag is the log's end minus the commit, or minus the log's start if that is higher. Between two moments "
         "with known ends the end is interpolated; a commit proves that the log reached it. If clients fetch with "
-        "read_committed, the last stable offset is used. If all transactions of the log are decided and one record is "
-        "left, it is the marker of the last transaction and is not counted. For a topic that was created again, older "
-        "commits do not count. Null: the group has committed nothing there, or no end of the log is known."
+        "read_committed, the last stable offset is used. If the log has had transactions and one record is left, it is "
+        "the marker of the last transaction and is not counted, unless clients read beyond the last stable offset. For "
+        "a topic that was created again, older commits do not count. Null: the group has committed nothing there, or "
+        "no end of the log is known."
     ),
     columns=(
         GROUP_ID,
@@ -103,14 +104,15 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ), points AS (
   SELECT group_id, topic, partition, at_ms, min(committed) AS committed, max(log_start) AS log_start,
-    max(log_end) AS log_end, max(has_transactions) AS has_transactions
+    max(log_end) AS log_end, max(has_transactions) AS has_transactions, max(is_undecided) AS is_undecided
   FROM (
     SELECT group_id, topic, partition, at_ms, committed, CAST(NULL AS BIGINT) AS log_start,
-      CAST(NULL AS BIGINT) AS log_end, false AS has_transactions
+      CAST(NULL AS BIGINT) AS log_end, false AS has_transactions, CAST(NULL AS BOOLEAN) AS is_undecided
     FROM commits
     UNION ALL
     SELECT group_id, topic, partition, at_ms, CASE WHEN is_cut THEN -1 END, log_start,
-      CASE WHEN is_read_committed THEN coalesce(stable, log_end) ELSE log_end END, stable < log_end
+      CASE WHEN is_read_committed THEN stable ELSE log_end END, stable < log_end,
+      stable < log_end AND NOT coalesce(is_read_committed, false)
     FROM ends
     LEFT JOIN readers USING (group_id, topic)
   )
@@ -125,7 +127,8 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
     last_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER so_far AS end_last_ms,
     first_value(log_end) IGNORE NULLS OVER to_come AS end_next,
     first_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER to_come AS end_next_ms,
-    max(has_transactions) OVER so_far AS is_transactional
+    max(has_transactions) OVER so_far
+      AND NOT coalesce(last_value(is_undecided) IGNORE NULLS OVER so_far, false) AS ends_with_marker
   FROM points
   WINDOW so_far AS (PARTITION BY group_id, topic, partition ORDER BY at_ms
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW),
@@ -135,7 +138,7 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
       ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
 ), ended AS (
   SELECT group_id, topic, partition, at_ms, coalesce(committed >= 0, false) AS is_commit,
-    log_end IS NOT NULL AS is_told, is_transactional, start_now,
+    log_end IS NOT NULL AS is_told, ends_with_marker, start_now,
     nullif(committed_now, -1) AS committed_now,
     CASE WHEN committed_now >= 0 THEN greatest(committed_now, start_now) END AS read_now,
     CASE WHEN committed_before >= 0 THEN greatest(committed_before, start_before) END AS read_before,
@@ -152,8 +155,8 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
 )
 SELECT group_id, topic, partition, timestamp_millis(at_ms) AS at, committed_now, start_now, end_now, is_commit,
   is_told,
-  CASE WHEN is_transactional AND lag_before = 1 THEN 0 ELSE lag_before END AS lag_before_records,
-  CASE WHEN is_transactional AND lag_now = 1 THEN 0 ELSE lag_now END AS lag_records
+  CASE WHEN ends_with_marker AND lag_before = 1 THEN 0 ELSE lag_before END AS lag_before_records,
+  CASE WHEN ends_with_marker AND lag_now = 1 THEN 0 ELSE lag_now END AS lag_records
 FROM behind
 """,
 )

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lag.kept import MOVING_WITHIN_MS
-from lag.rows import Fetched, LogEnd
+from lag.rows import Fetched, LagRows, LogEnd
+from tables.lag_rows import append_lag
 from tests.lag.homes import ends, write_home
 from tests.views.story import Story
 from tests.views.view_rows import Row, Views, rows_of
@@ -64,6 +65,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         group("decided only", "money", (2000, 10), client="c"),
         group("all of it", "money", (2000, 10)),
         group("only a mark left", "marks", (2000, 29)),
+        group("decided but for the end", "asked", (2000, 10), client="c"),
+        group("all but decided", "asked", (2000, 10)),
+        group("at the open transaction", "open", (2000, 15), client="c"),
+        group("in the open transaction", "open", (2000, 29)),
         group("no end", "silent", (2000, 10)),
         removed_at_once(),
         taken_over(),
@@ -77,9 +82,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         LogEnd("money", 0, 3000, 0, 30, 16, "fetch"),
         LogEnd("marks", 0, 1000, 0, 30, 20, "fetch"),
         LogEnd("marks", 0, 3000, 0, 30, 30, "fetch"),
+        LogEnd("asked", 0, 1000, 0, 10, 10, "fetch"),
+        LogEnd("asked", 0, 3000, 0, 30, 16, "fetch"),
+        LogEnd("asked", 0, 4000, None, 40, None, "list_offsets"),
+        LogEnd("open", 0, 1000, 0, 10, 10, "fetch"),
+        LogEnd("open", 0, 3000, 0, 30, 16, "fetch"),
     ]
     fetches = [fetch("plain", 30, "read_uncommitted"), fetch("money", 16, "read_committed", "c")]
     fetches.append(fetch("money", 30, "read_uncommitted"))
+    fetches += [fetch(topic, 16, "read_committed", "c") for topic in ("asked", "open")]
     write_home(home, stories, reported, fetches)
     return home
 
@@ -139,6 +150,30 @@ def test_a_topic_made_again_begins_anew(ask: Views) -> None:
 def test_read_committed_is_behind_the_last_stable_offset(ask: Views) -> None:
     assert lag_of(ask, "decided only").lag_records == 6
     assert lag_of(ask, "all of it").lag_records == 20
+
+
+def test_an_end_without_the_last_stable_offset_is_no_news_to_read_committed(ask: Views) -> None:
+    row = lag_of(ask, "decided but for the end")
+    assert (row.lag_records, row.end_offset, row.last_stable_offset, row.end_known_at) == (6, 30, 16, 3000)
+    assert (lag_of(ask, "all but decided").lag_records, lag_of(ask, "all but decided").end_known_at) == (30, 4000)
+    moments = ask("partition_lag", "decided but for the end", "at", "is_told", "lag_records")
+    assert moments[-2:] == [(3000, True, 6), (4000, False, 6)]
+    assert ask("partition_lag", "all but decided", "at", "is_told", "lag_records")[-1] == (4000, True, 30)
+
+
+def test_a_sample_of_all_ends_dates_no_earlier_last_stable_offset_anew(tmp_path: Path) -> None:
+    stories = [group("decided", "asked", (2000, 10), client="c"), group("all", "asked", (2000, 10))]
+    reported = [LogEnd("asked", 0, 3000, 0, 30, 16, "fetch"), LogEnd("asked", 0, 4000, 0, 40, None, "sample")]
+    write_home(tmp_path, stories, reported, [fetch("asked", 16, "read_committed", "c")])
+    append_lag(tmp_path, LagRows(asked_ms=5000))
+    ask = Views(tmp_path)
+    assert (lag_of(ask, "decided").end_known_at, lag_of(ask, "all").end_known_at) == (3000, 5000)
+
+
+def test_before_an_open_transaction_is_the_mark_of_the_one_before(ask: Views) -> None:
+    for view in ("lag", "partition_lag"):
+        assert ask.about(view, "at the open transaction")[-1].lag_records == 0
+        assert ask.about(view, "in the open transaction")[-1].lag_records == 1
 
 
 def test_the_mark_of_a_transaction_is_no_record_to_read(ask: Views) -> None:
