@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coordinator_udfs.protocol.consumer.states import GroupType
+from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import Effect, GroupCreated, GroupFound, GroupRemoved
 from tests.offsets_topic.beside import Both, facts_of, merged
 from tests.offsets_topic.beside_written import LOG_OF_ONE, began, ended, gone, joined, observed, reported_of
@@ -13,6 +14,14 @@ WHOLE_FROM_MS = 90_000
 
 def both(log: list[Effect], topic: list[Effect], whole_from_ms: int = WHOLE_FROM_MS) -> Both:
     return merged({"g": facts_of(log)}, {"g": facts_of(topic)}, UNTIL_MS, UNTIL_MS, whole_from_ms)
+
+
+def created_as_consumer(at_ms: int) -> list[Effect]:
+    consumer = GroupType.CONSUMER
+    changed = GroupTypeChanged(
+        at_ms=at_ms, from_type=None, to_type=consumer, why="created", generation_id=1, client_id="a"
+    )
+    return [GroupCreated(at_ms=at_ms), changed]
 
 
 LOG_OF_THREE: list[Effect] = [
@@ -115,6 +124,35 @@ def test_a_topic_with_gaps_tells_of_a_group_while_it_is_elsewhere_and_the_log_ag
     rebalances = [(4_000, "log"), (20_000, "topic"), (30_000, "topic"), (49_999, "log")]
     assert reported_of(found, "rebalance_ended") == rebalances
     assert reported_of(found, "member_joined") == [(1_000, "log"), (20_000, "topic"), (49_995, "log")]
+
+
+def test_a_consumer_group_that_went_away_during_a_rebalance_was_not_away_as_the_rebalance_began() -> None:
+    log: list[Effect] = [
+        *created_as_consumer(1_000),
+        joined(1_000, "a"),
+        began(1_000, 2, 0),
+        ended(1_000, 2, ["a"], is_logged=True)[-1],
+        observed(10_000, 2, "a"),
+        joined(10_000, "b"),
+        began(10_000, 3),
+        observed(12_000, 3, is_away=True),
+        joined(20_000, "c"),
+        began(20_000, 4, 2),
+        ended(20_005, 4, ["a", "b", "c"], is_logged=True)[-1],
+    ]
+    topic: list[Effect] = [
+        *created_as_consumer(1_000),
+        joined(1_000, "a"),
+        began(1_000, 2, 0),
+        ended(1_000, 2, ["a"], is_logged=True)[-1],
+        began(11_000, 3),
+        joined(20_001, "c"),
+        began(20_001, 4),
+        ended(20_006, 4, ["a", "c"], is_logged=True)[-1],
+    ]
+    found = both(log, topic)
+    assert reported_of(found, "member_joined") == [(1_000, "log"), (10_000, "log"), (20_000, "log")]
+    assert reported_of(found, "rebalance_started") == [(1_000, "log"), (10_000, "log"), (20_000, "log")]
 
 
 def test_a_log_that_begins_late_is_used_from_its_first_line_on_beside_a_topic_with_gaps() -> None:
