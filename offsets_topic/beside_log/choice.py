@@ -72,8 +72,9 @@ class Choice:
         self._before, self._log, self._topic, self._until = before, log, topic, until
         self.is_log_reporting = before.is_log_reporting
         """Whether the next era is the log's."""
-        first_ms = log[1].began_ms if len(log) > 1 else FOREVER_MS
-        self._thinned_from_ms = first_ms if first_ms < until.whole_from_ms else FOREVER_MS
+        self._next = 1
+        """The topic's first era that is neither taken from the log nor passed over."""
+        self._thinned_from_ms = self._used_from_ms()
         """From when on the log is used, beside a topic that lacks records of that time."""
         self._elsewhere = list(self._times_elsewhere()) if until.whole_from_ms >= 0 else []
         self._turn_times, self._turns = [-1], [self.is_log_reporting]
@@ -84,8 +85,6 @@ class Choice:
         """The topic's eras that are taken from the log."""
         self._named: set[int] = set()
         """The log's eras whose generation the topic has as well."""
-        self._next = 1
-        """The topic's first era that is neither taken from the log nor passed over."""
         self.waits_from_ms = FOREVER_MS
         self.compared = 0
         self.differences: list[Difference] = []
@@ -240,6 +239,14 @@ class Choice:
     def _is_elsewhere(self, era: Era) -> bool:
         """Whether the log lacked the group at that time, in which the topic has generations of it."""
         return any(from_ms <= era.began_ms < to_ms for from_ms, to_ms in self._elsewhere)
+
+    def _used_from_ms(self) -> int:
+        """When the log's first era began by either input, if the topic lacks records of that time."""
+        first = self._log[1] if len(self._log) > 1 else None
+        if first is None or first.began_ms >= self._until.whole_from_ms:
+            return FOREVER_MS
+        place = self._same_era(first)
+        return first.began_ms if place is None else min(first.began_ms, self._topic[place].began_ms)
 
     def _times_elsewhere(self) -> Iterator[tuple[int, int]]:
         """From when to when the log's broker lacked the group while the topic has generations of it."""

@@ -17,11 +17,13 @@ def both(log: list[Effect], topic: list[Effect], whole_from_ms: int = WHOLE_FROM
 
 
 def created_as_consumer(at_ms: int) -> list[Effect]:
-    consumer = GroupType.CONSUMER
-    changed = GroupTypeChanged(
-        at_ms=at_ms, from_type=None, to_type=consumer, why="created", generation_id=1, client_id="a"
+    return [GroupCreated(at_ms=at_ms), changed(at_ms, None, GroupType.CONSUMER, 1)]
+
+
+def changed(at_ms: int, from_type: GroupType | None, to_type: GroupType, generation: int) -> GroupTypeChanged:
+    return GroupTypeChanged(
+        at_ms=at_ms, from_type=from_type, to_type=to_type, why="seen", generation_id=generation, client_id="a"
     )
-    return [GroupCreated(at_ms=at_ms), changed]
 
 
 LOG_OF_THREE: list[Effect] = [
@@ -153,6 +155,35 @@ def test_a_consumer_group_that_went_away_during_a_rebalance_was_not_away_as_the_
     found = both(log, topic)
     assert reported_of(found, "member_joined") == [(1_000, "log"), (10_000, "log"), (20_000, "log")]
     assert reported_of(found, "rebalance_started") == [(1_000, "log"), (10_000, "log"), (20_000, "log")]
+
+
+def test_what_is_left_of_a_topic_that_has_the_same_creation_a_little_earlier_is_not_used() -> None:
+    consumer, classic = GroupType.CONSUMER, GroupType.CLASSIC
+    log: list[Effect] = [
+        *created_as_consumer(1_000),
+        joined(1_000, "a"),
+        began(1_000, 2, 0),
+        ended(1_000, 2, ["a"], is_logged=True)[-1],
+        joined(10_000, "b"),
+        began(10_000, 3),
+        ended(10_005, 3, ["a", "b"], is_logged=True)[-1],
+        gone(20_000, "b", 3),
+        began(20_000, 4, 2),
+        changed(30_000, consumer, classic, 4),
+        ended(30_000, 4, ["a"], is_logged=True)[-1],
+    ]
+    topic: list[Effect] = [
+        *created_as_consumer(800),
+        joined(800, "a"),
+        began(800, 2, 0),
+        changed(15_000, consumer, classic, 3),
+        joined(20_001, "c"),
+        ended(20_001, 4, ["a", "c"], is_logged=False)[-1],
+    ]
+    found = both(log, topic)
+    assert found.merged["g"].topic_kept == []
+    assert reported_of(found, "member_joined") == [(1_000, "log"), (10_000, "log")]
+    assert reported_of(found, "rebalance_ended") == [(1_000, "log"), (10_005, "log"), (30_000, "log")]
 
 
 def test_a_log_that_begins_late_is_used_from_its_first_line_on_beside_a_topic_with_gaps() -> None:
