@@ -150,7 +150,7 @@ class Choice:
             # A found group has no rebalance: the one that led there is the log's, if it has it.
             is_alone = self._is_alone(era.at_ms) if place is None else self._topic[place].is_found
             self._is_reported.append(self.is_log_reporting or (is_alone and era.has_beginning))
-            self._turn(era.began_ms)
+            self._turn(min(era.began_ms, self._thinned_from_ms) if era is self._log[1] else era.began_ms)
         ready_ms = min(self._until.decided_ms, self.waits_from_ms - SLACK_MS - 1)
         last = next((n for n in range(self._next, len(self._topic)) if self._topic[n].at_ms > ready_ms), None)
         self._pass_over(len(self._topic) if last is None else last)

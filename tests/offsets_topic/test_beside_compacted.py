@@ -186,6 +186,18 @@ def test_what_is_left_of_a_topic_that_has_the_same_creation_a_little_earlier_is_
     assert reported_of(found, "rebalance_ended") == [(1_000, "log"), (10_005, "log"), (30_000, "log")]
 
 
+def test_what_a_topic_with_gaps_has_before_its_next_generation_is_the_logs_since_the_same_creation() -> None:
+    log: list[Effect] = [
+        *created_as_consumer(1_000),
+        joined(1_000, "a"),
+        began(1_000, 2, 0),
+        ended(1_000, 2, ["a"], is_logged=True)[-1],
+    ]
+    found = both(log, [*created_as_consumer(800), joined(900, "a"), began(29_000, 3)])
+    assert found.merged["g"].topic_kept == []
+    assert reported_of(found, "member_joined") == [(1_000, "log")]
+
+
 def test_a_log_that_begins_late_is_used_from_its_first_line_on_beside_a_topic_with_gaps() -> None:
     log = [
         GroupCreated(at_ms=10_000),
