@@ -66,6 +66,7 @@ class _Group(msgspec.Struct):
     at_ms: int
     seq: int
     found: list[str] = []
+    is_elsewhere: bool = False
 
 
 class _Tally(msgspec.Struct):
@@ -177,6 +178,7 @@ class Snapshots:
             at_ms=held.at_ms,
             seq=held.seq,
             found=sorted(model.found),
+            is_elsewhere=model.is_elsewhere,
         )
         return _Kept(held, held.changes, msgspec.Raw(_encoder.encode(group)))
 
@@ -225,7 +227,7 @@ def _restore_group(imported: LiveImport, group_id: str, kept: _Group) -> None:
     model.group = Group(group_id) if kept.document is None else decode(group_id, kept.document)
     follower.is_begun = kept.clock_ms > 0
     model.clock_ms, model.inferred, model.silences = kept.clock_ms, kept.inferred, kept.silences
-    model.work_left, model.found = kept.work_left, set(kept.found)
+    model.work_left, model.found, model.is_elsewhere = kept.work_left, set(kept.found), kept.is_elsewhere
     follower.given_up = kept.given_up
     if kept.given_up is not None:
         imported.tally.given_up[group_id] = kept.given_up

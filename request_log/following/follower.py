@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from coordinator_udfs.protocol.deadlines import earliest
 from coordinator_udfs.protocol.group import Group
+from request_log.explaining.consumers import NOT_EXPLAINED
 from request_log.explaining.context import Context, newcomer_without_line, unlogged_join
 from request_log.explaining.explanations import explain
 from request_log.explaining.inferred_causes import PartitionCounts
@@ -266,6 +267,8 @@ class Follower:
             tried = model.try_unlogged(requests, max(model.clock_ms, at_ms))
             if all(each.fits for each in tried) and model.try_request(entry, at_ms, tried[-1].group).fits:
                 model.adopt_unlogged(requests, tried)
+                is_found = model.is_older_than_log
+                model.is_elsewhere |= not is_found and getattr(requests[0], "why", "") == NOT_EXPLAINED
                 return model.try_request(entry, max(model.clock_ms, at_ms))
         model.tally.unsettled[entry.recorded.message.api] += 1
         infer_unproven(model, entry)

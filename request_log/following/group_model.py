@@ -67,6 +67,8 @@ class GroupModel:
     """Newcomers' first JoinGroups, by the id that each was given for the second one."""
     found: set[str] = field(default_factory=set)
     """Members of a consumer group that answers show and no line shows joining."""
+    is_elsewhere: bool = False
+    """Whether its members were found where no line leads to, so that what they own is not certain."""
     work_left: int = field(default_factory=lambda: MOST_WORK)
     """The work left for trials."""
     _turn: Turn = field(init=False)

@@ -133,7 +133,7 @@ def explain_risen_epoch(model: GroupModel, upcoming: Upcoming, entry: LoggedRequ
         found = _try_expired(model, entry, silent[first : first + rose], at_ms)
         if found is not None:
             return found
-    if not model.is_older_than_log:
+    if not (model.is_older_than_log or model.is_elsewhere):
         return None
     # What the others own is not known, so the answer shows that too. The longest silent member expired first.
     [shown] = explain_consumer(model.context(entry, upcoming.in_order()), request)

@@ -4,6 +4,7 @@ which requests may have one; the rules are in `explaining.inferred_causes`.
 
 from __future__ import annotations
 
+from coordinator_udfs.protocol.consumer.group import FIRST_EPOCH
 from coordinator_udfs.protocol.consumer.refusals import JOIN
 from request_log.explaining.inferred_causes import (
     PartitionCounts,
@@ -28,8 +29,9 @@ from schemas.messages import (
 
 
 def infer_unproven(model: GroupModel, entry: LoggedRequest) -> None:
-    """Nothing explains the recorded answer: the cause of what the request sets off in a consumer group is unknown. But
-    a newcomer raises the epoch by one, in a group whose members are all known or where the answer shows it.
+    """Nothing explains the recorded answer: the cause of what the request sets off in a consumer group is unknown.
+
+    But a newcomer raises the epoch by one: in a new group, in one whose members are all known, or as the answer shows.
     """
     request, group = entry.request, model.group
     if isinstance(request, ConsumerGroupHeartbeatRequest):
@@ -38,7 +40,8 @@ def infer_unproven(model: GroupModel, entry: LoggedRequest) -> None:
             request.member_epoch == JOIN and entry.recorded.error is Error.NONE and request.member_id not in members
         )
         shows_it = not model.is_older_than_log or entry.recorded.wire.member_epoch == group.generation_id + 1
-        kind = CauseKind.MEMBER_JOINED if is_new and group.is_known and shows_it else CauseKind.UNKNOWN
+        is_known = shows_it if group.is_known else entry.recorded.wire.member_epoch <= FIRST_EPOCH + 1
+        kind = CauseKind.MEMBER_JOINED if is_new and is_known else CauseKind.UNKNOWN
         request.inferred_cause = request.inferred_cause or kind.value
     elif isinstance(request, JoinGroupRequest) and model.group.consumer is not None:
         request.inferred_cause = "member_joined"

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from schemas.effects import RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.imported import imported, rebalances_in
 from tests.request_log.newer_member import NewerMember
 from tests.request_log.played import LENGTH_MS, Played, later
 
-ONE, TWO = ("t",), ("t", "u")
+ONE, TWO, ONE_IS_NOT_THERE = ("t",), ("t", "u"), ("t", "u", "v")
 
 
 def broker(seed: int, session_timeout_ms: int = 45_000, heartbeat_interval_ms: int = 1_000) -> Broker:
@@ -29,12 +30,8 @@ def read(stage: Broker, folder: Path) -> Played:
     return Played(stage, imported(stage.write(folder / "requests.log")))
 
 
-@pytest.mark.parametrize("session_timeout_ms", [45_000, 6_000])
-@pytest.mark.parametrize("knows_topics_ms", [0, 150])
-@pytest.mark.parametrize("topics", [ONE, TWO])
-def test_causes_are_the_brokers(
-    topics: tuple[str, ...], knows_topics_ms: int, session_timeout_ms: int, tmp_path: Path
-) -> None:
+def lived(topics: tuple[str, ...], knows_topics_ms: int, session_timeout_ms: int, folder: Path) -> Played:
+    """What is read of members that come, die and go."""
     stage = broker(1, session_timeout_ms, 5_000 if session_timeout_ms > 6_000 else 1_000)
     members = [
         NewerMember(stage, "g", f"m{i}", topics=topics, knows_topics_ms=knows_topics_ms if i % 2 else 0)
@@ -50,7 +47,30 @@ def test_causes_are_the_brokers(
         ),
     ):
         later(stage, at_ms, act)
-    read(stage, tmp_path).compare("g")
+    return read(stage, folder)
+
+
+@pytest.mark.parametrize("session_timeout_ms", [45_000, 6_000])
+@pytest.mark.parametrize("knows_topics_ms", [0, 150])
+@pytest.mark.parametrize("topics", [ONE, TWO])
+def test_causes_and_answers_are_the_brokers(
+    topics: tuple[str, ...], knows_topics_ms: int, session_timeout_ms: int, tmp_path: Path
+) -> None:
+    lived(topics, knows_topics_ms, session_timeout_ms, tmp_path).compare("g")
+
+
+@pytest.mark.parametrize("session_timeout_ms", [45_000, 6_000])
+@pytest.mark.parametrize("knows_topics_ms", [0, 150])
+def test_where_answers_are_not_the_brokers_causes_are_still(
+    knows_topics_ms: int, session_timeout_ms: int, tmp_path: Path
+) -> None:
+    """A topic that is not there leaves open which name each id has, so no assignment is ours."""
+    played = lived(ONE_IS_NOT_THERE, knows_topics_ms, session_timeout_ms, tmp_path)
+    assert played.found.parity.share < 1
+    assert played.found.rebalances("g") == rebalances_in(played.broker.effects, "g")
+    causes = [e.cause for e in played.found.of_group("g", RebalanceStarted) if e.cause.kind == "session_expired"]
+    assert causes
+    assert all(cause.is_inferred for cause in causes)
 
 
 @pytest.mark.parametrize("seed", range(6))
