@@ -89,17 +89,18 @@ def read_recordings(logs: Sequence[str], dumps: Sequence[str], zone: ZoneInfo) -
     found = Recordings()
     kinds = OF_REBALANCES | OF_BOTH if logs and dumps else OF_REBALANCES
     log, log_ms = _follow(logs, zone, kinds, found) if logs else ({}, 0)
-    topic, topic_ms, names = _fold(dumps, kinds, found) if dumps else ({}, 0, {})
-    for group_id in sorted(log.keys() | topic.keys()):
+    topic = _fold(dumps, kinds, found) if dumps else _Folded()
+    for group_id in sorted(log.keys() | topic.rows.keys()):
         group = found.groups[group_id]
-        by_log, by_topic = list[Fact](), facts_of(map(msgspec.structs.asdict, topic.get(group_id, ())))
+        by_log, by_topic = list[Fact](), facts_of(map(msgspec.structs.asdict, topic.rows.get(group_id, ())))
         if group_id in log:
             group.lines = log[group_id].lines
             for row in log[group_id].rows:
-                row.detail = row.detail and named(row.detail, names)
+                row.detail = row.detail and named(row.detail, topic.names)
             by_log = facts_of(map(msgspec.structs.asdict, log[group_id].rows))
         if by_log and by_topic:
-            merged = merge(_of_both(by_log), _of_both(by_topic), log_ms, topic_ms)
+            whole_from_ms = topic.whole_from_ms.get(group_id, -1)
+            merged = merge(_of_both(by_log), _of_both(by_topic), log_ms, topic.last_ms, whole_from_ms)
             left_out = {fact.seq for fact in merged.log_left_out}
             kept = {fact.seq for fact in merged.topic_kept}
             by_log = [fact for fact in by_log if fact.seq not in left_out]
@@ -205,37 +206,50 @@ def _shown_to_nobody(what: str, more: int, *, total: int) -> None:
 # ---------------------------------------------------------------- a dump of the topic
 
 
-def _fold(
-    files: Sequence[str], kinds: frozenset[EffectName], found: Recordings
-) -> tuple[dict[str, list[EffectRow]], int, dict[str, str]]:
-    """The facts of each group by a dump, when its last record was written, and topic names by id."""
+@dataclass
+class _Folded:
+    """What a dump tells."""
+
+    rows: defaultdict[str, list[EffectRow]] = field(default_factory=lambda: defaultdict(list))
+    """The facts of each group."""
+    last_ms: int = 0
+    """When its last record was written."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Topic names by id."""
+    whole_from_ms: dict[str, int] = field(default_factory=dict)
+    """See `Dump.whole_of_groups`."""
+
+
+def _fold(files: Sequence[str], kinds: frozenset[EffectName], found: Recordings) -> _Folded:
     bad: list[BadLine] = []
     paths = [Path(file) for file in files]
-    names = names_of(_decoded(Dump(paths, bad.append)))
+    folded = _Folded(names=names_of(_decoded(Dump(paths, bad.append))))
     dump = Dump(paths, lambda line: None)
-    rows: defaultdict[str, list[EffectRow]] = defaultdict(list)
     histories: dict[str, History] = {}
-    last_ms, unreadable, records = 0, 0, iter(dump)
+    partitions: dict[str, int] = {}
+    unreadable, records = 0, iter(dump)
     while some := list(islice(records, _RECORDS_AT_ONCE)):
-        last_ms = max(last_ms, *(record.timestamp_ms for record in some), 0)
+        folded.last_ms = max(folded.last_ms, *(record.timestamp_ms for record in some), 0)
         of_groups: defaultdict[str, list[Row]] = defaultdict(list)
         for record in some:
             if (group_id := group_id_of(record.key)) is not None:
                 of_groups[group_id].append(Row(*record[:5]))
+                partitions[group_id] = record.partition
         for group_id, own in of_groups.items():
             history = histories.setdefault(group_id, History(group_id=group_id))
-            made = fold(history, own, names, 0)
+            made = fold(history, own, folded.names, 0)
             unreadable += sum(row.effect == QUARANTINED for row in made)
-            rows[group_id] += _kept(made, kinds)
+            folded.rows[group_id] += _kept(made, kinds)
     for group_id, history in histories.items():
-        rows[group_id] += _kept(end(history, names), kinds)
+        folded.rows[group_id] += _kept(end(history, folded.names), kinds)
     for path, file in zip(paths, files, strict=True):
         lines = dump.lines_of[path]
         notes = [f"line {one.line} cannot be read: {one.reason}" for one in bad if one.file == path.name]
         found.files[file] = FileTold(lines, dump.records_of[path], notes[:1])
     if unreadable:
         found.left_out.append(f"What {unreadable} records of the topic say, which cannot be read.")
-    return rows, last_ms, names
+    folded.whole_from_ms = dump.whole_of_groups(partitions)
+    return folded
 
 
 def _kept(rows: Iterable[EffectRow], kinds: frozenset[EffectName]) -> Iterator[EffectRow]:

@@ -115,8 +115,8 @@ class DumpRead:
     """When the latest record was written."""
     groups: dict[str, int] = field(default_factory=dict)
     """By group id, the partition that has its records."""
-    whole_from_ms: dict[int, int] = field(default_factory=dict)
-    """By partition, from when on every record is there; missing: all are."""
+    whole_from_ms: dict[str, int] = field(default_factory=dict)
+    """By group id, from when on every record is there; missing: all are."""
     skipped: Counter[str] = field(default_factory=Counter)
     bad: list[BadLine] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
@@ -158,7 +158,7 @@ class TopicInput:
         dump = Dump(self._path, found.bad.append)
         found.names = names_of(self._spilled(dump, spill, work))
         found.skipped += dump.skipped
-        found.whole_from_ms = dump.whole_from_ms
+        found.whole_from_ms = dump.whole_of_groups(found.groups)
         found.skipped["is of an aborted transaction"] += dump.transactions.aborted
         found.skipped["is of a transaction that has no end yet"] += dump.transactions.unfinished
 
@@ -222,12 +222,7 @@ class BothInput:
         yield 0, [*of_log.others, *of_topic.others]
         names = self._topic.found.names
         topic = self._topic.found
-        whole_from_ms = {
-            group_id: topic.whole_from_ms[partition]
-            for group_id, partition in topic.groups.items()
-            if partition in topic.whole_from_ms
-        }
-        ends = Ends(self._log.replayed.tally.last_at_ms or 0, topic.last_at_ms, whole_from_ms)
+        ends = Ends(self._log.replayed.tally.last_at_ms or 0, topic.last_at_ms, topic.whole_from_ms)
         given = (
             (bucket, of_log.effects[bucket], of_topic.effects[bucket], names, ends, work.folder)
             for bucket in range(work.buckets)

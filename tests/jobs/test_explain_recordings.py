@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -23,6 +24,9 @@ from jobs.recorded_groups import beside_lines
 from jobs.recordings import Recordings
 from jobs.rollcall.__main__ import main
 from jobs.shown.terminal import Terminal
+from offsets_topic.dumps.json_lines import write_line
+from offsets_topic.dumps.log_record import BadLine
+from offsets_topic.dumps.reading import Dump
 from programs.errors import UserError
 from programs.timestamps import read_moment
 from schemas.effect_names import EffectName
@@ -106,6 +110,24 @@ def test_all_of_an_incident_together_gives_each_rebalance_once(
     assert files == {str(log), str(lines)}
     printed = {group["group_id"]: group["findings"] for group in answer(capsys, lines)["groups"]}
     assert {group["group_id"]: group["findings"] for group in found["groups"]} == printed
+
+
+def test_a_topic_from_which_compaction_removed_records_is_merged_as_in_a_home(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, dump, home = CAPTURES / "n-classic-mixed" / LOG, tmp_path / "offsets.jsonl", tmp_path / "home"
+    records = list(Dump(CAPTURES / "n-classic-mixed" / TOPIC, fail))
+    latest, chance = {record.key: record for record in records}, Random(1)
+    left = [record for record in records if latest[record.key] is record or chance.random() >= 0.8]
+    assert len(left) < len(records)
+    dump.write_bytes(b"".join(write_line(record) + b"\n" for record in left))
+    assert main(["replay", f"{log} {dump}", "--home", str(home), "--processes", "1"]) == 0
+    capsys.readouterr()
+    assert culprits(answer(capsys, log, dump)) == culprits_in(home)
+
+
+def fail(line: BadLine) -> None:
+    raise AssertionError(line)
 
 
 @pytest.mark.parametrize("name", INCIDENTS)
