@@ -95,6 +95,11 @@ def sampler(home: Home, cluster: Reported) -> LogEndsSampler:
     return LogEndsSampler(home, cluster, 10_000)
 
 
+def let_half_intervals_pass(sampler: LogEndsSampler, count: int) -> None:
+    for number in range(count):
+        sampler.step(BEGIN_MS + number * 5_000)
+
+
 def test_every_interval_the_ends_are_asked_for_and_what_changed_is_written(
     home: Home, cluster: Reported, sampler: LogEndsSampler
 ) -> None:
@@ -125,12 +130,11 @@ def test_a_cluster_that_is_away_is_reported_once_until_it_answers(
     assert reported == [0, 40]
 
 
-def test_an_open_transaction_is_known_by_the_sample_half_way(home: Home) -> None:
-    cluster = Reported()
+def test_an_open_transaction_is_known_by_the_sample_half_way(
+    home: Home, cluster: Reported, sampler: LogEndsSampler
+) -> None:
     cluster.logs["t", 1] = (0, 12, 20)
-    sampler = LogEndsSampler(home, cluster, 10_000)
-    for step in range(6):
-        sampler.step(BEGIN_MS + step * 5_000)
+    let_half_intervals_pass(sampler, 6)
     assert [kind for kind in cluster.asked if not kind.startswith(("ends", "part"))] == [
         "starts of 2",
         "stable of 2",
@@ -139,12 +143,11 @@ def test_an_open_transaction_is_known_by_the_sample_half_way(home: Home) -> None
     assert ("t", 1, 20_000, 0, 20, 12) in rows_of(home)
 
 
-def test_where_transactions_are_both_ends_are_of_one_moment(home: Home) -> None:
-    cluster = Reported()
+def test_where_transactions_are_both_ends_are_of_one_moment(
+    home: Home, cluster: Reported, sampler: LogEndsSampler
+) -> None:
     cluster.logs["t", 1] = (0, 12, 20)
-    sampler = LogEndsSampler(home, cluster, 10_000)
-    for step in range(4):
-        sampler.step(BEGIN_MS + step * 5_000)
+    let_half_intervals_pass(sampler, 4)
     cluster.logs["t", 1] = (0, 35, 40)
     sampler.step(BEGIN_MS + 20_000)
     assert ("t", 1, 20_000, 0, 40, 35) in rows_of(home)
@@ -153,23 +156,21 @@ def test_where_transactions_are_both_ends_are_of_one_moment(home: Home) -> None:
     assert ("t", 1, 30_000, 0, 50, 50) in rows_of(home)
 
 
-def test_what_was_decided_since_the_end_was_asked_for_is_not_beyond_it(home: Home) -> None:
-    cluster = Reported()
+def test_what_was_decided_since_the_end_was_asked_for_is_not_beyond_it(
+    home: Home, cluster: Reported, sampler: LogEndsSampler
+) -> None:
     cluster.logs["t", 1] = (0, 12, 20)
-    sampler = LogEndsSampler(home, cluster, 10_000)
-    for step in range(4):
-        sampler.step(BEGIN_MS + step * 5_000)
+    let_half_intervals_pass(sampler, 4)
     cluster.after_ends["t", 1] = (0, 50, 50)
     sampler.step(BEGIN_MS + 20_000)
     assert ("t", 1, 20_000, 0, 20, 20) in rows_of(home)
 
 
-def test_a_topic_made_again_has_nothing_of_the_log_before(home: Home) -> None:
-    cluster = Reported()
+def test_a_topic_made_again_has_nothing_of_the_log_before(
+    home: Home, cluster: Reported, sampler: LogEndsSampler
+) -> None:
     cluster.logs["t", 0] = (60, 80, 100)
-    sampler = LogEndsSampler(home, cluster, 10_000)
-    for step in range(5):
-        sampler.step(BEGIN_MS + step * 5_000)
+    let_half_intervals_pass(sampler, 5)
     assert ("t", 0, 20_000, 60, 100, 80) in rows_of(home)
     cluster.logs["t", 0] = (0, 5, 5)
     sampler.step(BEGIN_MS + 30_000)
