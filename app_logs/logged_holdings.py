@@ -63,7 +63,8 @@ def holdings_of(facts: Sequence[LoggedFact]) -> Iterator[Holding]:
             generation_id = fact.generation_id or generation_id
         after = to_own if fact.to_state == "ACKNOWLEDGING" else _after(owned, fact)
         if fact.kind is FactKind.RECONCILING:
-            to_own = partitions_in(fact) if names_no_partition(fact) or partitions_in(fact) else None
+            named = partitions_in(fact)
+            to_own = named if named or names_no_partition(fact) else None
         elif fact.to_state:
             to_own = None
         if after is None and not _is_of_partitions(fact):

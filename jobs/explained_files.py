@@ -69,13 +69,13 @@ def _with_recordings(
 
     found = read_recordings(logs, dumps, zone or ZoneInfo("UTC"))
     for read in reads:
-        told = found.files.get(read.file)
-        if told is None:
+        used = found.files.get(read.file)
+        if used is None:
             continue
-        read.lines, read.recorded = told.lines, told.used
-        if read.file in logs or told.used:
+        read.lines, read.recorded = used.lines, used.lines_used
+        if read.file in logs or used.lines_used:
             read.titles = (REQUEST_LOG if read.file in logs else DUMP, *read.titles)
-            read.notes = (*read.notes, *told.notes, _home_of(read.file) if told.used else NO_REQUEST)
+            read.notes = (*read.notes, *used.notes, _home_of(read.file) if used.lines_used else NO_REQUEST)
     clock = Clock.UTC if dumps or zone is not None else Clock.LOCAL
     return beside_lines(found, groups, clock), found.left_out
 

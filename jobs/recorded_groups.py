@@ -151,8 +151,8 @@ def _with_causes(facts: Sequence[Fact], lines: LoggedGroup) -> list[Fact]:
     may_change = [fact for fact in facts if isinstance(fact.content, ENRICHED)]
     changed = enriched([*effects_in(may_change)], effects_of(lines)).changed
     now = {id(may_change[place]): effect for place, effect in changed.items()}
-    told = [replace(fact, content=now.get(id(fact), fact.content)) for fact in facts]
-    return [fact for fact in told if fact.content is not None]
+    enriched_facts = [replace(fact, content=now.get(id(fact), fact.content)) for fact in facts]
+    return [fact for fact in enriched_facts if fact.content is not None]
 
 
 def _add_lines(group: LoggedGroup, lines: LoggedGroup, *, is_logged: bool) -> None:

@@ -63,11 +63,11 @@ class GroupRecorded:
     """By seq of a fact of the log: the line of the request that brought it about."""
 
 
-class FileTold(NamedTuple):
+class FileUsed(NamedTuple):
     """How the lines of one file were treated."""
 
     lines: int
-    used: int
+    lines_used: int
     notes: list[str]
 
 
@@ -76,7 +76,7 @@ class Recordings:
     """What all of them tell."""
 
     groups: defaultdict[str, GroupRecorded] = field(default_factory=lambda: defaultdict(GroupRecorded))
-    files: dict[str, FileTold] = field(default_factory=dict)
+    files: dict[str, FileUsed] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     """Sentences on what is missing."""
 
@@ -169,7 +169,7 @@ def _follow(
             groups |= followed
             log.tally.add(tally)
     for number, file in enumerate(ordered):
-        found.files[file.label] = _told(log, number)
+        found.files[file.label] = _used(log, number)
     found.left_out += [
         f"What {group_id} did from {at.request_id} on, for no order of its requests was found there."
         for group_id, at in sorted(log.tally.given_up.items())
@@ -177,13 +177,13 @@ def _follow(
     return groups, log.tally.last_at_ms or 0
 
 
-def _told(log: SpilledLog, file_number: int) -> FileTold:
+def _used(log: SpilledLog, file_number: int) -> FileUsed:
     tally = log.of_files.get(file_number, Tally())
     notes = [
         f"{lines} of its lines cannot be read: {reason}; the first: {tally.examples.get(reason, reason)}"
         for reason, lines in sorted(tally.quarantined.items())
     ]
-    return FileTold(tally.read, tally.used, notes)
+    return FileUsed(tally.read, tally.used, notes)
 
 
 def _follow_bucket(
@@ -245,7 +245,7 @@ def _fold(files: Sequence[str], kinds: frozenset[EffectName], found: Recordings)
     for path, file in zip(paths, files, strict=True):
         lines = dump.lines_of[path]
         notes = [f"line {one.line} cannot be read: {one.reason}" for one in bad if one.file == path.name]
-        found.files[file] = FileTold(lines, dump.records_of[path], notes[:1])
+        found.files[file] = FileUsed(lines, dump.records_of[path], notes[:1])
     if unreadable:
         found.left_out.append(f"What {unreadable} records of the topic say, which cannot be read.")
     folded.whole_from_ms = dump.whole_of_groups(partitions)

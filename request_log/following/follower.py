@@ -267,8 +267,8 @@ class Follower:
             tried = model.try_unlogged(requests, max(model.clock_ms, at_ms))
             if all(each.fits for each in tried) and model.try_request(entry, at_ms, tried[-1].group).fits:
                 model.adopt_unlogged(requests, tried)
-                is_found = model.is_older_than_log
-                model.is_elsewhere |= not is_found and getattr(requests[0], "why", "") == NOT_EXPLAINED
+                if getattr(requests[0], "why", "") == NOT_EXPLAINED and not model.is_older_than_log:
+                    model.is_elsewhere = True
                 return model.try_request(entry, max(model.clock_ms, at_ms))
         model.tally.unsettled[entry.recorded.message.api] += 1
         infer_unproven(model, entry)

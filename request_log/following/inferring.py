@@ -43,7 +43,7 @@ def infer_unproven(model: GroupModel, entry: LoggedRequest) -> None:
         is_known = shows_it if group.is_known else entry.recorded.wire.member_epoch <= FIRST_EPOCH + 1
         kind = CauseKind.MEMBER_JOINED if is_new and is_known else CauseKind.UNKNOWN
         request.inferred_cause = request.inferred_cause or kind.value
-    elif isinstance(request, JoinGroupRequest) and model.group.consumer is not None:
+    elif isinstance(request, JoinGroupRequest) and group.consumer is not None:
         request.inferred_cause = "member_joined"
 
 

@@ -62,11 +62,11 @@ def let_time_pass(
         fired = model.try_deadline(due.deadline_ms)
         if is_session(model, due) and _decide_session(model, upcoming, due, fired, entry, at_ms):
             continue
-        if model.is_elsewhere and is_session(model, due) and _fires_before(model, upcoming, due, fired, entry, at_ms):
+        fires_before = _fires_before(model, upcoming, due, fired, entry, at_ms)
+        if fires_before and model.is_elsewhere and is_session(model, due):
             # What fits a group that lines do not lead to proves little.
             expire_unproven(model, due)
-            continue
-        if _fires_before(model, upcoming, due, fired, entry, at_ms) or _explain_deadline(model, upcoming, due, fired):
+        elif fires_before or _explain_deadline(model, upcoming, due, fired):
             model.adopt_deadline(model.try_deadline(due.deadline_ms))
         elif at_ms - due.deadline_ms <= LATE_MS:
             return max(model.clock_ms, due.deadline_ms)
