@@ -14,7 +14,7 @@ from tests.attack.driver import Attack, attack
 from tests.attack.inputs import INPUTS
 from tests.attack.kept import kept_cases
 
-SOME, OF_DEAR_ONES = 60, {"sockets": 20, "whole-logs": 20}
+SOME, OF_DEAR_ONES = 60, {"sockets": 20, "whole-logs": 5}
 """So many cases of an input: a whole log is a case as well, and real sockets wait."""
 KEPT = list(kept_cases())
 

@@ -20,6 +20,8 @@ ASKED = Path(__file__).parent / "asked"
 FILES = ("on_call", "analysts", "queries", "expressions", "aggregates", "windows")
 """What both engines answer alike; `to_spark` is asked of DuckDB alone, which must not answer it."""
 MOMENTS = (0.2, 0.55, 0.9)
+SHARES = 8
+"""A file of whole queries is asked in so many parts, of which tests/sample.txt names one."""
 _MOST_ROWS = 40
 _DATA = """
   select 1 as i, 10000000000 as b, 'alpha-1' as s, timestamp'2026-02-28 23:59:59.999' as t, date'2024-02-29' as d,
@@ -97,8 +99,18 @@ def by_duckdb(home: Path, query: str, until_ms: int | None = None) -> tuple[list
     return _in_json(ask(home, query, until_ms))
 
 
-def each_by_duckdb(home: Path, name: str) -> Iterator[tuple[str, Kept]]:
-    """Each query of a file of `asked` and its answer, as it is kept.
+def shares(name: str) -> range:
+    """The parts of a file of `asked`: one where its expressions are asked in a few queries."""
+    return range(1 if _expressions(name) else SHARES)
+
+
+def share_of(name: str, share: int) -> list[str]:
+    """The queries of one part of a file of `asked`."""
+    return queries(name)[share :: len(shares(name))]
+
+
+def each_by_duckdb(home: Path, name: str, share: int) -> Iterator[tuple[str, Kept]]:
+    """Each query of a part of a file of `asked` and its answer, as it is kept.
 
     Expressions that are over the same rows are asked in one query: to begin one takes longer than to answer it.
     """
@@ -114,7 +126,7 @@ def each_by_duckdb(home: Path, name: str) -> Iterator[tuple[str, Kept]]:
             query = f"select {key}, {what} as r from d {rest}"
             yield query, kept_of(query, *_in_json(Answer(made, ((row[0], row[place]) for row in rows))))
     if not alike:
-        for query in queries(name):
+        for query in share_of(name, share):
             yield query, kept_of(query, *by_duckdb(home, over_data(query)))
 
 
