@@ -20,7 +20,7 @@ from tests.streaming.live import read_rows, request_rows
 from tests.streaming.logs import EVENT, home_with, recorded, reported
 
 
-@pytest.mark.parametrize("batches", [1, 7, pytest.param(50, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("batches", [7, *(pytest.param(count, marks=pytest.mark.nightly) for count in (1, 50))])
 def test_the_same_log_in_any_number_of_batches_gives_the_same_effects(
     spark: SparkSession, tmp_path: Path, batches: int
 ) -> None:
