@@ -166,7 +166,7 @@ test-engines: tools ## Ask DuckDB what Spark was asked, of every view and functi
 	@$(BIN)/python -m pytest tests/engines --ignore=tests/engines/test_spark_itself.py $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-sample
-test-sample: notebook-tools archive ## Run what tests/sample.txt names of the larger suites, in five minutes; without Chromium all but the page in a browser.
+test-sample: notebook-tools archive ## Run what tests/sample.txt names of the larger suites, in four minutes; without Chromium all but the page in a browser.
 	@$(BIN)/python -m tests.browser.chromium || echo "test-sample: the tests of the page in a browser are left out."
 	@NIGHTLY=all $(BIN)/python -m pytest @tests/sample.txt -n 2 --no-loadscope-reorder $(ARGS)
 
@@ -281,7 +281,7 @@ lint: tools ## Find what ruff holds against the code and its format.
 .PHONY: types
 types: tools ## Check the types with mypy, of the notebooks' cells too.
 	@$(BIN)/python -m tests.notebooks.code_cells
-	@$(BIN)/mypy $(SOURCES) build/notebooks
+	@$(BIN)/mypy --num-workers 2 $(SOURCES) build/notebooks
 
 .PHONY: derived
 derived: notebook-tools ## Write every generated page anew: views, figures, licences, shares of what is proven, the folder monitoring.
