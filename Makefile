@@ -281,7 +281,7 @@ lint: tools ## Find what ruff holds against the code and its format.
 .PHONY: types
 types: tools ## Check the types with mypy, of the notebooks' cells too.
 	@$(BIN)/python -m tests.notebooks.code_cells
-	@$(BIN)/mypy --num-workers 2 $(SOURCES) build/notebooks
+	@$(BIN)/mypy $(SOURCES) build/notebooks
 
 .PHONY: derived
 derived: notebook-tools ## Write every generated page anew: views, figures, licences, shares of what is proven, the folder monitoring.
