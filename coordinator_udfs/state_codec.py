@@ -80,6 +80,7 @@ class StoredConsumer(msgspec.Struct, kw_only=True, omit_defaults=True):
     resolved_version: int = 0
     resolved_names: str = ""
     cluster: dict[str, int] | None = None
+    topic_ids: dict[str, str] = {}
     cluster_version: int = 0
     table: list[str] = []
     table_slots: int = 2
@@ -154,6 +155,7 @@ _CONSUMER_SCALARS = (
     "resolved_version",
     "resolved_names",
     "cluster",
+    "topic_ids",
     "cluster_version",
 )
 _encoder = msgspec.json.Encoder()

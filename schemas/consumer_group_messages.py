@@ -44,6 +44,8 @@ class ConsumerGroupHeartbeatRequest(Request, tag="ConsumerGroupHeartbeat", kw_on
     """Not a client's: the topics that there are, with their partition counts, as who passes the request on sees them;
     null: as the group knows them.
     """
+    topic_ids: dict[str, str] | None = None
+    """Not a client's: ids of `cluster_topics`, as far as a recording shows them."""
     resolved_patterns: dict[str, list[str]] | None = None
     """Not a client's: a recording shows that by now these regular expressions stand for these topics."""
     inferred_cause: str | None = None

@@ -28,6 +28,7 @@ REPLAY_FIELDS = frozenset(
         "recorded_leader_id",
         "inferred_cause",
         "cluster_topics",
+        "topic_ids",
         "resolved_patterns",
         "is_acknowledged",
     }

@@ -5,12 +5,13 @@ arithmetic; knows nothing of groups. `MemberTable` imitates the table that Kafka
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from coordinator_udfs.protocol.java_strings import hash_code
+from coordinator_udfs.protocol.java_strings import hash_code, spread
 
 _FIRST_SLOTS = 2
 _LOAD_FACTOR = 0.75
@@ -69,7 +70,34 @@ def _scattered(name: str) -> int:
 def set_order(numbers: Iterable[int]) -> list[int]:
     """The order in which a java.util.HashSet made of these small numbers walks them."""
     unique = list(dict.fromkeys(numbers))
-    slots = 16
-    while slots < len(unique) / _LOAD_FACTOR + 1:
-        slots *= 2
+    slots = _set_slots(len(unique))
     return sorted(unique, key=lambda number: number & (slots - 1))
+
+
+def topic_set_order(topics: Iterable[str], ids: Mapping[str, str]) -> list[str]:
+    """The order in which Kafka walks a java.util.HashSet of these topics' ids, made of a set of their names."""
+    names = sorted(topics)
+    last_slot = _set_slots(len(names)) - 1
+    names.sort(key=lambda name: spread(hash_code(name) & 0xFFFFFFFF) & last_slot)
+    return sorted(names, key=lambda name: spread(_hash_of(uuid_of(ids[name]))) & last_slot)
+
+
+@lru_cache(maxsize=10_000)
+def uuid_of(text: str) -> tuple[int, int]:
+    """The two halves of a Kafka Uuid, signed, as Kafka compares them."""
+    data = urlsafe_b64decode(text + "==")
+    return int.from_bytes(data[:8], signed=True), int.from_bytes(data[8:], signed=True)
+
+
+def _hash_of(uuid: tuple[int, int]) -> int:
+    """Uuid.hashCode(), its 32 bits unsigned."""
+    xor = (uuid[0] ^ uuid[1]) & _MASK
+    return (xor >> 32) ^ (xor & 0xFFFFFFFF)
+
+
+def _set_slots(count: int) -> int:
+    """How large the table of a java.util.HashSet is that is made of so many."""
+    slots = 16
+    while slots < count / _LOAD_FACTOR + 1:
+        slots *= 2
+    return slots

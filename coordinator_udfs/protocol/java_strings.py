@@ -31,8 +31,9 @@ def hash_map_order(names: Iterable[str]) -> list[str]:
     table = 16
     while len(unique) > table * 3 // 4:
         table *= 2
-    return sorted(unique, key=lambda name: _spread(hash_code(name) & 0xFFFFFFFF) & (table - 1))
+    return sorted(unique, key=lambda name: spread(hash_code(name) & 0xFFFFFFFF) & (table - 1))
 
 
-def _spread(code: int) -> int:
+def spread(code: int) -> int:
+    """What java.util.HashMap makes of an unsigned hashCode; its lowest bits number the slot."""
     return code ^ (code >> 16)

@@ -105,6 +105,24 @@ def test_uniform_is_sticky() -> None:
     assert assign_uniformly(members(two, dropped), {"t1": 2}) == {"a": {"t1": [0]}, "b": {"t1": [1]}}
 
 
+def test_uniform_takes_topics_in_the_order_of_their_ids() -> None:
+    """That of a Java set; without ids, that of their names."""
+    ids = {"t1": "urzmpGetVtcfbz3DOZaGzA", "t2": "VRz9X6vTRFbZZQTCVCGTgw"}
+    two, topics = members(dict.fromkeys("ab", "t1 t2")), {"t1": 2, "t2": 1}
+    assert assign_uniformly(two, topics) == {"a": {"t1": [0]}, "b": {"t1": [1], "t2": [0]}}
+    assert assign_uniformly(two, topics, ids) == {"a": {"t2": [0]}, "b": {"t1": [0, 1]}}
+    full = members(dict.fromkeys("ab", "t1 t2"), {"a": {"t1": [0, 1], "t2": [0]}})
+    assert assign_uniformly(full, topics) == {"a": {"t1": [0, 1]}, "b": {"t2": [0]}}
+    assert assign_uniformly(full, topics, ids) == {"a": {"t2": [0], "t1": [0]}, "b": {"t1": [1]}}
+
+
+def test_mixed_takes_topics_that_are_alike_in_the_order_of_their_ids() -> None:
+    ids = {"t1": "VRz9X6vTRFbZZQTCVCGTgw", "t2": "urzmpGetVtcfbz3DOZaGzA", "t3": "AAAAAAAAAAAAAAAAAAAAAQ"}
+    three, topics = members({"a": "t1 t2", "b": "t1 t2", "c": "t3"}), {"t1": 1, "t2": 1, "t3": 1}
+    assert assign_mixed(three, topics) == {"a": {"t1": [0]}, "b": {"t2": [0]}, "c": {"t3": [0]}}
+    assert assign_mixed(three, topics, ids) == {"a": {"t2": [0]}, "b": {"t1": [0]}, "c": {"t3": [0]}}
+
+
 @rule(
     "Uniform with different subscriptions: everything is somebody's, and balanced where it can be",
     origin="testFirstAssignmentTwoMembersTwoTopics testFirstAssignmentWithTwoMembersIncludingOneWithoutSubscriptions",

@@ -139,7 +139,7 @@ def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> N
 def _apply_cluster(group: Group, consumer: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
     """Takes over what the request carries of the cluster: the topics, and what regular expressions match."""
     if request.cluster_topics is not None:
-        consumer.learn_cluster(request.cluster_topics)
+        consumer.learn_cluster(request.cluster_topics, request.topic_ids or {})
         learn_topics(consumer, turn)
     if request.resolved_patterns is not None:
         take_patterns(group, consumer, {p: tuple(topics) for p, topics in request.resolved_patterns.items()}, turn)

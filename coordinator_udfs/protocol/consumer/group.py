@@ -153,6 +153,8 @@ class ConsumerGroup:
     """The topics that exist with their partition counts, from requests; None: from the settings. Never changed in
     place.
     """
+    topic_ids: dict[str, str] = field(default_factory=dict)
+    """Their ids by name, as far as requests said them: an assignor of Kafka's takes topics in an order of ids."""
     cluster_version: int = 0
     """Changes whenever a topic is new in it."""
     table: MemberTable = field(default_factory=MemberTable)
@@ -187,8 +189,10 @@ class ConsumerGroup:
         self._looked_at = topics
         return True
 
-    def learn_cluster(self, topics: Mapping[str, int]) -> None:
-        """Takes note of the topics that there are."""
+    def learn_cluster(self, topics: Mapping[str, int], ids: Mapping[str, str]) -> None:
+        """Takes note of the topics that there are, and of ids of them."""
+        if not ids.items() <= self.topic_ids.items():
+            self.topic_ids = {**self.topic_ids, **ids}
         if topics == self.cluster:
             return
         if self.cluster is not None and topics.keys() - self.cluster.keys():

@@ -51,9 +51,17 @@ def _plan(consumer: ConsumerGroup, assignor: str, members: list[MemberSpec], top
         case "range":
             return assign_by_range(members, topics)
         case "uniform":
-            return assign_uniformly(members, topics) if is_homogeneous(consumer) else assign_mixed(members, topics)
+            assign = assign_uniformly if is_homogeneous(consumer) else assign_mixed
+            return assign(members, topics, _ids(consumer, topics))
         case _:
             raise AssertionError(f"there is no assignor {assignor!r}")
+
+
+def _ids(consumer: ConsumerGroup, topics: dict[str, int]) -> dict[str, str] | None:
+    """The ids of these topics; None unless all of them are known."""
+    if not topics.keys() <= consumer.topic_ids.keys():
+        return None
+    return {topic: consumer.topic_ids[topic] for topic in topics}
 
 
 def _specs(consumer: ConsumerGroup, topics: dict[str, int]) -> list[MemberSpec]:

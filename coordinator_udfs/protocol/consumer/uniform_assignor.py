@@ -5,19 +5,22 @@ For members with different subscriptions see `uniform_mixed`. Source: UniformHom
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan
-from coordinator_udfs.protocol.java_maps import set_order
+from coordinator_udfs.protocol.java_maps import set_order, topic_set_order
 
 
-def assign_uniformly(members: Sequence[MemberSpec], topics: Mapping[str, int]) -> Plan:
+def assign_uniformly(
+    members: Sequence[MemberSpec], topics: Mapping[str, int], ids: Mapping[str, str] | None = None
+) -> Plan:
     """Each member keeps what it may of its old target, up to its quota; the rest is handed out in order.
 
-    members: in the order in which they choose. Topics and free partitions go in the order of their names and numbers.
+    members: in the order in which they choose. ids: by topic; topics go in the order of Kafka's set of them, else in
+    that of their names. Free partitions go by number.
     """
-    subscribed = sorted(members[0].topics) if members else []
+    subscribed = _in_order(members[0].topics, ids) if members else []
     total = sum(topics[topic] for topic in subscribed)
     least, extra = divmod(total, len(members)) if members else (0, 0)
     held = {(t, p) for member in members for t, partitions in member.target.items() for p in partitions}
@@ -27,7 +30,7 @@ def assign_uniformly(members: Sequence[MemberSpec], topics: Mapping[str, int]) -
     for place, member in enumerate(members):
         may_have_extra = extra > 0
         quota = least + may_have_extra
-        kept, quota = _keep(member, quota, topics, free)
+        kept, quota = _keep(member, quota, topics, ids, free)
         plan[member.member_id] = kept
         if quota > 0 and may_have_extra and len(members) - place > extra:
             quota -= 1
@@ -44,11 +47,15 @@ def assign_uniformly(members: Sequence[MemberSpec], topics: Mapping[str, int]) -
 
 
 def _keep(
-    member: MemberSpec, quota: int, topics: Mapping[str, int], free: list[tuple[str, int]]
+    member: MemberSpec,
+    quota: int,
+    topics: Mapping[str, int],
+    ids: Mapping[str, str] | None,
+    free: list[tuple[str, int]],
 ) -> tuple[dict[str, list[int]], int]:
     """What a member keeps of its old target, and how much of its quota is left; what is too much becomes free."""
     kept: dict[str, list[int]] = {}
-    for topic in sorted(member.target.keys() & member.topics):
+    for topic in _in_order(member.target.keys() & member.topics, ids):
         partitions = [p for p in member.target[topic] if p < topics[topic]]
         if len(partitions) > quota:
             partitions = set_order(partitions)
@@ -58,3 +65,7 @@ def _keep(
             kept[topic] = partitions
             quota -= len(partitions)
     return kept, quota
+
+
+def _in_order(topics: Iterable[str], ids: Mapping[str, str] | None) -> list[str]:
+    return topic_set_order(topics, ids) if ids else sorted(topics)

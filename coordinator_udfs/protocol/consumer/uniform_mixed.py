@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan
+from coordinator_udfs.protocol.java_maps import uuid_of
 
 MOST_ROUNDS = 16
 
 
-def assign_mixed(members: Sequence[MemberSpec], topics: Mapping[str, int]) -> Plan:
+def assign_mixed(
+    members: Sequence[MemberSpec], topics: Mapping[str, int], ids: Mapping[str, str] | None = None
+) -> Plan:
     """Everybody keeps what it still subscribes to; what is free goes to the least loaded; then the topics are balanced.
 
     members: their order decides between members of equal load. Topics with the most partitions per subscriber come
-    first, then those with fewer subscribers, then in the order of `topics`.
+    first, then those with fewer subscribers, then in the order of their ids, by topic; else of their names.
     """
-    mixed = _Mixed(members, topics)
+    mixed = _Mixed(members, topics, ids)
     order = sorted(mixed.subscribers, key=mixed.place_of)
     for topic in order:
         mixed.fill(topic)
@@ -33,8 +36,8 @@ def assign_mixed(members: Sequence[MemberSpec], topics: Mapping[str, int]) -> Pl
 class _Mixed:
     """The assignment being built. Members are numbered by their place."""
 
-    def __init__(self, members: Sequence[MemberSpec], topics: Mapping[str, int]) -> None:
-        self.members, self.topics = members, topics
+    def __init__(self, members: Sequence[MemberSpec], topics: Mapping[str, int], ids: Mapping[str, str] | None) -> None:
+        self.members, self.topics, self.ids = members, topics, ids
         self.owned: list[dict[str, set[int]]] = []
         self.subscribers: dict[str, list[int]] = {}
         for place, member in enumerate(members):
@@ -48,9 +51,10 @@ class _Mixed:
                 self.subscribers.setdefault(topic, []).append(place)
         self.sizes = [sum(map(len, kept.values())) for kept in self.owned]
 
-    def place_of(self, topic: str) -> tuple[float, int, str]:
+    def place_of(self, topic: str) -> tuple[float, int, tuple[int, int], str]:
         subscribers = len(self.subscribers[topic])
-        return -self.topics[topic] / subscribers, subscribers, topic
+        by_id = uuid_of(self.ids[topic]) if self.ids else (0, 0)
+        return -self.topics[topic] / subscribers, subscribers, by_id, topic
 
     def fill(self, topic: str) -> None:
         """Gives free partitions, in rising order, one each to the least loaded members, until these reach the next
