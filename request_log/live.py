@@ -102,7 +102,8 @@ class LiveImport:
         self.groups: dict[str, Held] = {}
         self.reader = LineReader()
         self.silences = Silences()
-        self.survey = Survey(came_back=self.came_back.leaves)
+        self.survey = Survey(came_back=self.came_back.leaves, topics=self.reader.topics)
+        self.names.names = self.reader.topics.names
         self._reading = Reading(self.reader, self.tally, quarantine)
 
     def read(self, line: LogLine) -> None:

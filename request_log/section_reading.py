@@ -34,7 +34,9 @@ class Placed(NamedTuple):
 
 
 class SectionReading:
-    """A section: iterating gives its requests in order of their lines; `tally` and `times` are complete after it."""
+    """A section: iterating gives its requests in order of their lines. After it `tally`, `times` and `topics` are
+    complete.
+    """
 
     def __init__(self, section: Section, zone: ZoneInfo, quarantine: Callable[[Quarantined], None]) -> None:
         self.section = section
@@ -43,7 +45,9 @@ class SectionReading:
         self.bytes = 0
         """How much is read."""
         self._zone = zone
-        self._reading = Reading(LineReader(is_of_a_section=True), self.tally, quarantine)
+        reader = LineReader(is_of_a_section=True)
+        self.topics = reader.topics
+        self._reading = Reading(reader, self.tally, quarantine)
 
     def __iter__(self) -> Iterator[Placed]:
         work_times = WorkTimes()

@@ -24,6 +24,7 @@ from request_log.lines.files import LogLine
 from request_log.lines.silences import Silences
 from request_log.live import BACK_WITHIN_MS, Held, LiveImport
 from request_log.recorded import GivenUp, LoggedRequest, Quarantined, Tally
+from request_log.topic_metadata import Shown
 from schemas.messages import JoinGroupRequest
 
 VERSION = 2
@@ -106,6 +107,7 @@ class _Snapshot(_Version):
     subscriptions: list[tuple[str, str, list[str]]] = []
     candidates: dict[str, list[str]] = {}
     consumer_groups: list[str] = []
+    topics: dict[str, list[Shown]] = {}
 
 
 class _Kept(NamedTuple):
@@ -153,6 +155,7 @@ class Snapshots:
             subscriptions=[(*who, sorted(topics)) for who, topics in imported.names.subscriptions.items()],
             candidates={topic_id: sorted(names) for topic_id, names in imported.names.candidates.items()},
             consumer_groups=sorted(imported.reader.consumer_groups),
+            topics=imported.reader.topics.shown,
         )
         return _encoder.encode(snapshot)
 
@@ -200,6 +203,9 @@ def restored(
     imported.reader.consumer_groups.update(snapshot.consumer_groups)
     names = imported.names
     names.names.update(snapshot.names)
+    for name, known in snapshot.topics.items():
+        for shown in known:
+            imported.reader.topics.note(name, shown)
     names.subscriptions.update({(of, member): frozenset(topics) for of, member, topics in snapshot.subscriptions})
     names.candidates.update({topic_id: frozenset(among) for topic_id, among in snapshot.candidates.items()})
     imported.came_back.departed.update({(of, member): leave for of, member, leave in snapshot.departed})

@@ -28,6 +28,7 @@ from request_log.lines.sections import sections_of
 from request_log.lines.silences import Broker, Silence, Silences
 from request_log.recorded import LoggedRequest
 from request_log.section_reading import SectionReading
+from request_log.topic_metadata import TopicMetadata
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupDescribeRequest,
@@ -58,6 +59,8 @@ class Survey:
     """By topic id, as far as the log shows them."""
     ids_for_names: dict[str, str] = field(default_factory=dict)
     """By topic name, see `TopicNames`."""
+    topics: TopicMetadata = field(default_factory=TopicMetadata)
+    """What METADATA lines show of topics."""
     silences: Silences = field(default_factory=Silences)
     """When a broker wrote no line and may have been away."""
     end_ms: int = 0
@@ -150,11 +153,14 @@ def is_looked_at(entry: LoggedRequest) -> bool:
 class Surveying:
     """A survey in progress: takes in requests in order of their lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, topics: TopicMetadata) -> None:
+        """topics: as the lines of the whole log show them."""
         self.seen = SettingsSeen()
+        self._topics = topics
         self._waits: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
         self._came_back = CameBack()
         self._names = TopicNames()
+        self._names.names.update(topics.names)
 
     def note(self, entry: LoggedRequest) -> None:
         """Takes in one request."""
@@ -177,6 +183,7 @@ class Surveying:
             self.seen,
             self._names.names,
             self._names.indistinct(),
+            self._topics,
             Silences(brokers=brokers),
             end_ms,
         )

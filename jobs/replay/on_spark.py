@@ -45,6 +45,7 @@ from request_log.parity import Parity
 from request_log.recorded import Quarantined, Tally
 from request_log.section_reading import Placed, SectionReading, each_once
 from request_log.survey import Survey, Surveying, is_looked_at
+from request_log.topic_metadata import TopicMetadata
 from schemas.effect_rows import texts_of
 from schemas.tables import EFFECTS, FETCHES, LOG_ENDS, QUARANTINE, REQUESTS, Table
 from tables import in_spark
@@ -84,10 +85,10 @@ def replay_on_spark(
     followed: DataFrame | None = None
     try:
         with console.status(f"reading {len(sections)} sections"):
-            tally, times, floors = _added_up(read)
+            tally, times, topics, floors = _added_up(read)
             in_order = _in_order(spark, read, floors)
             gaps = _with_groups(in_order, times.gaps(), tasks)
-            survey = _survey(in_order, gaps, tally)
+            survey = _survey(in_order, gaps, tally, topics)
             _, survey.group_configs = split_given(given)
         inferred = {key: value for key, value in survey.settings.items() if key not in given}
         config = replay_config({**inferred, **given})
@@ -133,22 +134,26 @@ def _read_section(section: Section, zone: ZoneInfo) -> Iterator[tuple[object, ..
             yield LOOKED_AT, *row
     for line in unfit:
         yield UNFIT, None, None, *of_section, line.line, None, None, None, _encoder.encode(quarantine_row(line))
-    found = pickle.dumps((reading.tally, reading.times))
+    found = pickle.dumps((reading.tally, reading.times, reading.topics))
     yield SECTION, None, None, *of_section, -1, None, None, None, found
 
 
-def _added_up(read: DataFrame) -> tuple[Tally, BrokerTimes, list[tuple[int, int]]]:
-    """The tally of all lines, the times at which brokers wrote, and for each section its file's latest time before."""
-    tally, times, floors = Tally(), BrokerTimes(), []
+def _added_up(read: DataFrame) -> tuple[Tally, BrokerTimes, TopicMetadata, list[tuple[int, int]]]:
+    """The tally of all lines, the times at which brokers wrote, what lines show of topics, and for each section its
+    file's latest time before.
+    """
+    tally, times, topics = Tally(), BrokerTimes(), TopicMetadata()
+    floors: list[tuple[int, int]] = []
     latest: dict[int, int] = {}
     rows = read.where(F.col("kind") == SECTION).select("section", "file_number", "data").orderBy("section")
     for section, file_number, data in rows.collect():
-        of_section, written = pickle.loads(data)
+        of_section, written, shown = pickle.loads(data)
         tally.add(of_section)
         times.add(written)
+        topics.add(shown)
         floors.append((section, latest.get(file_number, 0)))
         latest[file_number] = max(latest.get(file_number, 0), of_section.last_at_ms or 0)
-    return tally, times, floors
+    return tally, times, topics, floors
 
 
 def _in_order(spark: SparkSession, read: DataFrame, floors: list[tuple[int, int]]) -> DataFrame:
@@ -158,8 +163,8 @@ def _in_order(spark: SparkSession, read: DataFrame, floors: list[tuple[int, int]
     return rising.select("kind", "group_id", *_PLACE, "mark", "api", "version", "data")
 
 
-def _survey(in_order: DataFrame, gaps: list[tuple[Gap, set[str]]], tally: Tally) -> Survey:
-    surveying = Surveying()
+def _survey(in_order: DataFrame, gaps: list[tuple[Gap, set[str]]], tally: Tally, topics: TopicMetadata) -> Survey:
+    surveying = Surveying(topics)
     rows = in_order.where(F.col("kind") == LOOKED_AT).orderBy(*_PLACE)
     local = rows.select("order_ms", "mark", "api", "version", "data").toLocalIterator(prefetchPartitions=True)
     placed = (Placed(decode(Entry(row.api, row.version, bytes(row.data))), row.order_ms, row.mark) for row in local)

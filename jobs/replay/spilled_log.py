@@ -29,6 +29,7 @@ from request_log.lines.sections import Section, sections_of
 from request_log.recorded import LoggedRequest, Quarantined, Tally
 from request_log.section_reading import Placed, SectionReading, each_once, in_order
 from request_log.survey import Survey, Surveying, is_looked_at
+from request_log.topic_metadata import TopicMetadata
 
 _NOTE_EVERY_BYTES = 1 << 20
 _Kept = tuple[int, int, str, int, bytes]
@@ -50,6 +51,7 @@ class SectionRead:
     spilled: Path
     tally: Tally
     times: BrokerTimes
+    topics: TopicMetadata
     pieces: list[Piece]
 
 
@@ -76,7 +78,7 @@ def read_section(section: Section, zone: ZoneInfo, folder: Path, buckets: int) -
     note_done(reading.bytes - noted_bytes)
     spill.end()
     place = (section.file_number, section.number, first_ms or 0)
-    return SectionRead(*place, spill.path, reading.tally, reading.times, spill.pieces)
+    return SectionRead(*place, spill.path, reading.tally, reading.times, reading.topics, spill.pieces)
 
 
 class Share(NamedTuple):
@@ -100,7 +102,7 @@ class SpilledLog:
     def __init__(self, sections: Iterable[SectionRead], buckets: int) -> None:
         self.survey = Survey()
         """The result of the first pass over the whole log."""
-        self.tally, times = Tally(), BrokerTimes()
+        self.tally, times, self.topics = Tally(), BrokerTimes(), TopicMetadata()
         self.of_files: defaultdict[int, Tally] = defaultdict(Tally)
         """By file number, the tally of its own lines."""
         self._buckets = buckets
@@ -110,6 +112,7 @@ class SpilledLog:
             self.tally.add(section.tally)
             self.of_files[section.file_number].add(section.tally)
             times.add(section.times)
+            self.topics.add(section.topics)
             of_bucket: defaultdict[int, list[Piece]] = defaultdict(list)
             for piece in section.pieces:
                 of_bucket[piece.bucket].append(piece)
@@ -152,7 +155,7 @@ def read_sections(sections: Iterable[Section], size_bytes: int, zone: ZoneInfo, 
         for found in work.pool.each(groups_back, ((log.share(bucket), log.gaps) for bucket in range(work.buckets))):
             for gap, group_id in found:
                 back[gap].add(group_id)
-    surveying = Surveying()
+    surveying = Surveying(log.topics)
     for entry in log.share(LOOKED_AT).entries(Tally()):
         surveying.note(entry)
     log.survey = surveying.found(back.items(), log.tally.last_at_ms or 0)

@@ -227,7 +227,7 @@ class Follower:
         at_ms = let_time_pass(model, self.upcoming, entry, model.when(entry), self._silence_at)
         infer(model, self.upcoming, self.survey, self.partition_counts, entry)
         take_shown_interval(model, entry)
-        show_upgraded(model.group, entry.request)
+        show_upgraded(model.group, entry, self.names, self.survey.topics)
         trial = model.try_request(entry, at_ms)
         if not trial.fits:
             trial = self._make_fit(entry, trial)
@@ -256,7 +256,8 @@ class Follower:
         risen = explain_risen_epoch(model, self.upcoming, entry, max(model.clock_ms, at_ms))
         if risen is not None:
             return risen
-        fitting = fit_by_topics(model, self.upcoming, entry, at_ms) or try_later(model, entry, at_ms)
+        fitting = fit_by_topics(model, self.upcoming, entry, at_ms, self.names, self.survey.topics)
+        fitting = fitting or try_later(model, entry, at_ms)
         if fitting is not None:
             return fitting
         if explain_answered(model, self.upcoming, entry):

@@ -18,6 +18,8 @@ from functools import lru_cache
 
 from coordinator_udfs.protocol.group import Group
 from request_log.recorded import LoggedRequest
+from request_log.topic_metadata import TopicMetadata
+from schemas.cluster_sizes import is_topic_id
 from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from schemas.messages import (
     ConsumerGroupDescribeRequest,
@@ -123,6 +125,16 @@ class TopicNames:
             ids.setdefault(among, []).append(topic_id)
         alike = ((sorted(among), sorted(found)) for among, found in ids.items() if len(among) == len(found))
         return {name: topic_id for names, found in alike for name, topic_id in zip(names, found, strict=True)}
+
+    def ids_of(self, topics: Iterable[str], shown: TopicMetadata, at_ms: float) -> dict[str, str]:
+        """The ids of topics at a time, as far as these are known: of a name with several ids METADATA lines decide."""
+        wanted = set(topics)
+        ids: dict[str, set[str]] = {}
+        for topic_id, name in self.names.items():
+            if name in wanted and is_topic_id(topic_id):
+                ids.setdefault(name, set()).add(topic_id)
+        found = {name: next(iter(of_name)) for name, of_name in ids.items() if len(of_name) == 1}
+        return found | {name: known.topic_id for name in wanted if (known := shown.at(name, at_ms)) is not None}
 
     # ------------------------------------------------------------ filling in
 

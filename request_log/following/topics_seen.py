@@ -17,10 +17,12 @@ from coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
 from coordinator_udfs.protocol.consumer.refusals import JOIN
 from coordinator_udfs.protocol.group import Group
 from request_log.following.group_model import GroupModel
+from request_log.following.topic_names import TopicNames
 from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
 from request_log.following.worked_on import LOOKED_AT, count_fitting
 from request_log.recorded import LoggedRequest
+from request_log.topic_metadata import TopicMetadata
 from schemas.causes import CauseKind
 from schemas.cluster_sizes import is_believable
 from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
@@ -38,32 +40,37 @@ class Seen(NamedTuple):
     patterns: dict[str, list[str]] | None
 
 
-def fit_by_topics(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, at_ms: int) -> Trial | None:
+def fit_by_topics(
+    model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, at_ms: int, names: TopicNames, shown: TopicMetadata
+) -> Trial | None:
     """The heartbeat tried with what is new by then; None if nothing that the recording shows makes it fit."""
     request = entry.request
     if not isinstance(request, ConsumerGroupHeartbeatRequest) or request.cluster_topics is not None:
         return None
     best: tuple[int, Seen] | None = None
     following = list(islice(upcoming.in_order(), LOOKED_AT))
-    for seen in _candidates(model.group, entry, following, upcoming):
+    for seen in _candidates(model.group, entry, upcoming, shown):
         request.cluster_topics, request.resolved_patterns = seen
+        request.topic_ids = names.ids_of(seen.topics or (), shown, entry.began_ms)
         trial = model.try_request(entry, at_ms)
         if trial.fits:
             fitting = count_fitting(model, trial.group, following, at_ms)
             if best is None or fitting > best[0]:
                 best = fitting, seen
-    request.cluster_topics = request.resolved_patterns = None
+    request.cluster_topics = request.topic_ids = request.resolved_patterns = None
     if best is None:
         return None
     request.cluster_topics, request.resolved_patterns = best[1]
+    request.topic_ids = names.ids_of(best[1].topics or (), shown, entry.began_ms) or None
     if model.is_older_than_log and request.member_epoch > JOIN and request.subscribed_topic_names is None:
         # Partitions that nobody was seen to own need not be new.
         request.inferred_cause = CauseKind.METADATA_CHANGED.value
     return model.try_request(entry, at_ms)
 
 
-def show_upgraded(group: Group, request: object) -> None:
+def show_upgraded(group: Group, entry: LoggedRequest, names: TopicNames, shown: TopicMetadata) -> None:
     """A heartbeat that converts a classic group to a consumer group carries the topics that its members share."""
+    request = entry.request
     if not isinstance(request, ConsumerGroupHeartbeatRequest) or request.member_epoch != JOIN or not group.members:
         return
     counts: dict[str, int] = {}
@@ -76,16 +83,17 @@ def show_upgraded(group: Group, request: object) -> None:
             counts[topic] = max(counts.get(topic, 0), partition + 1)
     if counts and request.cluster_topics is None and is_believable(counts):
         request.cluster_topics = counts
+        request.topic_ids = names.ids_of(counts, shown, entry.began_ms) or None
 
 
 def _candidates(
-    group: Group, entry: LoggedRequest, following: list[LoggedRequest], upcoming: Upcoming
+    group: Group, entry: LoggedRequest, upcoming: Upcoming, shown_by_lines: TopicMetadata
 ) -> Iterator[Seen]:
     consumer = group.consumer
     known = (consumer.cluster if consumer is not None else None) or {}
     until_ms = entry.began_ms + SHOWN_WITHIN_MS
     ahead = [other for other in upcoming.in_order() if other.began_ms <= until_ms]
-    sizes = [_shown([entry, *ahead]), _shown([entry])]
+    sizes = [*_by_lines(group, entry, shown_by_lines), _shown([entry, *ahead]), _shown([entry])]
     for shown in sizes:
         grown = known | {topic: max(count, known.get(topic, 0)) for topic, count in shown.items()}
         if not is_believable(grown):
@@ -101,6 +109,19 @@ def _candidates(
             yield Seen(
                 grown, {pattern: list(consumer.patterns.get(pattern, ())) for pattern in patterns} if consumer else {}
             )
+
+
+def _by_lines(group: Group, entry: LoggedRequest, shown: TopicMetadata) -> list[dict[str, int]]:
+    """By topic of the group, how many partitions METADATA lines show: by then, and next."""
+    named = set(getattr(entry.request, "subscribed_topic_names", None) or ())
+    consumer = group.consumer
+    if consumer is not None:
+        named.update(consumer.named_topics, *consumer.patterns.values())
+    looks = (
+        {name: one.partitions for name in sorted(named) if (one := look(name, entry.began_ms)) is not None}
+        for look in (shown.at, shown.after)
+    )
+    return [counts for counts in looks if counts]
 
 
 def _shown(entries: Iterable[LoggedRequest]) -> dict[str, int]:

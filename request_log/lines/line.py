@@ -19,6 +19,7 @@ from request_log.lines.clock import TIMESTAMP_LENGTH
 from request_log.lines.files import LINE_MAX_BYTES, LogLine
 from request_log.lines.wire import Message, code_of, error_of, message_of
 from request_log.recorded import OF_LAG, LoggedRequest, Recorded
+from request_log.topic_metadata import KEY, SKIPPED, TopicMetadata
 from schemas.errors import Error
 from schemas.fan_out import group_id_of, groups_named, listed_in, split
 from schemas.messages import (
@@ -112,6 +113,8 @@ class LineReader:
         self._is_of_a_section = is_of_a_section
         self._heads: dict[bytes, Message | str] = {}
         self._connections: dict[str, _Connection] = {}
+        self.topics = TopicMetadata()
+        """What the lines so far show of topics."""
         self.consumer_groups: set[str] = set()
         """Groups of which a heartbeat of the newer protocol was seen."""
 
@@ -132,6 +135,8 @@ class LineReader:
             if len(self._heads) < _HEADS_KEPT and len(head) <= _HEAD_BYTES:
                 self._heads[head] = message
         if isinstance(message, str):
+            if message is SKIPPED:
+                self.topics.read(text, line.at_ms)
             return message
         if line.at_ms is None:
             raise Unreadable(Kind.NO_TIMESTAMP)
@@ -356,6 +361,8 @@ def _message_of(text: bytes, at: int) -> Message | str:
     api = _API_BY_KEY.get(key)
     if key in KEYS:
         return f"{OF_LAG}{KEYS[key]}"
+    if key == KEY:
+        return SKIPPED
     if api is None:
         start = text.find(_NAME, at)
         name = text[start + len(_NAME) : text.find(b'"', start + len(_NAME))] if start >= 0 else key

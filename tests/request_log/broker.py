@@ -11,7 +11,7 @@ import heapq
 import json
 import random
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.consumer.refusals import JOIN
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, step
 from schemas.effects import Effect, Reply
@@ -26,6 +27,7 @@ from schemas.errors import Error
 from schemas.fan_out import group_id_of
 from schemas.messages import (
     APIS,
+    ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     GroupObservedRequest,
     GroupRequest,
@@ -190,6 +192,9 @@ class Broker:
         self._count += 1
         envelope = {"request_id": f"b{self._count}", "client_id": client_id, "client_host": f"/{host}"}
         request = parse_request({"api": api, "api_version": version, **envelope, **fields})
+        if isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == JOIN:
+            request.cluster_topics = dict(self.config.topics or {})
+            request.topic_ids = {topic: id_of(topic) for topic in request.cluster_topics}
         queued_ms = self._random.random() * self.slow_ms
         worked_ms = self.now_ms + queued_ms + self._random.random() * self.slow_ms
         ends = {"client_id": client_id, "host": host, "connection": connection}
@@ -197,6 +202,23 @@ class Broker:
         sent = _Sent(request, self.now_ms, self.now_ms + queued_ms, worked_ms, connection, answered, again)  # type: ignore[arg-type]
         self._open[request.request_id] = sent
         self.at(worked_ms, lambda: self._work(sent))
+
+    def tell_topics(self, names: Iterable[str]) -> None:
+        """Answers a client's Metadata request for topics: each with its id and its partitions."""
+        there = self.config.topics or {}
+        told = [
+            {
+                "error_code": 0 if name in there else Error.UNKNOWN_TOPIC_OR_PARTITION.code,
+                "name": name,
+                "topic_id": id_of(name) if name in there else "A" * 22,
+                "partitions": [{"error_code": 0, "partition_index": number} for number in range(there.get(name, 0))],
+            }
+            for name in names
+        ]
+        said = {"topics": [{"topic_id": "A" * 22, "name": one["name"]} for one in told]}
+        header: dict[str, Any] = {"requestApiKey": 3, "requestApiKeyName": "METADATA"}
+        answer = {"throttle_time_ms": 0, "topics": told}
+        self.lines.append((self.now_ms, line(self.now_ms, "Heartbeat", 13, said, answer, **header)))
 
     def crash(self, down_ms: float) -> None:
         """Goes down hard: what it was asked is lost and asked again when it is back, and its groups are loaded then."""

@@ -21,7 +21,10 @@ AGAIN = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH)
 
 @dataclass
 class NewerMember:
-    """One consumer of one group. knows_topics_ms: how long after its join it says which topics; 0: with it."""
+    """One consumer of one group. knows_topics_ms: how long after its join it says which topics; 0: with it.
+
+    asks_topics: whether it asks for their metadata first.
+    """
 
     broker: Broker
     group_id: str
@@ -30,6 +33,7 @@ class NewerMember:
     rebalance_ms: int = 30_000
     topics: tuple[str, ...] = ("t",)
     knows_topics_ms: int = 0
+    asks_topics: bool = False
     generation_id: int = -1
     is_alive: bool = True
     is_stalled: bool = False
@@ -49,6 +53,8 @@ class NewerMember:
     def start(self) -> NewerMember:
         """Joins, and goes on until it is closed or killed."""
         self._life += 1
+        if self.asks_topics:
+            self.broker.tell_topics(self.topics)
         self.owned, self.generation_id = {}, -1
         self._beat(
             self._life,

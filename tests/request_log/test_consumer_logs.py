@@ -30,11 +30,25 @@ def read(stage: Broker, folder: Path) -> Played:
     return Played(stage, imported(stage.write(folder / "requests.log")))
 
 
-def lived(topics: tuple[str, ...], knows_topics_ms: int, session_timeout_ms: int, folder: Path) -> Played:
+def lived(
+    topics: tuple[str, ...],
+    knows_topics_ms: int,
+    session_timeout_ms: int,
+    folder: Path,
+    *,
+    asks_topics: bool = False,
+) -> Played:
     """What is read of members that come, die and go."""
     stage = broker(1, session_timeout_ms, 5_000 if session_timeout_ms > 6_000 else 1_000)
     members = [
-        NewerMember(stage, "g", f"m{i}", topics=topics, knows_topics_ms=knows_topics_ms if i % 2 else 0)
+        NewerMember(
+            stage,
+            "g",
+            f"m{i}",
+            topics=topics,
+            knows_topics_ms=knows_topics_ms if i % 2 else 0,
+            asks_topics=asks_topics,
+        )
         for i in range(5)
     ]
     for at_ms, act in (
@@ -71,6 +85,19 @@ def test_where_answers_are_not_the_brokers_causes_are_still(
     causes = [e.cause for e in played.found.of_group("g", RebalanceStarted) if e.cause.kind == "session_expired"]
     assert causes
     assert all(cause.is_inferred for cause in causes)
+
+
+@pytest.mark.parametrize("session_timeout_ms", [45_000, 6_000])
+@pytest.mark.parametrize("knows_topics_ms", [0, 150])
+@pytest.mark.parametrize("topics", [TWO, ONE_IS_NOT_THERE])
+def test_metadata_lines_tell_which_topic_each_id_is(
+    topics: tuple[str, ...], knows_topics_ms: int, session_timeout_ms: int, tmp_path: Path
+) -> None:
+    """So each assignment is the broker's, which takes `u` before `t` by their ids."""
+    played = lived(topics, knows_topics_ms, session_timeout_ms, tmp_path, asks_topics=True)
+    played.compare("g")
+    owned = {topic for row in played.found.rows for topic in getattr(row.request, "cluster_topics", None) or ()}
+    assert owned == {"t", "u"}
 
 
 @pytest.mark.parametrize("seed", range(6))

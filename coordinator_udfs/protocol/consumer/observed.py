@@ -119,7 +119,7 @@ def _learn_topics(group: Group, consumer: ConsumerGroup, given: dict[str, list[i
     """Adds the topics that a member is given. Newly known topics do not set off a rebalance."""
     known = consumer.cluster or {}
     shown = {topic: max(known.get(topic, 0), *(p + 1 for p in partitions), 0) for topic, partitions in given.items()}
-    consumer.learn_cluster(known | shown)
+    consumer.learn_cluster(known | shown, {})
     learn_topics(consumer, turn)
     look_at_topics(group, consumer, turn)
 
