@@ -22,8 +22,8 @@ _COMES_BACK = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED, FactKind.STATIC_
 _ENDS_THE_STORY = (FactKind.GROUP_TAKEN_OVER, FactKind.GROUP_UNLOADED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
 
 
-def classic_rebalances(facts: Sequence[LoggedFact], log_ends_ms: int | None) -> list[LoggedRebalance]:
-    """The rebalances of one group, in order. log_ends_ms: the time of the last line about any group."""
+def classic_rebalances(facts: Sequence[LoggedFact], log_ends_ms: float | None) -> list[LoggedRebalance]:
+    """The rebalances of one group, in order. log_ends_ms: the time up to which all lines are read."""
     history = _History(facts, log_ends_ms)
     for place, fact in enumerate(facts):
         history.take(place, fact)
@@ -32,7 +32,7 @@ def classic_rebalances(facts: Sequence[LoggedFact], log_ends_ms: int | None) -> 
 
 
 class _History:
-    def __init__(self, facts: Sequence[LoggedFact], log_ends_ms: int | None) -> None:
+    def __init__(self, facts: Sequence[LoggedFact], log_ends_ms: float | None) -> None:
         self.facts = facts
         self.log_ends_ms = log_ends_ms
         self.before = Before(facts)

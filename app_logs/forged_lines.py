@@ -12,6 +12,17 @@ from collections.abc import Sequence
 from app_logs.entries import Clock, Entry
 
 
+def still_open(entries: Sequence[Entry]) -> int | None:
+    """The place of the entry whose end may still come behind the given ones; None: each has its end."""
+    open_at: int | None = None
+    for place, entry in enumerate(entries):
+        if entry.clock is not Clock.NONE:
+            open_at = open_at if entry.logger else place
+        elif not entry.level and entry.logger:
+            open_at = None
+    return open_at
+
+
 def marked(entries: Sequence[Entry]) -> list[Entry]:
     """The entries in their order, those suspect that may be forged; a line broken in two parts is put together."""
     found: list[Entry] = []

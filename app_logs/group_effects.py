@@ -53,9 +53,14 @@ _TYPES = {
 """The lines that show which protocol a group is under."""
 
 
-def effects_of(group: LoggedGroup) -> list[Effect]:
-    """The group's effects, in order of time; none if its lines have no dates, or do not name it."""
+def effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Effect]:
+    """The group's effects, in order of time; none if its lines have no dates, or do not name it.
+
+    goes_on: of a broker's log that grows, whose next line may be about what runs after the last one.
+    """
     lines = [fact for fact in group.facts if fact.dialect == BROKER and fact.at_ms is not None and fact.clock in DATED]
+    if goes_on and not lines:
+        return []
     if not lines:
         return client_effects_of(group)
     if group.group_type in SILENT_BUMPS:
@@ -63,7 +68,7 @@ def effects_of(group: LoggedGroup) -> list[Effect]:
     history = _History(group, lines)
     for place, line in enumerate(lines):
         history.take(place, line)
-    return history.ended()
+    return history.so_far() if goes_on else history.ended()
 
 
 class _History:
@@ -145,6 +150,10 @@ class _History:
                 members.remove(line.member_id, _ENDS[line.kind], line)
             case _:
                 pass
+
+    def so_far(self) -> list[Effect]:
+        """All effects, of a group whose lines go on."""
+        return self._written.effects
 
     def ended(self) -> list[Effect]:
         """All effects. What a classic group does at the end still runs; when an epoch was reached, no line says."""

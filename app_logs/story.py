@@ -28,13 +28,15 @@ GROUP_NOT_NAMED = f"({_NOT_NAMED})"
 _NEWER = (FactKind.EPOCH_BUMPED, FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH)
 
 
-def groups_in(facts: Sequence[LoggedFact], from_line: int = 0) -> list[LoggedGroup]:
+def groups_in(facts: Sequence[LoggedFact], from_line: int = 0, read_until_ms: float = 0) -> list[LoggedGroup]:
     """Every group that the lines name, with its story, in the order of its first line.
 
     from_line: of one file that grows, where it is new. Groups without a line from there on are left out.
+    read_until_ms: the time up to which it has no other lines.
     """
     by_group = _by_group(_with_groups(facts))
     log_ends_ms = max((fact.at_ms for fact in facts if fact.at_ms is not None), default=None)
+    read_until_ms = max(read_until_ms, log_ends_ms or 0)
     of_brokers = {group_id: [fact for fact in own if fact.dialect == BROKER] for group_id, own in by_group.items()}
     topics_ms = sorted((ms, group_id) for group_id, own in of_brokers.items() for ms in topics_changed_ms(own))
     found = []
@@ -44,7 +46,7 @@ def groups_in(facts: Sequence[LoggedFact], from_line: int = 0) -> list[LoggedGro
         printed = of_brokers[group_id]
         group_type = _type_of(printed or own)
         of_broker = [
-            *classic_rebalances(printed, log_ends_ms),
+            *classic_rebalances(printed, None if log_ends_ms is None else read_until_ms),
             *epoch_bumps(printed, partial(_changed_elsewhere, topics_ms, group_id), group_type),
         ]
         of_broker.sort(key=_place_in(printed))

@@ -83,6 +83,11 @@ def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[st
         yield joined(waiting)
 
 
+def begins_entry(line: str) -> bool:
+    """Whether a broker's line begins an entry: it has a time, and does not go on with the one before."""
+    return not line.startswith(_CONTINUES) and entry_of("", 0, line).at_ms is not None
+
+
 def jul_heading(file: str, number: int, line: str) -> Entry | None:
     """The first line of a record of java.util.logging: `Mar 02, 2026 4:05:11 PM some.Class method`."""
     found = _JUL.match(line)

@@ -81,6 +81,7 @@ def _paths_of(log: str) -> list[Path]:
     epilog=examples(
         "rollcall shadow kafka://broker:9092",
         "rollcall shadow kafka://broker:9092 --conf conf/mine.conf --no-offsets",
+        "rollcall shadow /var/log/kafka/server.log",
         "rollcall shadow /var/log/kafka/kafka-request.log",
         "rollcall shadow /var/log/kafka/kafka-request.log kafka://broker:9092",
     )
@@ -97,10 +98,11 @@ def _paths_of(log: str) -> list[Path]:
 def shadow(
     log: str, cluster: str, given: tuple[str, ...], zone: str, conf: Path | None, offsets: bool, home: str
 ) -> int:
-    """Follow a cluster's groups, a growing request log, or both.
+    """Follow a cluster's groups, a broker's growing log, or both.
 
-    LOG is a log's file, or a cluster. CLUSTER is kafka://host:port, whose __consumer_offsets is read; with a LOG both
-    make one history. A cluster's TLS and SASL are settings kafka.* of FILE.
+    LOG is a request log, what a broker prints by itself (server.log), or a cluster. CLUSTER is kafka://host:port,
+    whose __consumer_offsets is read; with a request log both make one history. A cluster's TLS and SASL are settings
+    kafka.* of FILE.
     """
     from jobs.home import Home
     from jobs.shadow.cluster_url import SCHEME

@@ -1,1 +1,1 @@
-"""`make shadow`: the request log of a running broker, followed as it is written."""
+"""`make shadow`: a running broker's log or a cluster's topic, followed as it is written."""

@@ -1,4 +1,6 @@
-"""`rollcall shadow`: follows a broker's request log, a cluster's __consumer_offsets, or both, and keeps the history.
+"""`rollcall shadow`: follows a broker's log, a cluster's __consumer_offsets, or both, and keeps the history.
+
+The log is a request log, or what the broker prints by itself, its server.log.
 
     rollcall shadow LOG [--set key=value]... [--zone Asia/Kolkata] [--home FOLDER]
     rollcall shadow kafka://host:port [--conf FILE] [--no-offsets] [--home FOLDER]
@@ -13,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -22,12 +24,17 @@ from jobs.config import load_config
 from jobs.home import Home, HomeError
 from jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
 from jobs.log_config import WRITER, shadow_config
+from jobs.replay.printed import is_printed
 from jobs.shadow.both import BothFollowing
 from jobs.shadow.feed import Kept, Tail, find_kept, new_kept
 from jobs.shadow.lag_lines import LagLines
 from jobs.shadow.log_following import SHADOW, LogFollowing
+from jobs.shadow.printed_following import PRINTED_SHADOW, PrintedFollowing
+from jobs.shadow.printed_following import Kept as PrintedKept
+from jobs.shadow.printed_following import find_kept as find_kept_printed
 from jobs.shadow.program import Followed, ShadowProgram
 from jobs.shadow.topic import TOPIC_SHADOW, TopicFollowing, kafka_settings, topic_config
+from programs.errors import UserError
 from programs.log_lines import log_to_standard_error
 from request_log.broker_settings import SettingsSeen
 from request_log.configs_given import sessions_given
@@ -44,7 +51,7 @@ class Asked:
     """The inputs to follow: a request log, a cluster's topic, or both."""
 
     log: str = ""
-    """The request log; empty: none."""
+    """The log; empty: none."""
     zone: str = "UTC"
     """The zone of its timestamps."""
     given: Mapping[str, str] = field(default_factory=dict)
@@ -55,16 +62,21 @@ class Asked:
     """The file of its settings."""
     has_commits: bool = True
     """Whether its committed offsets are kept."""
+    is_printed: bool = False
+    """Whether the log is a broker's server.log."""
 
     @property
     def kind(self) -> str:
         """The kind of home that it needs."""
+        if self.is_printed:
+            return PRINTED_SHADOW
         return BOTH_SHADOW if self.log and self.cluster else SHADOW if self.log else TOPIC_SHADOW
 
 
 def follow(home: Home, asked: Asked, console: Console) -> int:
     """Follows it on a home until a signal comes. Returns 0, or 1 if a query failed. Raises UserError."""
     log_to_standard_error(logging.WARNING)
+    asked = _printed_or_not(home, asked)
     config, sessions = topic_config(asked.cluster, asked.conf) if asked.cluster else None, sessions_given(asked.given)
     served_by = config or load_config(asked.conf)
     with home.locked("a shadow"), ExitStack() as ends:
@@ -76,11 +88,19 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
         served = serve_metrics(home, served_by, ShadowMetrics(home))
         ends.callback(served.close)
         tell_address(served)
-        opened = _open(log_home, home, asked, console) if asked.log else None
+        has_requests = bool(asked.log) and not asked.is_printed
+        opened = _open(log_home, home, asked, console) if has_requests else None
         if opened is not None:
             ends.callback(opened[1].close)
-        program = ShadowProgram(home, console, kafka_settings() if asked.cluster else {})
+        settings = kafka_settings() if asked.cluster else {}
+        program = ShadowProgram(home, console, None if asked.is_printed else settings)
         ends.callback(program.close)
+
+        def printed(status: StatusWriter) -> PrintedFollowing:
+            kept = _printed_kept(home, asked)
+            tail = LogTail(Path(kept.log), zone_of(kept.zone), kept.position)
+            ends.callback(tail.close)
+            return PrintedFollowing(home, kept, tail, shadow_config({}), status)
 
         def log(status: StatusWriter) -> LogFollowing:
             assert opened is not None
@@ -106,8 +126,47 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
             nowhere = StatusWriter(None)
             return BothFollowing(home, config, topic(nowhere), log(nowhere), status, nowhere)
 
-        makers: dict[str, Callable[[StatusWriter], Followed]] = {SHADOW: log, TOPIC_SHADOW: topic, BOTH_SHADOW: both}
+        makers: dict[str, Callable[[StatusWriter], Followed]] = {
+            SHADOW: log,
+            TOPIC_SHADOW: topic,
+            BOTH_SHADOW: both,
+            PRINTED_SHADOW: printed,
+        }
         return program.follow(makers[asked.kind](program.status))
+
+
+def _printed_or_not(home: Home, asked: Asked) -> Asked:
+    """The same with whether the log is a broker's server.log; a home that follows one goes on so. Raises UserError."""
+    if not asked.log:
+        return asked
+    kind = home.read_note().get("kind")
+    if kind is not None and kind != PRINTED_SHADOW:
+        return asked
+    if kind is None and not is_printed(Path(asked.log)):
+        return asked
+    if asked.cluster:
+        raise UserError(
+            f"LOG={asked.log}: is what a broker prints by itself, which is followed alone: follow the cluster, "
+            "or follow both on homes of their own."
+        )
+    if asked.given:
+        raise UserError(f"LOG={asked.log}: is what a broker prints by itself; SET= is said of a request log.")
+    return replace(asked, is_printed=True)
+
+
+def _printed_kept(home: Home, asked: Asked) -> PrintedKept:
+    """The state that the home holds of a broker's server.log, or a new one. Raises HomeError, ZoneError."""
+    log = str(Path(asked.log).absolute())
+    kept = find_kept_printed(home, shadow_config({})) or PrintedKept(log, asked.zone)
+    _check_same(home, kept, log, asked.zone)
+    return kept
+
+
+def _check_same(home: Home, kept: Kept | PrintedKept, log: str, zone: str) -> None:
+    """Raises HomeError: the home follows another log, or one in another zone."""
+    for what, was, wanted in (("LOG", kept.log, log), ("ZONE", kept.zone, zone)):
+        if was != wanted:
+            raise HomeError(f"{home.shown} follows {what}={was}, not {wanted}: name another home.")
 
 
 def _open(home: Home, home_of_ends: Home, asked: Asked, console: Console) -> tuple[Kept, Tail]:
@@ -135,9 +194,7 @@ def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: 
         with console.status("looking over the log"):
             seen = settings_shown(Path(log), zone_of(zone)) if Path(log).is_file() else SettingsSeen()
         return new_kept(log, zone, given, seen)
-    for what, was, wanted in (("LOG", kept.log, log), ("ZONE", kept.zone, zone)):
-        if was != wanted:
-            raise HomeError(f"{home.shown} follows {what}={was}, not {wanted}: name another home.")
+    _check_same(home, kept, log, zone)
     for key, value in given.items():
         if kept.given.get(key) != value:
             raise HomeError(

@@ -1,6 +1,7 @@
 """The one loop of every shadow: it looks at its input again and again, until a signal comes or a query fails.
 
-Knows what all shadows share: Spark, the signal to stop, a status, output for people. Must not know the input.
+Knows what all shadows share: Spark where a query runs, the signal to stop, a status, output for people. Must not know
+the input.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
@@ -32,7 +34,7 @@ class Beside(Protocol):
 
 
 class Followed(Protocol):
-    """What a shadow follows: a request log, a cluster's topic, or both."""
+    """What a shadow follows: a broker's log, a cluster's topic, or both."""
 
     @property
     def shown(self) -> str:
@@ -63,14 +65,22 @@ class Followed(Protocol):
 
 
 class ShadowProgram:
-    """Runs a shadow on a home; one in a process. settings: Spark's, beside the usual ones."""
+    """Runs a shadow on a home; one in a process. settings: Spark's, beside the usual ones; None: it has no query."""
 
-    def __init__(self, home: Home, console: Console, settings: Mapping[str, str]) -> None:
+    def __init__(self, home: Home, console: Console, settings: Mapping[str, str] | None) -> None:
         self.teller = Teller(console)
-        with console.status("starting Spark"):
-            self.spark = home_session(home, "rollcall shadow", settings)
-        self.stop, self.status = StopSignal(self.spark), StatusWriter(home.path)
+        self._spark: SparkSession | None = None
+        if settings is not None:
+            with console.status("starting Spark"):
+                self._spark = home_session(home, "rollcall shadow", settings)
+        self.stop, self.status = StopSignal(self._spark), StatusWriter(home.path)
         self._home, self._rebalances = home, RebalanceLines(home.path)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session of a shadow that has a query."""
+        assert self._spark is not None
+        return self._spark
 
     def follow(self, followed: Followed) -> int:
         """Follows it; returns the exit status: 1 if a query failed."""
@@ -94,7 +104,8 @@ class ShadowProgram:
 
     def close(self) -> None:
         """Stops Spark."""
-        self.spark.stop()
+        if self._spark is not None:
+            self._spark.stop()
 
     def _report(self, followed: Followed) -> int:
         lines = list(followed.closing_lines())

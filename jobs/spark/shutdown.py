@@ -39,14 +39,16 @@ class _JvmHandler:
 
 
 class StopSignal:
-    """Set by the first SIGTERM or SIGINT; a second one makes it urgent."""
+    """Set by the first SIGTERM or SIGINT; a second one makes it urgent. spark: None where no JVM runs."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession | None) -> None:
         self._asked = threading.Event()
         self._asked_at = 0.0
         self.is_urgent = False
         for name in NAMES:
             signal.signal(signal.Signals[f"SIG{name}"], self._on_signal)
+        if spark is None:
+            return
         gateway: Any = spark.sparkContext._gateway
         ensure_callback_server_started(gateway)
         handler = _JvmHandler(self)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from app_logs.entries import Entry
+from app_logs.growing_log import GrowingLog
+from app_logs.logged_facts import LoggedFact
 from app_logs.reading import merged, read_lines
 from app_logs.story import groups_in
 
@@ -36,3 +43,22 @@ def test_a_line_that_was_broken_in_two_is_put_together() -> None:
     (line,) = given("honest")
     read = read_lines("server.log", [line[:150], line[150:]])
     assert [fact.member_id for fact in read.facts] == [f"honest-{UUID}"]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_lines_out_of_an_id_are_not_believed_where_a_log_grows_in_pieces(at_once: int) -> None:
+    lines = [*enumerate([*given(f"evil\n{FORGED}\n"), *given("honest")], 1)]
+    log, facts, doubtful = GrowingLog("server.log", ZoneInfo("UTC")), list[LoggedFact](), list[Entry]()
+    for start in range(0, len(lines), at_once):
+        for read in (log.read(lines[start : start + at_once], is_pause=False),):
+            facts, doubtful = [*facts, *read.facts], [*doubtful, *read.doubtful]
+    facts += log.read([], is_pause=True).facts
+    assert [fact.member_id for fact in facts] == [f"honest-{UUID}"]
+    assert [entry.line_number for entry in doubtful if "payroll" in entry.text] == [2]
+
+
+def test_a_layout_without_classes_is_read_though_no_line_is_closed() -> None:
+    lines = [*enumerate([line.removesuffix(END) for name in "abc" for line in given(name)], 1)]
+    log = GrowingLog("server.log", ZoneInfo("UTC"))
+    facts = [*log.read(lines, is_pause=False).facts, *log.read([], is_pause=True).facts]
+    assert [fact.member_id for fact in facts] == [f"{name}-{UUID}" for name in "abc"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 from rich.console import Console
 
 from coordinator_udfs.protocol.config import GroupConfig
@@ -27,37 +27,12 @@ from request_log.lines.tail import LogTail
 from request_log.live import LiveImport
 from schemas.fan_out import group_id_of
 from schemas.messages import GroupObservedRequest, HeartbeatRequest, HeartbeatRunRequest, StreamRequest
+from tests.shadow.deaths import Deaths, Killed, clock_of
 from tests.shadow.fed import INCIDENTS, Feed, lines_of
 from tests.source_tree import ROOT
 
 LOG = ROOT / "tests" / "captures" / "d-kill" / "requests.log.gz"
 QUIET = Console(quiet=True)
-
-
-class Killed(BaseException):
-    """The program is no more."""
-
-
-class Deaths:
-    """Writes to a table that end the program every so often: before the commit, or right behind it."""
-
-    def __init__(self, every: int) -> None:
-        self.every, self.writes = every, 0
-
-    def __call__(self, *arguments: Any, **options: Any) -> None:
-        self.writes += 1
-        if self.writes % self.every == 0:
-            raise Killed
-        write_deltalake(*arguments, **options)
-        if self.writes % self.every == self.every // 2:
-            raise Killed
-
-
-def clock_of(step_s: float) -> Iterator[float]:
-    at_s = 0.0
-    while True:
-        at_s += step_s
-        yield at_s
 
 
 def feed_on(home: Home, path: Path, settings: dict[str, str] | None = None, step_s: float = 0.3) -> ShadowFeed:

@@ -1,0 +1,57 @@
+"""A broker's log that grows: its lines as facts, each once, as soon as a line is whole and believed.
+
+An entry may go on in the next line, and what a client forged shows only when the line that it broke is closed. So the
+last entry waits for the next one, and an entry that is not closed waits for its end. Knows the lines that wait. Must
+not know what a fact means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import tzinfo
+from typing import NamedTuple
+
+from app_logs.entries import Entry
+from app_logs.forged_lines import marked, still_open
+from app_logs.logged_facts import LoggedFact
+from app_logs.reading import fact_of, in_zone, may_matter
+from app_logs.wrappings import begins_entry, entries_in
+
+WAIT_AT_MOST = 1_000
+"""Lines. What is not closed by then is a layout without the name of a class."""
+
+
+class Read(NamedTuple):
+    """What lines have shown."""
+
+    facts: list[LoggedFact]
+    doubtful: list[Entry]
+    """Entries that are not believed: they can be read in two ways, or a client may have written them."""
+
+
+class GrowingLog:
+    """One log. unread: lines that waited when it was read last, with their numbers. zone: of its times."""
+
+    def __init__(self, file: str, zone: tzinfo, unread: Sequence[tuple[int, str]] = ()) -> None:
+        self._file, self._zone = file, zone
+        self.unread = [*unread]
+
+    def read(self, lines: Sequence[tuple[int, str]], *, is_pause: bool) -> Read:
+        """Takes lines with their numbers. is_pause: nothing was written for a while, so that the last one is whole."""
+        self.unread += lines
+        taken = self.unread if is_pause else self.unread[: self._last_beginning()]
+        entries = [*entries_in(self._file, taken, may_matter)]
+        rest_from = len(taken)
+        waits = None if is_pause else still_open(entries)
+        if waits is not None and self.unread[-1][0] - entries[waits].line_number < WAIT_AT_MOST:
+            rest_from = next(i for i, (number, _) in enumerate(taken) if number == entries[waits].line_number)
+            entries = entries[:waits]
+        self.unread = self.unread[rest_from:]
+        found = [(entry, fact) for entry in marked(entries) for fact in (fact_of(entry),) if fact is not None]
+        facts = [fact for _, fact in found if fact.is_certain]
+        return Read(in_zone(facts, self._zone), [entry for entry, fact in found if not fact.is_certain])
+
+    def _last_beginning(self) -> int:
+        """Where the last entry begins, which may go on."""
+        oldest = max(0, len(self.unread) - WAIT_AT_MOST)
+        return next((i for i in range(len(self.unread) - 1, oldest, -1) if begins_entry(self.unread[i][1])), oldest)

@@ -1,0 +1,215 @@
+"""The groups of a broker's log that grows: their effects, given once they will hardly change.
+
+What a line means may depend on those behind it, so the effects of a group are given when it is at rest, or when its
+lines have paused. What is given stays given. If later lines show more of the time before, only what nobody can do
+without is given late (see `continued`). Knows the facts of each group, the older ones of a large group thinned out.
+Must not know a table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from app_logs.classic_history import BACK_WITHIN_MS
+from app_logs.group_effects import effects_of
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.story import groups_in
+from coordinator_udfs.protocol.states import GroupState
+from schemas.effects import (
+    Effect,
+    GroupNotCovered,
+    GroupRemoved,
+    MemberJoined,
+    MemberRemoved,
+    RebalanceEnded,
+    RebalanceStarted,
+    StateChanged,
+)
+
+AT_REST_MS = 1_000
+"""How long after its last line the effects of a group at rest are given."""
+PAUSED_MS = 10_000
+"""The same for a group that is not at rest."""
+LONGEST_MS = 30_000
+"""How long a line waits at most, of a group whose lines do not pause."""
+FACTS_KEPT, FACTS_LEFT = 400, 200
+"""Of a group with more facts than the first, as many as the second are left, and those by which its members joined."""
+FORGOTTEN_AFTER_MS = 3_600_000
+"""How long it is known how many effects a removed group had."""
+_AT_REST = (GroupState.STABLE.value, GroupState.EMPTY.value, GroupState.DEAD.value)
+_JOINING = (
+    FactKind.MEMBER_ADDED,
+    FactKind.MEMBER_JOINED_EPOCH,
+    FactKind.MEMBER_LOADED,
+    FactKind.STATIC_MEMBER_REPLACED,
+)
+
+
+class Given(msgspec.Struct):
+    """How far a group's effects were given."""
+
+    line: int = 0
+    """The last line that they follow from."""
+    seq: int = 0
+    """The number of the last effect."""
+    at_ms: int = 0
+    """The latest time of an effect."""
+
+
+class Due(NamedTuple):
+    """Effects of a group that are given now."""
+
+    group_id: str
+    first_seq: int
+    effects: list[Effect]
+
+
+class LiveGroups:
+    """All groups of one log. facts and given: those of a log that was followed before."""
+
+    def __init__(self, facts: Sequence[LoggedFact] = (), given: dict[str, Given] | None = None) -> None:
+        self.facts = [*facts]
+        self.given = given or {}
+        known = [fact for fact in self.facts if fact.line_number <= self._given(fact.group_id).line]
+        self._effects = {group.group_id: effects_of(group, goes_on=True) for group in groups_in(known)}
+        """By group, what follows from the lines of which effects were given."""
+        self._from_line = min((fact.line_number for fact in self.facts if fact not in known), default=0)
+        """The first line of which a group's effects are not given."""
+        self._next_ms = 0.0
+        """When effects may be due."""
+
+    def take(self, facts: Sequence[LoggedFact]) -> None:
+        """Takes the facts of new lines."""
+        if facts:
+            self.facts += facts
+            self._next_ms = 0.0
+
+    def due(self, now_ms: float) -> Iterator[Due]:
+        """What is due. now_ms: the log's time, which goes on while the log has no new lines."""
+        if now_ms < self._next_ms:
+            return
+        self._next_ms, from_line = math.inf, math.inf
+        for group in groups_in(self.facts, self._from_line, now_ms):
+            given_line = self._given(group.group_id).line
+            new = [fact for fact in group.facts if fact.line_number > given_line]
+            if not new:
+                continue
+            effects = effects_of(group, goes_on=True)
+            due_ms = _due_ms(new, effects)
+            if now_ms >= due_ms:
+                yield from self._give(group.group_id, effects, group.facts, now_ms)
+            else:
+                self._next_ms, from_line = min(self._next_ms, due_ms), min(from_line, new[0].line_number)
+        end_line = self.facts[-1].line_number + 1 if self.facts else self._from_line
+        self._from_line = int(min(from_line, end_line))
+        for group_id, given in list(self.given.items()):
+            if group_id not in self._effects and now_ms > given.at_ms + FORGOTTEN_AFTER_MS:
+                del self.given[group_id]
+
+    def _given(self, group_id: str) -> Given:
+        return self.given.get(group_id) or Given()
+
+    def _give(self, group_id: str, effects: list[Effect], facts: Sequence[LoggedFact], now_ms: float) -> Iterator[Due]:
+        given = self._given(group_id)
+        new = continued(self._effects.get(group_id, []), effects, given.at_ms)
+        latest_ms = max((effect.at_ms for effect in new), default=given.at_ms)
+        self.given[group_id] = Given(facts[-1].line_number, given.seq + len(new), latest_ms)
+        self._effects[group_id] = effects
+        if effects and isinstance(effects[-1], GroupRemoved):
+            self._leave_out(group_id, {fact.line_number for fact in facts})
+            del self._effects[group_id]
+        elif len(facts) > FACTS_KEPT:
+            self._thin(group_id, effects, facts, now_ms)
+        if new:
+            yield Due(group_id, given.seq + 1, new)
+
+    def _thin(self, group_id: str, effects: Sequence[Effect], facts: Sequence[LoggedFact], now_ms: float) -> None:
+        """Leaves out a group's older facts, and begins what follows from its lines with those that are left."""
+        members = _members(effects)
+        named = {fact.line_number for fact in facts if fact.kind in _JOINING and _joins(fact) in members}
+        left = named | {fact.line_number for fact in facts[-FACTS_LEFT:]}
+        self._leave_out(group_id, {fact.line_number for fact in facts} - left)
+        self._effects[group_id] = [
+            effect
+            for group in groups_in(self.facts, facts[-1].line_number, now_ms)
+            if group.group_id == group_id
+            for effect in effects_of(group, goes_on=True)
+        ]
+
+    def _leave_out(self, group_id: str, lines: set[int]) -> None:
+        self.facts = [fact for fact in self.facts if fact.group_id != group_id or fact.line_number not in lines]
+
+
+def continued(before: Sequence[Effect], now: Sequence[Effect], until_ms: int) -> list[Effect]:
+    """The effects to give where some were given before. until_ms: the latest time of those.
+
+    Where more lines have changed what was given, that stays as it is. Of the time before, a member that is new, the end
+    of a rebalance and that the group's type is not covered are given late, at until_ms.
+    """
+    same = next((place for place, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), len(before))
+    same = min(same, len(now))
+    if same == len(before):
+        return [*now[same:]]
+    given = before[same:]
+    members = _members(before)
+    ended = {effect.to_generation_id for effect in given if isinstance(effect, RebalanceEnded)}
+    new: list[Effect] = []
+    for effect in now[same:]:
+        if effect in given:
+            continue
+        match effect:
+            case _ if effect.at_ms > until_ms:
+                is_given = True
+            case MemberJoined():
+                is_given = effect.member_id not in members
+            case RebalanceEnded():
+                is_given = effect.to_generation_id not in ended
+            case _:
+                is_given = isinstance(effect, GroupNotCovered)
+        if is_given:
+            new.append(msgspec.structs.replace(effect, at_ms=max(effect.at_ms, until_ms)))
+    return new
+
+
+def _members(effects: Sequence[Effect]) -> set[str]:
+    """Who is a member after these."""
+    members: set[str] = set()
+    for effect in effects:
+        if isinstance(effect, MemberJoined):
+            members.add(effect.member_id)
+        elif isinstance(effect, MemberRemoved):
+            members.discard(effect.member_id)
+    return members
+
+
+def _joins(fact: LoggedFact) -> str:
+    return fact.other_member_id if fact.kind is FactKind.STATIC_MEMBER_REPLACED else fact.member_id
+
+
+def _due_ms(new: Sequence[LoggedFact], effects: Sequence[Effect]) -> int:
+    """When the effects of a group's new lines are due."""
+    last_ms, first_ms = (max(fact.at_ms or 0 for fact in new), min(fact.at_ms or 0 for fact in new))
+    waits_ms = AT_REST_MS if _is_at_rest(effects) else PAUSED_MS
+    if any(fact.kind is FactKind.MEMBER_LEFT for fact in new):
+        waits_ms = max(waits_ms, BACK_WITHIN_MS + 1)
+    return min(last_ms + waits_ms, first_ms + LONGEST_MS)
+
+
+def _is_at_rest(effects: Sequence[Effect]) -> bool:
+    """Whether no rebalance runs, and the last one has led to a state that lasts."""
+    for effect in reversed(effects):
+        match effect:
+            case RebalanceStarted():
+                return False
+            case RebalanceEnded():
+                return True
+            case StateChanged():
+                if effect.to_state not in _AT_REST:
+                    return False
+            case GroupRemoved():
+                return True
+    return False

@@ -1,0 +1,196 @@
+"""Follows what a broker prints, its server.log, on a home: each effect once, however the program ends.
+
+No query runs and no JVM: lines become effects in this process. Each commit keeps the facts that later lines may change,
+and the place in the log. Must not know what a line says.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+import msgspec
+from pyspark.sql.streaming.query import StreamingQuery
+
+from app_logs.growing_log import GrowingLog, Read
+from app_logs.live_groups import Given, LiveGroups
+from app_logs.logged_facts import LoggedFact
+from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.quarantined import quarantine_of_lines
+from jobs.shadow.feed import Tail
+from jobs.shadow.numbered_state import NumberedState, read_state
+from jobs.stream.home_tables import open_effects, open_quarantine
+from jobs.stream.rule_check import RuleCheck, broken_rules
+from jobs.stream.upkeep import Upkeep
+from request_log.lines.clock import zone_of
+from request_log.lines.files import LogLine
+from request_log.lines.tail import Position
+from request_log.recorded import Quarantined
+from schemas.effect_rows import row_of, texts_of
+from tables.appending import append_once
+from tables.job_status import StatusWriter
+from tables.rows import typed_rows
+
+PRINTED_SHADOW = "shadow of a broker's log"
+FOLDER = "printed"
+APP_ID = "rollcall-printed"
+LINES_AT_ONCE = 2_000
+PAUSE_S = 1.0
+"""A log without new lines for this long has written its last one to the end."""
+COMMIT_EVERY_S = 0.5
+_KEEP_EVERY_S = 30.0
+"""How often the place in the log is kept while nothing is due."""
+
+
+class Kept(msgspec.Struct):
+    """The state of such a shadow."""
+
+    log: str
+    """The log that it follows, as LOG= names it."""
+    zone: str
+    """The zone of the log's timestamps."""
+    position: Position = msgspec.field(default_factory=Position)
+    """How far the log was read."""
+    unread: list[tuple[int, str]] = []
+    """Lines that were read and are not understood yet, with their numbers."""
+    facts: list[LoggedFact] = []
+    given: dict[str, Given] = {}
+    """By group id, how far its effects are in the home."""
+    lines: int = 0
+    facts_read: int = 0
+    doubtful: int = 0
+
+
+class PrintedFollowing:
+    """Follows a log on a home that is locked and checked. status: gets each commit. clock: seconds.
+
+    Raises HomeError: the kept state cannot be read.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        kept: Kept,
+        tail: Tail,
+        config: JobConfig,
+        status: StatusWriter,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._home, self._kept, self._tail, self._config = home, kept, tail, config
+        self._status, self._clock = status, clock
+        table = open_effects(home, config)
+        self._states = NumberedState[Kept](
+            home.path / FOLDER, table, APP_ID, commit_every_s=COMMIT_EVERY_S, clock=clock
+        )
+        self._quarantine = open_quarantine(home, config)
+        self._log = GrowingLog(kept.log, zone_of(kept.zone), kept.unread)
+        self._groups = LiveGroups(kept.facts, kept.given)
+        self._check = RuleCheck()
+        self._held: list[str] = []
+        self._unfit: list[Quarantined] = []
+        self._grown_at = clock()
+        self._begun_s = time.perf_counter()
+        status.running(str(uuid4()), int(time.time() * 1000))
+        self._states.keep(self._state())
+
+    @property
+    def shown(self) -> str:
+        return self._kept.log
+
+    @property
+    def queries(self) -> list[StreamingQuery]:
+        return []
+
+    @property
+    def counts(self) -> str:
+        kept = self._kept
+        return f"{kept.lines} lines read, {kept.facts_read} about groups, {kept.doubtful} in quarantine"
+
+    def not_known(self) -> tuple[str, ...]:
+        return ("a broker's own log has no heartbeats, commits and hosts; a rebalance is shown when it is over.",)
+
+    def upkeeps(self) -> list[Upkeep]:
+        return [Upkeep(self._home, self._config, lambda: None)]
+
+    def step(self) -> bool:
+        """One look at the log; returns whether more lines may be there."""
+        lines = self._tail.poll(LINES_AT_ONCE)
+        now = self._clock()
+        if lines:
+            self._grown_at = now
+            self._kept.lines += len(lines)
+        is_pause = now - self._grown_at >= PAUSE_S
+        if lines or (is_pause and self._log.unread):
+            self._take(self._log.read([(line.number, _text(line)) for line in lines], is_pause=is_pause), lines)
+        self._note_due()
+        if (self._held or self._unfit) and self._states.may_commit:
+            self._commit()
+        elif now - self._states.kept_at > _KEEP_EVERY_S:
+            self._states.keep(self._state())
+        return len(lines) == LINES_AT_ONCE
+
+    def finish(self) -> None:
+        """Commits what is due by now."""
+        if self._held or self._unfit:
+            self._commit()
+        self._states.keep(self._state())
+
+    def closing_lines(self) -> Iterator[str]:
+        return iter(())
+
+    def _take(self, read: Read, lines: list[LogLine]) -> None:
+        self._groups.take(read.facts)
+        self._kept.facts_read += len(read.facts)
+        self._kept.doubtful += len(read.doubtful)
+        self._unfit += [Quarantined(line.file, line.number, line.broken, "") for line in lines if line.broken]
+        self._unfit += [
+            Quarantined(entry.file, entry.line_number, "it can be read in two ways, or a client wrote it", entry.text)
+            for entry in read.doubtful
+        ]
+
+    def _note_due(self) -> None:
+        """Takes what is due by the log's time, which goes on while nothing is written."""
+        log_ms = self._tail.position.at_ms
+        if log_ms is None:
+            return
+        for due in self._groups.due(log_ms + (self._clock() - self._grown_at) * 1000):
+            rows = [row_of(effect, seq) for seq, effect in enumerate(due.effects, due.first_seq)]
+            self._held += texts_of(due.group_id, rows)
+
+    def _commit(self) -> None:
+        """Appends what is due, with the place in the log behind it; bad lines are in quarantine before."""
+        self._write_unfit()
+        rows = typed_rows(self._held)
+        self._states.commit(self._state(), rows)
+        self._held.clear()
+        broken = self._check.look(rows, time.perf_counter() - self._begun_s)
+        self._begun_s = time.perf_counter()
+        self._status.batch_done(self._states.number, rows.num_rows, 0, broken_rules(broken))
+
+    def _write_unfit(self) -> None:
+        done = self._quarantine.transaction_version(APP_ID) or 0
+        unfit = [line for line in self._unfit if line.line > done]
+        self._unfit.clear()
+        if unfit:
+            append_once(self._quarantine, quarantine_of_lines(unfit), APP_ID, unfit[-1].line, has_upkeep=True)
+
+    def _state(self) -> Kept:
+        kept = self._kept
+        kept.position, kept.unread = self._tail.position, self._log.unread
+        kept.facts, kept.given = self._groups.facts, self._groups.given
+        return kept
+
+
+def find_kept(home: Home, config: JobConfig) -> Kept | None:
+    """The state as of the last commit; None: the home has no such shadow. Raises HomeError: it cannot be read."""
+    folder = home.path / FOLDER
+    if not folder.is_dir():
+        return None
+    number = open_effects(home, config).transaction_version(APP_ID) or 0
+    return read_state(folder, number, Kept, "how far the log was read")
+
+
+def _text(line: LogLine) -> str:
+    return line.text.decode("utf-8", "replace")
