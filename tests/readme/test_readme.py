@@ -83,7 +83,8 @@ def test_the_owner_is_the_one_shown(replayed: str, home: Path) -> None:
 def test_why_says_what_is_shown(replayed: str, home: Path) -> None:
     page = run(block_with("sh", "make why ROLLCALL_HOME=.rollcall-d-kill"), home)
     assert page.startswith(block_with("text", "WHO AND WHY"))
-    assert run(block_with("sh", "rollcall why"), home) == page
+    command = ".venv/bin/rollcall why clicks-agg --generation 2 --home .rollcall-d-kill"
+    assert run(command, home) == page
 
 
 @pytest.mark.parametrize(
