@@ -61,7 +61,7 @@ class _History:
                 self.removed.append(fact)
                 self._add(fact)
                 self._blame_for_emptying()
-            case kind if kind in _ENDS_THE_STORY:
+            case kind if kind in _ENDS_THE_STORY or _is_under_the_newer(fact):
                 self.close("")
             case _:
                 self._add(fact)
@@ -182,6 +182,12 @@ class _History:
             return True
         later = takewhile(lambda one: one[0] >= place, reversed(self.came.get(client_id, [])))
         return any(other != member_id for _, other in later)
+
+
+def _is_under_the_newer(fact: LoggedFact) -> bool:
+    """Whether the group is a consumer group from this line on: no later line is of a classic group's rebalance."""
+    is_upgrade = fact.kind is FactKind.GROUP_CONVERTED and fact.to_state == "consumer"
+    return is_upgrade or fact.kind is FactKind.EPOCH_BUMPED
 
 
 def _left_by(fact: LoggedFact) -> Reason:

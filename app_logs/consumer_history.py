@@ -16,6 +16,8 @@ from app_logs.logged_rebalances import Holder, LoggedRebalance, rebalance_of
 from app_logs.reasons import NOT_PROVIDED, Reason, left
 from schemas.causes import Cause, CauseCandidate, CauseKind
 
+FIRST_EPOCH = 2
+"""Of a new consumer group; brokers before 4.3 begin with 1."""
 AT_ONCE_MS = 1_000
 """Groups whose metadata changes within this time of each other saw one topic change."""
 _BY_A_MEMBER = (
@@ -25,9 +27,37 @@ _BY_A_MEMBER = (
     FactKind.MEMBER_TOO_SLOW_EPOCH,
     FactKind.PATTERNS_SCANNED,
 )
+_OF_AN_EPOCH = (FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.MEMBER_SUBSCRIBED)
+_BEGINS_ANEW = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
 _GONE = (FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH)
 SILENT_BUMPS = ("share", "streams")
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
+
+
+def stored_lines(facts: Sequence[LoggedFact]) -> list[LoggedFact]:
+    """One group's lines without those of an epoch that comes again: what was not stored had no effect."""
+    left_out = set[int]()
+    latest: list[int] = []
+    since: list[int] = []
+    for place, fact in enumerate(facts):
+        if fact.kind in _BEGINS_ANEW:
+            latest, since = [], []
+        elif fact.kind is FactKind.EPOCH_BUMPED:
+            if latest and _comes_again([facts[one] for one in latest], [*(facts[one] for one in since), fact]):
+                left_out.update(latest, (one for one in since if facts[one].kind not in _BY_A_MEMBER))
+            latest, since = [*(one for one in since if facts[one].kind in _BY_A_MEMBER), place], []
+        elif fact.kind in (*_BY_A_MEMBER, *_OF_AN_EPOCH):
+            since.append(place)
+    return [fact for place, fact in enumerate(facts) if place not in left_out]
+
+
+def _comes_again(before: Sequence[LoggedFact], now: Sequence[LoggedFact]) -> bool:
+    """Whether a bump repeats the one before it. A group that begins anew has the first epoch by another member."""
+    epoch = now[-1].generation_id
+    if epoch is None or before[-1].generation_id != epoch:
+        return False
+    doers = [[(one.kind, one.member_id) for one in lines if one.kind in _BY_A_MEMBER] for lines in (before, now)]
+    return epoch > FIRST_EPOCH or (doers[0][-1:] == doers[1][-1:] != [])
 
 
 def epoch_bumps(
@@ -79,6 +109,10 @@ def _bringing(since: Sequence[LoggedFact], epoch: int, members: dict[str, int]) 
     for fact in since:
         if fact.kind in (*_GONE, FactKind.MEMBER_TOO_SLOW_EPOCH):
             members.pop(fact.member_id, None)
+        if _is_replacement(fact):
+            members[fact.member_id] = members.pop(fact.other_member_id, epoch)
+            found.append(fact)
+            continue
         is_member = fact.kind is FactKind.MEMBER_JOINED_EPOCH and members.setdefault(fact.member_id, epoch) < epoch
         if not is_member:
             found.append(fact)
@@ -131,12 +165,15 @@ def _cause(
     is_hash_new: bool,
     is_elsewhere: Callable[[int], bool],
 ) -> tuple[Cause, list[LoggedFact]]:
-    doer = next((one for one in reversed(since) if one.kind in _BY_A_MEMBER), None)
+    doer = next((one for one in reversed(since) if one.kind in _BY_A_MEMBER and not _is_replacement(one)), None)
     if doer is not None:
         return _by_a_member(doer, to_come), [doer]
+    replaced = {one.member_id: one for one in since if _is_replacement(one)}
     subscribed = [one for one in since if one.kind is FactKind.MEMBER_SUBSCRIBED]
     if subscribed:
-        return Cause(kind=CauseKind.SUBSCRIPTION_CHANGED, member_id=subscribed[-1].member_id), subscribed[-1:]
+        return _by_subscribing(subscribed[-1], replaced)
+    if replaced:
+        return _open(Reason(CauseKind.UNKNOWN, candidates=(CauseKind.STATIC_MEMBER_REPLACED, *_OF_TOPICS))), []
     if not bump.reason:
         return Cause(kind=CauseKind.UNKNOWN), []
     if not is_hash_new:
@@ -145,6 +182,19 @@ def _cause(
     if at_ms is not None and is_elsewhere(at_ms):
         return Cause(kind=CauseKind.METADATA_CHANGED, is_inferred=True), []
     return _open(Reason(CauseKind.UNKNOWN, candidates=_OF_TOPICS)), []
+
+
+def _is_replacement(fact: LoggedFact) -> bool:
+    """Whether a static member came back under another id, which brings an epoch only by other topics."""
+    return fact.kind is FactKind.MEMBER_JOINED_EPOCH and bool(fact.other_member_id)
+
+
+def _by_subscribing(line: LoggedFact, replaced: Mapping[str, LoggedFact]) -> tuple[Cause, list[LoggedFact]]:
+    came = replaced.get(line.member_id)
+    if came is None:
+        return Cause(kind=CauseKind.SUBSCRIPTION_CHANGED, member_id=line.member_id), [line]
+    who = Reason(CauseKind.UNKNOWN, member_id=came.member_id, instance_id=came.instance_id)
+    return _sure(CauseKind.STATIC_MEMBER_REPLACED, who), [came, line]
 
 
 def _by_a_member(fact: LoggedFact, to_come: Mapping[str, int]) -> Cause:

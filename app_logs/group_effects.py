@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from app_logs.client_effects import UNKNOWN_STATE, client_effects_of
-from app_logs.consumer_history import SILENT_BUMPS
+from app_logs.consumer_history import FIRST_EPOCH, SILENT_BUMPS
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.logged_holdings import DATED
 from app_logs.logged_members import Members, Written
@@ -36,8 +36,6 @@ from schemas.effects import (
     StateChanged,
 )
 
-FIRST_EPOCH = 2
-"""Of a new consumer group; brokers before 4.3 begin with 1."""
 _ENDS = {
     FactKind.MEMBER_EXPIRED: EndCause.SESSION_EXPIRED,
     FactKind.MEMBER_EXPIRED_EPOCH: EndCause.SESSION_EXPIRED,
@@ -139,6 +137,8 @@ class _History:
                 self._reached.pop(line.member_id, None)
             case FactKind.STATIC_MEMBER_REPLACED if line.other_member_id:
                 members.replace(line.member_id, line.other_member_id, line.instance_id)
+                if self._state == GroupState.STABLE.value:
+                    members.store(self._count)
             case FactKind.MEMBER_LEFT | FactKind.MEMBER_LEFT_EPOCH:
                 rebalance = self._rebalances.get(id(line))
                 is_culprit = rebalance is not None and rebalance.cause.member_id == line.member_id
@@ -208,13 +208,18 @@ class _History:
         before = self._group_type
         if line.kind is FactKind.GROUP_CONVERTED:
             after = next((one for one in GroupType if one.value == line.to_state.lower()), before)
-            why = "upgraded" if after is GroupType.CONSUMER else "downgraded"
+            moved = "upgraded" if after is GroupType.CONSUMER else "downgraded"
+            why = "replaced" if line.state.startswith("empty") else moved
         else:
             after, why = _TYPES.get(line.kind, before), "observed"
         if after is not before:
             self._end(UNKNOWN_END)
             self._group_type, self._state, self._reached = after, "", {}
             self._emit_type(before, why)
+            if why == "replaced":
+                self._written.generation_id = FIRST_EPOCH - 1 if after is GroupType.CONSUMER else 0
+                self._is_whole, self._count = True, 0
+            self._members.store(self._count)
 
     def _observe(self, line: LoggedFact) -> None:
         """A coordinator gave the group away, or has loaded it: sessions and timers begin anew then."""
@@ -223,6 +228,8 @@ class _History:
             return
         self._is_away = is_away
         self._end(UNKNOWN_END)
+        if not is_away:
+            self._load(line)
         self._written.emit(
             GroupObserved(
                 at_ms=self._written.at_ms,
@@ -234,6 +241,16 @@ class _History:
             )
         )
 
+    def _load(self, line: LoggedFact) -> None:
+        """The group is what was stored of it. Where the line says how many members it has, that is certain."""
+        self._count = self._members.load(line.members)
+        if line.members is None:
+            return
+        self._is_whole = len(self._members.current) == line.members
+        loaded = (GroupState.STABLE if line.members else GroupState.EMPTY).value
+        if self._group_type is GroupType.CLASSIC and self._state not in ("", loaded):
+            self._move(loaded)
+
     def _forget(self, why: str) -> None:
         self._end(UNKNOWN_END)
         self._members.remove_all()
@@ -241,6 +258,7 @@ class _History:
         self._written.emit(GroupRemoved(at_ms=self._written.at_ms, why=why, generation_id=self._generation_id))
         self._group_type, self._state, self._written.generation_id = None, "", None
         self._is_whole, self._count, self._reached = False, None, {}
+        self._members.store(None)
 
     def _move(self, to_state: str, leader_id: str | None = None) -> None:
         """Another state; where the one before is not known, it is told as the first that is."""
@@ -293,6 +311,7 @@ class _History:
         self._written.generation_id = running.generation_id
         self._owners.begin_epoch()
         self._form(len(self._members.current) if self._is_whole else None)
+        self._members.store(running.members_after)
         if running.members_after == 0:
             self._move(GroupState.EMPTY.value)
             self._end("empty")
@@ -382,3 +401,5 @@ class _History:
         at_ms = running.known_from_ms if outcome == UNKNOWN_END else self._written.at_ms
         self._written.emit(running.ended(at_ms, outcome, self._members))
         self._count = running.members_after
+        if outcome in ("completed", "empty"):
+            self._members.store(self._count)

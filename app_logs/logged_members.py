@@ -98,6 +98,12 @@ class Members:
         self._formed: Place = (0, 0.0)
         self._went: dict[str, Place] = {}
         """After the latest end of each id."""
+        self._new: set[str] = set()
+        """Whose joins are not stored yet."""
+        self._lost: dict[str, Member] = {}
+        """Whose ends are not stored yet."""
+        self._stored: tuple[int | None, int | None] = (None, None)
+        """The latest generation that a coordinator would load, and how many members it has."""
 
     @classmethod
     def of_clients(cls, written: Written, facts: Iterable[LoggedFact]) -> Members:
@@ -137,6 +143,8 @@ class Members:
         self.current[member.member_id] = member
         joined = _joined(member, self._written.at_ms, is_inferred=is_inferred, replaces=replaces, session_ms=session_ms)
         self._written.emit(joined)
+        if not is_inferred:
+            self._new.add(member.member_id)
         if not is_inferred and replaces is None:
             self.changes.came.append(member)
 
@@ -191,6 +199,9 @@ class Members:
             return
         member = self.known(member_id, line)
         del self.current[member_id]
+        if member_id not in self._new:
+            self._lost[member_id] = member
+        self._new.discard(member_id)
         self._written.emit(
             MemberRemoved(
                 at_ms=self._written.at_ms,
@@ -206,6 +217,25 @@ class Members:
         self._went[member_id] = self._written.place
         if replaced_by is None:
             self.changes.gone.append(_Gone(member, end_cause))
+
+    def store(self, count: int | None) -> None:
+        """The coordinator stores who is a member, in which generation: another one will load them. count: how many."""
+        self._new, self._lost, self._stored = set(), {}, (self._written.generation_id, count)
+
+    def load(self, members: int | None) -> int | None:
+        """Who came since the group was stored is no member, and who went is one again. members: how many, if known."""
+        new, lost = self._new, self._lost
+        for member_id in [one for one in self.current if one in new or members == 0]:
+            self.remove(member_id, EndCause.UNKNOWN)
+        for member in () if members == 0 else lost.values():
+            self.add(member, is_inferred=True)
+        generation_id, count = self._stored
+        count = count if members is None else members
+        if generation_id is not None:
+            self._written.generation_id = generation_id
+        self.store(count)
+        self.form()
+        return count
 
     def remove_all(self) -> None:
         """Nobody is left, and no line says how they went."""

@@ -14,7 +14,7 @@ from app_logs.between_clients import findings_between
 from app_logs.classic_history import classic_rebalances
 from app_logs.client_findings import client_findings
 from app_logs.combined import combined
-from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, topics_changed_ms
+from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, stored_lines, topics_changed_ms
 from app_logs.findings import findings_of
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, client_id_of, configured_id
@@ -34,7 +34,7 @@ def groups_in(facts: Sequence[LoggedFact], from_line: int = 0, read_until_ms: fl
     from_line: of one file that grows, where it is new. Groups without a line from there on are left out.
     read_until_ms: the time up to which it has no other lines.
     """
-    by_group = _by_group(_with_groups(facts))
+    by_group = {group_id: stored_lines(own) for group_id, own in _by_group(_with_groups(facts)).items()}
     log_ends_ms = max((fact.at_ms for fact in facts if fact.at_ms is not None), default=None)
     read_until_ms = max(read_until_ms, log_ends_ms or 0)
     of_brokers = {group_id: [fact for fact in own if fact.dialect == BROKER] for group_id, own in by_group.items()}

@@ -26,7 +26,8 @@ from schemas.effects import (
 from tests.app_logs.recorded import groups_of
 
 E = TypeVar("E", bound=Effect)
-A, B = (f"{name}-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53" for name in ("a", "b"))
+A, B, C = (f"{name}-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53" for name in ("a", "b", "c"))
+EMPTY = "Group g with generation {} is now empty."
 FORMED = (
     "Stabilized group g generation {0} with {1} members.",
     "Assignment received from leader " + A + " for group g for generation {0}. The group has {1} members, 0 of which "
@@ -71,6 +72,14 @@ def failed(member_id: str) -> str:
 
 def expired(member_id: str) -> str:
     return f"removing member {member_id} on heartbeat expiration."
+
+
+def joins_epoch(member_id: str) -> str:
+    return f"[GroupId g] Member {member_id} joins the consumer group using the consumer protocol."
+
+
+def bumped(epoch: int) -> str:
+    return f"[GroupId g] Bumped group epoch to {epoch} with metadata hash 7."
 
 
 def test_a_new_group_is_known_from_its_beginning() -> None:
@@ -166,9 +175,12 @@ def test_who_held_the_others_up_is_there_where_a_line_names_it() -> None:
 
 
 def test_an_emptied_group_and_one_that_died_have_no_members() -> None:
-    empty = "Group g with generation 6 is now empty."
     effects = printed(
-        *formed(5, 1), failed(A), preparing(5, expired(A)), empty, "Group g transitioned to Dead in generation 6."
+        *formed(5, 1),
+        failed(A),
+        preparing(5, expired(A)),
+        EMPTY.format(6),
+        "Group g transitioned to Dead in generation 6.",
     )
     assert [one.outcome for one in of(RebalanceEnded, effects)] == ["completed", "empty"]
     assert [one.to_state for one in of(StateChanged, effects)][-1] == "Empty"
@@ -219,5 +231,82 @@ def test_who_is_a_member_already_brings_no_epoch_by_joining() -> None:
     bumped = "[GroupId g] Bumped group epoch to {0} with metadata hash {1}."
     effects = printed(joins, bumped.format(2, 5), joins, bumped.format(2, 5), joins, bumped.format(3, 7))
     kinds = [(one.from_generation_id, one.cause.kind, one.cause.is_inferred) for one in of(RebalanceEnded, effects)]
-    assert kinds[:-1] == [(1, CauseKind.MEMBER_JOINED, False)] * 2
-    assert kinds[-1] == (2, CauseKind.UNKNOWN, True)
+    assert kinds == [(1, CauseKind.MEMBER_JOINED, False), (2, CauseKind.UNKNOWN, True)]
+
+
+def test_an_epoch_that_comes_again_was_not_stored_before() -> None:
+    repeated = (joins_epoch("x"), bumped(2))
+    effects = printed(*repeated, *repeated, joins_epoch("y"), bumped(3), joins_epoch("z"), bumped(3))
+    assert [one.at_ms % 60_000 for one in of(MemberJoined, effects)] == [3_000, 7_000]
+    assert [(one.to_generation_id, one.members_before, one.joined) for one in of(RebalanceEnded, effects)] == [
+        (2, 0, ["x"]),
+        (3, 1, ["z"]),
+    ]
+
+
+def test_a_group_that_begins_anew_has_the_first_epoch_again() -> None:
+    emptied = (joins_epoch("x"), bumped(2), "[GroupId g] Member x left the consumer group.", bumped(3))
+    anew = (
+        "[GroupId g] Converted the empty consumer group to a classic group.",
+        *(added(A), preparing(0, joining(A)), failed(A), preparing(0, expired(A)), EMPTY.format(1)),
+        "[GroupId g] Converted the empty classic group to a consumer group.",
+    )
+    effects = printed(*emptied, *anew, joins_epoch("y"), bumped(2))
+    assert [one.why for one in of(GroupTypeChanged, effects)] == ["created", "replaced", "replaced"]
+    last = of(RebalanceEnded, effects)[-1]
+    assert (last.to_generation_id, last.members_before, last.joined) == (2, 0, ["y"])
+
+
+def test_a_downgrade_that_an_upgrade_interrupts_has_no_epochs_of_it() -> None:
+    to_classic = "Downgrade group g from consumer to classic for member leaving"
+    effects = printed(
+        *(joins_epoch("x"), bumped(2), joins_epoch("y"), bumped(3), "[GroupId g] Member x left the consumer group."),
+        *(preparing(3, to_classic), "[GroupId g] Converted the consumer group to a classic group."),
+        *("[GroupId g] Converted the classic group to a consumer group.", joins_epoch("z"), bumped(4)),
+        *(joins_epoch("w"), bumped(5)),
+    )
+    ended = of(RebalanceEnded, effects)
+    assert [(one.to_generation_id, one.cause.kind) for one in ended[2:]] == [
+        *((4, CauseKind.UNKNOWN), (4, CauseKind.MEMBER_JOINED), (5, CauseKind.MEMBER_JOINED)),
+    ]
+    assert [one.joined for one in ended[3:]] == [["z"], ["w"]]
+
+
+def test_a_coordinator_that_loads_a_group_has_the_members_that_were_stored() -> None:
+    effects = printed(
+        *(added(A), preparing(0, joining(A)), *formed(1, 1), added(B), preparing(1, joining(B)), failed(A)),
+        *("Stabilized group g generation 2 with 1 members.", "Loaded classic group g with 1 members."),
+        *(added(C), preparing(1, joining(C)), failed(A)),
+        *(text.replace(A, C) for text in formed(2, 1)),
+    )
+    lost, last = of(RebalanceEnded, effects)[-2:]
+    assert (lost.outcome, last.outcome) == ("unknown", "completed")
+    assert (last.members_before, last.joined, last.expired, last.gone) == (1, ["c"], ["a"], ())
+    assert of(RebalanceStarted, effects)[-1].from_state == "Stable"
+    assert [(one.member_id, one.is_inferred) for one in of(MemberJoined, effects)] == [
+        *((A, False), (B, False), (A, True), (C, False)),
+    ]
+
+
+def test_a_static_member_that_comes_back_brings_an_epoch_only_by_other_topics() -> None:
+    subscribes = "[GroupId g] Member {} updated its subscribed topics to: [a]."
+    back = (
+        "[GroupId g] Static member with instance id pod-1 re-joins the consumer group using the consumer protocol. "
+        "Created a new member {} to replace the existing member {}."
+    )
+    joins = "[GroupId g] Static member {} with instance id pod-1 joins the consumer group using the consumer protocol."
+    expires = "[GroupId g] Member {} fenced from the group because the member session expired."
+    effects = printed(
+        *(joins_epoch("x"), bumped(2), joins.format("y1"), bumped(3)),
+        *(back.format("y2", "y1"), subscribes.format("x"), bumped(4)),
+        *(back.format("y3", "y2"), subscribes.format("y3"), bumped(5)),
+        *(back.format("y4", "y3"), back.format("y1", "y4"), bumped(6)),
+        *(expires.format("y1"), bumped(7), joins.format("y1"), subscribes.format("y1"), bumped(8)),
+    )
+    assert [(one.cause.kind, one.cause.member_id, one.members_after) for one in of(RebalanceEnded, effects)[2:]] == [
+        (CauseKind.SUBSCRIPTION_CHANGED, "x", 2),
+        (CauseKind.STATIC_MEMBER_REPLACED, "y3", 2),
+        (CauseKind.UNKNOWN, "", 2),
+        (CauseKind.SESSION_EXPIRED, "y1", 1),
+        (CauseKind.MEMBER_JOINED, "y1", 2),
+    ]
