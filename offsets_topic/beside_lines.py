@@ -143,9 +143,19 @@ class _Beside:
             if (one := self._latest_rebalance(number, fact.at_ms)) is not None
         ]
         self.found.added += between
+        if between:  # The topic's changes are those of all of them.
+            adds_up = said.members_after in (None, fact.members_after)
+            fact = replace(
+                fact,
+                from_generation_id=fact.to_generation_id - 1,
+                members_before=said.members_before if adds_up else None,
+                joined=said.joined,
+                left=said.left,
+                expired=said.expired,
+                gone=said.gone,
+            )
         return replace(
             fact,
-            from_generation_id=fact.to_generation_id - 1 if between else fact.from_generation_id,
             cause=self._cause(fact.cause, said.cause),
             started_at_ms=began_ms,
             known_from_ms=fact.known_from_ms if began_ms is None else None,
@@ -176,7 +186,8 @@ class _Beside:
         fits = by_topic.member_id == by_lines.member_id and by_topic.kind in {one.kind for one in by_lines.candidates}
         if is_open or (by_lines.is_inferred and (is_proven or fits)):
             return by_topic
-        known = self._members.get(by_lines.member_id)
+        is_same = by_topic.client_id and by_topic.member_id == by_lines.member_id
+        known = by_topic if is_same else self._members.get(by_lines.member_id)
         if known is None:
             return by_lines
         return replace(

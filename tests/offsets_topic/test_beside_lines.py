@@ -48,6 +48,35 @@ def test_a_generation_of_both_has_the_lines_beginning_and_cause_and_the_topics_n
     )
 
 
+def test_the_topic_s_name_of_a_culprit_is_that_of_its_time() -> None:
+    later = effect(MemberJoined, 99_000, member_id="m", client_id="app-2", client_host="/10.0.0.8")
+    by_topic = Cause(kind=CauseKind.MEMBER_JOINED, member_id="m", client_id="app-1")
+    found = only_rebalance(
+        [JOINED, ended(9_000, 3, by_topic), later], [ended(9_010, 3, cause(CauseKind.MEMBER_JOINED))]
+    )
+    assert found.cause.client_id == "app-1"
+
+
+def test_changes_of_several_generations_are_not_those_of_the_last() -> None:
+    first = ended(8_000, 1, cause(CauseKind.MEMBER_JOINED), members_before=0, members_after=2, joined=["a", "b"])
+    last = ended(
+        9_010, 2, cause(CauseKind.SESSION_EXPIRED), members_before=2, members_after=2, joined=["c"], expired=["a"]
+    )
+    topic = ended(
+        9_000,
+        2,
+        Cause(kind=CauseKind.UNKNOWN),
+        from_generation_id=0,
+        members_before=0,
+        members_after=2,
+        joined=["c", "b"],
+    )
+    added, found = (fact for fact in beside([topic], [first, last]) if isinstance(fact, RebalanceEnded))
+    assert added == first
+    assert (found.from_generation_id, found.members_before, found.members_after) == (1, 2, 2)
+    assert (found.joined, found.expired) == (["c"], ["a"])
+
+
 def test_one_of_another_time_is_another_one() -> None:
     topic = ended(9_000, 3, Cause(kind=CauseKind.UNKNOWN), known_from_ms=8_900)
     line = ended(900_000, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=899_000)
