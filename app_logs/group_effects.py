@@ -13,7 +13,7 @@ from app_logs.client_effects import UNKNOWN_STATE, client_effects_of
 from app_logs.consumer_history import FIRST_EPOCH, SILENT_BUMPS
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.logged_holdings import DATED
-from app_logs.logged_members import Members, Written
+from app_logs.logged_members import ENDS, Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
 from app_logs.members_apart import by_client
 from app_logs.owners import Owners
@@ -36,11 +36,6 @@ from schemas.effects import (
     StateChanged,
 )
 
-_ENDS = {
-    FactKind.MEMBER_EXPIRED: EndCause.SESSION_EXPIRED,
-    FactKind.MEMBER_EXPIRED_EPOCH: EndCause.SESSION_EXPIRED,
-    FactKind.MEMBER_TOO_SLOW_EPOCH: EndCause.REBALANCE_TIMEOUT,
-}
 _TYPES = {
     FactKind.REBALANCE_BEGAN: GroupType.CLASSIC,
     FactKind.JOIN_PHASE_ENDED: GroupType.CLASSIC,
@@ -146,8 +141,8 @@ class _History:
             case FactKind.MEMBERS_NOT_BACK:
                 for member_id in line.member_ids:
                     members.remove(member_id, EndCause.REBALANCE_TIMEOUT)
-            case kind if kind in _ENDS:
-                members.remove(line.member_id, _ENDS[line.kind], line)
+            case kind if kind in ENDS:
+                members.remove(line.member_id, ENDS[line.kind], line)
             case _:
                 pass
 
@@ -286,8 +281,7 @@ class _History:
         self._end("superseded" if is_superseded else UNKNOWN_END)
         cause = rebalance.cause
         if cause.kind is CauseKind.MEMBER_JOINED and cause.member_id:
-            instance_id = cause.group_instance_id or ""
-            self._members.add(self._members.named(cause.member_id, instance_id=instance_id))
+            self._members.add(self._members.named(cause.member_id, instance_id=cause.group_instance_id or ""))
         reason = read_reason(line.reason) if cause.kind is CauseKind.SYNC_TIMEOUT else None
         for member_id in () if reason is None else reason.member_ids:
             self._members.remove(member_id, EndCause.SYNC_TIMEOUT)

@@ -10,13 +10,18 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
-from app_logs.logged_facts import BROKER, LoggedFact
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.logged_rebalances import client_id_of, configured_id
 from app_logs.reasons import NOT_PROVIDED, Reason, left
 from schemas.causes import Cause, CauseKind, EndCause
 from schemas.effects import Effect, MemberJoined, MemberRemoved
 
 LEFT = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.ADMIN_REMOVED)
+ENDS = {
+    FactKind.MEMBER_EXPIRED: EndCause.SESSION_EXPIRED,
+    FactKind.MEMBER_EXPIRED_EPOCH: EndCause.SESSION_EXPIRED,
+    FactKind.MEMBER_TOO_SLOW_EPOCH: EndCause.REBALANCE_TIMEOUT,
+}
 EXPIRED = (EndCause.SESSION_EXPIRED, EndCause.SYNC_TIMEOUT, EndCause.REBALANCE_TIMEOUT)
 
 
