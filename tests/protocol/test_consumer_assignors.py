@@ -105,6 +105,7 @@ def test_uniform_is_sticky() -> None:
     assert assign_uniformly(members(two, dropped), {"t1": 2}) == {"a": {"t1": [0]}, "b": {"t1": [1]}}
 
 
+@rule("Uniform: topics are taken in the order of Kafka's set of their ids, where these are known")
 def test_uniform_takes_topics_in_the_order_of_their_ids() -> None:
     """That of a Java set; without ids, that of their names."""
     ids = {"t1": "urzmpGetVtcfbz3DOZaGzA", "t2": "VRz9X6vTRFbZZQTCVCGTgw"}
@@ -116,6 +117,7 @@ def test_uniform_takes_topics_in_the_order_of_their_ids() -> None:
     assert assign_uniformly(full, topics, ids) == {"a": {"t2": [0], "t1": [0]}, "b": {"t1": [1]}}
 
 
+@rule("Uniform with different subscriptions: topics that are alike are taken in the order of their ids")
 def test_mixed_takes_topics_that_are_alike_in_the_order_of_their_ids() -> None:
     ids = {"t1": "VRz9X6vTRFbZZQTCVCGTgw", "t2": "urzmpGetVtcfbz3DOZaGzA", "t3": "AAAAAAAAAAAAAAAAAAAAAQ"}
     three, topics = members({"a": "t1 t2", "b": "t1 t2", "c": "t3"}), {"t1": 1, "t2": 1, "t3": 1}

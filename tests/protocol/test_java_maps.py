@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from coordinator_udfs.protocol.java_maps import topic_set_order, uuid_of
+from tests.protocol.rules import rule
 
 IN_ONE_SLOT = {"clicks": "UCGqk9eReITd3ahcrzRkxA", "payments": "lsaX-7JYMGl5FN0tlzKV8Q"}
 
 
+@rule("Java sets: topics come in the order of their ids' hashes")
 @pytest.mark.parametrize(
     ("ids", "walked"),
     [
@@ -44,11 +46,13 @@ def test_topics_come_in_the_order_of_a_hash_set_of_their_ids(ids: str, walked: s
     assert [named[topic] for topic in topic_set_order(named, named)] == walked.split()
 
 
+@rule("Java sets: topics of one slot come in the order in which they were put in")
 def test_ids_in_one_slot_come_in_the_order_of_the_set_of_names() -> None:
     """`new HashSet<>(...)` of the ids of `new HashSet<>(List.of("clicks", "payments"))`."""
     assert topic_set_order(IN_ONE_SLOT, IN_ONE_SLOT) == ["payments", "clicks"]
 
 
+@rule("Java sets: topic ids compare as signed numbers, as in Java")
 def test_ids_compare_as_signed_numbers() -> None:
     """`Collections.sort` of Kafka's Uuids: an id that begins with a high bit is less than all that do not."""
     ids = [
