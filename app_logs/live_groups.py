@@ -36,8 +36,10 @@ PAUSED_MS = 10_000
 """The same for a group that is not at rest."""
 LONGEST_MS = 30_000
 """How long a line waits at most, of a group whose lines do not pause."""
-FACTS_KEPT, FACTS_LEFT = 400, 200
+FACTS_KEPT, FACTS_LEFT = 200, 100
 """Of a group with more facts than the first, as many as the second are left, and those by which its members joined."""
+OF_NO_GROUP_KEPT = 2_000
+"""Facts that name no group: of more, the older half is left out."""
 FORGOTTEN_AFTER_MS = 3_600_000
 """How long it is known how many effects a removed group had."""
 _AT_REST = (GroupState.STABLE.value, GroupState.EMPTY.value, GroupState.DEAD.value)
@@ -74,19 +76,23 @@ class LiveGroups:
     def __init__(self, facts: Sequence[LoggedFact] = (), given: dict[str, Given] | None = None) -> None:
         self.facts = [*facts]
         self.given = given or {}
-        known = [fact for fact in self.facts if fact.line_number <= self._given(fact.group_id).line]
-        self._effects = {group.group_id: effects_of(group, goes_on=True) for group in groups_in(known)}
+        self._effects = self._given_before()
         """By group, what follows from the lines of which effects were given."""
-        self._from_line = min((fact.line_number for fact in self.facts if fact not in known), default=0)
+        self._from_line = min((fact.line_number for fact in self.facts if not self._is_given(fact)), default=0)
         """The first line of which a group's effects are not given."""
         self._next_ms = 0.0
         """When effects may be due."""
 
     def take(self, facts: Sequence[LoggedFact]) -> None:
         """Takes the facts of new lines."""
-        if facts:
-            self.facts += facts
-            self._next_ms = 0.0
+        if not facts:
+            return
+        self.facts += facts
+        self._next_ms = 0.0
+        of_no_group = [fact for fact in self.facts if not fact.group_id] if len(self.facts) > OF_NO_GROUP_KEPT else []
+        if len(of_no_group) > OF_NO_GROUP_KEPT:
+            self._leave_out("", {fact.line_number for fact in of_no_group[: len(of_no_group) // 2]})
+            self._effects = self._given_before()
 
     def due(self, now_ms: float) -> Iterator[Due]:
         """What is due. now_ms: the log's time, which goes on while the log has no new lines."""
@@ -112,6 +118,16 @@ class LiveGroups:
 
     def _given(self, group_id: str) -> Given:
         return self.given.get(group_id) or Given()
+
+    def _is_given(self, fact: LoggedFact) -> bool:
+        return fact.line_number <= self._given(fact.group_id).line
+
+    def _given_before(self) -> dict[str, list[Effect]]:
+        last_line = max((given.line for given in self.given.values()), default=0)
+        known = [
+            fact for fact in self.facts if self._is_given(fact) or (not fact.group_id and fact.line_number <= last_line)
+        ]
+        return {group.group_id: effects_of(group, goes_on=True) for group in groups_in(known)}
 
     def _give(self, group_id: str, effects: list[Effect], facts: Sequence[LoggedFact], now_ms: float) -> Iterator[Due]:
         given = self._given(group_id)

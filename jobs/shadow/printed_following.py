@@ -40,6 +40,8 @@ LINES_AT_ONCE = 2_000
 PAUSE_S = 1.0
 """A log without new lines for this long has written its last one to the end."""
 COMMIT_EVERY_S = 0.5
+LOOKS_SHARE = 0.5
+"""The share of time that looking for what is due may take."""
 _KEEP_EVERY_S = 30.0
 """How often the place in the log is kept while nothing is due."""
 
@@ -91,6 +93,7 @@ class PrintedFollowing:
         self._held: list[str] = []
         self._unfit: list[Quarantined] = []
         self._grown_at = clock()
+        self._look_at = 0.0
         self._begun_s = time.perf_counter()
         status.running(str(uuid4()), int(time.time() * 1000))
         self._states.keep(self._state())
@@ -152,12 +155,14 @@ class PrintedFollowing:
 
     def _note_due(self) -> None:
         """Takes what is due by the log's time, which goes on while nothing is written."""
-        log_ms = self._tail.position.at_ms
-        if log_ms is None:
+        log_ms, now = self._tail.position.at_ms, self._clock()
+        if log_ms is None or now < self._look_at:
             return
-        for due in self._groups.due(log_ms + (self._clock() - self._grown_at) * 1000):
+        begun_s = time.perf_counter()
+        for due in self._groups.due(log_ms + (now - self._grown_at) * 1000):
             rows = [row_of(effect, seq) for seq, effect in enumerate(due.effects, due.first_seq)]
             self._held += texts_of(due.group_id, rows)
+        self._look_at = now + (time.perf_counter() - begun_s) / LOOKS_SHARE
 
     def _commit(self) -> None:
         """Appends what is due, with the place in the log behind it; bad lines are in quarantine before."""
