@@ -9,7 +9,7 @@ Must not know a table.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
@@ -60,6 +60,8 @@ class Given(msgspec.Struct):
     """The number of the last effect."""
     at_ms: int = 0
     """The latest time of an effect."""
+    members: set[str] = set()
+    """Who is a member by them."""
 
 
 class Due(NamedTuple):
@@ -131,9 +133,10 @@ class LiveGroups:
 
     def _give(self, group_id: str, effects: list[Effect], facts: Sequence[LoggedFact], now_ms: float) -> Iterator[Due]:
         given = self._given(group_id)
-        new = continued(self._effects.get(group_id, []), effects, given.at_ms)
+        new = continued(self._effects.get(group_id, []), effects, given)
         latest_ms = max((effect.at_ms for effect in new), default=given.at_ms)
-        self.given[group_id] = Given(facts[-1].line_number, given.seq + len(new), latest_ms)
+        members = _members(new, given.members)
+        self.given[group_id] = Given(facts[-1].line_number, given.seq + len(new), latest_ms, members)
         self._effects[group_id] = effects
         if effects and isinstance(effects[-1], GroupRemoved):
             self._leave_out(group_id, {fact.line_number for fact in facts})
@@ -160,46 +163,44 @@ class LiveGroups:
         self.facts = [fact for fact in self.facts if fact.group_id != group_id or fact.line_number not in lines]
 
 
-def continued(before: Sequence[Effect], now: Sequence[Effect], until_ms: int) -> list[Effect]:
-    """The effects to give where some were given before. until_ms: the latest time of those.
+def continued(before: Sequence[Effect], now: Sequence[Effect], given: Given) -> list[Effect]:
+    """The effects to give where some were given before. before: what followed from the lines of then.
 
     Where more lines have changed what was given, that stays as it is. Of the time before, a member that is new, the end
-    of a rebalance and that the group's type is not covered are given late, at until_ms.
+    of a rebalance and that the group's type is not covered are given late. Nobody joins twice, and only members go.
     """
     same = next((place for place, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), len(before))
     same = min(same, len(now))
-    if same == len(before):
-        return [*now[same:]]
-    given = before[same:]
-    members = _members(before)
-    ended = {effect.to_generation_id for effect in given if isinstance(effect, RebalanceEnded)}
-    new: list[Effect] = []
+    changed, members, new = before[same:], {*given.members}, list[Effect]()
+    ended = {effect.to_generation_id for effect in changed if isinstance(effect, RebalanceEnded)}
     for effect in now[same:]:
-        if effect in given:
-            continue
+        is_late = changed and effect.at_ms <= given.at_ms
         match effect:
-            case _ if effect.at_ms > until_ms:
-                is_given = True
+            case _ if effect in changed:
+                continue
             case MemberJoined():
                 is_given = effect.member_id not in members
+            case MemberRemoved():
+                is_given = effect.member_id in members and not is_late
             case RebalanceEnded():
-                is_given = effect.to_generation_id not in ended
+                is_given = not is_late or effect.to_generation_id not in ended
             case _:
-                is_given = isinstance(effect, GroupNotCovered)
+                is_given = not is_late or isinstance(effect, GroupNotCovered)
         if is_given:
-            new.append(msgspec.structs.replace(effect, at_ms=max(effect.at_ms, until_ms)))
+            new.append(msgspec.structs.replace(effect, at_ms=given.at_ms) if is_late else effect)
+            members = _members(new[-1:], members)
     return new
 
 
-def _members(effects: Sequence[Effect]) -> set[str]:
-    """Who is a member after these."""
-    members: set[str] = set()
+def _members(effects: Sequence[Effect], members: Set[str] = frozenset()) -> set[str]:
+    """Who is a member after these, if they begin with some."""
+    after = {*members}
     for effect in effects:
         if isinstance(effect, MemberJoined):
-            members.add(effect.member_id)
+            after.add(effect.member_id)
         elif isinstance(effect, MemberRemoved):
-            members.discard(effect.member_id)
-    return members
+            after.discard(effect.member_id)
+    return after
 
 
 def _joins(fact: LoggedFact) -> str:

@@ -16,12 +16,12 @@ from app_logs.classic_history import BACK_WITHIN_MS
 from app_logs.files import open_blocks
 from app_logs.group_effects import effects_of
 from app_logs.growing_log import GrowingLog
-from app_logs.live_groups import AT_REST_MS, FACTS_KEPT, LONGEST_MS, PAUSED_MS, LiveGroups, continued
+from app_logs.live_groups import AT_REST_MS, FACTS_KEPT, LONGEST_MS, PAUSED_MS, Given, LiveGroups, continued
 from app_logs.logged_facts import LoggedFact
 from app_logs.reading import read_files, read_lines
 from app_logs.story import groups_in
-from schemas.causes import Cause, CauseKind
-from schemas.effects import Effect, GroupNotCovered, JoinPhaseEnded, MemberJoined, RebalanceEnded
+from schemas.causes import Cause, CauseKind, EndCause
+from schemas.effects import Effect, GroupNotCovered, JoinPhaseEnded, MemberJoined, MemberRemoved, RebalanceEnded
 from tests.source_tree import ROOT
 
 BROKERS = sorted((ROOT / "tests" / "app_logs" / "brokers").glob("*.log.gz"))
@@ -178,6 +178,20 @@ def joined(member_id: str, at_ms: int = 1_000) -> MemberJoined:
     )
 
 
+def removed(member_id: str, at_ms: int) -> MemberRemoved:
+    return MemberRemoved(
+        at_ms=at_ms,
+        member_id=member_id,
+        client_id=member_id,
+        client_host="",
+        group_instance_id=None,
+        generation_id=1,
+        end_cause=EndCause.UNKNOWN,
+        client_reason=None,
+        replaced_by_member_id=None,
+    )
+
+
 def over(generation_id: int, at_ms: int, kind: CauseKind = CauseKind.UNKNOWN) -> RebalanceEnded:
     return RebalanceEnded(
         at_ms=at_ms,
@@ -204,17 +218,20 @@ def phase(generation_id: int, at_ms: int, *members: str) -> JoinPhaseEnded:
     )
 
 
+GIVEN = Given(line=2, seq=2, at_ms=2_000, members={"a"})
+
+
 def test_what_was_given_stays_and_only_what_follows_is_given() -> None:
     before, new = [joined("a"), phase(1, 2_000, "a")], [over(1, 3_000), phase(2, 4_000, "a")]
-    assert continued(before, [*before, *new], 2_000) == new
+    assert continued(before, [*before, *new], GIVEN) == new
     changed = [joined("a"), phase(1, 2_000, "a", "b")]
-    assert continued(before, [*changed, *new], 2_000) == new
+    assert continued(before, [*changed, *new], GIVEN) == new
 
 
 def test_a_member_and_an_end_that_later_lines_show_are_given_late() -> None:
     before = [joined("a"), phase(1, 2_000, "a")]
     now = [joined("a"), joined("b"), over(1, 1_500), phase(1, 2_000, "a"), phase(2, 4_000, "a", "b")]
-    given = continued(before, now, 2_000)
+    given = continued(before, now, GIVEN)
     assert [(effect.at_ms, type(effect)) for effect in given] == [
         (2_000, MemberJoined),
         (2_000, RebalanceEnded),
@@ -222,10 +239,17 @@ def test_a_member_and_an_end_that_later_lines_show_are_given_late() -> None:
     ]
 
 
+def test_nobody_joins_twice_and_nobody_goes_who_is_not_there() -> None:
+    """As where a coordinator that failed had lost what it printed: the lines mean another thing by what comes after."""
+    before = [joined("a"), phase(1, 2_000, "a")]
+    now = [joined("a", at_ms=3_000), removed("b", at_ms=3_500), removed("a", at_ms=4_000), joined("a", at_ms=5_000)]
+    assert continued(before, now, GIVEN) == now[2:]
+
+
 def test_an_end_that_was_given_is_not_given_again_with_another_cause() -> None:
     before = [joined("a"), over(1, 2_000)]
     now = [joined("a"), over(1, 2_000, CauseKind.MEMBER_JOINED), phase(2, 4_000, "a")]
-    assert continued(before, now, 2_000) == [phase(2, 4_000, "a")]
+    assert continued(before, now, GIVEN) == [phase(2, 4_000, "a")]
 
 
 def test_the_state_of_a_log_survives_being_written_down() -> None:
