@@ -12,6 +12,7 @@ A test that is marked `nightly` takes long and seldom finds what others do not: 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,14 @@ if sys.dont_write_bytecode:
     sys.dont_write_bytecode = False
     sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "build" / "bytecode"))
 
+SPARK_WORKER_MODULES = (
+    "pyspark.worker, pyspark.sql.worker.plan_data_source_read, pyspark.sql.streaming.python_streaming_source_runner, "
+    "jobs.spark.daemon, jobs.spark.lean_worker, jobs.stream.query, deltalake, pandas, pyarrow"
+)
+"""What Spark's Python workers import. One that does not answer within ten seconds fails its query. So they are compiled
+before three Sparks start at once, on two cores.
+"""
+
 # Programs name commands as if they were typed without make, also under `make test`.
 os.environ.pop("MAKELEVEL", None)
 
@@ -64,6 +73,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         guard()
         config.pluginmanager.register(LastLines(config))
+        if config.getoption("numprocesses", None):
+            subprocess.run([sys.executable, "-c", f"import {SPARK_WORKER_MODULES}"], cwd=ROOT, check=True)
 
 
 @pytest.fixture(scope="session")
