@@ -16,11 +16,21 @@ def still_open(entries: Sequence[Entry]) -> int | None:
     """The place of the entry whose end may still come behind the given ones; None: each has its end."""
     open_at: int | None = None
     for place, entry in enumerate(entries):
-        if entry.clock is not Clock.NONE:
-            open_at = open_at if entry.logger else place
-        elif not entry.level and entry.logger:
+        if _opens(entry):
+            open_at = place
+        elif _closes(entry):
             open_at = None
     return open_at
+
+
+def _opens(entry: Entry) -> bool:
+    """Whether a line lacks its end, which may come in a later one."""
+    return entry.clock is not Clock.NONE and not entry.logger
+
+
+def _closes(entry: Entry) -> bool:
+    """Whether a line is the end of an earlier one."""
+    return entry.clock is Clock.NONE and not entry.level and bool(entry.logger)
 
 
 def marked(entries: Sequence[Entry]) -> list[Entry]:
@@ -28,9 +38,8 @@ def marked(entries: Sequence[Entry]) -> list[Entry]:
     found: list[Entry] = []
     open_at: int | None = None
     for entry in entries:
-        is_stamped = entry.clock is not Clock.NONE
-        if is_stamped or entry.level or not entry.logger or open_at is None:
-            if is_stamped and not entry.logger:
+        if not _closes(entry) or open_at is None:
+            if _opens(entry):
                 open_at = len(found)
             found.append(entry)
             continue

@@ -52,10 +52,8 @@ def effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Effect]:
     goes_on: of a broker's log that grows, whose next line may be about what runs after the last one.
     """
     lines = [fact for fact in group.facts if fact.dialect == BROKER and fact.at_ms is not None and fact.clock in DATED]
-    if goes_on and not lines:
-        return []
     if not lines:
-        return client_effects_of(group)
+        return [] if goes_on else client_effects_of(group)
     if group.group_type in SILENT_BUMPS:
         return [GroupNotCovered(at_ms=lines[0].at_ms or 0, why=group.group_type)]
     history = _History(group, lines)

@@ -84,6 +84,7 @@ class LiveGroups:
         """The first line of which a group's effects are not given."""
         self._next_ms = 0.0
         """When effects may be due."""
+        self._of_no_group = sum(not fact.group_id for fact in self.facts)
 
     def take(self, facts: Sequence[LoggedFact]) -> None:
         """Takes the facts of new lines."""
@@ -91,9 +92,11 @@ class LiveGroups:
             return
         self.facts += facts
         self._next_ms = 0.0
-        of_no_group = [fact for fact in self.facts if not fact.group_id] if len(self.facts) > OF_NO_GROUP_KEPT else []
-        if len(of_no_group) > OF_NO_GROUP_KEPT:
-            self._leave_out("", {fact.line_number for fact in of_no_group[: len(of_no_group) // 2]})
+        self._of_no_group += sum(not fact.group_id for fact in facts)
+        if self._of_no_group > OF_NO_GROUP_KEPT:
+            of_no_group = [fact.line_number for fact in self.facts if not fact.group_id]
+            self._leave_out({"": {*of_no_group[: len(of_no_group) // 2]}})
+            self._of_no_group = len(of_no_group) - len(of_no_group) // 2
             self._effects = self._given_before()
 
     def due(self, now_ms: float) -> Iterator[Due]:
@@ -101,6 +104,7 @@ class LiveGroups:
         if now_ms < self._next_ms:
             return
         self._next_ms, from_line = math.inf, math.inf
+        old: dict[str, set[int]] = {}
         for group in groups_in(self.facts, self._from_line, now_ms):
             given_line = self._given(group.group_id).line
             new = [fact for fact in group.facts if fact.line_number > given_line]
@@ -109,9 +113,13 @@ class LiveGroups:
             effects = effects_of(group, goes_on=True)
             due_ms = _due_ms(new, effects)
             if now_ms >= due_ms:
-                yield from self._give(group.group_id, effects, group.facts, now_ms)
+                due = self._give(group.group_id, effects, group.facts[-1].line_number)
+                if due.effects:
+                    yield due
+                old[group.group_id] = _old_lines(effects, group.facts)
             else:
                 self._next_ms, from_line = min(self._next_ms, due_ms), min(from_line, new[0].line_number)
+        self._thin({group_id: lines for group_id, lines in old.items() if lines}, now_ms)
         end_line = self.facts[-1].line_number + 1 if self.facts else self._from_line
         self._from_line = int(min(from_line, end_line))
         for group_id, given in list(self.given.items()):
@@ -131,36 +139,39 @@ class LiveGroups:
         ]
         return {group.group_id: effects_of(group, goes_on=True) for group in groups_in(known)}
 
-    def _give(self, group_id: str, effects: list[Effect], facts: Sequence[LoggedFact], now_ms: float) -> Iterator[Due]:
+    def _give(self, group_id: str, effects: list[Effect], last_line: int) -> Due:
         given = self._given(group_id)
         new = continued(self._effects.get(group_id, []), effects, given)
         latest_ms = max((effect.at_ms for effect in new), default=given.at_ms)
-        members = _members(new, given.members)
-        self.given[group_id] = Given(facts[-1].line_number, given.seq + len(new), latest_ms, members)
+        self.given[group_id] = Given(last_line, given.seq + len(new), latest_ms, _members(new, given.members))
         self._effects[group_id] = effects
-        if effects and isinstance(effects[-1], GroupRemoved):
-            self._leave_out(group_id, {fact.line_number for fact in facts})
+        return Due(group_id, given.seq + 1, new)
+
+    def _thin(self, old: dict[str, set[int]], now_ms: float) -> None:
+        """Leaves out lines of groups, of which all was given, and begins what follows with the lines that are left."""
+        if not old:
+            return
+        self._leave_out(old)
+        for group_id in old:
             del self._effects[group_id]
-        elif len(facts) > FACTS_KEPT:
-            self._thin(group_id, effects, facts, now_ms)
-        if new:
-            yield Due(group_id, given.seq + 1, new)
+        for group in groups_in(self.facts, min(self._given(group_id).line for group_id in old), now_ms):
+            if group.group_id in old:
+                self._effects[group.group_id] = effects_of(group, goes_on=True)
 
-    def _thin(self, group_id: str, effects: Sequence[Effect], facts: Sequence[LoggedFact], now_ms: float) -> None:
-        """Leaves out a group's older facts, and begins what follows from its lines with those that are left."""
-        members = _members(effects)
-        named = {fact.line_number for fact in facts if fact.kind in _JOINING and _joins(fact) in members}
-        left = named | {fact.line_number for fact in facts[-FACTS_LEFT:]}
-        self._leave_out(group_id, {fact.line_number for fact in facts} - left)
-        self._effects[group_id] = [
-            effect
-            for group in groups_in(self.facts, facts[-1].line_number, now_ms)
-            if group.group_id == group_id
-            for effect in effects_of(group, goes_on=True)
-        ]
+    def _leave_out(self, old: dict[str, set[int]]) -> None:
+        self.facts = [fact for fact in self.facts if fact.line_number not in old.get(fact.group_id, ())]
 
-    def _leave_out(self, group_id: str, lines: set[int]) -> None:
-        self.facts = [fact for fact in self.facts if fact.group_id != group_id or fact.line_number not in lines]
+
+def _old_lines(effects: Sequence[Effect], facts: Sequence[LoggedFact]) -> set[int]:
+    """The lines of a group that are kept no longer: all of one that was removed, the older ones of a large one."""
+    lines = {fact.line_number for fact in facts}
+    if effects and isinstance(effects[-1], GroupRemoved):
+        return lines
+    if len(facts) <= FACTS_KEPT:
+        return set()
+    members = _members(effects)
+    named = {fact.line_number for fact in facts if fact.kind in _JOINING and _joins(fact) in members}
+    return lines - named - {fact.line_number for fact in facts[-FACTS_LEFT:]}
 
 
 def continued(before: Sequence[Effect], now: Sequence[Effect], given: Given) -> list[Effect]:

@@ -35,8 +35,8 @@ def groups_in(facts: Sequence[LoggedFact], from_line: int = 0, read_until_ms: fl
     read_until_ms: the time up to which it has no other lines.
     """
     by_group = {group_id: stored_lines(own) for group_id, own in _by_group(_with_groups(facts)).items()}
-    log_ends_ms = max((fact.at_ms for fact in facts if fact.at_ms is not None), default=None)
-    read_until_ms = max(read_until_ms, log_ends_ms or 0)
+    times_ms = [fact.at_ms for fact in facts if fact.at_ms is not None]
+    log_ends_ms = max(read_until_ms, max(times_ms)) if times_ms else None
     of_brokers = {group_id: [fact for fact in own if fact.dialect == BROKER] for group_id, own in by_group.items()}
     topics_ms = sorted((ms, group_id) for group_id, own in of_brokers.items() for ms in topics_changed_ms(own))
     found = []
@@ -46,7 +46,7 @@ def groups_in(facts: Sequence[LoggedFact], from_line: int = 0, read_until_ms: fl
         printed = of_brokers[group_id]
         group_type = _type_of(printed or own)
         of_broker = [
-            *classic_rebalances(printed, None if log_ends_ms is None else read_until_ms),
+            *classic_rebalances(printed, log_ends_ms),
             *epoch_bumps(printed, partial(_changed_elsewhere, topics_ms, group_id), group_type),
         ]
         of_broker.sort(key=_place_in(printed))

@@ -96,7 +96,7 @@ def _hash_of(uuid: tuple[int, int]) -> int:
 
 
 def _set_slots(count: int) -> int:
-    """How large the table of a java.util.HashSet is that is made of so many."""
+    """The size of the table of a java.util.HashSet that is made with this many elements."""
     slots = 16
     while slots < count / _LOAD_FACTOR + 1:
         slots *= 2

@@ -29,9 +29,7 @@ from jobs.shadow.both import BothFollowing
 from jobs.shadow.feed import Kept, Tail, find_kept, new_kept
 from jobs.shadow.lag_lines import LagLines
 from jobs.shadow.log_following import SHADOW, LogFollowing
-from jobs.shadow.printed_following import PRINTED_SHADOW, PrintedFollowing
-from jobs.shadow.printed_following import Kept as PrintedKept
-from jobs.shadow.printed_following import find_kept as find_kept_printed
+from jobs.shadow.printed_following import PRINTED_SHADOW, PrintedFollowing, PrintedKept, find_printed
 from jobs.shadow.program import Followed, ShadowProgram
 from jobs.shadow.topic import TOPIC_SHADOW, TopicFollowing, kafka_settings, topic_config
 from programs.errors import UserError
@@ -157,7 +155,7 @@ def _printed_or_not(home: Home, asked: Asked) -> Asked:
 def _printed_kept(home: Home, asked: Asked) -> PrintedKept:
     """The state that the home holds of a broker's server.log, or a new one. Raises HomeError, ZoneError."""
     log = str(Path(asked.log).absolute())
-    kept = find_kept_printed(home, shadow_config({})) or PrintedKept(log, asked.zone)
+    kept = find_printed(home) or PrintedKept(log, asked.zone)
     _check_same(home, kept, log, asked.zone)
     return kept
 

@@ -15,8 +15,8 @@ import msgspec
 from coordinator_udfs.protocol.config import GroupConfig
 from jobs.config import JobConfig
 from jobs.home import Home, HomeError
-from jobs.quarantined import quarantine_of_lines
-from jobs.shadow.numbered_state import NumberedState, read_state
+from jobs.quarantined import append_lines_once
+from jobs.shadow.numbered_state import NumberedState, last_state
 from jobs.stream.home_tables import open_quarantine, open_requests
 from programs.settings import from_texts
 from request_log.broker_settings import SettingsSeen
@@ -27,9 +27,7 @@ from request_log.lines.tail import Position
 from request_log.live import LiveImport
 from request_log.recorded import OrderedRequest, Quarantined
 from request_log.snapshot import SnapshotError, Snapshots, restored
-from tables.appending import append_once, last_number
 from tables.request_rows import request_rows
-from tables.versions import is_table
 
 FOLDER = "shadow"
 APP_ID = "rollcall-shadow"
@@ -74,10 +72,7 @@ class Kept(msgspec.Struct):
 
 def find_kept(home: Home) -> Kept | None:
     """The state as of the last commit; None for a home without a shadow. Raises HomeError: the file cannot be read."""
-    if not is_table(home.requests):
-        return None
-    number = last_number(home.requests, APP_ID) or 0
-    return read_state(home.path / FOLDER, number, Kept, "how far the log was read")
+    return last_state(home.path / FOLDER, home.requests, APP_ID, Kept, "how far the log was read")
 
 
 class ShadowFeed:
@@ -179,11 +174,8 @@ class ShadowFeed:
 
     def _write_unfit(self) -> None:
         """Appends bad lines to the quarantine, except those that it already has from before a crash."""
-        done = self._quarantine.transaction_version(APP_ID) or 0
-        unfit = [line for line in self._unfit if line.line > done]
+        append_lines_once(self._quarantine, self._unfit, APP_ID)
         self._unfit.clear()
-        if unfit:
-            append_once(self._quarantine, quarantine_of_lines(unfit), APP_ID, unfit[-1].line, has_upkeep=True)
 
 
 def _live(kept: Kept, config: JobConfig, unfit: list[Quarantined]) -> LiveImport:

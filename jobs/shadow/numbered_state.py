@@ -15,7 +15,8 @@ import msgspec
 import pyarrow as pa
 
 from jobs.home import HomeError
-from tables.appending import OpenTable, append_once
+from tables.appending import OpenTable, append_once, last_number
+from tables.versions import is_table
 from tables.whole_file import write_whole
 
 COMMITS_SHARE = 0.1
@@ -67,6 +68,11 @@ class NumberedState(Generic[State]):
         self.folder.mkdir(exist_ok=True)
         write_whole(_path(self.folder, number), msgspec.msgpack.encode(state))
         self.kept_at = self._clock()
+
+
+def last_state(folder: Path, table: str, app_id: str, kind: type[State], unknown: str) -> State | None:
+    """The state as of the last commit of a table; None without one. Raises HomeError, as `read_state`."""
+    return read_state(folder, last_number(table, app_id) or 0, kind, unknown) if is_table(table) else None
 
 
 def read_state(folder: Path, number: int, kind: type[State], unknown: str) -> State | None:

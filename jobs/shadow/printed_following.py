@@ -18,9 +18,9 @@ from app_logs.live_groups import Given, LiveGroups
 from app_logs.logged_facts import LoggedFact
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.quarantined import quarantine_of_lines
+from jobs.quarantined import append_lines_once
 from jobs.shadow.feed import Tail
-from jobs.shadow.numbered_state import NumberedState, read_state
+from jobs.shadow.numbered_state import NumberedState, last_state
 from jobs.stream.home_tables import open_effects, open_quarantine
 from jobs.stream.rule_check import RuleCheck, broken_rules
 from jobs.stream.upkeep import Upkeep
@@ -29,7 +29,6 @@ from request_log.lines.files import LogLine
 from request_log.lines.tail import Position
 from request_log.recorded import Quarantined
 from schemas.effect_rows import row_of, texts_of
-from tables.appending import append_once
 from tables.job_status import StatusWriter
 from tables.rows import typed_rows
 
@@ -46,7 +45,7 @@ _KEEP_EVERY_S = 30.0
 """How often the place in the log is kept while nothing is due."""
 
 
-class Kept(msgspec.Struct):
+class PrintedKept(msgspec.Struct):
     """The state of such a shadow."""
 
     log: str
@@ -74,7 +73,7 @@ class PrintedFollowing:
     def __init__(
         self,
         home: Home,
-        kept: Kept,
+        kept: PrintedKept,
         tail: Tail,
         config: JobConfig,
         status: StatusWriter,
@@ -83,7 +82,7 @@ class PrintedFollowing:
         self._home, self._kept, self._tail, self._config = home, kept, tail, config
         self._status, self._clock = status, clock
         table = open_effects(home, config)
-        self._states = NumberedState[Kept](
+        self._states = NumberedState[PrintedKept](
             home.path / FOLDER, table, APP_ID, commit_every_s=COMMIT_EVERY_S, clock=clock
         )
         self._quarantine = open_quarantine(home, config)
@@ -175,26 +174,19 @@ class PrintedFollowing:
         self._status.batch_done(self._states.number, rows.num_rows, 0, broken_rules(broken))
 
     def _write_unfit(self) -> None:
-        done = self._quarantine.transaction_version(APP_ID) or 0
-        unfit = [line for line in self._unfit if line.line > done]
+        append_lines_once(self._quarantine, self._unfit, APP_ID)
         self._unfit.clear()
-        if unfit:
-            append_once(self._quarantine, quarantine_of_lines(unfit), APP_ID, unfit[-1].line, has_upkeep=True)
 
-    def _state(self) -> Kept:
+    def _state(self) -> PrintedKept:
         kept = self._kept
         kept.position, kept.unread = self._tail.position, self._log.unread
         kept.facts, kept.given = self._groups.facts, self._groups.given
         return kept
 
 
-def find_kept(home: Home, config: JobConfig) -> Kept | None:
+def find_printed(home: Home) -> PrintedKept | None:
     """The state as of the last commit; None: the home has no such shadow. Raises HomeError: it cannot be read."""
-    folder = home.path / FOLDER
-    if not folder.is_dir():
-        return None
-    number = open_effects(home, config).transaction_version(APP_ID) or 0
-    return read_state(folder, number, Kept, "how far the log was read")
+    return last_state(home.path / FOLDER, home.effects, APP_ID, PrintedKept, "how far the log was read")
 
 
 def _text(line: LogLine) -> str:

@@ -13,7 +13,7 @@ Knows ids, subscriptions and assignments; knows no group's state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from coordinator_udfs.protocol.group import Group
@@ -126,15 +126,15 @@ class TopicNames:
         alike = ((sorted(among), sorted(found)) for among, found in ids.items() if len(among) == len(found))
         return {name: topic_id for names, found in alike for name, topic_id in zip(names, found, strict=True)}
 
-    def ids_of(self, topics: Iterable[str], shown: TopicMetadata, at_ms: float) -> dict[str, str]:
+    def ids_of(self, topics: Collection[str], shown: TopicMetadata, at_ms: float) -> dict[str, str]:
         """The ids of topics at a time, as far as these are known: of a name with several ids METADATA lines decide."""
-        wanted = set(topics)
+        found = {name: known.topic_id for name in topics if (known := shown.at(name, at_ms)) is not None}
+        left = set(topics) - found.keys()
         ids: dict[str, set[str]] = {}
-        for topic_id, name in self.names.items():
-            if name in wanted and is_topic_id(topic_id):
+        for topic_id, name in self.names.items() if left else ():
+            if name in left and is_topic_id(topic_id):
                 ids.setdefault(name, set()).add(topic_id)
-        found = {name: next(iter(of_name)) for name, of_name in ids.items() if len(of_name) == 1}
-        return found | {name: known.topic_id for name in wanted if (known := shown.at(name, at_ms)) is not None}
+        return found | {name: next(iter(of_name)) for name, of_name in ids.items() if len(of_name) == 1}
 
     # ------------------------------------------------------------ filling in
 

@@ -50,8 +50,8 @@ def test_lines_out_of_an_id_are_not_believed_where_a_log_grows_in_pieces(at_once
     lines = [*enumerate([*given(f"evil\n{FORGED}\n"), *given("honest")], 1)]
     log, facts, doubtful = GrowingLog("server.log", ZoneInfo("UTC")), list[LoggedFact](), list[Entry]()
     for start in range(0, len(lines), at_once):
-        for read in (log.read(lines[start : start + at_once], is_pause=False),):
-            facts, doubtful = [*facts, *read.facts], [*doubtful, *read.doubtful]
+        read = log.read(lines[start : start + at_once], is_pause=False)
+        facts, doubtful = [*facts, *read.facts], [*doubtful, *read.doubtful]
     facts += log.read([], is_pause=True).facts
     assert [fact.member_id for fact in facts] == [f"honest-{UUID}"]
     assert [entry.line_number for entry in doubtful if "payroll" in entry.text] == [2]

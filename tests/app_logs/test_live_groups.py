@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -18,6 +19,7 @@ from app_logs.group_effects import effects_of
 from app_logs.growing_log import GrowingLog
 from app_logs.live_groups import AT_REST_MS, FACTS_KEPT, LONGEST_MS, PAUSED_MS, Given, LiveGroups, continued
 from app_logs.logged_facts import LoggedFact
+from app_logs.logged_rebalances import LoggedGroup
 from app_logs.reading import read_files, read_lines
 from app_logs.story import groups_in
 from schemas.causes import Cause, CauseKind, EndCause
@@ -271,3 +273,26 @@ def test_lines_that_come_in_pieces_have_the_facts_of_the_whole(at_once: int) -> 
     found += log.read([], is_pause=True).facts
     assert found == facts_of(path)
     assert not log.unread
+
+
+def test_many_large_groups_are_thinned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each group whose lines are left out would cost a look at all groups."""
+    looks: list[int] = []
+    one = storm(rounds=FACTS_KEPT // 3 + 1, ended=True)
+    step = len(one)
+    facts = [
+        fact._replace(group_id=f"g{number}", line_number=number * step + fact.line_number)
+        for number in range(5)
+        for fact in one
+    ]
+    live = LiveGroups()
+    live.take(facts)
+
+    def counted(*arguments: Any) -> list[LoggedGroup]:
+        looks.append(1)
+        return groups_in(*arguments)
+
+    monkeypatch.setattr("app_logs.live_groups.groups_in", counted)
+    assert len([*live.due((one[-1].at_ms or 0) + LONGEST_MS)]) == 5
+    assert len(looks) == 2
+    assert len(live.facts) < len(facts)

@@ -17,7 +17,7 @@ from tests.request_log.broker import START_MS, line
 FIRST, SECOND = "urzmpGetVtcfbz3DOZaGzA", "VRz9X6vTRFbZZQTCVCGTgw"
 
 
-def told(name: str | None, topic_id: str, partitions: int, *, error: int = 0) -> bytes:
+def metadata_line(name: str | None, topic_id: str, partitions: int, *, error: int = 0) -> bytes:
     """A METADATA line of one topic."""
     numbers = [{"error_code": 0, "partition_index": number} for number in range(partitions)]
     topic = {"error_code": error, "name": name, "topic_id": topic_id, "partitions": numbers}
@@ -34,7 +34,9 @@ def read(*lines: tuple[int, bytes]) -> TopicMetadata:
 
 
 def test_a_topic_that_grows_has_its_partitions_from_then_on() -> None:
-    topics = read((100, told("t", FIRST, 4)), (200, told("t", FIRST, 6)), (300, told("t", FIRST, 4)))
+    topics = read(
+        (100, metadata_line("t", FIRST, 4)), (200, metadata_line("t", FIRST, 6)), (300, metadata_line("t", FIRST, 4))
+    )
     assert [topics.at("t", at_ms) for at_ms in (50, 150, 250, 350)] == [
         Shown(100, 4, FIRST),
         Shown(100, 4, FIRST),
@@ -46,13 +48,16 @@ def test_a_topic_that_grows_has_its_partitions_from_then_on() -> None:
 
 
 def test_a_topic_that_is_made_again_has_two_ids_of_one_name() -> None:
-    topics = read((100, told("t", FIRST, 4)), (200, told("t", SECOND, 2)))
+    topics = read((100, metadata_line("t", FIRST, 4)), (200, metadata_line("t", SECOND, 2)))
     assert topics.names == {FIRST: "t", SECOND: "t"}
     assert [topics.at("t", at_ms) for at_ms in (150, 250)] == [Shown(100, 4, FIRST), Shown(200, 2, SECOND)]
 
 
 def test_sections_add_up_in_any_order() -> None:
-    early, late = read((100, told("t", FIRST, 4))), read((150, told("t", FIRST, 4)), (200, told("t", FIRST, 6)))
+    early, late = (
+        read((100, metadata_line("t", FIRST, 4))),
+        read((150, metadata_line("t", FIRST, 4)), (200, metadata_line("t", FIRST, 6))),
+    )
     for one, other in ((early, late), (late, early)):
         topics = pickle.loads(pickle.dumps(one))
         topics.add(other)
@@ -62,14 +67,14 @@ def test_sections_add_up_in_any_order() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        told("t", FIRST, 4, error=3),
-        told("t", FIRST, 0),
-        told(None, FIRST, 4),
-        told("t", "A" * 22, 4),
-        told("t", "no id", 4),
-        told("t", FIRST, 4).replace(b'"partitionIndex":3', b'"partitionIndex":"x"'),
-        told("t", FIRST, 4)[:-200],
-        told("t", FIRST, 4).replace(b'"response":{', b'"answer":{'),
+        metadata_line("t", FIRST, 4, error=3),
+        metadata_line("t", FIRST, 0),
+        metadata_line(None, FIRST, 4),
+        metadata_line("t", "A" * 22, 4),
+        metadata_line("t", "no id", 4),
+        metadata_line("t", FIRST, 4).replace(b'"partitionIndex":3', b'"partitionIndex":"x"'),
+        metadata_line("t", FIRST, 4)[:-200],
+        metadata_line("t", FIRST, 4).replace(b'"response":{', b'"answer":{'),
         b'[2026-03-01 10:00:00,000] DEBUG Completed request:{"requestHeader":{"requestApiKey":3,"requestApiVersion":1,',
     ],
 )
@@ -82,7 +87,7 @@ def test_what_names_no_topic_or_cannot_be_read_is_passed_over(text: bytes) -> No
 
 def test_a_log_that_is_followed_keeps_topics_over_a_restart() -> None:
     live = LiveImport(GroupConfig())
-    live.read(LogLine("requests.log", 1, START_MS, told("t", FIRST, 4)))
+    live.read(LogLine("requests.log", 1, START_MS, metadata_line("t", FIRST, 4)))
     assert live.names.names == {FIRST: "t"}
     again = restored(Snapshots(live).take(), GroupConfig())
     assert again.survey.topics.shown == {"t": [Shown(START_MS, 4, FIRST)]}

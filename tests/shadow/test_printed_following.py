@@ -16,7 +16,7 @@ from app_logs.story import groups_in
 from jobs.home import Home
 from jobs.log_config import shadow_config
 from jobs.rollcall.__main__ import main
-from jobs.shadow.printed_following import Kept, PrintedFollowing, find_kept
+from jobs.shadow.printed_following import PrintedFollowing, PrintedKept, find_printed
 from request_log.lines.tail import LogTail
 from schemas.effect_rows import row_of
 from schemas.effects import Effect
@@ -38,7 +38,7 @@ def followed(home: Home, path: Path, step_s: float = 0.1) -> PrintedFollowing:
     """A program that starts on a home."""
     home.path.mkdir(exist_ok=True)
     config, ticks = shadow_config({}), clock_of(step_s)
-    kept = find_kept(home, config) or Kept(str(path), "UTC")
+    kept = find_printed(home) or PrintedKept(str(path), "UTC")
     tail = LogTail(path, UTC, kept.position)
     return PrintedFollowing(home, kept, tail, config, StatusWriter(home.path), lambda: next(ticks))
 
