@@ -102,7 +102,7 @@ whatif: setup ## What if a log's groups had had other settings: LOG=, SET="sessi
 	@exec $(ROLLCALL) whatif $(LOGGED) $${WAS:+--was "$$WAS"} $(FORM) $${OUT:+--out "$$OUT"} -- "$$LOG"
 
 .PHONY: shadow
-shadow: archive ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, a broker's log (server.log or kafka-request.log): LOG=file, SET=, ZONE=, or both; ROLLCALL_HOME=.
+shadow: $(if $(FROM),archive,setup) ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, a broker's log (server.log or kafka-request.log): LOG=file, SET=, ZONE=, or both; ROLLCALL_HOME=.
 	@test -n "$$LOG$$FROM" || { echo "rollcall: FROM= names no cluster and LOG= no log: make shadow FROM=kafka://host:port" >&2; exit 2; }
 	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- $${LOG:+"$$LOG"} $${FROM:+"$$FROM"}
 
