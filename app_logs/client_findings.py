@@ -7,6 +7,7 @@ dead" and found again is the same broker. Knows facts of one client. Must not kn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 
 from app_logs.client_history import learnt_of_others
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
@@ -43,6 +44,8 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             learnt.append(fact)
         elif fact is not None and fact.kind is FactKind.PARTITIONS_REVOKED and learnt:
             revoked = fact
+        elif fact is not None and fact.kind is FactKind.JOINED_AND_SYNCED:
+            learnt, revoked = [], None  # This client prints no line when it asks to join: the answer shows that it did.
         elif fact is None or fact.kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.MEMBERSHIP_LOST):
             if len(learnt) > 2:
                 within = _lasting(" within {}", learnt[0], learnt[-1])
@@ -251,9 +254,16 @@ def _others_gone(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 
 
 def _crashed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    for fact in facts:
-        if fact.kind is FactKind.CLIENT_CRASHED:
-            yield Finding("client_crashed", f"{who} stopped consuming: {fact.error}", (fact,))
+    for fact, after in zip_longest(facts, facts[1:]):
+        if fact.kind is not FactKind.CLIENT_CRASHED:
+            continue
+        again = after if after is not None and after.state == "restarting" else None
+        then = "" if again is None else f". Its client restarts it {duration(again.length_ms or 0)} later."
+        yield Finding(
+            "client_crashed",
+            f"{who} stopped consuming: {fact.error}{then}",
+            (fact,) if again is None else (fact, again),
+        )
 
 
 RULES: Sequence[Rule] = (

@@ -60,6 +60,7 @@ _TEMPLATES = (
     ),
     Template(F.LEAVE_SENT, "[Consumer] Stopped", reason="the consumer is being closed"),
     Template(F.CLIENT_CRASHED, "[Consumer] Crash: {error}"),
+    Template(F.CLIENT_STATE, "[Consumer] Restarting the consumer in {length_ms}ms", state="restarting"),
 )
 
 DIALECT = Dialect(

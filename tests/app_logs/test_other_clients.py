@@ -188,3 +188,26 @@ def test_two_readers_of_kafka_go_in_one_file_are_two_clients() -> None:
     assert second.held_by is not None
     assert (second.held_by.member_id, second.held_by.length_ms, second.held_by.is_inferred) == (MEMBER, 30_000, True)
     assert [one.finding for one in group.findings] == ["member_dropped", "rebalance_timeout_expired"]
+
+
+def kafkajs_learns(*behind: str) -> set[str]:
+    """What is found if KafkaJS is answered three times that others rebalance, and these lines follow."""
+    answer = "[Connection] Response Heartbeat(key: 12, version: 3)"
+    error = "The group is rebalancing, so a rejoin is needed"
+    told = [kafkajs(second, answer, clientId="orders-1", error=error) for second in range(3)]
+    return {finding.finding for finding in group_in([*told, *behind]).findings}
+
+
+def test_kafkajs_has_no_line_for_asking_so_an_answer_shows_that_it_asked() -> None:
+    joined = kafkajs(4, "[ConsumerGroup] Consumer has joined the group", groupId="orders", memberId=MEMBER)
+    assert "application_does_not_poll" not in kafkajs_learns(joined)
+    assert "application_does_not_poll" in kafkajs_learns()
+
+
+def test_a_kafkajs_consumer_that_is_started_again_did_not_stop_for_good() -> None:
+    crash = kafkajs(1, "[Consumer] Crash: KafkaJSNumberOfRetriesExceeded: out", groupId="orders")
+    again = kafkajs(1, "[Consumer] Restarting the consumer in 300ms", groupId="orders", retryTime=300)
+    (for_good,) = [one for one in group_in([crash]).findings if one.finding == "client_crashed"]
+    (restarted,) = [one for one in group_in([crash, again]).findings if one.finding == "client_crashed"]
+    assert "restart" not in for_good.sentence
+    assert "restarts it 300 ms later" in restarted.sentence
