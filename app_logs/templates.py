@@ -45,10 +45,11 @@ def _member_ids(text: str) -> tuple[str, ...] | None:
 
 
 def _optional(text: str) -> str:
-    """What Java prints of a null, and Scala of an Option, as plain text."""
-    if text in ("null", "None", "Some(null)", "Some(None)"):
+    """What Java prints of a null or an Optional, and Scala of an Option, as plain text."""
+    if text in ("null", "None", "Some(null)", "Some(None)", "Optional.empty"):
         return ""
-    return text[5:-1] if text.startswith("Some(") and text.endswith(")") else text
+    form = next((form for form in ("Some(", "Optional[") if text.startswith(form)), "")
+    return text[len(form) : -1] if form and text[-1] in ")]" else text
 
 
 @lru_cache(maxsize=KEPT)

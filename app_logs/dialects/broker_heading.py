@@ -33,7 +33,7 @@ _OTHER_PROGRAMS = re.compile(r"\[(?:\w*Consumer|Worker|Producer|AdminClient|Shar
 
 def broker_heading(entry: Entry) -> Heading | None:
     """The prefix's fields, and the message without its final dot, which only newer versions print."""
-    text = entry.text
+    text = entry.printed
     begin = text.find("]", 0, _LONGEST_PREFIX) + 1
     length, fields = _prefix(text[: begin + 2])
     if not length and _OTHER_PROGRAMS.match(text):

@@ -1,8 +1,9 @@
 """What the Java consumer prints of the classic protocol, with Connect's worker, Streams and Spring around it.
 
-Sources: `ConsumerCoordinator`, `AbstractCoordinator` and `ConsumerRebalanceListenerInvoker` of Kafka 0.11 to 4.3,
+Sources: `ConsumerCoordinator`, `AbstractCoordinator` and `ConsumerRebalanceListenerInvoker` of Kafka 0.10 to 4.3,
 `WorkerCoordinator`, `StreamThread`. Layouts differ from application to application, so the prefix
-`[Consumer clientId=.., groupId=..]` is looked for wherever it stands.
+`[Consumer clientId=.., groupId=..]` is looked for wherever it stands. Before 1.0 there is none: the class that prints
+tells such a line.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
 _PREFIX = re.compile(
-    r"\[(?:Consumer|Worker|(?P<is_share>ShareConsumer)) (?:instanceId=(?P<instance_id>[^,\]]*), )?"
+    r"\[(?:Consumer|Worker|Schema registry|(?P<is_share>ShareConsumer)) (?:instanceId=(?P<instance_id>[^,\]]*), )?"
     r"clientId=(?P<client_id>[^,\]]*), groupId=(?P<group_id>[^\]]*)\] "
 )
+_CLASSES = ("AbstractCoordinator", "ConsumerCoordinator", "WorkerCoordinator")
+_BY_CLASS = re.compile(rf"(?<!\w)(?:{'|'.join(_CLASSES)})(?::\d+)?\s*[:-] ")
 _STREAM_THREAD = re.compile(r"stream-thread \[(?P<name>[^\]]+)\] ")
 _COORDINATOR = re.compile(r"\(id: (\d{1,10}) ")
 _LAST_ID = 2_147_483_647
@@ -27,13 +30,17 @@ _LAST_ID = 2_147_483_647
 
 def java_heading(entry: Entry) -> Heading | None:
     """The prefix's fields and the message behind it, without a final dot."""
-    found = _PREFIX.search(entry.text)
-    if found is None:
+    found = _PREFIX.search(entry.printed)
+    fields: dict[str, object] = {}
+    if found is not None:
+        fields = {name: value for name, value in found.groupdict().items() if value}
+        message = entry.printed[found.end() :].rstrip(". ")
+    elif (bare := _by_class(entry)) is not None:
+        message = bare
+    else:
         return _stream_thread(entry)
-    fields: dict[str, object] = {name: value for name, value in found.groupdict().items() if value}
     if fields.pop("is_share", None):
         fields["group_type"] = "share"
-    message = entry.text[found.end() :].rstrip(". ")
     if message.startswith(RECONCILING):
         message = " ".join(" ".join((message, *entry.tail)).split())
     coordinator = _COORDINATOR.search(message)
@@ -42,12 +49,20 @@ def java_heading(entry: Entry) -> Heading | None:
     return Heading(fields, message)
 
 
+def _by_class(entry: Entry) -> str | None:
+    """The message of a client before 1.0: its class stands before it, or is the logger."""
+    if entry.logger.rpartition(".")[2] in _CLASSES:
+        return entry.printed.rstrip(". ")
+    found = _BY_CLASS.search(entry.printed)
+    return None if found is None else entry.printed[found.end() :].rstrip(". ")
+
+
 def _stream_thread(entry: Entry) -> Heading | None:
     """A Streams thread: its consumer has its name, and says the group."""
-    found = _STREAM_THREAD.search(entry.text)
+    found = _STREAM_THREAD.search(entry.printed)
     if found is None:
         return None
-    return Heading({"client_id": f"{found['name']}-consumer"}, entry.text[found.end() :].rstrip(". "))
+    return Heading({"client_id": f"{found['name']}-consumer"}, entry.printed[found.end() :].rstrip(". "))
 
 
 _GENERATION = "Generation{generationId={generation_id}, memberId='{member_id}', protocol={}"
@@ -59,6 +74,9 @@ _JOINS = (
     Template(F.GROUP_IS_REBALANCING, "Request joining group due to: group is already rebalancing", since="3.0"),
     Template(F.GROUP_IS_REBALANCING, "Attempt to heartbeat failed since group is rebalancing", since="0.11"),
     Template(F.GROUP_IS_REBALANCING, "Attempt to heartbeat failed for since group is rebalancing", since="0.11"),
+    Template(
+        F.GROUP_IS_REBALANCING, "Attempt to heartbeat failed for group {group_id} since it is rebalancing", since="0.10"
+    ),
     Template(F.REJOIN_WANTED, "Request joining group due to: {reason}", since="3.0"),
     Template(
         F.CONFIGS_BEHIND,
@@ -80,6 +98,14 @@ _JOINS = (
         since="2.4",
     ),
     Template(F.ASSIGNED_ALL, "Finished assignment for group at generation {generation_id}: {partitions}", since="2.4"),
+    *(
+        Template(
+            F.INSTANCE_FENCED,
+            f"{kind} failed: The group instance id {{instance_id}} has been fenced by another instance. {{}}",
+            since="2.7",
+        )
+        for kind in ("JoinGroup", "SyncGroup")
+    ),
     Template(F.JOIN_REFUSED, "JoinGroup failed: {error}", since="2.7"),
     Template(F.SYNC_REFUSED, "SyncGroup failed: {error}", since="2.7"),
 )
@@ -87,10 +113,14 @@ _PARTITIONS = (
     Template(F.PARTITIONS_ADDED, "Adding newly assigned partitions: {partitions}", since="2.4"),
     Template(F.PARTITIONS_ADDED, "Adding newly assigned partitions:", since="2.4"),
     Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions: {partitions}", since="2.4"),
-    Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions {partitions}", since="0.11"),
+    Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions {partitions} for group {group_id}", since="0.10"),
+    Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions {partitions}", since="1.0"),
     Template(F.PARTITIONS_REVOKED, "Revoke previously assigned partitions {partitions}", since="2.4"),
     Template(F.PARTITIONS_REVOKED, "Revoke previously assigned partitions", since="2.4"),
-    Template(F.PARTITIONS_REVOKED, "Revoking previously assigned partitions {partitions}", since="0.11"),
+    Template(
+        F.PARTITIONS_REVOKED, "Revoking previously assigned partitions {partitions} for group {group_id}", since="0.10"
+    ),
+    Template(F.PARTITIONS_REVOKED, "Revoking previously assigned partitions {partitions}", since="1.0"),
     Template(F.PARTITIONS_LOST, "Lost previously assigned partitions {partitions}", since="2.4"),
     Template(F.PARTITIONS_LOST, "Giving away all assigned partitions as lost since {reason}", since="2.4"),
 )
@@ -108,6 +138,12 @@ _ENDS = (
     Template(F.LEAVE_SENT, "Member {member_id} sending LeaveGroup request to coordinator {}", since="2.2"),
     Template(F.LEAVE_SENT, "Sending LeaveGroup request to coordinator {}", since="0.11"),
     Template(
+        F.INSTANCE_FENCED,
+        "Attempt to heartbeat with {} and group instance id {instance_id} failed due to FENCED_INSTANCE_ID, resetting "
+        "generation",
+        since="2.6",
+    ),
+    Template(
         F.MEMBERSHIP_LOST, "Attempt to heartbeat with {} failed due to {error}, resetting generation", since="2.6"
     ),
     Template(
@@ -118,15 +154,21 @@ _ENDS = (
         F.MEMBERSHIP_LOST, "Attempt to heartbeat failed since generation {generation_id} is not current", since="0.11"
     ),
     Template(F.MEMBERSHIP_LOST, "LeaveGroup request with {} failed with error: {error}", since="2.6"),
+    Template(F.INSTANCE_FENCED, "Received fatal exception: group.instance.id gets fenced", since="2.3"),
+    Template(F.INSTANCE_FENCED, "Caught fenced group.instance.id {instance_id} error in heartbeat thread", since="2.3"),
     Template(F.INSTANCE_FENCED, "{} has been fenced by another instance. {}", since="2.3"),
     Template(
         F.COMMIT_REFUSED, "Offset commit failed on partition {partitions} at offset {number}: {error}", since="0.11"
     ),
     Template(F.COMMIT_REFUSED, "Failing OffsetCommit request since {error}", since="2.6"),
+    Template(F.COMMIT_REFUSED, "Auto-commit of offsets {} failed for group {group_id}: {error}", since="0.10"),
+    Template(F.COMMIT_REFUSED, "Synchronous auto-commit of offsets {} failed: {error}", since="1.0"),
+    Template(F.COMMIT_REFUSED, "Asynchronous auto-commit of offsets {} failed: {error}", since="1.0"),
 )
 _COORDINATORS = (
     Template(F.COORDINATOR_FOUND, "Discovered group coordinator {}", since="1.1"),
-    Template(F.COORDINATOR_FOUND, "Discovered coordinator {}", since="0.11"),
+    Template(F.COORDINATOR_FOUND, "Discovered coordinator {} for group {group_id}", since="0.10"),
+    Template(F.COORDINATOR_FOUND, "Discovered coordinator {}", since="1.0"),
     Template(
         F.COORDINATOR_LOST,
         "Group coordinator {} is unavailable or invalid due to cause: {reason}. isDisconnected: {}",
@@ -146,7 +188,7 @@ _STREAMS = (
 DIALECT = Dialect(
     name="java",
     title="a Java client's log",
-    marks=("roupId=", "stream-thread ["),
+    marks=("roupId=", "stream-thread [", *_CLASSES),
     example="2026-03-01 03:12:00,417 INFO [Consumer clientId=orders-1, groupId=orders] {}",
     heading=java_heading,
     templates=Templates((*_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *_STREAMS, *OF_THE_NEWER_PROTOCOL)),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
+
 from app_logs.client_findings import client_findings
 from app_logs.client_history import client_rebalances
 from app_logs.entries import Clock, Entry
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import fact_of
+from app_logs.reading import fact_of, read_lines
 from app_logs.story import groups_in
 from schemas.causes import CauseKind
 from tests.app_logs.printed import MEMBER
@@ -179,3 +181,66 @@ def test_a_reason_of_an_hour_before_is_not_that_of_now() -> None:
 
 def test_a_client_s_kind_is_known_by_its_prefix() -> None:
     assert [fact.kind for fact in facts_of((0, "(Re-)joining group"), (1, "Something else"))] == [FactKind.JOIN_SENT]
+
+
+FENCED_BY_ANOTHER = "The group instance id Optional[pod-1] has been fenced by another instance. Sent generation was "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "JoinGroup failed: " + FENCED_BY_ANOTHER + GENERATION.format(4, MEMBER),
+        "SyncGroup failed: " + FENCED_BY_ANOTHER + GENERATION.format(4, MEMBER),
+        "Received fatal exception: group.instance.id gets fenced",
+        "Caught fenced group.instance.id Optional[pod-1] error in heartbeat thread",
+        f"Attempt to heartbeat with {GENERATION.format(4, MEMBER)} and group instance id Optional[pod-1] failed due to "
+        "FENCED_INSTANCE_ID, resetting generation",
+    ],
+)
+def test_a_fenced_java_member_is_told_as_fenced_and_does_not_try_again(text: str) -> None:
+    findings = client_findings(facts_of((0, "(Re-)joining group"), (10, text)))
+    assert [one.finding for one in findings] == ["fenced"]
+
+
+def test_a_commit_that_a_java_member_makes_by_itself_may_fail_too() -> None:
+    why = "Commit cannot be completed since the group has already rebalanced"
+    for kind in ("Synchronous", "Asynchronous"):
+        (fact,) = facts_of(
+            (0, f"{kind} auto-commit of offsets {{orders-0=OffsetAndMetadata{{offset=7}}}} failed: {why}")
+        )
+        assert (fact.kind, fact.error) == (FactKind.COMMIT_REFUSED, why)
+
+
+def test_a_schema_registry_is_a_member_of_its_group() -> None:
+    printed = "INFO [Schema registry clientId=sr-1, groupId=schema-registry] (Re-)joining group"
+    (fact,) = read_lines("schema-registry.log", [printed]).facts
+    assert (fact.kind, fact.client_id, fact.group_id) == (FactKind.JOIN_SENT, "sr-1", "schema-registry")
+
+
+BEFORE_1_0 = {
+    "Discovered coordinator kafka-1:9092 (id: 2147483646 rack: null) for group orders.": FactKind.COORDINATOR_FOUND,
+    "(Re-)joining group orders": FactKind.JOIN_SENT,
+    "Successfully joined group orders with generation 5": FactKind.JOINED,
+    "Setting newly assigned partitions [orders-0] for group orders": FactKind.PARTITIONS_ADDED,
+    "Revoking previously assigned partitions [orders-0] for group orders": FactKind.PARTITIONS_REVOKED,
+    "Attempt to heartbeat failed for group orders since it is rebalancing.": FactKind.GROUP_IS_REBALANCING,
+    "Marking the coordinator kafka-1:9092 (id: 2147483646 rack: null) dead for group orders": FactKind.COORDINATOR_LOST,
+}
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "2026-03-01 03:12:00.417  INFO 7 --- [ntainer#0-0-C-1] o.a.k.c.c.internals.AbstractCoordinator  : {}",
+        "[2026-03-01 03:12:00,417] INFO {} (org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)",
+        "2026-03-01 03:12:00,417 INFO  org.apache.kafka.clients.consumer.internals.AbstractCoordinator  - {}",
+        "26/03/01 03:12:00 INFO AbstractCoordinator: {}",
+    ],
+    ids=("Spring", "log4j", "Flink", "Spark"),
+)
+@pytest.mark.parametrize("message", BEFORE_1_0)
+def test_a_java_client_before_1_0_names_its_group_at_the_end(layout: str, message: str) -> None:
+    (fact,) = read_lines("app.log", [layout.format(message)]).facts
+    assert (fact.kind, fact.group_id, fact.dialect) == (BEFORE_1_0[message], "orders", "java")
+    if "2147483646" in message:
+        assert fact.broker_id == "1"

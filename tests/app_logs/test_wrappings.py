@@ -76,3 +76,17 @@ def test_a_line_whose_mark_stands_in_its_wrapping_alone_says_nothing() -> None:
 def test_half_a_character_in_json_is_replaced() -> None:
     (fact,) = read_lines("server.log", [json.dumps({"log": LINE.replace("orders", "ord\ud800ers")})]).facts
     assert fact.group_id == "ord?ers"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[GroupCoordinator 1]: Stabilized group orders generation 12 (__consumer_offsets-7) with 4 members",
+        "[Consumer clientId=orders-1, groupId=orders] (Re-)joining group",
+    ],
+    ids=("broker", "Java client"),
+)
+def test_fields_beside_a_json_message_are_no_part_of_it(message: str) -> None:
+    line = json.dumps({"@timestamp": "2026-03-01T03:12:00.417Z", "@version": "1", "message": message, "host": "web-3"})
+    (fact,) = read_lines("app.log", [line]).facts
+    assert (fact.group_id, fact.at_ms) == ("orders", AT_MS)
