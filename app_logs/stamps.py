@@ -18,11 +18,12 @@ _ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
 _FULL = re.compile(rf"\[?{_DATE}[T _]{_TIME}{_ZONE}\]?")
 _WORDS = re.compile(rf"(?P<date>[A-Z][a-z]{{2}} \d\d?(?:st|nd|rd|th)?,? \d{{4}}),? (?:@ )?{_TIME}")
 """As Kibana prints it: `Mar 2, 2026 @ 16:05:11.123`."""
-_EPOCH = re.compile(r"(?:%\d)?\|?(?P<seconds>\d{10})\.(?P<ms>\d{3})\|")
+_EPOCH = re.compile(r"(?:%\d)?\|?(?P<seconds>\d{10})\.(?P<ms>\d{3})(?:\||(?= RDKAFKA-))")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _NAMED = re.compile(rf"\[?(?P<year>\d{{4}}) (?P<month>{'|'.join(_MONTHS)}) (?P<day>[ \d]\d) {_TIME}{_ZONE}\]?")
 """As a log shipper prints it: `2026 Mar  2 16:05:11`."""
-_CLOCK = re.compile(rf"\[?{_TIME}\]?(?=[\s\]|])")
+_CLOCK = re.compile(rf"\[?(?:(?:{'|'.join(_MONTHS)}) [ \d]?\d )?{_TIME}\]?(?=[\s\]|])")
+"""Beside a day without a year only the time of day is taken."""
 
 
 class Stamp(NamedTuple):

@@ -37,7 +37,7 @@ _CLOSING = re.compile(r" \((?P<logger>[\w.$]+)(?::\d+)?\)(?: \[[^\]]*\])?\Z")
 _JUL = re.compile(r"(?P<stamp>[A-Z][a-z]{2} \d\d?, \d{4},? \d\d?:\d\d:\d\d [AP]M) (?P<logger>[\w.$]+)")
 _JUL_LEVEL = re.compile(r"(?P<level>FINEST|FINER|FINE|CONFIG|INFO|WARNING|SEVERE): ")
 _LEAD = re.compile(
-    r"(?:-+ |[DIWEF], |\[[A-Za-z]{2,20}\] )?"
+    r"(?:-+ |[DIWEF], |\[[A-Za-z]{2,20}\] ?)?"
     r"(?:\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:? ?)?(?:-+ )?(?=\[?\d{4}[-/])"
 )
 """A level, Ruby's letter for one, or a program's name in brackets, before the time."""

@@ -11,7 +11,9 @@ from app_logs.dialects.python_clients import IN_BOTH, UNKNOWN_MEMBER, python_hea
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
-_LOGGERS = frozenset(("aiokafka.consumer.group_coordinator", "aiokafka.consumer.subscription_state"))
+_LOGGERS = frozenset(
+    ("aiokafka.group_coordinator", "aiokafka.consumer.group_coordinator", "aiokafka.consumer.subscription_state")
+)
 _UNMISTAKABLE = (
     Template(F.LEAVE_SENT, "LeaveGroup request succeeded", since="0.5"),
     Template(
@@ -47,6 +49,7 @@ DIALECT = Dialect(
     title="aiokafka's log",
     marks=(
         "aiokafka.consumer.",
+        "aiokafka.group_coordinator",
         "LeaveGroup request succeeded",
         "local member_id was not recognized",
         "coordinator dead",

@@ -158,6 +158,12 @@ _ENDS = (
     Template(F.INSTANCE_FENCED, "Caught fenced group.instance.id {instance_id} error in heartbeat thread", since="2.3"),
     Template(F.INSTANCE_FENCED, "{} has been fenced by another instance. {}", since="2.3"),
     Template(
+        F.INSTANCE_FENCED,
+        "Offset commit failed on partition {} at offset {number}: The broker rejected this static consumer since "
+        "another consumer with the same group.instance.id has registered with a different member.id",
+        since="2.3",
+    ),
+    Template(
         F.COMMIT_REFUSED, "Offset commit failed on partition {partitions} at offset {number}: {error}", since="0.11"
     ),
     Template(F.COMMIT_REFUSED, "Failing OffsetCommit request since {error}", since="2.6"),

@@ -126,6 +126,12 @@ _ENDS = (
     ),
     Template(F.GROUP_IS_REBALANCING, "Heartbeat failed: group is rebalancing; re-joining group", since="1.0"),
     Template(F.COMMIT_REFUSED, "OffsetCommit for group {group_id} failed: {error}", since="1.3"),
+    Template(
+        F.COMMIT_REFUSED,
+        "OffsetCommit failed for group {group_id} due to group error ({error}), will rejoin",
+        since="1.0",
+    ),
+    Template(F.COMMIT_REFUSED, "Auto offset commit failed: {error}", since="1.0"),
     Template(F.COMMIT_REFUSED, "OffsetCommit for group {group_id} failed due to {error}", since="3.0"),
     Template(F.COMMIT_REFUSED, "Failing OffsetCommit request since {error}", since="2.1"),
     Template(F.COMMIT_REFUSED, "Auto offset commit failed for group {group_id}: {}", since="1.3"),

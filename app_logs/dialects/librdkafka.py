@@ -1,9 +1,9 @@
 """What librdkafka prints, under Python, Go, .NET, Node and ClickHouse too: by default little, with `debug=cgrp` all.
 
-Sources: `rdkafka_cgrp.c`, `rdkafka_request.c` and `rdkafka_broker.c` of librdkafka 1.0 to 2.15. Each wrapper puts name,
-facility and level in another order; `[thrd:..]: ` stands before the message in all of them. The lines of one rebalance
-repeat each other, so of those that only follow from another line none is here. A reason is read where it is the
-client's own: `Unassignment done` is none.
+Sources: `rdkafka_cgrp.c`, `rdkafka_request.c` and `rdkafka_broker.c` of librdkafka 0.9 to 2.15. Each wrapper puts name,
+facility and level in another order; `[thrd:..]: ` stands before the message in all of them, but for 0.9. The lines of
+one rebalance repeat each other, so of those that only follow from another line none is here. A reason is read where it
+is the client's own: `Unassignment done` is none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from app_logs.templates import Template, Templates
 _THREAD = "[thrd:"
 _LONGEST_HEAD = 400
 """Characters before the thread in which a name is looked for."""
-_NAME = re.compile(r"(?P<client_id>[^|\[\]]{0,255}#consumer-\d{1,9})[|\]]")
+_NAME = re.compile(r"(?P<client_id>[^|\[\]]{0,255}#consumer-\d{1,9})[|:\]]")
+_BEFORE_THREADS = re.compile(
+    r"(?:RDKAFKA-\d-[A-Z]{2,20}: |\|[A-Z]{2,20}\|)(?P<head>[^|\[\]:]{0,255}#consumer-\d{1,9}[:|]) "
+)
+"""What 0.9 has before its message."""
 _TABLE = re.compile(r"\((?P<table>[^()]{1,200})\): (?:\[client\.id:(?P<client_id>[^\]]{1,255})\] )?\[rdk:\w+\] *\Z")
 """ClickHouse's: of its table's engine."""
 _ASKED = re.compile(r"(?:GroupCoordinator/(?P<broker_id>\d{1,10})|\S+/(?:\d{1,10}|bootstrap|learned)): ")
@@ -33,9 +37,12 @@ _OUTDATED = re.compile(
 
 def librdkafka_heading(entry: Entry) -> Heading | None:
     """The client's name, the broker that the line is about, and the message behind both."""
-    head, thread, rest = entry.printed.partition(_THREAD)
+    head, _, rest = entry.printed.partition(_THREAD)
     _, closed, message = rest.partition("]: ")
-    if not thread or not closed or _OUTDATED.search(message):
+    before = None if closed else _BEFORE_THREADS.search(entry.printed)
+    if before is not None:
+        head, closed, message = before["head"], " ", entry.printed[before.end() :]
+    if not closed or _OUTDATED.search(message):
         return None
     head = head[-_LONGEST_HEAD:]
     if head.count('"') % 2:
@@ -90,6 +97,8 @@ _JOINS = (
     Template(F.JOIN_SENT, 'Joining group "{group_id}" with {number} subscribed topic(s)', since="1.0"),
     Template(F.JOIN_SENT, _GROUP + " changed join state {} -> wait-join ({})", since="1.0"),
     Template(F.CLIENT_STATE, _GROUP + " changed join state {} -> {state} ({})", since="1.0"),
+    Template(F.JOIN_SENT, _GROUP + " changed join state {} -> wait-join", since="0.9"),
+    Template(F.CLIENT_STATE, _GROUP + " changed join state {} -> {state}", since="0.9"),
     Template(F.CLIENT_STATE, _GROUP + " received op {} in state {} (join-state {state})", since="1.6"),
     Template(F.CLIENT_STATE, _GROUP + " received op {} in state {} (join state {state}, v{})", since="1.0"),
     Template(F.MEMBER_ID_SET, _GROUP + ': updating member id "{other_member_id}" -> "{member_id}"', since="1.0"),
@@ -114,6 +123,14 @@ _JOINS = (
         since="1.8",
         reason="subscription updated from metadata change",
     ),
+)
+_WITHOUT_A_QUEUE = tuple(
+    Template(
+        kind,
+        f"{_GROUP}: delegating {what} of {{partitions}} partition(s) to application rebalance callback",
+        since="0.9",
+    )
+    for kind, what in ((F.PARTITIONS_ADDED, "assign"), (F.PARTITIONS_REVOKED, "revoke"))
 )
 _PARTITIONS = tuple(
     Template(
@@ -180,8 +197,10 @@ _ENDS = (
 DIALECT = Dialect(
     name="librdkafka",
     title="librdkafka's log (C, Python, Go, .NET)",
-    marks=(_THREAD,),
+    marks=(_THREAD, "#consumer-"),
     example="%4|1772334720.417|MAXPOLL|orders-1#consumer-1| [thrd:main]: {}",
     heading=librdkafka_heading,
-    templates=Templates((*_AT_ANY_LEVEL, *_JOINS, *_PARTITIONS, *_HEARTBEATS, *_COORDINATORS, *_ENDS)),
+    templates=Templates(
+        (*_AT_ANY_LEVEL, *_JOINS, *_PARTITIONS, *_WITHOUT_A_QUEUE, *_HEARTBEATS, *_COORDINATORS, *_ENDS)
+    ),
 )

@@ -13,8 +13,8 @@ from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
 _BEGINS = re.compile(
-    r"consumergroup/|consumer/broker/\d+ (?:added|abandoned) subscription to |JoinGroup failed: group instance id |"
-    r"client/coordinator coordinator for consumergroup |kafka: error while consuming "
+    r"consumergroup/|consumer/broker/\d+ (?:added|abandoned|closed dead) subscription to |"
+    r"JoinGroup failed: group instance id |client/coordinator coordinator for consumergroup |kafka: error while consuming "
 )
 _OUT_OF_STEP = (
     "kafka server: The provided member is not known in the current generation",
@@ -38,11 +38,17 @@ _TEMPLATES = (
     Template(F.MEMBERSHIP_LOST, "consumergroup/{group_id}: lost ownership of {partitions} due to {error}"),
     Template(F.INSTANCE_FENCED, "JoinGroup failed: group instance id {instance_id} has been fenced"),
     Template(F.COORDINATOR_FOUND, "client/coordinator coordinator for consumergroup {group_id} is #{broker_id} ({})"),
+    Template(F.COORDINATOR_FOUND, "client/coordinator coordinator for consumergroup {group_id} is #{broker_id}"),
     Template(F.PARTITIONS_ADDED, "consumer/broker/{broker_id} added subscription to {partitions}"),
     Template(
         F.CLIENT_STATE,
         "consumer/broker/{broker_id} abandoned subscription to {partitions} because {reason}",
         state="subscription abandoned",
+    ),
+    Template(
+        F.CLIENT_STATE,
+        "consumer/broker/{broker_id} closed dead subscription to {partitions}",
+        state="subscription closed",
     ),
     *(
         Template(F.COMMIT_REFUSED, f"kafka: error while consuming {{partitions}}: {error}", error=error)

@@ -191,6 +191,8 @@ FENCED_BY_ANOTHER = "The group instance id Optional[pod-1] has been fenced by an
     [
         "JoinGroup failed: " + FENCED_BY_ANOTHER + GENERATION.format(4, MEMBER),
         "SyncGroup failed: " + FENCED_BY_ANOTHER + GENERATION.format(4, MEMBER),
+        "Offset commit failed on partition orders-0 at offset 7: The broker rejected this static consumer since "
+        "another consumer with the same group.instance.id has registered with a different member.id.",
         "Received fatal exception: group.instance.id gets fenced",
         "Caught fenced group.instance.id Optional[pod-1] error in heartbeat thread",
         f"Attempt to heartbeat with {GENERATION.format(4, MEMBER)} and group instance id Optional[pod-1] failed due to "

@@ -296,3 +296,25 @@ def test_an_id_that_all_clients_of_the_library_have_names_no_group() -> None:
         ]
     )
     assert GROUP_NOT_NAMED in [group.group_id for group in groups]
+
+
+def test_versions_before_0_11_print_a_time_a_level_and_the_client_before_the_message() -> None:
+    printed = [
+        'HEARTBEAT: orders#consumer-1: Group "orders" heartbeat error response in state up (join state assigned, '
+        "1 partition(s) assigned): Broker: Group rebalance in progress",
+        'ASSIGN: orders#consumer-1: Group "orders": delegating revoke of 1 partition(s) to application rebalance '
+        "callback",
+        'CGRPJOINSTATE: orders#consumer-1: Group "orders" changed join state init -> wait-join',
+        "JOINGROUP: orders#consumer-1: JoinGroup response: GenerationId 40, Protocol range, "
+        f"LeaderId {MEMBER} (me), my MemberId {MEMBER}, 2 members in group: (no error)",
+    ]
+    lines = [f"1772366400.{ms:03} RDKAFKA-7-{text}" for ms, text in enumerate(printed)]
+    facts = read_lines("app.log", lines).facts
+    assert [fact.kind for fact in facts] == [
+        FactKind.GROUP_IS_REBALANCING,
+        FactKind.PARTITIONS_REVOKED,
+        FactKind.JOIN_SENT,
+        FactKind.JOINED,
+    ]
+    assert {(fact.client_id, fact.clock) for fact in facts} == {("orders#consumer-1", Clock.UTC)}
+    assert [fact.at_ms for fact in facts] == [NOON_MS + ms for ms in range(4)]

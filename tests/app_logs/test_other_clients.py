@@ -211,3 +211,12 @@ def test_a_kafkajs_consumer_that_is_started_again_did_not_stop_for_good() -> Non
     (restarted,) = [one for one in group_in([crash, again]).findings if one.finding == "client_crashed"]
     assert "restart" not in for_good.sentence
     assert "restarts it 300 ms later" in restarted.sentence
+
+
+@pytest.mark.parametrize("lead", ["[sarama]2018/01/18 04:38:29 ", "[Sarama] 2018/01/18 04:38:29 ", ""])
+def test_sarama_names_its_coordinator_by_an_address_or_a_host(lead: str) -> None:
+    said = "client/coordinator coordinator for consumergroup orders is #146"
+    for where in ("(10.0.0.1:9092)", "(kafka-1.example:9092)"):
+        (fact,) = facts_in(f"{lead}{said} {where}")
+        assert (fact.kind, fact.group_id, fact.broker_id) == (FactKind.COORDINATOR_FOUND, "orders", "146")
+        assert (fact.at_ms is None) == (lead == "")

@@ -304,3 +304,17 @@ def test_processes_that_print_into_one_file_are_told_apart_by_the_word_before_th
         ]
     )
     assert all(member_id not in one.sentence for group in groups.values() for one in group.findings)
+
+
+def test_older_pythons_say_what_they_do_under_their_loggers() -> None:
+    unknown = "UnknownMemberIdError - 25 - Returned from group requests"
+    lines = [
+        "- kafka.coordinator.consumer - ERROR - OffsetCommit failed for group orders due to group error "
+        f"({unknown}), will rejoin",
+        f"- kafka.coordinator.consumer - WARNING - Auto offset commit failed: {unknown}",
+        "- aiokafka.group_coordinator - WARNING - Marking the coordinator dead (node 0)for group orders.",
+    ]
+    facts = read_lines("app.log", [f"2016-02-27 09:11:34,636 {line}" for line in lines]).facts
+    kinds = [FactKind.COMMIT_REFUSED, FactKind.COMMIT_REFUSED, FactKind.COORDINATOR_LOST]
+    assert [fact.kind for fact in facts] == kinds
+    assert [fact.dialect for fact in facts] == ["kafka-python", "kafka-python", "aiokafka"]

@@ -90,3 +90,9 @@ def test_fields_beside_a_json_message_are_no_part_of_it(message: str) -> None:
     line = json.dumps({"@timestamp": "2026-03-01T03:12:00.417Z", "@version": "1", "message": message, "host": "web-3"})
     (fact,) = read_lines("app.log", [line]).facts
     assert (fact.group_id, fact.at_ms) == ("orders", AT_MS)
+
+
+def test_a_time_without_a_year_is_a_time_of_day() -> None:
+    stamp = stamp_at("Jan 18 00:47:06.807  WARN librdkafka: librdkafka: MAXPOLL")
+    assert stamp is not None
+    assert (stamp.at_ms, stamp.clock, stamp.is_whole_seconds) == (2_826_807, Clock.TIME_OF_DAY, False)
