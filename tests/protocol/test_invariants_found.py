@@ -66,3 +66,14 @@ def test_a_leaver_that_supersedes_a_rebalance_has_left_in_the_one_it_sets_off_al
     assert started.members_before == 2
     assert group.rebalance is not None
     assert group.rebalance.left == ["b"]
+
+
+def test_a_consumer_that_supersedes_a_rebalance_takes_nobody_of_its_client_id_out_of_it() -> None:
+    """A client that joins by one id and then by another is two members; the first of them joined in what it set off."""
+    config = GroupConfig(topics={"t1": 2})
+    group = Group("orders")
+    effects: list[Effect] = []
+    for at_ms, member_id, client_id in ((1000, "m1", "app-1"), (1001, "m2", "app-0"), (1002, "m3", "app-0")):
+        effects += step(group, requests.consumer_beat(member_id, 0, at_ms, client_id=client_id), at_ms, config)
+    ended = [effect for effect in effects if isinstance(effect, RebalanceEnded)]
+    assert [(one.outcome, one.joined) for one in ended[-1:]] == [("superseded", ["app-0"])]

@@ -122,7 +122,7 @@ def apply_fields(
     )
     if is_other:
         joined = [member] if is_coming else []
-        if is_coming and group.rebalance is not None and member.name in group.rebalance.joined:
+        if is_coming and not is_new and group.rebalance is not None and member.name in group.rebalance.joined:
             group.rebalance.joined.remove(member.name)
         cause = cause_by(CauseKind(given.inferred_cause or _kind(is_coming, replaces)), member)
         cause.is_inferred = given.inferred_cause is not None
