@@ -55,9 +55,8 @@ def _gone(group: LoggedGroup) -> Iterator[Finding]:
         if fact.kind is FactKind.GROUPS_DELETED:
             yield Finding("group_deleted", "The group was deleted.", (fact,))
         elif fact.kind is FactKind.GROUP_DIED:
-            yield Finding(
-                "group_removed", "The coordinator removed the group, which had no members or offsets.", (fact,)
-            )
+            # From 0.10 on it had no committed offsets either; before, a group without members went at once.
+            yield Finding("group_removed", "The coordinator removed the group, which had no members left.", (fact,))
 
 
 def _silent_since_loaded(group: LoggedGroup) -> Iterator[Finding]:

@@ -14,7 +14,8 @@ from app_logs.templates import Template, Templates
 
 _BEGINS = re.compile(
     r"consumergroup/|consumer/broker/\d+ (?:added|abandoned|closed dead) subscription to |"
-    r"JoinGroup failed: group instance id |client/coordinator coordinator for consumergroup |kafka: error while consuming "
+    r"JoinGroup failed: group instance id |client/coordinator coordinator for consumergroup |"
+    r"kafka: error while consuming "
 )
 _OUT_OF_STEP = (
     "kafka server: The provided member is not known in the current generation",
