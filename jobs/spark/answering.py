@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.home import Home
 from jobs.shown.answers import write_answer
-from jobs.spark.jars import make_ready
 from jobs.spark.session import spark_session
 from jobs.spark.views import ask, refusals_named, register_views
 from views.catalog import names_in
@@ -49,7 +48,6 @@ def _asked(home: Home, query: str, at: str | None) -> DataFrame:
 
 
 def _session() -> SparkSession:
-    make_ready()
     spark = spark_session("rollcall sql", is_brief=True)
     spark.sparkContext.setLogLevel("OFF")
     # Python's half of Spark would print every refusal a second time, as JSON with its trace.

@@ -14,9 +14,8 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from jobs.preflight import check_java
 from jobs.spark.archive import archive_options
-from jobs.spark.jars import ROOT, jar_paths
+from jobs.spark.jars import ROOT, jar_paths, make_ready
 from jobs.spark.machine import this_machine
 from programs.log_lines import Form
 
@@ -53,14 +52,14 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None, *, is_br
     """A session on this machine, all of it, with the local profile's settings, or, submitted, with the submitted ones.
 
     settings: more of them, or other values for the profile's. is_brief: for a minute's work at most, whose code is
-    better compiled soon than well. Raises Missing: no Java, or no JARs yet.
+    better compiled soon than well. Raises Missing: no Java, or JARs that cannot be fetched.
     """
     # Else Spark takes the first python3 of the PATH for its workers.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if is_submitted():
         return _submitted_session(name, settings or {})
-    check_java()
+    make_ready()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Spark's script starts a JVM first that only puts the command line together.
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", BRIEF)

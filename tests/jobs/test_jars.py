@@ -22,6 +22,7 @@ from jobs.spark.jars import (
     resolve,
     shipped_artifacts,
 )
+from jobs.spark.session import spark_session
 
 
 def test_the_jars_are_of_the_installed_spark_and_delta() -> None:
@@ -54,6 +55,18 @@ def test_a_folder_without_the_jars_is_refused_with_what_to_run(tmp_path: Path) -
     with pytest.raises(Missing) as missing:
         jar_paths(tmp_path)
     assert str(missing.value) == f"{tmp_path} does not hold {JAR_NAMES[0]}: run `make jars` once."
+
+
+def test_a_session_fetches_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make shadow` of a request log needs no other command before it."""
+
+    def fetched() -> None:
+        raise Missing("asked for")
+
+    monkeypatch.setattr(jars, "missing_jars", lambda *_: [*JAR_NAMES])
+    monkeypatch.setattr(jars, "resolve", fetched)
+    with pytest.raises(Missing, match="asked for"):
+        spark_session("a session")
 
 
 def test_without_java_the_program_says_so_in_one_sentence_even_when_the_jars_are_there(
