@@ -199,7 +199,7 @@ FENCED_BY_ANOTHER = "The group instance id Optional[pod-1] has been fenced by an
         "FENCED_INSTANCE_ID, resetting generation",
     ],
 )
-def test_a_fenced_java_member_is_told_as_fenced_and_does_not_try_again(text: str) -> None:
+def test_a_fenced_java_member_is_found_fenced_and_does_not_try_again(text: str) -> None:
     findings = client_findings(facts_of((0, "(Re-)joining group"), (10, text)))
     assert [one.finding for one in findings] == ["fenced"]
 

@@ -194,8 +194,8 @@ def kafkajs_learns(*behind: str) -> set[str]:
     """What is found if KafkaJS is answered three times that others rebalance, and these lines follow."""
     answer = "[Connection] Response Heartbeat(key: 12, version: 3)"
     error = "The group is rebalancing, so a rejoin is needed"
-    told = [kafkajs(second, answer, clientId="orders-1", error=error) for second in range(3)]
-    return {finding.finding for finding in group_in([*told, *behind]).findings}
+    answers = [kafkajs(second, answer, clientId="orders-1", error=error) for second in range(3)]
+    return {finding.finding for finding in group_in([*answers, *behind]).findings}
 
 
 def test_kafkajs_has_no_line_for_asking_so_an_answer_shows_that_it_asked() -> None:
