@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from app_logs.consumer_history import SILENT_BUMPS
+from app_logs.entries import DATED
 from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_holdings import DATED, JOINS, given_by_leaders
+from app_logs.logged_holdings import JOINS, given_by_leaders
 from app_logs.logged_members import Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
 from app_logs.members_apart import by_client

@@ -24,6 +24,10 @@ class Clock(StrEnum):
     NONE = "none"
 
 
+DATED = (Clock.UTC, Clock.LOCAL)
+"""The clocks that say which day it is."""
+
+
 class Entry(NamedTuple):
     """One entry of a log, which may take several lines."""
 

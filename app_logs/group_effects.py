@@ -11,8 +11,8 @@ import math
 
 from app_logs.client_effects import UNKNOWN_STATE, client_effects_of
 from app_logs.consumer_history import FIRST_EPOCH, SILENT_BUMPS
+from app_logs.entries import DATED
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
-from app_logs.logged_holdings import DATED
 from app_logs.logged_members import ENDS, Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
 from app_logs.members_apart import by_client

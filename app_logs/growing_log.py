@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from datetime import tzinfo
 from typing import NamedTuple
 
-from app_logs.entries import Entry
+from app_logs.entries import DATED, Clock, Entry
 from app_logs.forged_lines import marked, still_open
 from app_logs.logged_facts import LoggedFact
-from app_logs.reading import fact_of, in_zone, may_matter
-from app_logs.wrappings import begins_entry, entries_in
+from app_logs.reading import fact_of, in_zone, may_matter, utc_ms
+from app_logs.wrappings import beginning_of, entries_in
 
 WAIT_AT_MOST = 1_000
 """Lines. What is not closed by then is a layout without the name of a class."""
@@ -35,11 +35,14 @@ class GrowingLog:
     def __init__(self, file: str, zone: tzinfo, unread: Sequence[tuple[int, str]] = ()) -> None:
         self._file, self._zone = file, zone
         self.unread = [*unread]
+        self.at_ms: int | None = None
+        """The time of the last entry that has one."""
 
     def read(self, lines: Sequence[tuple[int, str]], *, is_pause: bool) -> Read:
         """Takes lines with their numbers. is_pause: nothing was written for a while, so that the last one is whole."""
         self.unread += lines
-        taken = self.unread if is_pause else self.unread[: self._last_beginning()]
+        last = self._last_beginning()
+        taken = self.unread if is_pause else self.unread[:last]
         entries = [*entries_in(self._file, taken, may_matter)]
         rest_from = len(taken)
         waits = None if is_pause else still_open(entries)
@@ -51,7 +54,21 @@ class GrowingLog:
         facts = [fact for _, fact in found if fact.is_certain]
         return Read(in_zone(facts, self._zone), [entry for entry, fact in found if not fact.is_certain])
 
+    def unread_from_ms(self) -> int | None:
+        """The time of the first line that waits; None: none waits, or it has no date."""
+        return self._time_of(beginning_of(self.unread[0][1])) if self.unread else None
+
     def _last_beginning(self) -> int:
         """Where the last entry begins, which may go on."""
         oldest = max(0, len(self.unread) - WAIT_AT_MOST)
-        return next((i for i in range(len(self.unread) - 1, oldest, -1) if begins_entry(self.unread[i][1])), oldest)
+        for place in range(len(self.unread) - 1, oldest, -1):
+            entry = beginning_of(self.unread[place][1])
+            if entry is not None:
+                self.at_ms = self._time_of(entry) or self.at_ms
+                return place
+        return oldest
+
+    def _time_of(self, entry: Entry | None) -> int | None:
+        if entry is None or entry.at_ms is None or entry.clock not in DATED:
+            return None
+        return utc_ms(entry.at_ms, self._zone) if entry.clock is Clock.LOCAL else entry.at_ms

@@ -9,7 +9,9 @@ Must not know a table.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence, Set
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -125,6 +127,14 @@ class LiveGroups:
         for group_id, given in list(self.given.items()):
             if group_id not in self._effects and now_ms > given.at_ms + FORGOTTEN_AFTER_MS:
                 del self.given[group_id]
+
+    def waiting(self) -> dict[str, int]:
+        """By group, the time of the first line whose effects are not given."""
+        found: dict[str, int] = {}
+        for fact in self.facts[bisect_left(self.facts, self._from_line, key=attrgetter("line_number")) :]:
+            if fact.group_id and fact.at_ms is not None and not self._is_given(fact):
+                found[fact.group_id] = min(fact.at_ms, found.get(fact.group_id, fact.at_ms))
+        return found
 
     def _given(self, group_id: str) -> Given:
         return self.given.get(group_id) or Given()

@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from app_logs.entries import Clock
+from app_logs.entries import DATED
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_partitions import names_no_partition, partitions_in
 
 Partitions = frozenset[tuple[str, int]]
-DATED = (Clock.UTC, Clock.LOCAL)
 JOINS = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED, FactKind.MEMBER_PROGRESSED)
 _OUT = (FactKind.MEMBERSHIP_LOST, FactKind.INSTANCE_FENCED)
 _GIVES_ALL = ("kafka-python", "kafkajs")

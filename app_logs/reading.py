@@ -16,7 +16,7 @@ import re2
 
 from app_logs.clocks import difference, moved
 from app_logs.dialects.catalog import DIALECTS
-from app_logs.entries import Clock, Entry
+from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import open_blocks, text_of
 from app_logs.forged_lines import marked
 from app_logs.logged_facts import BROKER, LoggedFact
@@ -35,7 +35,6 @@ BESIDE = 3
 """Lines before and after one that matters, which may belong to it: a heading, a rest, a record broken in parts."""
 REQUEST = b"Completed request:"
 """What every line of a broker's request log has."""
-_ORDERED = (Clock.UTC, Clock.LOCAL)
 
 
 @dataclass
@@ -55,7 +54,7 @@ class FileRead:
     @property
     def times_ms(self) -> tuple[int, int] | None:
         """The first and the last time of a line about groups."""
-        times = [fact.at_ms for fact in self.facts if fact.at_ms is not None and fact.clock in _ORDERED]
+        times = [fact.at_ms for fact in self.facts if fact.at_ms is not None and fact.clock in DATED]
         return (min(times), max(times)) if times else None
 
 
@@ -97,9 +96,14 @@ def in_zone(facts: list[LoggedFact], zone: tzinfo | None) -> list[LoggedFact]:
 def _in_utc(fact: LoggedFact, zone: tzinfo) -> LoggedFact:
     if fact.at_ms is None or fact.clock is not Clock.LOCAL:
         return fact
-    second, ms = divmod(fact.at_ms, 1000)
+    return fact._replace(at_ms=utc_ms(fact.at_ms, zone), clock=Clock.UTC)
+
+
+def utc_ms(local_ms: int, zone: tzinfo) -> int:
+    """A printed date and time of a zone, as ms since the epoch."""
+    second, ms = divmod(local_ms, 1000)
     local = datetime.fromtimestamp(second, UTC).replace(tzinfo=zone)
-    return fact._replace(at_ms=round(local.timestamp()) * 1000 + ms, clock=Clock.UTC)
+    return round(local.timestamp()) * 1000 + ms
 
 
 def align(reads: Sequence[FileRead]) -> None:
@@ -194,7 +198,7 @@ def merged(reads: Sequence[FileRead]) -> list[LoggedFact]:
 
 
 def _is_dated(read: FileRead) -> bool:
-    return all(fact.clock in _ORDERED for fact in read.facts)
+    return all(fact.clock in DATED for fact in read.facts)
 
 
 def _rising(place: int, read: FileRead) -> Iterator[tuple[int, int, LoggedFact]]:

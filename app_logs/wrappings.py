@@ -83,9 +83,10 @@ def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[st
         yield joined(waiting)
 
 
-def begins_entry(line: str) -> bool:
-    """Whether a broker's line begins an entry: it has a time, and does not go on with the one before."""
-    return not line.startswith(_CONTINUES) and entry_of("", 0, line).at_ms is not None
+def beginning_of(line: str) -> Entry | None:
+    """The entry that a broker's line begins: it has a time, and does not go on with the one before. None: no entry."""
+    entry = None if line.startswith(_CONTINUES) else entry_of("", 0, line)
+    return None if entry is None or entry.at_ms is None else entry
 
 
 def jul_heading(file: str, number: int, line: str) -> Entry | None:

@@ -20,12 +20,13 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.quarantined import append_lines_once
 from jobs.shadow.feed import Tail
+from jobs.shadow.log_progress import Known
 from jobs.shadow.numbered_state import NumberedState, last_state
 from jobs.stream.home_tables import open_effects, open_quarantine
 from jobs.stream.rule_check import RuleCheck, broken_rules
 from jobs.stream.upkeep import Upkeep
 from request_log.lines.clock import zone_of
-from request_log.lines.files import LogLine
+from request_log.lines.files import LogLine, is_far_ahead
 from request_log.lines.tail import Position
 from request_log.recorded import Quarantined
 from schemas.effect_rows import row_of, texts_of
@@ -88,6 +89,8 @@ class PrintedFollowing:
         self._quarantine = open_quarantine(home, config)
         self._log = GrowingLog(kept.log, zone_of(kept.zone), kept.unread)
         self._groups = LiveGroups(kept.facts, kept.given)
+        self._log_ms = max((fact.at_ms for fact in kept.facts if fact.at_ms is not None), default=kept.position.at_ms)
+        """The last line's time."""
         self._check = RuleCheck()
         self._held: list[str] = []
         self._unfit: list[Quarantined] = []
@@ -116,6 +119,23 @@ class PrintedFollowing:
     def upkeeps(self) -> list[Upkeep]:
         return [Upkeep(self._home, self._config, lambda: None)]
 
+    def known(self, hold_ms: int, now_ms: float) -> Known | None:
+        """Up to which time the effects of each group are in the home; None: some that are due are not yet there.
+
+        hold_ms: how long after its time a line may be written, and how long a silent log is waited for. now_ms: the
+        time of this machine, which counts while the log is silent.
+        """
+        if self._held:
+            return None
+        is_silent = (self._clock() - self._grown_at) * 1000 >= hold_ms
+        until_ms = now_ms if is_silent or self._log_ms is None else self._log_ms
+        waits_ms = self._log.unread_from_ms()
+        before_ms = int(until_ms if waits_ms is None else min(until_ms, waits_ms)) - hold_ms
+        waiting = self._groups.waiting()
+        return Known(
+            {group_id: min(before_ms, first_ms - hold_ms) for group_id, first_ms in waiting.items()}, before_ms
+        )
+
     def step(self) -> bool:
         """One look at the log; returns whether more lines may be there."""
         lines = self._tail.poll(LINES_AT_ONCE)
@@ -126,6 +146,7 @@ class PrintedFollowing:
         is_pause = now - self._grown_at >= PAUSE_S
         if lines or (is_pause and self._log.unread):
             self._take(self._log.read([(line.number, _text(line)) for line in lines], is_pause=is_pause), lines)
+            self._note_time()
         self._note_due()
         if (self._held or self._unfit) and self._states.may_commit:
             self._commit()
@@ -152,13 +173,20 @@ class PrintedFollowing:
             for entry in read.doubtful
         ]
 
+    def _note_time(self) -> None:
+        """Notes the last line's time. One a day ahead may be wrong, unless the file's own clock has it too."""
+        in_file_ms, read_ms = self._tail.position.at_ms, self._log.at_ms
+        if read_ms is None or (in_file_ms is not None and is_far_ahead(read_ms, self._log_ms)):
+            read_ms = in_file_ms
+        self._log_ms = read_ms
+
     def _note_due(self) -> None:
         """Takes what is due by the log's time, which goes on while nothing is written."""
-        log_ms, now = self._tail.position.at_ms, self._clock()
-        if log_ms is None or now < self._look_at:
+        now = self._clock()
+        if self._log_ms is None or now < self._look_at:
             return
         begun_s = time.perf_counter()
-        for due in self._groups.due(log_ms + (now - self._grown_at) * 1000):
+        for due in self._groups.due(self._log_ms + (now - self._grown_at) * 1000):
             rows = [row_of(effect, seq) for seq, effect in enumerate(due.effects, due.first_seq)]
             self._held += texts_of(due.group_id, rows)
         self._look_at = now + (time.perf_counter() - begun_s) / LOOKS_SHARE

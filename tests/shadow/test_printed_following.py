@@ -107,6 +107,25 @@ def test_a_log_that_is_rotated_is_followed_to_its_end_and_in_the_next_file(tmp_p
     assert written(home) == expected(LOG)
 
 
+def test_a_log_whose_lines_begin_otherwise_than_a_brokers_own_file_is_followed_too(tmp_path: Path) -> None:
+    """As Strimzi's images print, with other lines all the time."""
+    path, home = tmp_path / "server.log", Home(tmp_path / "home")
+    path.touch()
+    following = followed(home, path, step_s=2.0)
+    for line in (line.decode().replace("[", "", 1).replace("]", "", 1) for line in LINES):
+        with path.open("a") as file:
+            file.write(line)
+        following.step()
+    for _ in range(20):
+        with path.open("a") as file:
+            file.write("2026-11-21 05:45:00,000 INFO Rolled new log segment (kafka.log.UnifiedLog)\n")
+        following.step()
+    following.finish()
+    assert {group_id: len(rows) for group_id, rows in written(home).items()} == {
+        group_id: len(rows) for group_id, rows in expected(LOG).items()
+    }
+
+
 def test_lines_out_of_an_id_are_in_quarantine_once_and_in_no_history(tmp_path: Path) -> None:
     path, home = tmp_path / "server.log", Home(tmp_path / "home")
     evil = (
@@ -144,10 +163,11 @@ def asked(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_what_does_not_go_with_a_brokers_own_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, home = tmp_path / "server.log", str(tmp_path / "home")
     log.write_bytes(b"".join(LINES))
-    assert "is followed alone" in asked(capsys, str(log), "kafka://127.0.0.1:1", "--home", home)
-    assert "SET= is said of a request log" in asked(
-        capsys, str(log), "--set", "group.initial.rebalance.delay.ms=0", "--home", home
-    )
+    delay = ("--set", "group.initial.rebalance.delay.ms=0", "--home", home)
+    assert "SET= is said of a request log" in asked(capsys, str(log), *delay)
+    session = ("--set", "groups.g.consumer.session.timeout.ms=9000", "--home", home)
+    assert "SET= is said of a request log" in asked(capsys, str(log), *session)
+    assert "SET= of a broker is said of a request log" in asked(capsys, str(log), "kafka://127.0.0.1:1", *delay)
     other = tmp_path / "other.log"
     other.write_bytes(b"".join(LINES))
     finish(followed(Home(home), log))
