@@ -69,6 +69,14 @@ def merging_lines(merged: BothMerged) -> Iterator[str]:
         yield f"    {group_id}: {one.what}: {one.log} by the log, {one.topic} by the topic"
 
 
+def lines_beside(merged: BothMerged) -> Iterator[str]:
+    """What a printed log has added to the topic's history."""
+    yield (
+        f"the history has {merged.topic_facts} facts of the topic; the lines say of {merged.compared} of its "
+        "generations when and why each began"
+    )
+
+
 def after_the_logs(facts: pa.Table) -> pa.Table:
     """Facts of the topic, with a `seq` that puts them after the log's of the same moment."""
     return facts.set_column(facts.schema.get_field_index("seq"), "seq", pc.add(facts["seq"], AFTER_THE_LOGS))

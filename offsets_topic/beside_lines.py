@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from schemas.causes import Cause, CauseKind, EndCause, row_of
@@ -23,6 +24,17 @@ NEAR_MS = 5_000
 ENRICHED = (MemberJoined, MemberRemoved, RebalanceStarted, RebalanceEnded, CauseFound)
 """The facts that may change; all others stay as they are."""
 _Of = TypeVar("_Of", MemberJoined, MemberRemoved)
+
+
+class Before(msgspec.Struct):
+    """What the facts before have shown."""
+
+    members: dict[str, MemberJoined] = {}
+    """How the topic knows each member, by member id."""
+    settled: set[tuple[str, int]] = set()
+    """Member ids and the topic's times of ends that the lines are certain of."""
+    ends_now: dict[tuple[int, str], EndCause] = {}
+    """By the topic's time and a member's name: how it ended."""
 
 
 @dataclass
@@ -40,7 +52,12 @@ class Enriched:
 
 def enriched(topic: Sequence[Effect], lines: Sequence[Effect]) -> Enriched:
     """topic, lines: a group's facts by each, in order; of the topic those of ENRICHED at least."""
-    beside = _Beside(lines)
+    return enriched_after(Before(), topic, lines)
+
+
+def enriched_after(before: Before, topic: Sequence[Effect], lines: Sequence[Effect]) -> Enriched:
+    """The same of a group whose earlier facts were enriched before; `before` is updated."""
+    beside = _Beside(before, lines)
     for place, fact in enumerate(topic):
         if isinstance(fact, MemberJoined | MemberRemoved):
             beside.take_membership(place, fact)
@@ -50,7 +67,7 @@ def enriched(topic: Sequence[Effect], lines: Sequence[Effect]) -> Enriched:
         elif isinstance(fact, RebalanceEnded):
             beside.take_rebalance(place, fact)
     for place, fact in enumerate(topic):
-        if isinstance(fact, CauseFound) and (fact.member_id, fact.gone_at_ms) in beside.settled:
+        if isinstance(fact, CauseFound) and (fact.member_id, fact.gone_at_ms) in before.settled:
             beside.found.changed[place] = None
     return beside.found
 
@@ -58,17 +75,12 @@ def enriched(topic: Sequence[Effect], lines: Sequence[Effect]) -> Enriched:
 class _Beside:
     """The lines of one group, to which the topic's facts are held one by one."""
 
-    def __init__(self, lines: Sequence[Effect]) -> None:
+    def __init__(self, before: Before, lines: Sequence[Effect]) -> None:
         self.found = Enriched()
-        self.settled = set[tuple[str, int]]()
-        """Member ids and the topic's times of ends that the lines are certain of."""
+        self._settled, self._members, self._ends_now = before.settled, before.members, before.ends_now
         self._rebalances: defaultdict[int, list[RebalanceEnded]] = defaultdict(list)
         self._joins: defaultdict[str, list[MemberJoined]] = defaultdict(list)
         self._ends: defaultdict[str, list[MemberRemoved]] = defaultdict(list)
-        self._members: dict[str, MemberJoined] = {}
-        """The topic's, by member id."""
-        self._ends_now: dict[tuple[int, str], EndCause] = {}
-        """By the topic's time and a member's name: how it ended."""
         for fact in lines:
             match fact:
                 case RebalanceEnded():
@@ -97,7 +109,7 @@ class _Beside:
             return
         is_better = _is_better(fact, removed)
         if is_better and not removed.is_inferred:
-            self.settled.add((fact.member_id, fact.at_ms))
+            self._settled.add((fact.member_id, fact.at_ms))
         now = removed if is_better else fact
         if is_better:
             name = fact.client_id or fact.group_instance_id or ""

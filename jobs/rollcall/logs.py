@@ -83,6 +83,7 @@ def _paths_of(log: str) -> list[Path]:
         "rollcall shadow kafka://broker:9092 --conf conf/mine.conf --no-offsets",
         "rollcall shadow /var/log/kafka/server.log",
         "rollcall shadow /var/log/kafka/kafka-request.log",
+        "rollcall shadow /var/log/kafka/server.log kafka://broker:9092",
         "rollcall shadow /var/log/kafka/kafka-request.log kafka://broker:9092",
     )
 )
@@ -101,7 +102,7 @@ def shadow(
     """Follow a cluster's groups, a broker's growing log, or both.
 
     LOG is a request log, what a broker prints by itself (server.log), or a cluster. CLUSTER is kafka://host:port,
-    whose __consumer_offsets is read; with a request log both make one history. A cluster's TLS and SASL are settings
+    whose __consumer_offsets is read; with a log both make one history. A cluster's TLS and SASL are settings
     kafka.* of FILE.
     """
     from jobs.home import Home

@@ -35,13 +35,14 @@ from jobs.shadow.topic import TOPIC_SHADOW, TopicFollowing, kafka_settings, topi
 from programs.errors import UserError
 from programs.log_lines import log_to_standard_error
 from request_log.broker_settings import SettingsSeen
-from request_log.configs_given import sessions_given
+from request_log.configs_given import sessions_given, split_given
 from request_log.lines.clock import zone_of
 from request_log.lines.tail import LogTail
 from request_log.survey import settings_shown
 from tables.job_status import StatusWriter
 
 BOTH_SHADOW = "shadow of both"
+PRINTED_BOTH_SHADOW = "shadow of a broker's log and a topic"
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,10 @@ class Asked:
     @property
     def kind(self) -> str:
         """The kind of home that it needs."""
-        if self.is_printed:
-            return PRINTED_SHADOW
-        return BOTH_SHADOW if self.log and self.cluster else SHADOW if self.log else TOPIC_SHADOW
+        if not self.log:
+            return TOPIC_SHADOW
+        alone, both = (PRINTED_SHADOW, PRINTED_BOTH_SHADOW) if self.is_printed else (SHADOW, BOTH_SHADOW)
+        return both if self.cluster else alone
 
 
 def follow(home: Home, asked: Asked, console: Console) -> int:
@@ -80,7 +82,7 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
     with home.locked("a shadow"), ExitStack() as ends:
         if asked.kind != SHADOW:
             home.check_kind(asked.kind, WRITER)
-        log_home, topic_home = (home.of_log, home.of_topic) if asked.kind == BOTH_SHADOW else (home, home)
+        log_home, topic_home = (home.of_log, home.of_topic) if asked.log and asked.cluster else (home, home)
         for each in (log_home, topic_home):
             each.path.mkdir(exist_ok=True)
         served = serve_metrics(home, served_by, ShadowMetrics(home))
@@ -90,15 +92,16 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
         opened = _open(log_home, home, asked, console) if has_requests else None
         if opened is not None:
             ends.callback(opened[1].close)
-        settings = kafka_settings() if asked.cluster else {}
-        program = ShadowProgram(home, console, None if asked.is_printed else settings)
+        settings = kafka_settings() if asked.cluster else None if asked.is_printed else {}
+        program = ShadowProgram(home, console, settings)
         ends.callback(program.close)
 
         def printed(status: StatusWriter) -> PrintedFollowing:
-            kept = _printed_kept(home, asked)
+            kept = _printed_kept(log_home, asked)
             tail = LogTail(Path(kept.log), zone_of(kept.zone), kept.position)
             ends.callback(tail.close)
-            return PrintedFollowing(home, kept, tail, shadow_config({}), status)
+            log_home.check_kind(PRINTED_SHADOW, WRITER)
+            return PrintedFollowing(log_home, kept, tail, shadow_config({}), status)
 
         def log(status: StatusWriter) -> LogFollowing:
             assert opened is not None
@@ -122,13 +125,15 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
         def both(status: StatusWriter) -> BothFollowing:
             assert config is not None
             nowhere = StatusWriter(None)
-            return BothFollowing(home, config, topic(nowhere), log(nowhere), status, nowhere)
+            of_log = printed(nowhere) if asked.is_printed else log(nowhere)
+            return BothFollowing(home, config, topic(nowhere), of_log, status, nowhere)
 
         makers: dict[str, Callable[[StatusWriter], Followed]] = {
             SHADOW: log,
             TOPIC_SHADOW: topic,
             BOTH_SHADOW: both,
             PRINTED_SHADOW: printed,
+            PRINTED_BOTH_SHADOW: both,
         }
         return program.follow(makers[asked.kind](program.status))
 
@@ -138,17 +143,14 @@ def _printed_or_not(home: Home, asked: Asked) -> Asked:
     if not asked.log:
         return asked
     kind = home.read_note().get("kind")
-    if kind is not None and kind != PRINTED_SHADOW:
+    if kind is not None and kind not in (PRINTED_SHADOW, PRINTED_BOTH_SHADOW):
         return asked
     if kind is None and not is_printed(Path(asked.log)):
         return asked
-    if asked.cluster:
-        raise UserError(
-            f"LOG={asked.log}: is what a broker prints by itself, which is followed alone: follow the cluster, "
-            "or follow both on homes of their own."
-        )
-    if asked.given:
-        raise UserError(f"LOG={asked.log}: is what a broker prints by itself; SET= is said of a request log.")
+    of_the_broker, of_groups = split_given(asked.given)
+    if of_the_broker or (of_groups and not asked.cluster):
+        what = "SET= of a broker" if asked.cluster else "SET="
+        raise UserError(f"LOG={asked.log}: is what a broker prints by itself; {what} is said of a request log.")
     return replace(asked, is_printed=True)
 
 

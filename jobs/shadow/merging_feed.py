@@ -1,4 +1,4 @@
-"""Merges two growing homes, of a request log and of its cluster's topic, into one history with each fact once.
+"""Merges two growing homes, of a broker's log and of its cluster's topic, into one history with each fact once.
 
 It follows the effects of both, decides them group by group once both homes are complete up to a time, and appends them
 to the home around them. Each commit keeps the undecided facts, and how far both were read. Must not know by which rule
@@ -8,9 +8,9 @@ facts are merged, nor Spark.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -22,10 +22,13 @@ from jobs.home import Home
 from jobs.shadow.log_progress import Known
 from jobs.shadow.numbered_state import NumberedState, read_state
 from jobs.stream.home_tables import open_effects, open_quarantine
+from offsets_topic.beside_growing_lines import IN_ORDER, GroupBeside, MergingLines
 from offsets_topic.beside_log.merging import OF_BOTH, GroupMerged, Merging
+from schemas.effect_rows import row_of, texts_of
+from schemas.effects import Effect
 from schemas.tables import EFFECTS, QUARANTINE
 from tables.appending import append_once
-from tables.rows import with_days
+from tables.rows import typed_rows, with_days
 from tables.table_follower import TableFollower
 from why.facts import facts_of
 
@@ -37,22 +40,35 @@ _KEEP_EVERY_S = 30.0
 """How often the place in the homes is kept while nothing is decided."""
 _COLUMNS = [name for name in EFFECTS.names if name not in EFFECTS.partition_by]
 _SCHEMA = pa.schema([EFFECTS.arrow.field(name) for name in _COLUMNS])
-_BOTH_TELL = pa.array(sorted(OF_BOTH), pa.string())
+_Group = TypeVar("_Group")
 _Key = tuple[str, bool, int, int]
 """A fact that waits: its group, whether it is the topic's, at_ms and seq."""
 
 
-class Kept(msgspec.Struct):
+class Kept(msgspec.Struct, Generic[_Group]):
     """The state of a merging."""
 
     log_version: int = 0
     """The next version of the log's effects to read."""
     topic_version: int = 0
     """The next version of the topic's."""
-    groups: dict[str, GroupMerged] = {}
+    groups: dict[str, _Group] = {}
     waiting: list[tuple[bool, dict[str, Any]]] = []
     """Rows of undecided effects, each with whether it is the topic's."""
     found: BothMerged = msgspec.field(default_factory=BothMerged)
+
+
+class Rule(NamedTuple):
+    """By which the facts of both are merged, group by group."""
+
+    of_group: type[Merging] | type[MergingLines]
+    state: type[GroupMerged] | type[GroupBeside]
+    kinds: frozenset[str]
+    """The facts that wait until they are decided."""
+
+
+BESIDE_REQUESTS = Rule(Merging, GroupMerged, OF_BOTH)
+BESIDE_LINES = Rule(MergingLines, GroupBeside, IN_ORDER)
 
 
 class MergingFeed:
@@ -63,19 +79,25 @@ class MergingFeed:
     """
 
     def __init__(
-        self, home: Home, config: JobConfig, names: NamesOf, clock: Callable[[], float] = time.monotonic
+        self,
+        home: Home,
+        config: JobConfig,
+        names: NamesOf,
+        rule: Rule = BESIDE_REQUESTS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.home = home
+        self.home, self._rule, self._kinds = home, rule, pa.array(sorted(rule.kinds), pa.string())
         self._names = names
         self._hold_ms = config.log_hold_ms
         self._topic_until_ms = -1
         self._clock = clock
-        self._states = NumberedState[Kept](home.path / FOLDER, open_effects(home, config), APP_ID, clock=clock)
+        self._states = NumberedState[Kept[Any]](home.path / FOLDER, open_effects(home, config), APP_ID, clock=clock)
         self._quarantine = open_quarantine(home, config)
+        kind = Kept[rule.state]  # type: ignore[name-defined]
         self._kept = (
-            read_state(home.path / FOLDER, self._states.number, Kept, "how far both inputs were merged") or Kept()
+            read_state(home.path / FOLDER, self._states.number, kind, "how far both inputs were merged") or Kept()
         )
-        self._merging = {group_id: Merging(group) for group_id, group in self._kept.groups.items()}
+        self._merging = {group_id: rule.of_group(group) for group_id, group in self._kept.groups.items()}
         self._waiting: dict[_Key, dict[str, Any]] = {}
         for is_topic, row in self._kept.waiting:
             self._take_row(row, is_topic)
@@ -129,16 +151,16 @@ class MergingFeed:
             for rows in each.poll():
                 took = True
                 rows = rows if is_topic else with_names(rows, self._names)
-                both_tell = pc.is_in(rows["effect"], _BOTH_TELL)
-                self._decide(rows.filter(pc.invert(both_tell)), is_topic)
-                for row in rows.filter(both_tell).to_pylist():
+                may_wait = pc.is_in(rows["effect"], self._kinds)
+                self._decide(rows.filter(pc.invert(may_wait)), is_topic)
+                for row in rows.filter(may_wait).to_pylist():
                     self._take_row(row, is_topic)
         return took
 
     def _take_row(self, row: dict[str, Any], is_topic: bool) -> None:
         """Holds a fact that both inputs may have."""
         group_id = str(row["group_id"])
-        merging = self._merging.setdefault(group_id, Merging())
+        merging = self._merging.setdefault(group_id, self._rule.of_group())
         for fact in facts_of([row]):
             merging.take(() if is_topic else (fact,), (fact,) if is_topic else ())
             self._waiting[group_id, is_topic, fact.at_ms, fact.seq] = row
@@ -159,7 +181,7 @@ class MergingFeed:
 
     # ------------------------------------------------------------ what is decided
 
-    def _settle(self, group_id: str, merging: Merging, known_ms: int) -> None:
+    def _settle(self, group_id: str, merging: Merging | MergingLines, known_ms: int) -> None:
         if merging.is_over and known_ms - merging.group.until_ms > FORGOTTEN_AFTER_MS:
             del self._merging[group_id]
         if not merging.is_waiting:
@@ -171,8 +193,10 @@ class MergingFeed:
         ):
             rows = [self._waiting.pop((group_id, is_topic, fact.at_ms, fact.seq)) for fact in kept]
             self._decide(pa.Table.from_pylist(rows, _SCHEMA), is_topic)
-            for fact in left_out:
+            for fact in [*left_out, *((fact for fact, _ in decided.topic_changed) if is_topic else ())]:
                 del self._waiting[group_id, is_topic, fact.at_ms, fact.seq]
+        self._decide(_rows_of(group_id, decided.added), is_topic=False)
+        self._decide(_rows_of(group_id, [(fact.seq, effect) for fact, effect in decided.topic_changed]), is_topic=True)
         self.found.left_out += len(decided.log_left_out)
         self.found.note(group_id, decided.compared, decided.differences)
 
@@ -186,11 +210,15 @@ class MergingFeed:
             self.found.log_facts += rows.num_rows
         self._decided.append(rows)
 
-    def _state(self) -> Kept:
+    def _state(self) -> Kept[Any]:
         self._kept.log_version, self._kept.topic_version = self._log.next_version, self._topic.next_version
         self._kept.groups = {group_id: merging.group for group_id, merging in self._merging.items()}
         self._kept.waiting = [(is_topic, row) for (_, is_topic, _, _), row in self._waiting.items()]
         return self._kept
+
+
+def _rows_of(group_id: str, effects: Sequence[tuple[int, Effect]]) -> pa.Table:
+    return typed_rows(texts_of(group_id, [row_of(effect, seq) for seq, effect in effects])).select(_COLUMNS)
 
 
 def _copies_of(home: Home) -> str:

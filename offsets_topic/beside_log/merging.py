@@ -18,7 +18,7 @@ from offsets_topic.beside_log.commits import LoggedCommits
 from offsets_topic.beside_log.eras import NO_GROUP, OF_GROUPS, Era, Reached, eras_of, take_members
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effect_names import EffectName
-from schemas.effects import CauseFound
+from schemas.effects import CauseFound, Effect
 from why.facts import Fact
 
 OF_BOTH = OF_GROUPS | {EffectName.OFFSETS_COMMITTED}
@@ -39,6 +39,10 @@ class Decided:
     topic_kept: list[Fact] = field(default_factory=list)
     topic_left_out: list[Fact] = field(default_factory=list)
     """Facts that the log has as well."""
+    topic_changed: list[tuple[Fact, Effect]] = field(default_factory=list)
+    """Facts that are in the history with what the log knows better."""
+    added: list[tuple[int, Effect]] = field(default_factory=list)
+    """What only the log has of a group of the topic, each with its seq."""
     compared: int = 0
     """How many things both have."""
     differences: list[Difference] = field(default_factory=list)

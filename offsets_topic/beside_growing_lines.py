@@ -1,0 +1,140 @@
+"""One group's history by the topic and by what its coordinator prints, while both grow.
+
+A fact of the topic is decided once the lines are known up to its time; what is decided stays. It becomes what a replay
+makes of it (`offsets_topic.beside_lines`). Must not know lines or records, nor where facts come from or go to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+
+import msgspec
+
+from offsets_topic.beside_lines import Before, enriched_after
+from offsets_topic.beside_log.merging import Decided
+from schemas.effect_names import EffectName
+from schemas.effects import UNKNOWN_END, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from why.facts import Fact
+
+IN_ORDER = frozenset(EffectName) - {EffectName.OFFSETS_COMMITTED}
+"""The facts of the topic that wait for lines. Those of lines are no facts of the history by themselves."""
+LINES_KEPT_MS = 3_600_000
+"""For how long lines are kept beside which a fact may come: no rebalance lasts longer."""
+_Line = RebalanceStarted | RebalanceEnded | MemberJoined | MemberRemoved
+_in_time = attrgetter("at_ms", "seq")
+
+
+class GroupBeside(msgspec.Struct):
+    """What is remembered of a group whose facts are decided up to a moment."""
+
+    before: Before = msgspec.field(default_factory=Before)
+    gone: dict[str, int] = {}
+    """When members of `before` went, by member id."""
+    lines: list[_Line] = []
+    """What was printed lately."""
+    is_removed: bool = True
+    """Whether the topic has no such group by its last fact."""
+    added: int = 0
+    """How many rebalances the history has that the topic has no record of."""
+    until_ms: int = -1
+    """Up to when all is decided."""
+    heard_ms: int = -1
+    """When the latest of the topic's facts happened."""
+
+
+class MergingLines:
+    """One group, whose facts by both inputs are taken and decided. group: what an earlier merging has left."""
+
+    def __init__(self, group: GroupBeside | None = None) -> None:
+        self.group = group or GroupBeside()
+        self._lines: list[Fact] = []
+        self._topic: list[Fact] = []
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether anything is taken that is not decided."""
+        return bool(self._lines or self._topic)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the group is gone, and nothing waits."""
+        return not self.is_waiting and self.group.is_removed
+
+    def take(self, log: Iterable[Fact], topic: Iterable[Fact]) -> None:
+        """Facts of `IN_ORDER`, in any order. log: those of the lines."""
+        for fact in log:
+            self._lines.append(fact)
+            if isinstance(fact.content, _Line):
+                self.group.lines.append(fact.content)
+        for fact in topic:
+            self.group.heard_ms = max(self.group.heard_ms, fact.at_ms)
+            self._topic.append(fact)
+
+    def decide(self, until_ms: int) -> Decided:
+        """Decides the topic's facts up to a moment, up to which all facts of both inputs are taken."""
+        group = self.group
+        decided = Decided(log_left_out=self._lines)
+        now = sorted((fact for fact in self._topic if fact.at_ms <= until_ms), key=_in_time)
+        self._lines = []
+        if not now:
+            return decided
+        self._topic = [fact for fact in self._topic if fact.at_ms > until_ms]
+        known = [(fact, fact.content) for fact in now if fact.content is not None]
+        found = enriched_after(group.before, [content for _, content in known], [*group.lines, *_open(group.lines)])
+        changed = {id(fact): found.changed[place] for place, (fact, _) in enumerate(known) if place in found.changed}
+        for fact in now:
+            group.is_removed = fact.effect == EffectName.GROUP_REMOVED
+            if isinstance(fact.content, MemberJoined):
+                group.gone.pop(fact.member_id, None)
+            elif isinstance(fact.content, MemberRemoved):
+                group.gone[fact.member_id] = fact.at_ms
+            if id(fact) not in changed:
+                decided.topic_kept.append(fact)
+            elif (content := changed[id(fact)]) is None:
+                decided.topic_left_out.append(fact)
+            else:
+                decided.topic_changed.append((fact, content))
+        decided.added = [(group.added + place, one) for place, one in enumerate(found.added, 1)]
+        decided.compared = found.in_both
+        group.added += len(found.added)
+        group.until_ms = max(group.until_ms, until_ms)
+        self._forget(group.until_ms - LINES_KEPT_MS)
+        return decided
+
+    def _forget(self, before_ms: int) -> None:
+        group, before = self.group, self.group.before
+        group.lines = [line for line in group.lines if line.at_ms >= before_ms]
+        for member_id in [member_id for member_id, at_ms in group.gone.items() if at_ms < before_ms]:
+            del group.gone[member_id]
+            before.members.pop(member_id, None)
+        before.settled = {key for key in before.settled if key[1] >= before_ms}
+        before.ends_now = {key: cause for key, cause in before.ends_now.items() if key[0] >= before_ms}
+
+
+def _open(lines: Iterable[_Line]) -> Iterator[Effect]:
+    """The last rebalance, if lines tell its beginning alone: an epoch's end is printed with the next one."""
+    last: RebalanceStarted | None = None
+    for line in lines:
+        if isinstance(line, RebalanceStarted):
+            last = line
+        elif isinstance(line, RebalanceEnded):
+            last = None
+    if last is not None:
+        yield RebalanceEnded(
+            at_ms=last.at_ms,
+            from_generation_id=last.from_generation_id,
+            to_generation_id=last.from_generation_id + 1,
+            started_at_ms=last.at_ms,
+            cause=last.cause,
+            outcome=UNKNOWN_END,
+            members_before=last.members_before,
+            members_after=None,
+            joined=[],
+            left=[],
+            expired=[],
+            slowest_member_id=None,
+            slowest_client_id=None,
+            slowest_wait_ms=None,
+            waits=[],
+        )

@@ -1,0 +1,134 @@
+"""What a broker prints and its cluster's topic, followed as one history: each fact once, and as a replay makes it."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from deltalake import write_deltalake
+
+from app_logs.group_effects import effects_of
+from app_logs.reading import read_files
+from app_logs.story import groups_in
+from jobs.config import JobConfig
+from jobs.home import Home
+from jobs.log_config import shadow_config
+from jobs.shadow.both import PrintedProgress
+from jobs.shadow.merging_feed import BESIDE_LINES, MergingFeed
+from jobs.shadow.printed_following import PrintedFollowing, PrintedKept, find_printed
+from jobs.stream.home_tables import open_effects, open_quarantine
+from offsets_topic.beside_lines import enriched
+from request_log.lines.clock import LogClock
+from request_log.lines.tail import LogTail
+from schemas.effect_rows import row_of, texts_of
+from schemas.effects import Effect
+from schemas.tables import EFFECTS
+from tables.job_status import StatusWriter
+from tables.rows import typed_rows
+from tests.app_logs.recorded import BROKERS
+from tests.offsets_topic.folded import NAMES, capture
+from tests.streaming.live import read_rows
+
+UTC = ZoneInfo("UTC")
+CONFIG = JobConfig(log_hold_ms=5_000)
+STEP_MS = 1_000
+AFTER_END_MS = 60_000
+KILLS = 0.2
+"""The share of looks after which the programs are killed."""
+_COLUMNS = [name for name in EFFECTS.names if name not in EFFECTS.partition_by]
+Facts = dict[str, list[tuple[int, str, str | None]]]
+"""By group: at_ms, effect and detail, in order of time."""
+
+
+class Both:
+    """The programs that follow both, on a clock of their own; a kill is a new start on the same home."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.log = Home(folder / "home"), folder / "server.log"
+        self.now_ms = 0
+        self.log.touch()
+        for each in (self.home, self.home.of_log, self.home.of_topic):
+            each.path.mkdir()
+            open_effects(each, CONFIG)
+            open_quarantine(each, CONFIG)
+        self.start()
+
+    def start(self) -> None:
+        log_home, config = self.home.of_log, shadow_config({})
+        kept = find_printed(log_home) or PrintedKept(str(self.log), "UTC")
+        tail = LogTail(self.log, UTC, kept.position)
+        self.following = PrintedFollowing(log_home, kept, tail, config, StatusWriter(None), lambda: self.now_ms / 1000)
+        self.progress = PrintedProgress(self.following, CONFIG.log_hold_ms, lambda: self.now_ms / 1000)
+        self.merging = MergingFeed(self.home, CONFIG, lambda ids: {}, BESIDE_LINES, clock=lambda: self.now_ms / 1000)
+
+    def look(self, topic_until_ms: int) -> None:
+        self.following.step()
+        self.progress.note()
+        self.merging.step(self.progress.known(), topic_until_ms)
+
+    def write_topic(self, texts: list[str]) -> None:
+        if texts:
+            write_deltalake(self.home.of_topic.effects, typed_rows(texts), mode="append")
+
+
+def printed_of(name: str) -> list[tuple[int, bytes]]:
+    """The lines of a broker, each with its time."""
+    clock, at_ms, found = LogClock(UTC), 0, []
+    for line in gzip.decompress((BROKERS / f"{name}.log.gz").read_bytes()).splitlines(keepends=True):
+        at_ms = clock.read(line) or at_ms
+        found.append((at_ms, line))
+    return found
+
+
+def replayed(name: str) -> Facts:
+    """What a replay makes of both."""
+    groups = groups_in(read_files([str(BROKERS / f"{name}.log.gz")], UTC)[0].facts)
+    lines = {group.group_id: effects_of(group) for group in groups}
+    found: Facts = {}
+    for group_id, topic in capture(name).reported.items():
+        topic = sorted(topic, key=lambda effect: effect.at_ms)
+        made = enriched(topic, lines.get(group_id, []))
+        kept = [made.changed.get(place, effect) for place, effect in enumerate(topic)]
+        found[group_id] = facts([*made.added, *(effect for effect in kept if effect is not None)])
+    return found
+
+
+def facts(effects: Iterable[Effect]) -> list[tuple[int, str, str | None]]:
+    rows = [row_of(effect, 0) for effect in effects]
+    return sorted(((row.at_ms or 0, row.effect, row.detail) for row in rows), key=str)
+
+
+def written(home: Home) -> Facts:
+    found: defaultdict[str, list[Any]] = defaultdict(list)
+    for row in read_rows(home.effects):
+        found[row["group_id"]].append((row["at_ms"], row["effect"], row["detail"]))
+    return {group_id: sorted(rows, key=str) for group_id, rows in found.items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_comes_bit_by_bit_is_what_a_replay_of_both_makes(name: str, tmp_path: Path) -> None:
+    both, chance, printed = Both(tmp_path), random.Random(name), printed_of(name)
+    topic = [
+        (effect.at_ms, group_id, row_of(effect, seq))
+        for group_id, effects in capture(name).reported.items()
+        for seq, effect in enumerate(effects, 1)
+    ]
+    topic_ms = 0
+    for now_ms in range(printed[0][0] - STEP_MS, printed[-1][0] + AFTER_END_MS, STEP_MS):
+        both.now_ms = now_ms
+        with both.log.open("ab") as file:
+            file.writelines(line for at_ms, line in printed if now_ms - STEP_MS < at_ms <= now_ms)
+        before_ms, topic_ms = topic_ms, max(topic_ms, now_ms - chance.choice([0, 3_000, 8_000]))
+        new = ((group_id, row) for at_ms, group_id, row in topic if before_ms < at_ms <= topic_ms)
+        both.write_topic([text for group_id, row in new for text in texts_of(group_id, [row])])
+        both.look(topic_ms)
+        if now_ms <= printed[-1][0] and chance.random() < KILLS:
+            both.start()
+    both.merging.close()
+    assert written(both.home) == replayed(name)
