@@ -155,6 +155,19 @@ def test_what_is_written_is_counted_and_held_to_the_row_rules(tmp_path: Path) ->
     assert following.counts == f"{len(LINES)} lines read, {len(LINES)} about groups, 0 in quarantine"
 
 
+@pytest.mark.parametrize("name", ["n-classic-mixed", "o-consumer-protocol"])
+def test_no_line_of_a_real_broker_breaks_a_row_rule(name: str, tmp_path: Path) -> None:
+    path, home = tmp_path / "server.log", Home(tmp_path / "home")
+    path.write_bytes(gzip.decompress((LOG.parent / f"{name}.log.gz").read_bytes()))
+    following = followed(home, path)
+    following._check._clock = lambda: 0.0  # It looks at every row, whatever that costs.
+    finish(following)
+    status = read_status(home.path)
+    assert status is not None
+    assert status.broken == []
+    assert written(home).keys() == expected(path).keys()
+
+
 def asked(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(["shadow", *words]) == 2
     return capsys.readouterr().err
