@@ -1,4 +1,4 @@
-"""A line of JSON as an entry: logstash, zap, kafkajs, docker's json-file and exports name the same things otherwise.
+"""A line of JSON as an entry: logstash, zap, kafkajs, Serilog, docker's json-file and exports name the same things otherwise.
 
 The message is its text, and the other fields stand behind it as `; key: value`, in the order of the line.
 """
@@ -11,10 +11,10 @@ from typing import Any
 from app_logs.entries import Clock, Entry
 from app_logs.stamps import stamp_at
 
-_MESSAGES = ("message", "msg", "@message", "log", "line", "text")
-_TIMES = ("@timestamp", "timestamp", "time", "ts", "t", "asctime")
-_LEVELS = ("level", "severity", "lvl", "loglevel", "levelname")
-_LOGGERS = ("logger_name", "logger", "loggerName", "class", "name")
+_MESSAGES = ("message", "msg", "@message", "Message", "log", "line", "text", "@m", "RenderedMessage")
+_TIMES = ("@timestamp", "timestamp", "time", "ts", "t", "asctime", "@t", "Timestamp")
+_LEVELS = ("level", "severity", "lvl", "loglevel", "levelname", "@l", "Level", "MessageLevel")
+_LOGGERS = ("logger_name", "logger", "loggerName", "class", "name", "SourceContext")
 _SOURCES = ("service", "container", "pod", "container_name", "kubernetes.pod_name")
 LONGEST_VALUE = 4_000
 """Characters of a field that is shown behind the message: a stack trace is cut."""

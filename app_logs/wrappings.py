@@ -18,15 +18,18 @@ from app_logs.stamps import Stamp, minute_ms, stamp_at, twelve_hours
 from app_logs.whole_lines import whole_lines
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_GREP = re.compile(r"\d{1,9}[:-](?=\[?\d{4}-\d\d-\d\d)")
+_GREP = re.compile(
+    r"(?:[\w@-]{0,100}[./][\w@./-]{1,200}[:-])?(?:\d{1,9}[:-]|(?<=[:-]))(?=\[?\d{4}-\d\d-\d\d)"
+)
+"""A line's number, the name of its file, or both."""
 _COMPOSE = re.compile(r"(?P<source>[A-Za-z0-9][\w.-]{0,80}) *\| ")
 _POD = re.compile(r"\[(?P<source>pod/[\w./-]{1,200})\] ")
 _MARKDOWN = re.compile(r"(?:>\s*|\*\*|\|\s+|`)+")
 _SYSLOG = re.compile(
-    r"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d (?P<time>\d\d:\d\d:\d\d) \S{1,255} "
-    r"(?P<source>[\w./-]{1,80})(?:\[\d+\])?: "
+    r"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d (?P<time>\d\d:\d\d:\d\d) "
+    r"(?:\S{1,255} (?P<source>[\w./-]{1,80})(?:\[\d+\])?|(?P<host>[\w.-]{1,255}(?=: \{))): "
 )
-"""Its time has no year, so only the time of day is taken."""
+"""Its time has no year, so only the time of day is taken. Before JSON the host may stand alone."""
 _SYSLOG_LEVEL = re.compile(r"(?:[A-Z][a-z]{3,8}|\d)\|(?=\d{4}-\d\d-\d\d )")
 """As .NET prints it before the time: `Warning|`."""
 _CRI = re.compile(r"(?:stdout|stderr) [FP] ")
@@ -135,7 +138,7 @@ def _unwrapped(text: str) -> tuple[str, str, Stamp | None]:
     syslog = _SYSLOG.match(text)
     if syslog is None:
         return text, source, None
-    return text[syslog.end() :], syslog["source"], stamp_at(syslog["time"] + " ")
+    return text[syslog.end() :], syslog["source"] or syslog["host"], stamp_at(syslog["time"] + " ")
 
 
 def _of_fields(file: str, number: int, text: str) -> Entry | None:

@@ -177,8 +177,18 @@ _COORDINATORS = (
     Template(F.COORDINATOR_FOUND, "Discovered coordinator {}", since="1.0"),
     Template(
         F.COORDINATOR_LOST,
-        "Group coordinator {} is unavailable or invalid due to cause: {reason}. isDisconnected: {}",
+        "Group coordinator {} is unavailable or invalid due to cause: {reason}.isDisconnected: {}",
         since="2.7",
+    ),
+    Template(
+        F.COORDINATOR_LOST,
+        "Group coordinator {} is unavailable or invalid due to cause: {reason}. isDisconnected: {}",
+        since="3.3",
+    ),
+    Template(
+        F.COORDINATOR_LOST,
+        "Group coordinator {} is unavailable or invalid due to cause: {reason}. Rediscovery will be attempted",
+        since="3.9",
     ),
     Template(
         F.COORDINATOR_LOST, "Group coordinator {} is unavailable or invalid, will attempt rediscovery", since="1.1"

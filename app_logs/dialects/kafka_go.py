@@ -24,7 +24,7 @@ _TEMPLATES = (
     Template(F.CLIENT_STARTED, "entering loop for consumer group, {group_id}"),
     Template(F.JOINED, "joined group {group_id} as member {member_id} in generation {generation_id}"),
     Template(F.JOINED, "Joined group {group_id} as member {member_id} in generation {generation_id}"),
-    Template(F.MEMBER_FOUND, "found member: {member_id}/{}"),
+    Template(F.MEMBER_FOUND, "found member: {member_id}/[]byte{}"),
     Template(
         F.CLIENT_STATE,
         "Syncing {number} assignments for generation {generation_id} as member {member_id}",

@@ -17,7 +17,7 @@ _BEGINS = re.compile(
     r"Error (?:sending heartbeat|committing offsets): Kafka::|Group rebalance in progress, re-joining|"
     r"Failed to join group; resetting member id|Failed to find coordinator for group `"
 )
-_TAG = re.compile(r"\[(?P<group_id>[^\]\s]+)\] (?:\{[^}]*\}:? ?)?")
+_TAG = re.compile(r"\[(?P<group_id>[^\[\]\s]+)\] (?:\{[^}]*\}:? ?)?")
 
 
 def ruby_kafka_heading(entry: Entry) -> Heading | None:

@@ -131,6 +131,13 @@ def test_the_same_coordinator_found_again_did_not_move() -> None:
     assert [one.finding for one in client_findings(facts)] == ["coordinator_lost_by_client", "coordinator_moved"]
 
 
+@pytest.mark.parametrize("between", [".isDisconnected: true. ", ". isDisconnected: true. ", ". "])
+def test_a_coordinator_is_lost_however_a_version_says_so(between: str) -> None:
+    text = "Group coordinator kafka-1:9092 (id: 2147483645 rack: null) is unavailable or invalid due to cause: "
+    (lost,) = facts_of((0, f"{text}coordinator unavailable{between}Rediscovery will be attempted."))
+    assert (lost.kind, lost.reason, lost.broker_id) == (FactKind.COORDINATOR_LOST, "coordinator unavailable", "2")
+
+
 def test_an_idle_member_owned_nothing_in_any_line() -> None:
     idle = facts_of((0, "Adding newly assigned partitions: "), (10, "Revoke previously assigned partitions []"))
     assert [one.finding for one in client_findings(idle)] == ["idle_member", "more_members_than_partitions"]

@@ -163,6 +163,17 @@ def test_ruby_kafka_s_lines_have_their_group_as_a_tag() -> None:
     assert (joined.kind, joined.member_id) == (FactKind.JOINED, MEMBER)
 
 
+def test_ruby_kafka_s_tags_may_stand_in_brackets_of_their_own() -> None:
+    (lost,) = facts_in("[[orders] {orders: 0, 1}:] Error sending heartbeat: Kafka::UnknownMemberId")
+    assert (lost.kind, lost.group_id) == (FactKind.MEMBERSHIP_LOST, "orders")
+
+
+def test_a_member_of_kafka_go_may_have_slashes_in_its_name() -> None:
+    member_id = f"main@host-1 (github.com/segmentio/kafka-go)-{MEMBER[-36:]}"
+    (found,) = facts_in(f"2026/03/01 03:12:00 found member: {member_id}/[]byte(nil)")
+    assert found.member_id == member_id
+
+
 def test_a_message_within_json_is_read_without_the_fields_beside_it() -> None:
     joined = f"joined group orders as member {MEMBER} in generation 12"
     (of_kafka_go,) = facts_in(json.dumps({"time": "2026-03-01T03:12:00Z", "msg": joined, "pod": "reader-0"}))
