@@ -61,10 +61,23 @@ class _History:
                 self.removed.append(fact)
                 self._add(fact)
                 self._blame_for_emptying()
+            case FactKind.GROUP_DIED if self._is_over(fact):
+                self._empty(fact)
+                self.close("empty")
             case kind if kind in _ENDS_THE_STORY or _is_under_the_newer(fact):
                 self.close("")
             case _:
                 self._add(fact)
+
+    def _is_over(self, fact: LoggedFact) -> bool:
+        """Whether a group is removed in the generation that the running rebalance began in: it had no end of its own.
+
+        Kafka 0.9 removes a group as its last member goes.
+        """
+        running = self.running
+        return (
+            running is not None and fact.generation_id is not None and fact.generation_id == running.from_generation_id
+        )
 
     def close(self, outcome: str) -> None:
         """The running rebalance is as far as the lines have it."""
@@ -108,7 +121,8 @@ class _History:
         self.close("completed")
 
     def _empty(self, fact: LoggedFact) -> None:
-        running = self._of_generation(fact)
+        running = self.running if fact.kind is FactKind.GROUP_DIED else None
+        running = running or self._of_generation(fact)
         running.ended_at_ms = fact.at_ms
         running.members = 0
         running.outcome = "empty"

@@ -14,7 +14,7 @@ from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.session_findings import SESSION_RULES
-from why.words import count, duration
+from why.words import count, duration, some
 
 _WORKS = (
     FactKind.GROUP_IS_REBALANCING,
@@ -116,6 +116,38 @@ def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             asked = None
         elif fact.kind in (FactKind.JOINED, FactKind.SYNCED, FactKind.MEMBER_PROGRESSED):
             asked = None
+
+
+def _sync_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Joined, and got no assignment: which member's SyncGroup came too late, or why, is not in its log."""
+    refused = [fact for fact in facts if fact.kind is FactKind.SYNC_REFUSED]
+    if refused:
+        times = "" if len(refused) == 1 else f" {len(refused)} times{_lasting(' within {}', refused[0], refused[-1])}"
+        errors = dict.fromkeys(fact.error.rstrip(". ") for fact in refused)
+        yield Finding(
+            "assignment_refused",
+            f"{who} joined and got an error instead of an assignment{times}: {some(errors)}.",
+            tuple(refused),
+        )
+
+
+def _coordinator_not_found(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """The last that its lines have of its coordinator is that it has none."""
+    lost: list[LoggedFact] = []
+    for fact in facts:
+        if fact.kind is FactKind.COORDINATOR_LOST:
+            lost.append(fact)
+        elif fact.kind is FactKind.COORDINATOR_FOUND or fact.kind in _WORKS:
+            lost = []
+    if lost:
+        times = "" if len(lost) == 1 else f" {len(lost)} times{_lasting(' within {}', lost[0], lost[-1])}"
+        why = some(dict.fromkeys(fact.reason for fact in lost if fact.reason))
+        yield Finding(
+            "coordinator_not_found",
+            f"{who} was without its coordinator{times}{f' ({why})' if why else ''}; no later line says that it found "
+            "one or was answered.",
+            tuple(lost),
+        )
 
 
 def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -271,9 +303,11 @@ RULES: Sequence[Rule] = (
     _polled_too_late,
     _fenced,
     _join_refused,
+    _sync_refused,
     _configs_behind,
     _config_log_empty,
     _coordinators,
+    _coordinator_not_found,
     _idle,
     _commits_refused,
     _others_gone,

@@ -23,11 +23,15 @@ LEFT = "left"
 WAITED = "this client had asked to join and waited for others, whom its log does not name"
 NOT_BACK = "it had learnt of the rebalance and had not asked to join again"
 WAITS_FOR_APPLICATION = "it waits for its application to give partitions up, and has not asked to join again"
+OWN = (NOT_BACK, WAITS_FOR_APPLICATION)
+"""Why a client itself kept the others waiting, though its lines may not name it."""
 OUTLASTED = "the rebalance outlasted this client's own session timeout, so a member did not join again in time"
 _LEARNT = (FactKind.GROUP_IS_REBALANCING, FactKind.REJOIN_WANTED)
 _LEFT = (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT)
 _WORDLESS = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
 """Why a client may have left that does not say why."""
+_WITHOUT_POLL_TIMEOUT = ("brod", "franz-go", "kafka-go", "ruby-kafka", "sarama")
+"""Clients that have no max.poll.interval.ms of their own."""
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
 
 
@@ -187,6 +191,8 @@ class _History:
         running = self._open(fact)
         running.outcome, self.is_out = LEFT, True
         running.facts.append(fact)
+        if kind is None and not words and fact.dialect in _WITHOUT_POLL_TIMEOUT:
+            kind = CauseKind.MEMBER_LEFT
         running.cause = self._own(kind or CauseKind.UNKNOWN, reason, () if kind or words else _WORDLESS)
 
     def _leaves_that_of_others(self, fact: LoggedFact) -> bool:

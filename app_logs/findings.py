@@ -253,6 +253,19 @@ def _inside(group: LoggedGroup) -> Iterator[Finding]:
                 yield from _came_back_as_new(one, fact)
 
 
+def _expired_apart(group: LoggedGroup) -> Iterator[Finding]:
+    """Members that expired, of which no rebalance in these lines tells."""
+    told = {id(fact) for one in group.rebalances for fact in one.facts}
+    expired = [fact for fact in group.facts if fact.kind is FactKind.MEMBER_EXPIRED and id(fact) not in told]
+    if expired:
+        yield Finding(
+            "expired_apart",
+            f"{some([fact.member_id or 'a member' for fact in expired])} "
+            f"{'was' if len(expired) == 1 else 'were'} silent for a whole session timeout and removed.",
+            tuple(expired),
+        )
+
+
 def _came_back_as_new(one: LoggedRebalance, expired: LoggedFact) -> Iterator[Finding]:
     """A member joined under the client id of one that then expired: nobody had said that the old one was gone."""
     client_id = client_id_of(expired.member_id)
@@ -335,6 +348,7 @@ RULES: Sequence[Rule] = (
     _came_again,
     _given_ids,
     _inside,
+    _expired_apart,
     _emptied,
     _moved,
     _gone,

@@ -1,4 +1,4 @@
-"""A line of JSON as an entry: logstash, zap, kafkajs, Serilog, docker's json-file and exports name the same things otherwise.
+"""A line of JSON as an entry: logstash, zap, kafkajs, Serilog, docker and exports name the same things otherwise.
 
 The message is its text, and the other fields stand behind it as `; key: value`, in the order of the line.
 """

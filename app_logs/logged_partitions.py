@@ -11,8 +11,8 @@ import re
 from app_logs.logged_facts import LoggedFact
 
 _NAMED = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})[-/](?P<partition>\d{1,9})(?![\w.-])")
-_NAMED_BY_PYTHON = re.compile(r"topic='(?P<topic>[A-Za-z0-9._-]{1,249})', partition=(?P<partition>\d{1,9})")
-_NONE = ("", "0", "[]", "{}", "()", "set()", "frozenset()")
+_NAMED_BY_PYTHON = re.compile(r"topic=u?'(?P<topic>[A-Za-z0-9._-]{1,249})', partition=(?P<partition>\d{1,9})")
+_NONE = ("", "0", "[]", "{}", "()", "set()", "set([])", "frozenset()")
 
 
 def names_no_partition(fact: LoggedFact) -> bool:

@@ -58,15 +58,23 @@ def groups_of_removed(facts: Sequence[LoggedFact]) -> dict[tuple[str, ...], set[
 def removal_findings(of_broker: Sequence[LoggedFact], facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Of one client's lines: when it learnt that it was out, and that its process was alive."""
     removals, member_id = _removals_in(of_broker), ""
+    alone: list[tuple[LoggedFact, str]] = []
+    """Those of which no broker's line tells, each with the member id."""
     for fact in facts:
         if fact.kind is FactKind.MEMBERSHIP_LOST:
             removed = _removal_of(removals, fact, fact.member_id or member_id)
+            if removed is None and not _of_a_generation(fact):
+                alone.append((fact, fact.member_id or member_id))
+                member_id = ""
+                continue
             yield _learnt_of_it(fact, removed, fact.member_id or member_id)
             if removed is not None and not _of_a_generation(fact):
                 yield _alive(fact, removed)
             member_id = ""
         else:
             member_id = fact.member_id or member_id
+    if alone:
+        yield _learnt_again(alone) if len(alone) > 1 else _learnt_of_it(alone[0][0], None, alone[0][1])
 
 
 def _removal_of(removals: Sequence[LoggedFact], lost: LoggedFact, member_id: str) -> LoggedFact | None:
@@ -98,6 +106,18 @@ def _learnt_of_it(lost: LoggedFact, removed: LoggedFact | None, member_id: str) 
         only = f"; the only removal that fits is that of {removed.member_id}, {late} before"
         sentence += f", {late} after it had been removed" if member_id else only
     return Finding("client_learned_of_it", f"{sentence}.", (lost,) if removed is None else (removed, lost))
+
+
+def _learnt_again(lost: Sequence[tuple[LoggedFact, str]]) -> Finding:
+    facts = tuple(fact for fact, _ in lost)
+    ids = {client_id_of(member_id) or member_id for _, member_id in lost if member_id}
+    who = next((fact.client_id for fact in facts if fact.client_id), min(ids) if len(ids) == 1 else "The client")
+    length_ms = between_ms(facts[0], facts[-1])
+    within = "" if length_ms is None else f" within {duration(max(0, length_ms))}"
+    sentence = (
+        f"{who} learnt from its coordinator's answers that it was no member any more, in {len(facts)} lines{within}."
+    )
+    return Finding("client_learned_of_it", sentence, facts)
 
 
 def _of_a_generation(lost: LoggedFact) -> bool:

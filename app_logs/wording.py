@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from app_logs.client_history import OWN
 from app_logs.logged_facts import BROKER, FactKind
 from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, client_id_of
 from schemas.causes import Cause, CauseKind, name_of, row_of
@@ -30,6 +31,9 @@ TROUBLES = (
     "write_failed",
     "id_never_joined",
     "assignment_never_came",
+    "expired_apart",
+    "assignment_refused",
+    "coordinator_not_found",
     "application_does_not_poll",
     "polled_again",
     "join_refused",
@@ -104,6 +108,8 @@ def _says_nothing(client_reason: str | None) -> bool:
 def holder_sentence(holder: Holder) -> str:
     """Who kept the join phase waiting."""
     length = "long (concluded)" if holder.length_ms is None else duration(holder.length_ms)
+    if not holder.member_id and holder.why in OWN:
+        return f"The client of these lines kept the others waiting for {length} (concluded): {holder.why}."
     if not holder.member_id:
         names = [client_id_of(one) or one for one in holder.candidates]
         fit = f" Known by name: {some(names)}." if names else ""
@@ -154,7 +160,7 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
         is_logged = all(one.source is Source.REQUEST_LOG for one in open_causes)
         or_log = "" if is_logged else ", or the broker's request log (kafka-request.log at DEBUG)"
         found.append(f"Why a member left or joined again, where it gave no reason: its own log says it{or_log}.")
-    if any(one.held_by is not None and not one.held_by.member_id for one in rebalances):
+    if any(one.held_by is not None and not one.held_by.member_id and one.held_by.why not in OWN for one in rebalances):
         found.append(
             "Who joined again last and so kept the others waiting: the logs of all members say it, or the broker's "
             "request log."

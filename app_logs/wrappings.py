@@ -18,9 +18,7 @@ from app_logs.stamps import Stamp, minute_ms, stamp_at, twelve_hours
 from app_logs.whole_lines import whole_lines
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_GREP = re.compile(
-    r"(?:[\w@-]{0,100}[./][\w@./-]{1,200}[:-])?(?:\d{1,9}[:-]|(?<=[:-]))(?=\[?\d{4}-\d\d-\d\d)"
-)
+_GREP = re.compile(r"(?:[\w@-]{0,100}[./][\w@./-]{1,200}[:-])?(?:\d{1,9}[:-]|(?<=[:-]))(?=\[?\d{4}-\d\d-\d\d)")
 """A line's number, the name of its file, or both."""
 _COMPOSE = re.compile(r"(?P<source>[A-Za-z0-9][\w.-]{0,80}) *\| ")
 _POD = re.compile(r"\[(?P<source>pod/[\w./-]{1,200})\] ")

@@ -93,6 +93,13 @@ _JOINS = (
     Template(F.JOINED, "Successfully joined group {group_id} with generation {generation_id}", since="0.11"),
     Template(F.SYNCED, "Successfully synced group in generation " + _GENERATION, since="2.7"),
     Template(
+        F.SYNC_REFUSED,
+        "Joined group at generation {generation_id} with protocol version {number} and got assignment: "
+        "Assignment{error=1, {partitions}",
+        since="2.3",
+        error="CONFIG_MISMATCH: the workers do not have the same configs, and the leader could not resolve it",
+    ),
+    Template(
         F.SYNCED,
         "Joined group at generation {generation_id} with protocol version {number} and got assignment: {partitions}",
         since="2.4",
@@ -107,6 +114,9 @@ _JOINS = (
         for kind in ("JoinGroup", "SyncGroup")
     ),
     Template(F.JOIN_REFUSED, "JoinGroup failed: {error}", since="2.7"),
+    Template(
+        F.SYNC_REFUSED, "SyncGroup failed: {error} Need to re-join the group. Sent generation was {}", since="2.8"
+    ),
     Template(F.SYNC_REFUSED, "SyncGroup failed: {error}", since="2.7"),
 )
 _PARTITIONS = (

@@ -20,9 +20,10 @@ _LONGEST_HEAD = 400
 """Characters before the thread in which a name is looked for."""
 _NAME = re.compile(r"(?P<client_id>[^|\[\]]{0,255}#consumer-\d{1,9})[|:\]]")
 _BEFORE_THREADS = re.compile(
-    r"(?:RDKAFKA-\d-[A-Z]{2,20}: |\|[A-Z]{2,20}\|)(?P<head>[^|\[\]:]{0,255}#consumer-\d{1,9}[:|]) "
+    r"(?:(?:RDKAFKA-\d-[A-Z]{2,20}: |\|[A-Z]{2,20}\|)(?P<head>[^|\[\]:]{0,255}#consumer-\d{1,9}[:|])"
+    r"|(?:\A|\|)(?P<handle>[^|\[\]:]{0,255}#consumer-\d{1,9}\|)[A-Z]{2,20}\|) "
 )
-"""What 0.9 has before its message."""
+"""What 0.9 has before its message; rdkafka-dotnet prints the name first."""
 _TABLE = re.compile(r"\((?P<table>[^()]{1,200})\): (?:\[client\.id:(?P<client_id>[^\]]{1,255})\] )?\[rdk:\w+\] *\Z")
 """ClickHouse's: of its table's engine."""
 _ASKED = re.compile(r"(?:GroupCoordinator/(?P<broker_id>\d{1,10})|\S+/(?:\d{1,10}|bootstrap|learned)): ")
@@ -41,13 +42,16 @@ def librdkafka_heading(entry: Entry) -> Heading | None:
     _, closed, message = rest.partition("]: ")
     before = None if closed else _BEFORE_THREADS.search(entry.printed)
     if before is not None:
-        head, closed, message = before["head"], " ", entry.printed[before.end() :]
+        head, closed, message = before["head"] or before["handle"], " ", entry.printed[before.end() :]
     if not closed or _OUTDATED.search(message):
         return None
     head = head[-_LONGEST_HEAD:]
     if head.count('"') % 2:
         message = message.removesuffix('"').replace('""', '"')  # A cell of CSV.
     found = _TABLE.search(head) or _NAME.search(head)
+    if found is None:
+        names = (_NAME.fullmatch(f"{one}:") for one in entry.fields.values() if isinstance(one, str))
+        found = next(filter(None, names), None)
     fields: dict[str, object] = {} if found is None else {key: one for key, one in found.groupdict().items() if one}
     asked = _ASKED.match(message)
     if asked is not None:
@@ -110,6 +114,7 @@ _JOINS = (
     Template(F.JOIN_REFUSED, _JOIN_ANSWER + "{number} members in group: Broker: {error}", since="1.0"),
     Template(F.SYNCED, "SyncGroup response: Success ({number} bytes of MemberState data)", since="1.8"),
     Template(F.SYNC_REFUSED, "SyncGroup response: Broker: {error} ({number} bytes of MemberState data)", since="1.8"),
+    Template(F.SYNC_REFUSED, "SyncGroup response: {error} ({number} bytes of MemberState data)", since="0.9"),
     Template(
         F.REJOIN_WANTED,
         _GROUP + ": Rejoining group {}: rejoining group to redistribute previously owned partitions to other group "
@@ -176,6 +181,10 @@ _HEARTBEATS = (
 _COORDINATORS = (
     Template(F.COORDINATOR_FOUND, _GROUP + " coordinator set to broker {}", since="1.0"),
     Template(F.COORDINATOR_LOST, _GROUP + " broker {} is no longer coordinator", since="1.0"),
+    *(
+        Template(F.COORDINATOR_LOST, f"{_GROUP} {request} response error: Broker: {{reason}}", since=since)
+        for request, since in (("FindCoordinator", "1.4"), ("GroupCoordinator", "0.9"))
+    ),
     Template(F.COORDINATOR_LOST, _GROUP + ": marking the coordinator ({broker_id}) dead: {reason}", since="1.0"),
 )
 _ENDS = (

@@ -1,0 +1,178 @@
+"""What reports of strangers taught: a client without answers, removals without a rebalance, groups that vanish."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from app_logs.logged_facts import FactKind
+from app_logs.logged_rebalances import LoggedGroup
+from app_logs.reading import merged, read_lines
+from app_logs.story import groups_in
+from app_logs.wording import holder_sentence
+from schemas.causes import CauseKind
+from tests.app_logs.printed import MEMBER
+
+AT = "2026-03-01 03:12:0{}"
+JAVA = "{} INFO [{} clientId=orders-1, groupId=orders] {}"
+BROKER = "[{}] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)"
+GENERATION = f"Generation{{{{generationId={{}}, memberId='{MEMBER}', protocol='sessioned'}}}}"
+RDKAFKA = "%7|177236640{}.000|CGRP|orders-1#consumer-1| [thrd:main]: {}"
+
+
+def group_in(*lines: str) -> LoggedGroup:
+    (group,) = groups_in(merged([read_lines("app.log", lines)]))
+    return group
+
+
+def keys_of(group: LoggedGroup) -> list[str]:
+    return [one.finding for one in group.findings]
+
+
+def java(second: int, text: str, kind: str = "Consumer") -> str:
+    return JAVA.format(AT.format(f"{second},000"), kind, text)
+
+
+def broker(second: int, text: str) -> str:
+    return BROKER.format(AT.format(f"{second},000"), text)
+
+
+# ---------------------------------------------------------------- answers that are errors
+
+
+def test_an_assignment_with_an_error_completes_nothing() -> None:
+    given = (
+        "Joined group at generation {} with protocol version 2 and got assignment: Assignment{{error={}, leader='c'}}"
+    )
+    group = group_in(
+        java(1, "Successfully joined group with generation 7", "Worker"),
+        java(1, given.format(7, 1), "Worker"),
+        java(2, "(Re-)joining group", "Worker"),
+        java(3, "Successfully joined group with generation 8", "Worker"),
+        java(3, given.format(8, 0), "Worker"),
+    )
+    assert [one.outcome for one in group.rebalances] == ["", "completed"]
+    (refused,) = group.findings
+    assert "CONFIG_MISMATCH" in refused.sentence
+    assert not refused.is_inferred
+
+
+def test_a_loop_of_refused_assignments_is_counted() -> None:
+    joined = "Successfully joined group with generation {}"
+    failed = "SyncGroup failed: The group began another rebalance. Need to re-join the group. Sent generation was {}"
+    group = group_in(
+        *(
+            java(second, text.format(GENERATION.format(second)))
+            for second in (1, 2, 3)
+            for text in ("(Re-)joining group", joined, failed)
+        )
+    )
+    (refused,) = group.findings
+    assert refused.finding == "assignment_refused"
+    assert refused.sentence.endswith("3 times within 2 s: The group began another rebalance.")
+
+
+@pytest.mark.parametrize("error", ["Broker: Group rebalance in progress", "Unknown broker error"])
+def test_librdkafka_s_answer_without_an_assignment_is_an_error(error: str) -> None:
+    group = group_in(
+        RDKAFKA.format(0, 'Joining group "orders" with 1 subscribed topic(s)'),
+        RDKAFKA.format(1, f"SyncGroup response: {error} (0 bytes of MemberState data)"),
+    )
+    (refused,) = group.findings
+    assert refused.sentence.endswith(f"{error.removeprefix('Broker: ')}.")
+
+
+@pytest.mark.parametrize("request_name", ["FindCoordinator", "GroupCoordinator"])
+def test_a_client_that_is_told_of_no_coordinator_is_without_one(request_name: str) -> None:
+    answer = f'bootstrap:9092/1: Group "orders" {request_name} response error: Broker: Coordinator not available'
+    group = group_in(RDKAFKA.format(0, answer), RDKAFKA.format(2, answer))
+    (found,) = group.findings
+    assert found.finding == "coordinator_not_found"
+    assert "2 times within 2 s (Coordinator not available)" in found.sentence
+    answered = RDKAFKA.format(3, 'GroupCoordinator/8: Heartbeat for group "orders" generation id 4')
+    assert keys_of(group_in(RDKAFKA.format(0, answer), answered)) == []
+
+
+# ---------------------------------------------------------------- who leaves, and who holds
+
+
+def test_a_client_that_has_no_poll_timeout_left() -> None:
+    line = {"time": "2026-03-01T03:12:00Z", "msg": "leaving group", "group": "orders", "member_id": MEMBER}
+    (one,) = group_in(json.dumps(line)).rebalances
+    assert (one.cause.kind, one.cause.is_inferred, one.cause.candidates) == (CauseKind.MEMBER_LEFT, False, ())
+
+
+def test_a_client_that_no_line_names_held_the_others_all_the_same() -> None:
+    beat = 'Group "orders" heartbeat error response in state up (join-state {}, 3 partition(s) assigned): Broker: {}'
+    printed = [(0, beat.format("steady", "Group rebalance in progress")), (9, beat.format("steady", "Unknown member"))]
+    group = group_in(*(f"2026-03-01T03:12:0{second}.5Z Debug | [thrd:main]: {text}" for second, text in printed))
+    held = group.rebalances[0].held_by
+    assert held is not None
+    assert holder_sentence(held).startswith("The client of these lines kept the others waiting for 9 s (concluded)")
+
+
+def test_two_consumers_in_serilog_s_json_are_told_apart() -> None:
+    def line(number: int) -> str:
+        message = '[thrd:main]: Group "orders" changed join state init -> wait-join (state up)'
+        name = f"rdkafka#consumer-{number}"
+        return json.dumps(
+            {"@t": "2026-03-01T03:12:00Z", "@m": f'"{name}": ..', "MessageName": name, "Message": message}
+        )
+
+    facts = read_lines("app.log", [line(1), line(2)]).facts
+    assert [fact.client_id for fact in facts] == ["rdkafka#consumer-1", "rdkafka#consumer-2"]
+
+
+def test_rdkafka_dotnet_prints_the_client_before_the_facility() -> None:
+    (fact,) = read_lines(
+        "app.log",
+        [
+            "7|2026-03-01 03:12:00.417|rdkafka#consumer-1|CGRPJOINSTATE| "
+            'Group "orders" changed join state init -> wait-join'
+        ],
+    ).facts
+    assert (fact.kind, fact.client_id, fact.at_ms) == (FactKind.JOIN_SENT, "rdkafka#consumer-1", 1_772_334_720_417)
+
+
+def test_a_client_that_is_removed_again_and_again_is_told_once() -> None:
+    group = group_in(
+        *(
+            f"W, [2026-03-01T03:12:0{second}.000000 #1]  WARN -- : [orders] {{}}: {text}"
+            for second in (0, 3, 6)
+            for text in ("Error sending heartbeat: Kafka::UnknownMemberId", "Joining group `orders`")
+        )
+    )
+    (learnt,) = group.findings
+    assert "in 3 lines within 6 s" in learnt.sentence
+
+
+# ---------------------------------------------------------------- a broker's lines
+
+
+def test_members_that_expired_are_told_though_no_rebalance_is() -> None:
+    (expired,) = group_in(broker(1, f"Member {MEMBER} in group orders has failed, removing it from the group")).findings
+    assert (expired.finding, expired.is_inferred) == ("expired_apart", False)
+    assert MEMBER in expired.sentence
+
+
+def test_an_expiry_that_a_rebalance_tells_of_is_told_once() -> None:
+    reason = f"removing member {MEMBER} on heartbeat expiration"
+    group = group_in(
+        broker(1, f"Member {MEMBER} in group orders has failed, removing it from the group"),
+        broker(
+            1,
+            f"Preparing to rebalance group orders in state PreparingRebalance with old generation 4 "
+            f"(__consumer_offsets-7) (reason: {reason})",
+        ),
+    )
+    assert "expired_apart" not in keys_of(group)
+
+
+def test_an_old_broker_ends_a_rebalance_by_removing_its_group() -> None:
+    begun = broker(1, "Preparing to restabilize group orders with old generation 4")
+    removed = "Group orders generation {} is dead and removed"
+    (one,) = group_in(begun, broker(2, removed.format(4))).rebalances
+    assert (one.outcome, one.members) == ("empty", 0)
+    (one,) = group_in(begun, broker(2, removed.format(6))).rebalances
+    assert one.outcome == ""
