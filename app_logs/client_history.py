@@ -300,11 +300,12 @@ class _History:
         self.started = None
 
     def _joined_as(self, fact: LoggedFact) -> bool:
-        """Whether the same member says once more that it joined."""
+        """Whether the same member says once more that it joined; kafka-python names its member id once."""
         joined = (
             next((one for one in self.running.facts if one.kind is FactKind.JOINED), None) if self.running else None
         )
-        return joined is not None and joined.member_id == fact.member_id
+        is_short = joined is not None and bool(joined.member_id) and not fact.member_id
+        return is_short or (joined is not None and joined.member_id == fact.member_id)
 
     @staticmethod
     def _is_again(before: LoggedRebalance, fact: LoggedFact) -> bool:

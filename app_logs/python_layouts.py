@@ -22,12 +22,21 @@ _PIECES = 6
 """More stand in no head."""
 
 
+_ASIDES = re.compile(rf"(?:{SEPARATORS}(?:{LEVEL.replace('?P<level>', '?:')}|{_ASIDE})(?=[\s|:,/\]-]))*{SEPARATORS}")
+
+
 class Head(NamedTuple):
     level: str
     logger: str
     length: int
     process: str = ""
     """A word before the level: the process, where several print into one file."""
+
+
+def asides_length(text: str) -> int:
+    """How many characters of levels, threads and numbers a text without a logger begins with."""
+    found = _ASIDES.match(text)
+    return 0 if found is None else found.end()
 
 
 def head_of(text: str) -> Head | None:

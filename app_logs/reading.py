@@ -126,7 +126,7 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     read = FileRead(file)
     lines = _Lines(read)
     ordered, notes = in_order(marked([*entries_in(file, lines.numbered(blocks), lines.may_matter)]))
-    every = [fact for fact in map(fact_of, ordered) if fact is not None]
+    every = _facts_in(ordered)
     found = [fact for fact in every if fact.is_certain]
     doubtful = [fact.line_number for fact in every if not fact.is_certain]
     if doubtful:
@@ -136,6 +136,16 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
     read.facts, read.notes = found, tuple(notes)
     return read
+
+
+def _facts_in(entries: Sequence[Entry]) -> list[LoggedFact]:
+    """What the entries of one file say. Words that two libraries have are of the one whose other lines are in it."""
+    facts = [fact_of(entry) for entry in entries]
+    names = {fact.dialect for fact in facts if fact is not None}
+    known = [dialect for dialect in DIALECTS if dialect.among_its_own is not None and dialect.name in names]
+    if len(known) == 1:
+        facts = [fact or known[0].fact_among_its_own(entry) for fact, entry in zip(facts, entries, strict=True)]
+    return [fact for fact in facts if fact is not None]
 
 
 class _Lines:

@@ -16,7 +16,7 @@ _DATE = r"(?P<year>\d{4})[-/.](?P<month>\d\d)[-/.](?P<day>\d\d)"
 _TIME = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,:](?P<fraction>\d{1,9}))?"
 _ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:]))?"
 _FULL = re.compile(rf"\[?{_DATE}[T _]{_TIME}{_ZONE}\]?")
-_WORDS = re.compile(rf"(?P<date>[A-Z][a-z]{{2}} \d\d?(?:st|nd|rd|th)?,? \d{{4}}),? (?:@ )?{_TIME}")
+_WORDS = re.compile(rf"(?P<date>[A-Z][a-z]{{2,8}} \d\d?(?:st|nd|rd|th)?,? \d{{4}}),? (?:@ )?{_TIME}")
 """As Kibana prints it: `Mar 2, 2026 @ 16:05:11.123`."""
 _EPOCH = re.compile(r"(?:%\d)?\|?(?P<seconds>\d{10})\.(?P<ms>\d{3})(?:\||(?= RDKAFKA-))")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -72,8 +72,9 @@ def _in_words(text: str) -> Stamp | None:
     if found is None:
         return None
     date = re.sub(r"(?<=\d)(?:st|nd|rd|th)|,", "", found["date"])
+    month, _, rest = date.partition(" ")
     try:
-        day = datetime.strptime(date, "%b %d %Y").replace(tzinfo=UTC)
+        day = datetime.strptime(f"{month[:3]} {rest}", "%b %d %Y").replace(tzinfo=UTC)
     except ValueError:
         return None
     return Stamp(

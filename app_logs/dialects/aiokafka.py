@@ -7,7 +7,7 @@ timeout: LeaveGroup succeeds as it does at a close.
 from __future__ import annotations
 
 from app_logs.dialects.dialect import Dialect
-from app_logs.dialects.python_clients import IN_BOTH, UNKNOWN_MEMBER, python_heading
+from app_logs.dialects.python_clients import IN_BOTH, UNKNOWN_MEMBER, python_heading, without_logger
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -15,6 +15,13 @@ _LOGGERS = frozenset(
     ("aiokafka.group_coordinator", "aiokafka.consumer.group_coordinator", "aiokafka.consumer.subscription_state")
 )
 _UNMISTAKABLE = (
+    Template(
+        F.CLIENT_STATE,
+        "Successfully synced group {group_id} with generation -1",
+        since="0.5",
+        state="its generation was reset while it waited for its assignment",
+    ),
+    Template(F.SYNCED, "Successfully synced group {group_id} with generation {generation_id}", since="0.5"),
     Template(F.LEAVE_SENT, "LeaveGroup request succeeded", since="0.5"),
     Template(
         F.MEMBERSHIP_LOST,
@@ -25,7 +32,7 @@ _UNMISTAKABLE = (
     Template(F.COORDINATOR_LOST, "Marking the coordinator dead (node {broker_id})for group {group_id}", since="0.5"),
     Template(
         F.COMMIT_REFUSED,
-        "OffsetCommit failed for group {group_id} due to group error ({error}), will rejoin",
+        "OffsetCommit failed for group {group_id} due to group error ([Error {number}] {error}), will rejoin",
         since="0.5",
     ),
     Template(
@@ -36,7 +43,11 @@ _UNMISTAKABLE = (
 )
 """What no other client prints in these words."""
 _OTHERS = (
-    Template(F.SYNCED, "Successfully synced group {group_id} with generation {generation_id}", since="0.5"),
+    Template(
+        F.COMMIT_REFUSED,
+        "OffsetCommit failed for group {group_id} due to group error ({error}), will rejoin",
+        since="0.5",
+    ),
     Template(F.JOIN_REFUSED, "Attempt to join group failed due to {error}", since="0.5"),
     Template(F.SYNC_REFUSED, "Unexpected error from SyncGroup: {error}", since="0.5"),
     Template(F.LEAVE_SENT, "LeaveGroup request failed: {error}", since="0.5"),
@@ -51,11 +62,14 @@ DIALECT = Dialect(
         "aiokafka.consumer.",
         "aiokafka.group_coordinator",
         "LeaveGroup request succeeded",
+        "Successfully synced group",
+        " member_id aiokafka-",
         "local member_id was not recognized",
         "coordinator dead",
         "OffsetCommit failed",
     ),
     example="2026-03-01 03:12:00,417 INFO:aiokafka.consumer.group_coordinator: {}",
-    heading=python_heading(_LOGGERS, _UNMISTAKABLE),
+    heading=python_heading(_LOGGERS, _UNMISTAKABLE, "aiokafka"),
+    among_its_own=without_logger,
     templates=Templates((*_UNMISTAKABLE, *_OTHERS, *IN_BOTH)),
 )

@@ -49,14 +49,22 @@ class Dialect(NamedTuple):
     heading: Callable[[Entry], Heading | None]
     """What stands before the message; None: no line of this dialect."""
     templates: Templates
+    among_its_own: Callable[[Entry], Heading | None] | None = None
+    """The same for a line that no heading tells, in a file that has other lines of this dialect."""
     opening: str = ""
     """A message that begins with this is of this dialect, and need not be shown to others."""
 
     def fact(self, entry: Entry) -> LoggedFact | None:
         """What the line says; None if it is none of this dialect's, or none of its templates."""
         heading = self.heading(entry)
-        if heading is None:
-            return None
+        return None if heading is None else self._stated(entry, heading)
+
+    def fact_among_its_own(self, entry: Entry) -> LoggedFact | None:
+        """The same of a line that its heading does not tell, in a file of this dialect."""
+        heading = None if self.among_its_own is None else self.among_its_own(entry)
+        return None if heading is None else self._stated(entry, heading)
+
+    def _stated(self, entry: Entry, heading: Heading) -> LoggedFact | None:
         found = self.templates.match(heading.message)
         if found is None:
             return None

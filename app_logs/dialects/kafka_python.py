@@ -7,7 +7,7 @@ No line has a client id; a group stands in most, a member id since 2.2.10.
 from __future__ import annotations
 
 from app_logs.dialects.dialect import Dialect
-from app_logs.dialects.python_clients import IN_BOTH, OLD_GENERATION, UNKNOWN_MEMBER, python_heading
+from app_logs.dialects.python_clients import IN_BOTH, OLD_GENERATION, UNKNOWN_MEMBER, python_heading, without_logger
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -71,6 +71,11 @@ _UNMISTAKABLE = (
         F.COMMIT_REFUSED,
         "Group {group_id} failed to commit partition {partitions} at offset {number}: {error}",
         since="1.3",
+    ),
+    Template(
+        F.COMMIT_REFUSED,
+        "OffsetCommit failed for group {group_id} due to group error ({error} - {number} - {}), will rejoin",
+        since="1.0",
     ),
 )
 """What no other client prints in these words."""
@@ -168,9 +173,12 @@ DIALECT = Dialect(
         "<Generation ",
         "coordinator dead",
         "failed to commit partition",
+        "OffsetCommit failed",
         "previously assigned partitions",
+        " member_id kafka-python-",
     ),
     example="2026-03-01 03:12:00,417 - kafka.coordinator - INFO - {}",
-    heading=python_heading(_LOGGERS, _UNMISTAKABLE),
+    heading=python_heading(_LOGGERS, _UNMISTAKABLE, "kafka-python"),
+    among_its_own=without_logger,
     templates=Templates((*_UNMISTAKABLE, *_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *IN_BOTH)),
 )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from app_logs.dialects.dialect import Heading
 from app_logs.entries import Entry
 from app_logs.logged_facts import FactKind as F
-from app_logs.python_layouts import LEVEL, SEPARATORS
+from app_logs.python_layouts import LEVEL, SEPARATORS, asides_length
 from app_logs.templates import Template, Templates
 
 UNKNOWN_MEMBER = "UNKNOWN_MEMBER_ID"
@@ -21,15 +21,23 @@ _HEAD_LENGTH = 200
 _REST = re.compile(rf"{SEPARATORS}(?:{LEVEL}(?=[\s|:-]))?[\s|:,\])-]{{0,40}}")
 
 
-def python_heading(loggers: frozenset[str], own: tuple[Template, ...]) -> Callable[[Entry], Heading | None]:
-    """The message, without a final dot, of a line by one of these loggers, or by none in words of its own."""
+_BEHIND = re.compile(r", [a-z_]\w{0,60}-[\w<>]{1,80}-\d{1,6}\Z")
+"""Module, function and line, where a layout has them at the end."""
+
+
+def python_heading(loggers: frozenset[str], own: tuple[Template, ...], name: str) -> Callable[[Entry], Heading | None]:
+    """The message, without a final dot, of a line by one of these loggers, or by none in words of its own.
+
+    A member id that begins with the library's name is such a word.
+    """
     unmistakable = Templates(own)
 
     def heading(entry: Entry) -> Heading | None:
         message = _message_by(entry, loggers)
         if message is None and not entry.logger:
-            message = entry.printed.rstrip(". ")
-            message = None if unmistakable.match(message) is None else message
+            message = _bare(entry)
+            is_own = f" member_id {name}-" in message or unmistakable.match(message) is not None
+            message = message if is_own else None
         return None if message is None else Heading({}, message)
 
     return heading
@@ -40,7 +48,7 @@ def _message_by(entry: Entry, loggers: frozenset[str]) -> str | None:
 
     In a layout that no rule knows, a logger's name before the message is enough.
     """
-    message = entry.printed.rstrip(". ")
+    message = _BEHIND.sub("", entry.printed).rstrip(". ")
     if entry.logger in loggers:
         return message
     if not entry.logger:
@@ -49,6 +57,17 @@ def _message_by(entry: Entry, loggers: frozenset[str]) -> str | None:
                 rest = _REST.match(message, found.end())
                 return message[found.end() if rest is None else rest.end() :]
     return None
+
+
+def without_logger(entry: Entry) -> Heading | None:
+    """The message of a line whose layout has no logger."""
+    return None if entry.logger else Heading({}, _bare(entry))
+
+
+def _bare(entry: Entry) -> str:
+    """The message alone, without a level, a thread or a process before it."""
+    text = _BEHIND.sub("", entry.printed).rstrip(". ")
+    return text[asides_length(text) :]
 
 
 IN_BOTH = (

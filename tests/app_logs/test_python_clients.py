@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from app_logs.logged_facts import FactKind
+from app_logs.logged_partitions import partitions_in
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance
 from app_logs.reading import FileRead, merged, read_files, read_lines
 from app_logs.story import GROUP_NOT_NAMED, groups_in
@@ -88,7 +89,7 @@ def test_another_logger_s_line_is_not_kafka_python_s(logger: str) -> None:
     assert read_lines("app.log", [printed("00:00,417", TEXT, logger)]).facts == []
 
 
-def test_without_a_logger_only_words_of_its_own_count() -> None:
+def test_without_a_logger_words_of_both_libraries_count_beside_words_of_one() -> None:
     lines = (
         "2024-07-30 11:06:58,309 - WARNING - Heartbeat poll expired, leaving group",
         "2024-07-30 11:06:58,310 - INFO - Leaving consumer group (orders).",
@@ -97,8 +98,13 @@ def test_without_a_logger_only_words_of_its_own_count() -> None:
         "2024-07-30 11:09:20,310 - WARNING - Heartbeat failed for group orders because it is rebalancing",
     )
     kinds = [fact.kind for fact in read_lines("app.log", lines).facts]
-    assert kinds == [FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT, FactKind.HEARTBEATS_UNANSWERED]
-    one = last_of(*lines)
+    own = [FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT, FactKind.HEARTBEATS_UNANSWERED]
+    assert kinds == [*own[:2], FactKind.JOIN_SENT, own[2], FactKind.GROUP_IS_REBALANCING]
+    assert read_lines("app.log", [lines[2], lines[4]]).facts == []
+    aiokafka_s = "2024-07-30 11:09:21,310 - INFO - LeaveGroup request succeeded"
+    kinds = [fact.kind for fact in read_lines("app.log", [*lines, aiokafka_s]).facts]
+    assert kinds == [*own, FactKind.LEAVE_SENT]
+    one = last_of(*lines[:3])
     assert (one.group_id, one.cause.kind, one.cause.is_inferred) == ("orders", CauseKind.POLL_TIMEOUT, False)
 
 
@@ -304,6 +310,34 @@ def test_processes_that_print_into_one_file_are_told_apart_by_the_word_before_th
         ]
     )
     assert all(member_id not in one.sentence for group in groups.values() for one in group.findings)
+
+
+FUNCTION_BEHIND = "2026-03-01 03:12:0{},417 MainThread INFO {}, base-_handle_join_response-346"
+BRACKETS = "[2026-03-01 03:12:0{},417] [INFO] [Thread-13] {}"
+
+
+@pytest.mark.parametrize("layout", [FUNCTION_BEHIND, BRACKETS])
+def test_a_member_id_with_the_library_s_name_tells_whose_lines_they_are(layout: str) -> None:
+    member_id = f"kafka-python-1.3.3-{MEMBER[-36:]}"
+    texts = (
+        "(Re-)joining group orders",
+        f"Joined group 'orders' (generation 44) with member_id {member_id}",
+        "Successfully joined group orders with generation 44",
+        "Setting newly assigned partitions set([TopicPartition(topic=u'ticks', partition=2)]) for group orders",
+    )
+    lines = [layout.format(second, text) for second, text in enumerate(texts)]
+    facts = read_lines("app.log", lines).facts
+    assert {fact.dialect for fact in facts} == {"kafka-python"}
+    assert partitions_in(facts[-1]) == {("ticks", 2)}
+    one = last_of(*lines)
+    assert (one.generation_id, one.outcome, facts[1].member_id) == (44, "completed", member_id)
+
+
+def test_a_generation_that_was_reset_is_none() -> None:
+    line = "February 25th 2026, 12:19:40.770 Successfully synced group orders with generation -1"
+    (fact,) = read_lines("app.log", [line]).facts
+    assert (fact.dialect, fact.kind, fact.generation_id) == ("aiokafka", FactKind.CLIENT_STATE, None)
+    assert fact.at_ms is not None
 
 
 def test_older_pythons_say_what_they_do_under_their_loggers() -> None:
