@@ -1,9 +1,9 @@
 """What the Java consumer prints of the classic protocol, with Connect's worker, Streams and Spring around it.
 
-Sources: `ConsumerCoordinator`, `AbstractCoordinator` and `ConsumerRebalanceListenerInvoker` of Kafka 0.10 to 4.3,
+Sources: `ConsumerCoordinator`, `AbstractCoordinator` and `ConsumerRebalanceListenerInvoker` of Kafka 1.0 to 4.3,
 `WorkerCoordinator`, `StreamThread`. Layouts differ from application to application, so the prefix
 `[Consumer clientId=.., groupId=..]` is looked for wherever it stands. Before 1.0 there is none: the class that prints
-tells such a line.
+tells such a line, and `java_consumer_older.py` has what only such versions print.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
+from app_logs.dialects.java_consumer_older import BEFORE_1_0
 from app_logs.entries import Entry
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
@@ -21,7 +22,11 @@ _PREFIX = re.compile(
     r"clientId=(?P<client_id>[^,\]]*), groupId=(?P<group_id>[^\]]*)\] "
 )
 _CLASSES = ("AbstractCoordinator", "ConsumerCoordinator", "WorkerCoordinator")
-_BY_CLASS = re.compile(rf"(?<!\w)(?:{'|'.join(_CLASSES)})(?::\d+)?\s*[:-] ")
+_BY_CLASS = re.compile(
+    rf"(?<!\w)(?:{'|'.join(_CLASSES)})(?:\.\w{{1,40}})?(?:[: ]\d{{1,6}})?\s*(?:\[[^\]]{{1,100}}\]\s*)?[:\]-] "
+)
+"""A method, a line or a thread may stand behind the class."""
+_BEHIND_LOGGER = re.compile(r"\A(?:\[[^\]]{1,100}\]: |\d{1,6} - )")
 _STREAM_THREAD = re.compile(r"stream-thread \[(?P<name>[^\]]+)\] ")
 _COORDINATOR = re.compile(r"\(id: (\d{1,10}) ")
 _LAST_ID = 2_147_483_647
@@ -51,8 +56,8 @@ def java_heading(entry: Entry) -> Heading | None:
 
 def _by_class(entry: Entry) -> str | None:
     """The message of a client before 1.0: its class stands before it, or is the logger."""
-    if entry.logger.rpartition(".")[2] in _CLASSES:
-        return entry.printed.rstrip(". ")
+    if not set(_CLASSES).isdisjoint(entry.logger.split(".")[-2:]):
+        return _BEHIND_LOGGER.sub("", entry.printed).rstrip(". ")
     found = _BY_CLASS.search(entry.printed)
     return None if found is None else entry.printed[found.end() :].rstrip(". ")
 
@@ -69,14 +74,10 @@ _GENERATION = "Generation{generationId={generation_id}, memberId='{member_id}', 
 
 _JOINS = (
     Template(F.JOIN_SENT, "(Re-)joining group", since="1.0"),
-    Template(F.JOIN_SENT, "(Re-)joining group {group_id}", since="0.11"),
     Template(F.JOIN_SENT, "Rebalance started", since="2.3"),
     Template(F.GROUP_IS_REBALANCING, "Request joining group due to: group is already rebalancing", since="3.0"),
     Template(F.GROUP_IS_REBALANCING, "Attempt to heartbeat failed since group is rebalancing", since="0.11"),
     Template(F.GROUP_IS_REBALANCING, "Attempt to heartbeat failed for since group is rebalancing", since="0.11"),
-    Template(
-        F.GROUP_IS_REBALANCING, "Attempt to heartbeat failed for group {group_id} since it is rebalancing", since="0.10"
-    ),
     Template(F.REJOIN_WANTED, "Request joining group due to: {reason}", since="3.0"),
     Template(
         F.CONFIGS_BEHIND,
@@ -90,7 +91,6 @@ _JOINS = (
     ),
     Template(F.JOINED, "Successfully joined group with generation " + _GENERATION, since="2.7"),
     Template(F.JOINED, "Successfully joined group with generation {generation_id}", since="1.0"),
-    Template(F.JOINED, "Successfully joined group {group_id} with generation {generation_id}", since="0.11"),
     Template(F.SYNCED, "Successfully synced group in generation " + _GENERATION, since="2.7"),
     Template(
         F.SYNC_REFUSED,
@@ -123,13 +123,9 @@ _PARTITIONS = (
     Template(F.PARTITIONS_ADDED, "Adding newly assigned partitions: {partitions}", since="2.4"),
     Template(F.PARTITIONS_ADDED, "Adding newly assigned partitions:", since="2.4"),
     Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions: {partitions}", since="2.4"),
-    Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions {partitions} for group {group_id}", since="0.10"),
     Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions {partitions}", since="1.0"),
     Template(F.PARTITIONS_REVOKED, "Revoke previously assigned partitions {partitions}", since="2.4"),
     Template(F.PARTITIONS_REVOKED, "Revoke previously assigned partitions", since="2.4"),
-    Template(
-        F.PARTITIONS_REVOKED, "Revoking previously assigned partitions {partitions} for group {group_id}", since="0.10"
-    ),
     Template(F.PARTITIONS_REVOKED, "Revoking previously assigned partitions {partitions}", since="1.0"),
     Template(F.PARTITIONS_LOST, "Lost previously assigned partitions {partitions}", since="2.4"),
     Template(F.PARTITIONS_LOST, "Giving away all assigned partitions as lost since {reason}", since="2.4"),
@@ -177,13 +173,11 @@ _ENDS = (
         F.COMMIT_REFUSED, "Offset commit failed on partition {partitions} at offset {number}: {error}", since="0.11"
     ),
     Template(F.COMMIT_REFUSED, "Failing OffsetCommit request since {error}", since="2.6"),
-    Template(F.COMMIT_REFUSED, "Auto-commit of offsets {} failed for group {group_id}: {error}", since="0.10"),
     Template(F.COMMIT_REFUSED, "Synchronous auto-commit of offsets {} failed: {error}", since="1.0"),
     Template(F.COMMIT_REFUSED, "Asynchronous auto-commit of offsets {} failed: {error}", since="1.0"),
 )
 _COORDINATORS = (
     Template(F.COORDINATOR_FOUND, "Discovered group coordinator {}", since="1.1"),
-    Template(F.COORDINATOR_FOUND, "Discovered coordinator {} for group {group_id}", since="0.10"),
     Template(F.COORDINATOR_FOUND, "Discovered coordinator {}", since="1.0"),
     Template(
         F.COORDINATOR_LOST,
@@ -204,7 +198,6 @@ _COORDINATORS = (
         F.COORDINATOR_LOST, "Group coordinator {} is unavailable or invalid, will attempt rediscovery", since="1.1"
     ),
     Template(F.COORDINATOR_LOST, "Marking the coordinator {} dead", since="0.11"),
-    Template(F.COORDINATOR_LOST, "Marking the coordinator {} dead for group {group_id}", since="0.11"),
 )
 _STREAMS = (
     Template(F.CLIENT_STATE, "State transition from {state} to {to_state}", since="0.11"),
@@ -217,5 +210,7 @@ DIALECT = Dialect(
     marks=("roupId=", "stream-thread [", *_CLASSES),
     example="2026-03-01 03:12:00,417 INFO [Consumer clientId=orders-1, groupId=orders] {}",
     heading=java_heading,
-    templates=Templates((*_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *_STREAMS, *OF_THE_NEWER_PROTOCOL)),
+    templates=Templates(
+        (*BEFORE_1_0, *_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *_STREAMS, *OF_THE_NEWER_PROTOCOL)
+    ),
 )

@@ -11,6 +11,7 @@ from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template
 
 RECONCILING = "Reconciling assignment with local epoch "
+_REQUESTS = (("ConsumerGroupHeartbeatRequest", "3.9"), ("StreamsGroupHeartbeatRequest", "4.1"))
 _CHANGES = "Member {member_id} with epoch {generation_id} transitioned from "
 
 OF_THE_NEWER_PROTOCOL = (
@@ -29,15 +30,31 @@ OF_THE_NEWER_PROTOCOL = (
         "approximately by {length_ms} ms. Member {member_id} will rejoin the group now",
         since="3.9",
     ),
-    Template(
-        F.MEMBERSHIP_LOST,
-        "ConsumerGroupHeartbeatRequest failed for member {member_id} because epoch {} is fenced. {}",
-        since="3.9",
+    *(
+        Template(
+            F.MEMBERSHIP_LOST,
+            f"{request} failed for member {{member_id}} because epoch {{}} is fenced. {{}}",
+            since=since,
+        )
+        for request, since in _REQUESTS
+    ),
+    *(
+        Template(F.MEMBERSHIP_LOST, f"{request} failed because member {{member_id}} is unknown. {{}}", since=since)
+        for request, since in _REQUESTS
     ),
     Template(
         F.MEMBERSHIP_LOST,
         "ConsumerGroupHeartbeatRequest failed for member {} because member {member_id} is unknown. {}",
         since="3.9",
+    ),
+    *(
+        Template(F.JOIN_REFUSED, f"{request} failed due to {why}: {{error}}", since="3.9")
+        for request, _ in _REQUESTS
+        for why in ("the instance id {instance_id} was not released", "unreleased instance id {instance_id}")
+    ),
+    *(
+        Template(F.INSTANCE_FENCED, f"{request} failed due to fenced instance id {{instance_id}}: {{}}", since="3.9")
+        for request, _ in _REQUESTS
     ),
     Template(F.CLOSED, "Completed leaving the group", since="3.9"),
 )

@@ -234,6 +234,11 @@ BEFORE_1_0 = {
     "Revoking previously assigned partitions [orders-0] for group orders": FactKind.PARTITIONS_REVOKED,
     "Attempt to heartbeat failed for group orders since it is rebalancing.": FactKind.GROUP_IS_REBALANCING,
     "Marking the coordinator kafka-1:9092 (id: 2147483646 rack: null) dead for group orders": FactKind.COORDINATOR_LOST,
+    "Attempt to heart beat failed for group orders since it is rebalancing.": FactKind.GROUP_IS_REBALANCING,
+    "Attempt to heart beat failed for group orders since member id is not valid.": FactKind.MEMBERSHIP_LOST,
+    "Attempt to heartbeat failed for group orders since generation id is not legal.": FactKind.MEMBERSHIP_LOST,
+    "Attempt to join group orders failed due to unknown member id, resetting and retrying.": FactKind.JOIN_REFUSED,
+    "Error UNKNOWN_MEMBER_ID occurred while committing offsets for group orders": FactKind.COMMIT_REFUSED,
 }
 
 
@@ -244,8 +249,11 @@ BEFORE_1_0 = {
         "[2026-03-01 03:12:00,417] INFO {} (org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)",
         "2026-03-01 03:12:00,417 INFO  org.apache.kafka.clients.consumer.internals.AbstractCoordinator  - {}",
         "26/03/01 03:12:00 INFO AbstractCoordinator: {}",
+        "2026-03-01 03:12:00 [container-0-C-1] INFO  o.a.k.c.c.i.AbstractCoordinator.handle 623 - {}",
+        "2026-03-01 03:12:00.417 INFO  o.a.k.c.c.i.AbstractCoordinator     [worker-0]: {}",
+        "[ INFO] [AbstractCoordinator.java ] {}",
     ],
-    ids=("Spring", "log4j", "Flink", "Spark"),
+    ids=("Spring", "log4j", "Flink", "Spark", "a method", "a thread", "a file"),
 )
 @pytest.mark.parametrize("message", BEFORE_1_0)
 def test_a_java_client_before_1_0_names_its_group_at_the_end(layout: str, message: str) -> None:
@@ -253,3 +261,19 @@ def test_a_java_client_before_1_0_names_its_group_at_the_end(layout: str, messag
     assert (fact.kind, fact.group_id, fact.dialect) == (BEFORE_1_0[message], "orders", "java")
     if "2147483646" in message:
         assert fact.broker_id == "1"
+
+
+@pytest.mark.parametrize("request_name", ["ConsumerGroupHeartbeatRequest", "StreamsGroupHeartbeatRequest"])
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (f"failed for member {MEMBER} because epoch 14 is fenced. in 0ms: The epoch is old.", FactKind.MEMBERSHIP_LOST),
+        (f"failed because member {MEMBER} is unknown. in 0ms: No such member.", FactKind.MEMBERSHIP_LOST),
+        ("failed due to the instance id pod-1 was not released: It is in use.", FactKind.JOIN_REFUSED),
+        ("failed due to fenced instance id pod-1: Another member has it.", FactKind.INSTANCE_FENCED),
+    ],
+)
+def test_a_member_of_the_newer_protocol_says_that_it_is_out(request_name: str, text: str, kind: FactKind) -> None:
+    (fact,) = facts_of((0, f"{request_name} {text}"))
+    assert fact.kind is kind
+    assert (fact.member_id or fact.instance_id) in (MEMBER, "pod-1")
