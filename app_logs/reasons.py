@@ -154,7 +154,7 @@ def left(named: Reason) -> Reason:
 def cause_in_words(client_reason: str) -> CauseKind | None:
     """What a client's own words for joining again or leaving say of the cause; None: they say that others began."""
     words = client_reason.lower()
-    own = any(each in words for each in (*_TOPICS_CHANGED, *_GAVE_UP))
+    own = any(each in words for each in (*_TOPICS_CHANGED, *_GAVE_UP, *_SCHEDULED))
     if not own and (not words or any(each in words for each in _OTHERS_BEGAN)):
         return None
     if "poll timeout" in words or "max.poll.interval" in words or "unsubscribe" in words or "closed" in words:
@@ -179,6 +179,8 @@ _TOPICS_CHANGED = (
     "updated from metadata change",
 )
 _GAVE_UP = ("revoke partitions", "after revoking", "redistribute previously owned partitions", "cooperative move")
+_SCHEDULED = ("followup rebalance", "probing rebalance")
+"""Kafka Streams asks for these by itself: to move tasks on, or to see whether a standby has caught up."""
 
 
 def _rejoined(named: Reason) -> Reason:

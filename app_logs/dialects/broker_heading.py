@@ -27,6 +27,8 @@ _PREFIX = re.compile(
     r"\[(?:GroupCoordinator|GroupMetadataManager|Group Metadata Manager on Broker)"
     r" (?:(?:id|brokerId)=)?(?P<broker_id>\d+)(?: topic=__consumer_offsets partition=(?P<partition>\d+))?\]:? "
 )
+_BEFORE = re.compile(r"[A-Za-z][\w-]{0,30}:? +(?:[A-Z]{4,5} +)?(?=\[Group(?:Coordinator|MetadataManager) )")
+"""A reporter's own word for who prints it, and a level behind that."""
 _LONGEST_PREFIX = 200
 _OTHER_PROGRAMS = re.compile(r"\[(?:\w*Consumer|Worker|Producer|AdminClient|Share\w+|kafka-\w+) ")
 
@@ -35,6 +37,10 @@ def broker_heading(entry: Entry) -> Heading | None:
     """The prefix's fields, and the message without its final dot, which only newer versions print."""
     text = entry.printed
     begin = text.find("]", 0, _LONGEST_PREFIX) + 1
+    behind = _BEFORE.match(text)
+    if behind is not None:
+        text = text[behind.end() :]
+        begin -= behind.end()
     length, fields = _prefix(text[: begin + 2])
     if not length and _OTHER_PROGRAMS.match(text):
         return None

@@ -72,6 +72,22 @@ def test_a_client_that_only_learnt_of_a_rebalance_does_not_know_who_began_it() -
     assert one.held_by is None
 
 
+@pytest.mark.parametrize("words", ["triggered followup rebalance scheduled for 0", "Scheduled probing rebalance"])
+def test_a_streams_client_that_asks_for_a_rebalance_began_it(words: str) -> None:
+    (one,) = client_rebalances(
+        facts_of(
+            (1000, f"Request joining group due to: {words}"),
+            (1001, "(Re-)joining group"),
+            (1300, f"Successfully joined group with generation {GENERATION.format(5, MEMBER)}"),
+        )
+    )
+    assert (one.cause.kind, one.cause.client_id, one.cause.client_reason) == (
+        CauseKind.MEMBER_REJOINED,
+        "orders-1",
+        words,
+    )
+
+
 def test_a_client_that_waited_was_not_the_one_that_held_the_others() -> None:
     (one,) = client_rebalances(
         facts_of(

@@ -176,3 +176,9 @@ def test_an_old_broker_ends_a_rebalance_by_removing_its_group() -> None:
     assert (one.outcome, one.members) == ("empty", 0)
     (one,) = group_in(begun, broker(2, removed.format(6))).rebalances
     assert one.outcome == ""
+
+
+def test_a_reporter_s_own_word_may_stand_before_a_coordinator_s_line() -> None:
+    coordinator = "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] [GroupId orders]"
+    (bumped,) = read_lines("paste.txt", [f"broker  INFO {coordinator} Bumped group epoch to 8."]).facts
+    assert (bumped.dialect, bumped.group_id, bumped.generation_id, bumped.broker_id) == ("broker", "orders", 8, "1")
