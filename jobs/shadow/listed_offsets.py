@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from gateway.settings import Settings
@@ -19,6 +19,7 @@ from jobs.shadow.log_ends_sampler import Listed, Partition
 _T = TypeVar("_T")
 CLIENT_ID = "rollcall-ends"
 ANSWER_WITHIN_S = 15.0
+NEEDED = "DESCRIBE on the topic is needed"
 # The library writes a line a second while a broker is away.
 _quiet = logging.getLogger("jobs.kafka")
 _quiet.setLevel(logging.CRITICAL)
@@ -60,7 +61,9 @@ class ListedOffsets:
             (topic, number) for topic in sorted(topics) if topic in known for number in sorted(known[topic].partitions)
         ]
         missing = {
-            topic: "there is no such topic, or this user may not know it" for topic in topics if topic not in known
+            topic: f"there is no such topic, or this user may not know it: {NEEDED}"
+            for topic in topics
+            if topic not in known
         }
         return found, missing
 
@@ -85,7 +88,9 @@ class ListedOffsets:
             try:
                 listed.offsets[one.topic, one.partition] = future.result().offset
             except KafkaException as error:
-                listed.refused[one.topic] = error.args[0].str()
+                refused = error.args[0]
+                is_right = refused.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+                listed.refused[one.topic] = f"{refused.str()}: {NEEDED}" if is_right else refused.str()
         if len(listed.refused) == len({topic for topic, _ in partitions}) and not listed.offsets:
             raise OSError(next(iter(listed.refused.values())))
         return listed

@@ -172,7 +172,7 @@ class LogEndsSampler:
         for topic, reason in missing.items():
             if (topic, reason) not in self._reported_missing:
                 self._reported_missing.add((topic, reason))
-                tell(f"where the log of topic {topic} ends is not known: {reason} (DESCRIBE is needed)", is_error=True)
+                tell(f"where the log of topic {topic} ends is not known: {reason}", is_error=True)
 
     # ------------------------------------------------------------ samples
 

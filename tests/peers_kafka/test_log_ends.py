@@ -18,11 +18,12 @@ from jobs.home import Home
 from jobs.shadow.listed_offsets import ListedOffsets
 from jobs.shadow.log_ends_sampler import LogEndsSampler
 from programs.kafka_options import client_settings
-from tests.peers_kafka.kafka import broker
+from tests.peers_kafka.kafka import Broker, broker
 from tests.views.story import Story, write_effects
 from tests.views.view_rows import Row, rows_of
+from tests.waiting import until
 
-GROUP, PLAIN, MONEY = "payments", "plain", "money"
+GROUP, PLAIN, MONEY, AGAIN = "payments", "plain", "money", "again"
 INTERVAL_MS = 1_000
 RATE_MS = 10
 """A record each so many ms."""
@@ -37,7 +38,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
 @pytest.fixture(scope="module")
 def admin(client: dict[str, Any]) -> AdminClient:
     admin = AdminClient(client)
-    for future in admin.create_topics([NewTopic(name, 1, 1) for name in (PLAIN, MONEY)]).values():
+    for future in admin.create_topics([NewTopic(name, 1, 1) for name in (PLAIN, MONEY, AGAIN)]).values():
         future.result(30)
     return admin
 
@@ -125,3 +126,64 @@ def test_an_open_transaction_and_deleted_records_are_reported(
     row = followed.lag(MONEY)
     assert (row.end_offset, row.last_stable_offset, row.log_start_offset) == (21, 21, 5)
     assert (row.lag_records, row.records_lost) == (16, 5)
+
+
+def send(client: dict[str, Any], topic: str, count: int) -> None:
+    producer = Producer(client)
+    for _ in range(count):
+        producer.produce(topic, b"x", partition=0)
+    assert producer.flush(30) == 0
+
+
+def test_a_topic_made_again_begins_anew_and_what_was_committed_before_is_no_lag(
+    client: dict[str, Any], admin: AdminClient, tmp_path: Path
+) -> None:
+    followed, at_ms = Followed(tmp_path, client), now_ms()
+    send(client, AGAIN, 50)
+    followed.commit(AGAIN, 40)
+    followed.sampler.step(at_ms)
+    assert followed.lag(AGAIN).lag_records == 10
+    admin.delete_topics([AGAIN])[AGAIN].result(30)
+    until(lambda: AGAIN not in admin.list_topics().topics, "the topic is gone")
+    admin.create_topics([NewTopic(AGAIN, 1, 1)])[AGAIN].result(30)
+    until(lambda: AGAIN in admin.list_topics().topics, "the topic is there again")
+    send(client, AGAIN, 5)
+    for step in range(1, 20):
+        followed.sampler.step(at_ms + step * INTERVAL_MS)
+    row = followed.lag(AGAIN)
+    assert (row.log_start_offset, row.end_offset, row.lag_records, row.records_lost) == (0, 5, None, None)
+    followed.commit(AGAIN, 2)
+    row = followed.lag(AGAIN)
+    assert row.lag_records == asked(admin, AGAIN) == 3
+
+
+def test_a_broker_that_is_away_is_said_once_and_asked_again_when_it_is_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broker").mkdir()
+    running = Broker(tmp_path / "broker")
+    running.start()
+    try:
+        client = {"bootstrap.servers": running.address}
+        admin = AdminClient(client)
+        admin.create_topics([NewTopic(PLAIN, 1, 1)])[PLAIN].result(30)
+        followed, at_ms = Followed(tmp_path / "home", client), now_ms()
+        send(client, PLAIN, 10)
+        followed.commit(PLAIN, 4)
+        followed.sampler.look(at_ms)
+        running.stop()
+        for step in (1, 2):
+            followed.sampler.look(at_ms + step * INTERVAL_MS)
+        assert (followed.lag(PLAIN).lag_records, followed.lag(PLAIN).end_known_at) == (6, at_ms)
+        running.start()
+        send(client, PLAIN, 10)
+
+        def is_asked_again() -> bool:
+            followed.sampler.look(now_ms())
+            return bool(followed.lag(PLAIN).end_offset == 20)
+
+        until(is_asked_again, lambda: f"the end is known: {followed.lag(PLAIN)}")
+    finally:
+        running.stop()
+    assert followed.lag(PLAIN).lag_records == 16
+    assert capsys.readouterr().err.count("could not be asked for") == 1
