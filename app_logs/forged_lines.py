@@ -2,7 +2,8 @@
 
 A broker ends each line with the class that printed it. A line that lacks this mark, whole lines behind it, and then a
 rest without a time or level that has the mark: the rest ends the first line, and what stands between came out of an
-id. None of it is believed. Knows entries. Must not know what they say.
+id. None of it is believed. An id may have the mark in it as well, so that the first line seems whole: then nothing is
+believed that ids of one line can have written before the rest. Knows entries. Must not know what they say.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app_logs.entries import Clock, Entry
+
+IDS_BYTES = 3 * 32_767
+"""How long the ids and the reason in one line can be, as the protocol has them."""
 
 
 def still_open(entries: Sequence[Entry]) -> int | None:
@@ -33,20 +37,31 @@ def _closes(entry: Entry) -> bool:
     return entry.clock is Clock.NONE and not entry.level and bool(entry.logger)
 
 
+def _within_reach(before: Sequence[Entry]) -> int:
+    """The first entry that ids of one line may have written, if its rest comes behind the given ones."""
+    reach = IDS_BYTES
+    for place in range(len(before) - 1, -1, -1):
+        reach -= len(before[place].text)
+        if reach < 0:
+            return place + 1
+    return 0
+
+
 def marked(entries: Sequence[Entry]) -> list[Entry]:
     """The entries in their order, those suspect that may be forged; a line broken in two parts is put together."""
     found: list[Entry] = []
     open_at: int | None = None
     for entry in entries:
-        if not _closes(entry) or open_at is None:
+        if not _closes(entry):
             if _opens(entry):
                 open_at = len(found)
             found.append(entry)
             continue
-        if open_at == len(found) - 1:
+        if open_at is not None and open_at == len(found) - 1:
             first = found[open_at]
             found[open_at] = first._replace(text=f"{first.text}{entry.text}", logger=entry.logger)
         else:
+            open_at = _within_reach(found) if open_at is None else open_at
             found.append(entry)
             found[open_at:] = [one._replace(is_suspect=True) for one in found[open_at:]]
         open_at = None

@@ -33,6 +33,17 @@ def test_lines_out_of_an_id_are_not_believed() -> None:
     assert [note for note in read.notes if "2" in note]
 
 
+@pytest.mark.parametrize("faked_end", [END, f" and requesting the member to rejoin with this id.{END}"])
+def test_lines_out_of_an_id_are_not_believed_where_the_id_ends_its_line_as_a_broker_does(faked_end: str) -> None:
+    before = f"{AT}Stabilized group early generation 3 with 1 members.{END}"
+    far = [before, *(before.replace("early", f"g{number}") for number in range(900))]
+    read = read_lines("server.log", [*far, *given(f"evil-{UUID}{faked_end}\n{FORGED}\n"), *given("honest")])
+    groups = [group.group_id for group in groups_in(merged([read]))]
+    assert "payroll" not in groups
+    assert groups[0] == "early"
+    assert [fact.member_id for fact in read.facts if fact.member_id] == [f"honest-{UUID}"]
+
+
 def test_the_same_line_by_a_broker_is_believed() -> None:
     read = read_lines("server.log", [*given("honest"), FORGED, *given("other")])
     assert [fact.group_id for fact in read.facts] == ["g", "payroll", "g"]
