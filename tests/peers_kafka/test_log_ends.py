@@ -164,7 +164,7 @@ def test_a_broker_that_is_away_is_said_once_and_asked_again_when_it_is_back(
     running = Broker(tmp_path / "broker")
     running.start()
     try:
-        client = {"bootstrap.servers": running.address}
+        client: dict[str, Any] = {"bootstrap.servers": running.address}
         admin = AdminClient(client)
         admin.create_topics([NewTopic(PLAIN, 1, 1)])[PLAIN].result(30)
         followed, at_ms = Followed(tmp_path / "home", client), now_ms()
