@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from schemas.consumer_effects import MemberProgressed
 from schemas.effect_names import EffectName
+from schemas.effects import MemberRemoved, RebalanceEnded
 from why.facts import Fact
 from why.kinds import GroupKind, Part
 from why.members import Membership, Names, host_of
@@ -26,7 +27,7 @@ def parts_of(
     """The parts of all clients that were members during it or that it waited for, in the order in which they came."""
     memberships = {one.member_id: one for one in around if one.is_member_in(rebalance.started_at_ms, end_ms)}
     waits = {wait.member_id: wait for wait in rebalance.waits}
-    by_member = _moments(facts, rebalance, end_ms)
+    by_member, gone_after = _moments(facts, rebalance, end_ms), _gone_after(facts, rebalance)
     parts: list[Part] = []
     for member_id in dict.fromkeys([*memberships, *waits]):
         one, wait = memberships.get(member_id), waits.get(member_id)
@@ -34,7 +35,8 @@ def parts_of(
         if wait is not None:
             known = {kind.came: wait.joined_at_ms, kind.ready: moments.get(kind.ready, wait.synced_at_ms)}
             moments = {name: at_ms for name, at_ms in {**moments, **known}.items() if at_ms is not None}
-        went = one if one is not None and one.ended_at_ms is not None and one.ended_at_ms <= end_ms else None
+        is_over = one is not None and one.ended_at_ms is not None and one.ended_at_ms <= end_ms
+        went = one if is_over and member_id not in gone_after else None
         host = one.client_host if one is not None else wait.client_host if wait is not None else ""
         parts.append(
             Part(
@@ -50,6 +52,21 @@ def parts_of(
             )
         )
     return sorted(parts, key=lambda part: part.moments.get(kind.came, float("inf")))
+
+
+def _gone_after(facts: Iterable[Fact], rebalance: Rebalance) -> set[str]:
+    """Who was removed in the millisecond in which the rebalance ended, but after its end."""
+    led = (rebalance.from_generation_id, rebalance.to_generation_id, rebalance.outcome)
+    found: set[str] = set()
+    is_over = False
+    for fact in facts:
+        if fact.at_ms == rebalance.ended_at_ms:
+            match fact.content:
+                case RebalanceEnded() as ended if not is_over:
+                    is_over = (ended.from_generation_id, ended.to_generation_id, ended.outcome) == led
+                case MemberRemoved(member_id=member_id) if is_over:
+                    found.add(member_id)
+    return found
 
 
 def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[str, dict[str, int]]:

@@ -18,7 +18,7 @@ from tests.views.histories import (
     syncing,
     two_members,
 )
-from tests.views.story import Story
+from tests.views.story import Story, one_member
 from tests.why.reading import all_facts, explained
 from why.facts import Fact, effects_in
 from why.holdings import Partition
@@ -225,6 +225,19 @@ def test_where_nothing_is_reported_after_the_end_nobody_consumed_any_more() -> N
 
 def test_before_its_first_assignment_a_new_group_does_not_consume() -> None:
     assert explained(id_given(), 1).standstill == (1000, 1100)
+
+
+def test_who_leaves_in_the_millisecond_in_which_a_rebalance_ended_was_there_at_its_end() -> None:
+    story = one_member(partitions=["t-0", "t-1"])
+    story.join(3000, "b")
+    story.join(3100, "a")
+    story.sync(3200, "a", {"a": ["t-0"], "b": ["t-1"]})
+    story.leave(3200, "b")
+    found = explained(story, 2)
+    assert [(part.name, part.is_member, part.end_cause) for part in found.parts] == [
+        ("b", True, None),
+        ("a", True, None),
+    ]
 
 
 def test_every_rebalance_of_every_story_is_explained() -> None:
