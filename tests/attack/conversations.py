@@ -36,8 +36,7 @@ from tables.replies import response_of
 from tests.attack.attacked import Finding
 from tests.attack.recorded_texts import changed
 from tests.attack.texts import AT_MS
-from tests.protocol.consumer_watch import assert_consumer_sound
-from tests.protocol.invariants_watch import assert_sound
+from tests.protocol.watch import assert_sound
 from tests.requests import commit, consumer_beat, fitting, heartbeat, join, leave, sync
 
 GROUPS = ("g0", "g1", "g2", "orders")
@@ -287,9 +286,7 @@ def _next(group_id: str, reported: _Member, choice: int) -> str:
 def _assert_sound(turns: GroupTurns) -> None:
     group = turns.group
     try:
-        if group.consumer is None:
-            assert_sound(group)
-        assert_consumer_sound(group)
+        assert_sound(group)
     except AssertionError as error:
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:

@@ -20,9 +20,9 @@ from schemas.errors import Error
 from schemas.messages import GroupRequest, HeartbeatResponse, JoinGroupRequest, Response
 from tests.examples import examples
 from tests.gateway.facts import facts_of
-from tests.protocol import consumer_moves, consumer_play
-from tests.protocol.invariants_moves import Move, configs, plays
-from tests.protocol.invariants_play import GROUP_ID, Play
+from tests.protocol import consumer_moves
+from tests.protocol.classic_moves import configs, plays
+from tests.protocol.play import GROUP_ID, INSTANCE_IDS, Move, Play
 from tests.requests import SUBSCRIPTION, consumer_beat, heartbeat, join
 
 EXAMPLES = examples(20, 400)
@@ -57,7 +57,7 @@ class Asked:
         names = [*({} if known is None else known.members), "stranger"]
         for name in names:
             for generation_id in (group.generation_id - 1, group.generation_id, group.generation_id + 1):
-                for instance_id in (None, "i-1", *consumer_moves.INSTANCE_IDS):
+                for instance_id in (None, "i-1", *INSTANCE_IDS):
                     beat = heartbeat(
                         name,
                         generation_id,
@@ -87,10 +87,8 @@ def test_of_a_classic_group_whatever_its_life(config: GroupConfig, moves: list[l
 
 @given(config=consumer_moves.configs, moves=consumer_moves.plays)
 @EXAMPLES
-def test_of_a_group_with_members_of_both_protocols_whatever_its_life(
-    config: GroupConfig, moves: list[consumer_moves.Move]
-) -> None:
-    play = consumer_play.ConsumerPlay(config).make(moves)
+def test_of_a_group_with_members_of_both_protocols_whatever_its_life(config: GroupConfig, moves: list[Move]) -> None:
+    play = consumer_moves.consumer_play(config).make(moves)
     known = known_by(play.group.group_id, play.effects)
     Asked().of(play.group, known, play.now_ms, play.config)
 
@@ -108,9 +106,9 @@ def test_the_random_lives_lead_to_groups_that_are_answered_early() -> None:
 
     @settings(max_examples=100, derandomize=True, database=None)
     @given(config=consumer_moves.configs, moves=consumer_moves.plays)
-    def play_both(config: GroupConfig, moves: list[consumer_moves.Move]) -> None:
+    def play_both(config: GroupConfig, moves: list[Move]) -> None:
         nonlocal of_both
-        play = consumer_play.ConsumerPlay(config).make(moves)
+        play = consumer_moves.consumer_play(config).make(moves)
         known = known_by(play.group.group_id, play.effects)
         before = mixed.heartbeats
         mixed.of(play.group, known, play.now_ms, play.config)

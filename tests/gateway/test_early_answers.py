@@ -33,9 +33,9 @@ from schemas.messages import (
 )
 from tests.gateway.facts import facts_of
 from tests.programs.set_clocks import Machine
+from tests.protocol.classic_moves import METADATA, Everybody, configs, plays
 from tests.protocol.heartbeat_runs import state_of
-from tests.protocol.invariants_moves import METADATA, Everybody, Move, configs, plays
-from tests.protocol.invariants_play import GROUP_ID, Call, Play, replay
+from tests.protocol.play import GROUP_ID, Call, Move, Play, replay
 from tests.requests import heartbeat, join, leave, sync
 
 
@@ -148,7 +148,7 @@ def calls_of(config: GroupConfig, moves: list[list[Move]]) -> list[Call]:
             request = msgspec.structs.replace(request, request_id=f"again {place}", received_at_ms=call.at_ms)
         if request is not None:
             seen.add(request.request_id)
-        asked.append(Call(call.at_ms, request))
+        asked.append(call._replace(request=request))
     return asked
 
 
@@ -205,7 +205,7 @@ def test_the_history_is_the_same_with_early_answers(
 ) -> None:
     """Every member lives and dies as if each heartbeat had come to the coordinator by itself, and each is told of."""
     calls = calls_of(config, moves)
-    group, effects = replay(calls, config)
+    group, effects = replay(calls)
     gateway = played(config, calls, commits)
     assert without_heartbeats(gateway.effects) == without_heartbeats(effects)
     assert reported_of(gateway.effects) == reported_of(effects)
@@ -217,7 +217,7 @@ def test_with_a_commit_before_and_after_every_request_each_answer_is_the_coordin
     config: GroupConfig, moves: list[list[Move]]
 ) -> None:
     calls = calls_of(config, moves)
-    _, effects = replay(calls, config)
+    _, effects = replay(calls)
     refused = {
         effect.request_id
         for effect in effects

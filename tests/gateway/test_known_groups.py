@@ -21,9 +21,9 @@ from schemas.effect_names import EffectName
 from tables.lasting_facts import Fact
 from tables.request_table import RequestTable
 from tests.gateway.facts import facts_of, lasting
-from tests.protocol import consumer_moves, consumer_play
-from tests.protocol.invariants_moves import Move, configs, plays
-from tests.protocol.invariants_play import GROUP_ID, Play
+from tests.protocol import consumer_moves
+from tests.protocol.classic_moves import configs, plays
+from tests.protocol.play import GROUP_ID, Move, Play
 
 DETAILED = (EffectName.STATE_CHANGED, EffectName.MEMBER_JOINED, EffectName.MEMBER_UPDATED)
 
@@ -75,13 +75,13 @@ def test_what_facts_tell_of_a_classic_group_is_what_the_group_is(
 
 @given(config=consumer_moves.configs, moves=consumer_moves.plays, seed=st.integers(0, 1000))
 def test_what_facts_tell_of_a_group_of_the_newer_protocol_is_what_the_group_is(
-    config: GroupConfig, moves: list[consumer_moves.Move], seed: int
+    config: GroupConfig, moves: list[Move], seed: int
 ) -> None:
-    group_id, play = consumer_play.GROUP_ID, consumer_play.ConsumerPlay(config).make(moves)
-    facts = facts_of(group_id, play.effects)
-    assert_known(learned(facts).get(group_id), play.group)
+    play = consumer_moves.consumer_play(config).make(moves)
+    facts = facts_of(GROUP_ID, play.effects)
+    assert_known(learned(facts).get(GROUP_ID), play.group)
     random.Random(seed).shuffle(facts)
-    assert_known(learned(lasting(facts)).get(group_id), play.group)
+    assert_known(learned(lasting(facts)).get(GROUP_ID), play.group)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.state_codec import encode
 from schemas.heartbeat_runs import RunPacker
 from schemas.messages import HeartbeatRequest
-from tests.protocol.invariants_play import Call
+from tests.protocol.play import Call
 
 
 def in_runs(calls: Iterable[Call], most: int = 1000) -> list[Call]:
@@ -43,15 +43,15 @@ def _packed(calls: list[Call], most: int) -> Iterator[Call]:
                 packer.add(request)
                 continue
             if packer is not None:
-                yield Call(packer.last_ms, packer.run(f"run {count}"))
+                yield Call(packer.last_ms, packer.run(f"run {count}"), calls[0].config)
             packer, count = RunPacker(request), count + 1
             continue
         if packer is not None:
-            yield Call(packer.last_ms, packer.run(f"run {count}"))
+            yield Call(packer.last_ms, packer.run(f"run {count}"), calls[0].config)
             packer = None
         yield call
     if packer is not None:
-        yield Call(packer.last_ms, packer.run(f"run {count}"))
+        yield Call(packer.last_ms, packer.run(f"run {count}"), calls[0].config)
 
 
 def state_of(group: Group) -> dict[str, Any]:

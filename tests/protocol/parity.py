@@ -22,7 +22,7 @@ from tests.protocol.scenario import FOLDER, read, scenario_files
 HERE = Path(__file__).resolve().parent
 CONSUMER_LIST = "consumer_kafka_tests.txt"
 PAGE = HERE.parent.parent / "build" / "parity.md"
-CONSUMER_TESTS = ("test_consumer", "test_invariants_consumer")
+CONSUMER_TESTS = "test_consumer"
 """How the tests of the newer group protocol begin, which have a checklist of their own."""
 SUITES = {
     "J": "GroupMetadataManagerTest",

@@ -13,9 +13,9 @@ from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas import effects as e
 from schemas.errors import Error
-from tests.protocol.invariants_moves import Move, configs, plays
-from tests.protocol.invariants_play import Play, apply
-from tests.protocol.invariants_watch import Watch, assert_sound, deadlines
+from tests.protocol.classic_moves import configs, plays
+from tests.protocol.play import Move, Play, apply
+from tests.protocol.watch import Watch, assert_sound, deadlines
 
 away_ms = st.sampled_from((0, 1, 400, 5000, 1_000_000))
 
@@ -63,7 +63,7 @@ def test_a_group_that_moves_away_answers_everything_that_waits_keeps_no_timer_an
     assert_rebalances_are_paired(group, [*play.effects, *turn.effects])
     for call in play.calls:
         later = call._replace(at_ms=call.at_ms + 10_000_000)
-        effects = apply(group, later, config)
+        effects = apply(group, later)
         assert [type(effect) for effect in effects] == ([] if later.request is None else [e.Reply])
     assert (group.state, deadlines(group)) == (GroupState.DEAD, [])
 

@@ -11,7 +11,7 @@ from coordinator_udfs.protocol.step import step
 from schemas.effects import Effect, RebalanceEnded, RebalanceStarted
 from schemas.messages import GroupRequest, JoinGroupRequest
 from tests import requests
-from tests.protocol.invariants_watch import assert_sound
+from tests.protocol.watch import assert_sound
 
 AT_ONCE = GroupConfig(group_initial_rebalance_delay_ms=0)
 

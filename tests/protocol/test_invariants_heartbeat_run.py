@@ -21,10 +21,10 @@ from schemas.heartbeat_runs import packed
 from schemas.membership_messages import beat_id
 from schemas.messages import HeartbeatRunRequest
 from tests.protocol.bench import Bench
+from tests.protocol.classic_moves import configs, plays
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.heartbeat_runs import in_runs, state_of
-from tests.protocol.invariants_moves import Move, configs, plays
-from tests.protocol.invariants_play import Play, replay
+from tests.protocol.play import Move, Play, replay
 from tests.requests import heartbeat
 
 Beat = tuple[int, str, str, int]
@@ -63,8 +63,8 @@ def others(effects: Iterable[Effect]) -> list[str]:
 @given(config=configs, moves=st.lists(plays, min_size=1, max_size=3), most=st.integers(1, 12))
 def test_a_run_is_its_heartbeats_one_by_one(config: GroupConfig, moves: list[list[Move]], most: int) -> None:
     play = Play(config).make(chain.from_iterable(moves))
-    group, effects = replay(play.calls, config)
-    run_group, run_effects = replay(in_runs(play.calls, most), config)
+    group, effects = replay(play.calls)
+    run_group, run_effects = replay(in_runs(play.calls, most))
     assert taken(run_effects) == taken(effects)
     assert others(run_effects) == others(effects)
     assert state_of(run_group) == state_of(group)

@@ -1,41 +1,22 @@
-"""Time: how a stream is cut changes nothing, and a coordinator that is late costs nobody its session."""
+"""Time: a coordinator that is late costs nobody its session."""
 
 from __future__ import annotations
 
 import copy
-from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
 from coordinator_udfs.protocol.group import Group
 from schemas.causes import EndCause
 from schemas.effects import Effect, MemberRemoved, MemberUpdated, Reply
 from schemas.errors import Error
-from tests.protocol.invariants_moves import Move, configs, plays
-from tests.protocol.invariants_play import GROUP_ID, Call, Play, apply, replay
-from tests.protocol.invariants_watch import Watch, deadlines
+from tests.protocol.classic_moves import configs, plays
+from tests.protocol.play import GROUP_ID, Call, Move, Play, apply
+from tests.protocol.watch import Watch, deadlines
 
 ALIVE = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
-
-
-@given(config=configs, moves=plays, data=st.data())
-def test_looking_for_due_deadlines_at_any_further_times_changes_no_effect(
-    config: GroupConfig, moves: list[Move], data: st.DataObject
-) -> None:
-    play = Play(config).make(moves)
-    cut: list[Call] = []
-    for call, following in pairwise(play.calls):
-        cut.append(call)
-        if call.at_ms < following.at_ms and data.draw(st.booleans()):
-            cut.append(Call(data.draw(st.integers(call.at_ms, following.at_ms - 1)), None))
-    group, effects = replay([*cut, *play.calls[-1:]], config)
-    assert effects == play.effects
-    exact_next_deadline_ms(group)
-    exact_next_deadline_ms(play.group)
-    assert group == play.group
 
 
 @given(config=configs, moves=plays, late_ms=st.sampled_from((1, 250, 5000, 400_000)))
@@ -45,10 +26,10 @@ def test_a_request_handled_late_has_the_same_effects_and_every_deadline_later_or
     in_time = Group(GROUP_ID)
     for call in Play(config).make(moves).calls:
         late = copy.deepcopy(in_time)
-        effects = apply(in_time, call, config)
+        effects = apply(in_time, call)
         if call.request is None:
             continue
-        assert apply(late, call, config, armed_from_ms=call.at_ms + late_ms) == effects
+        assert apply(late, call, armed_from_ms=call.at_ms + late_ms) == effects
         assert late.members.keys() == in_time.members.keys()
         for at_late, at_in_time in zip(deadlines(late), deadlines(in_time), strict=True):
             assert at_late - at_in_time in (0, late_ms)
@@ -66,17 +47,18 @@ def test_in_late_batches_every_invariant_holds_and_nobody_loses_its_session_befo
         batch_at_ms = max(calls[0].at_ms, batch_at_ms) + batch_ms
         batch = [call for call in calls if call.at_ms <= batch_at_ms]
         calls = calls[len(batch) :]
-        for _, request in batch:
+        for _, request, _ in batch:
             assert request is not None
             last_ms = max(last_ms, request.received_at_ms)
-            for call in (Call(last_ms - 1, None), Call(last_ms, request)):
-                effects = apply(group, call, config, armed_from_ms=batch_at_ms)
+            for call in (Call(last_ms - 1, None, config), Call(last_ms, request, config)):
+                effects = apply(group, call, armed_from_ms=batch_at_ms)
                 watch(group, call, effects)
                 _assert_silent(effects, alive_until_ms)
                 _note_alive(group, effects, batch_at_ms, alive_until_ms)
         last_ms = batch_at_ms
-        effects = apply(group, Call(batch_at_ms, None), config, armed_from_ms=batch_at_ms)
-        watch(group, Call(batch_at_ms, None), effects)
+        look = Call(batch_at_ms, None, config)
+        effects = apply(group, look, armed_from_ms=batch_at_ms)
+        watch(group, look, effects)
         _assert_silent(effects, alive_until_ms)
 
 

@@ -14,8 +14,8 @@ from schemas.effects import Reply
 from schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.consumer_bench import ConsumerBench
-from tests.protocol.invariants_watch import assert_sound
 from tests.protocol.rules import rule
+from tests.protocol.watch import assert_sound
 from tests.requests import join
 
 ROOM = 80_000

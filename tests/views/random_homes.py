@@ -19,9 +19,9 @@ from schemas.effect_rows import EffectRow, row_of
 from schemas.effects import Effect
 from simulation.plan import WorldPlan
 from simulation.world import World
+from tests.protocol.classic_moves import configs, plays
 from tests.protocol.heartbeat_runs import in_runs
-from tests.protocol.invariants_moves import Move, configs, plays
-from tests.protocol.invariants_play import GROUP_ID, Call, Play
+from tests.protocol.play import GROUP_ID, Call, Move, Play
 from tests.simulation.checks import GROUP
 from tests.simulation.fleets import COOPERATIVE_FLEETS, EAGER_FLEETS, QUIET_MS, worlds
 from tests.views.story import Story
@@ -43,7 +43,7 @@ def random_histories(play_count: int, fleet_count: int) -> dict[str, History]:
     @settings(max_examples=play_count, derandomize=True, database=None)
     @given(config=configs, moves=st.lists(plays, min_size=1, max_size=3))
     def tell_play(config: GroupConfig, moves: list[list[Move]]) -> None:
-        calls = _calls(config, moves)
+        calls = Play(config).make(chain.from_iterable(moves)).calls
         found[f"play {len(found)}"] = reported(config, in_runs(calls, 8) if len(found) % 2 else calls)
 
     @settings(max_examples=fleet_count, derandomize=True, database=None)
@@ -65,11 +65,6 @@ def reported(config: GroupConfig, calls: Iterable[Call]) -> History:
         else:
             story.send(call.at_ms, call.request)
     return History(story.rows, None if story.state is None else decode(GROUP_ID, story.state.document))
-
-
-def _calls(config: GroupConfig, moves: list[list[Move]]) -> list[Call]:
-    play = Play(config).make(chain.from_iterable(moves))
-    return play.calls
 
 
 def _lived(plan: WorldPlan) -> History:

@@ -25,8 +25,8 @@ from tests.offsets_topic.beside import facts_of, merged
 from tests.offsets_topic.folded import fold
 from tests.offsets_topic.half_logs import LENGTH_MS, keep_some, lived
 from tests.offsets_topic.written import Writer
-from tests.protocol.consumer_moves import Move, configs, plays
-from tests.protocol.consumer_play import ConsumerPlay
+from tests.protocol.consumer_moves import configs, consumer_play, plays
+from tests.protocol.play import Move
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.core_replay import Replay
 from tests.request_log.fleet import START_NEWER, live
@@ -113,7 +113,7 @@ def by_core(seed: int, folder: Path) -> Rows:
     @settings(max_examples=CORE_LIVES_A_SEED, database=None, derandomize=False, phases=[Phase.generate])
     @given(config=configs, before=plays, away_ms=st.sampled_from((-1, 0, 1000, 60_000)), after=plays)
     def tell(config: GroupConfig, before: list[Move], away_ms: int, after: list[Move]) -> None:
-        play = ConsumerPlay(config).make(before)
+        play = consumer_play(config).make(before)
         if away_ms >= 0:
             play.now_ms += away_ms
             play.load()

@@ -25,9 +25,9 @@ from schemas.effects import (
     TopicPartitions,
 )
 from tests.offsets_topic.folded import NAMES as DUMPS
-from tests.protocol import consumer_moves, invariants_moves
-from tests.protocol.consumer_play import ConsumerPlay
-from tests.protocol.invariants_play import Play
+from tests.protocol import classic_moves, consumer_moves
+from tests.protocol.consumer_moves import consumer_play
+from tests.protocol.play import Move, Play
 from tests.request_log.truth import NAMES as CAPTURES
 from tests.why.reading import capture, topic
 from tests.written_effects import effect
@@ -79,22 +79,18 @@ def test_no_recorded_topic_breaks_a_rule(name: str) -> None:
 
 
 @given(
-    config=invariants_moves.configs,
-    moves=st.lists(invariants_moves.plays, min_size=1, max_size=3),
+    config=classic_moves.configs,
+    moves=st.lists(classic_moves.plays, min_size=1, max_size=3),
     start=st.floats(0, 1),
 )
-def test_no_life_of_a_classic_group_breaks_a_rule(
-    config: GroupConfig, moves: list[list[invariants_moves.Move]], start: float
-) -> None:
+def test_no_life_of_a_classic_group_breaks_a_rule(config: GroupConfig, moves: list[list[Move]], start: float) -> None:
     rows = taken(numbered(Play(config).make(chain.from_iterable(moves)).effects))
     assert (found(rows), found_from(rows, start)) == ([], [])
 
 
 @given(config=consumer_moves.configs, moves=consumer_moves.plays, start=st.floats(0, 1))
-def test_no_life_of_a_consumer_group_breaks_a_rule(
-    config: GroupConfig, moves: list[consumer_moves.Move], start: float
-) -> None:
-    rows = taken(numbered(ConsumerPlay(config).make(moves).effects))
+def test_no_life_of_a_consumer_group_breaks_a_rule(config: GroupConfig, moves: list[Move], start: float) -> None:
+    rows = taken(numbered(consumer_play(config).make(moves).effects))
     assert (found(rows), found_from(rows, start)) == ([], [])
 
 

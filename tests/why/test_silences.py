@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from coordinator_udfs.protocol.config import GroupConfig
 from schemas.effect_rows import row_of
 from schemas.effects import Effect
-from tests.protocol.consumer_moves import Move, configs, plays
-from tests.protocol.consumer_play import ConsumerPlay
+from tests.protocol.consumer_moves import configs, consumer_play, plays
+from tests.protocol.play import Move
 from tests.request_log.recordings import incident
 from tests.why.reading import as_columns
 from why.facts import Fact, effects_in, facts_of
@@ -55,7 +55,7 @@ def test_no_member_of_a_recorded_incident_outlives_its_session(name: str) -> Non
 def test_no_member_outlives_its_session_and_no_partition_has_two_owners(
     config: GroupConfig, before: list[Move], away_ms: int, after: list[Move]
 ) -> None:
-    play = ConsumerPlay(config).make(before)
+    play = consumer_play(config).make(before)
     play.now_ms += away_ms
     play.load()
     facts = read_back(play.make(after).effects)
