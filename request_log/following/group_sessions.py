@@ -151,9 +151,7 @@ def prove(model: GroupModel, later: Iterable[LoggedRequest], due: Due) -> bool |
             continue
         is_later = each.began_ms > due.deadline_ms + _FIRES_LATE_MS
         match request:
-            case ConsumerGroupHeartbeatRequest() if error is Error.NONE and request.member_epoch >= JOIN:
-                # A join raises the epoch.
-                answered_epoch: int = each.recorded.wire.member_epoch - (request.member_epoch == JOIN)
+            case ConsumerGroupHeartbeatRequest() if (answered_epoch := _answered_epoch(each)) >= 0:
                 if answered_epoch > group.generation_id:
                     return True
                 if is_later and request.member_epoch == answered_epoch == group.generation_id:
@@ -180,6 +178,34 @@ def may_have_gone_before(model: GroupModel, due: Due) -> bool:
     if member is None or rebalance is None:
         return False
     return member.last_seen_at_ms < rebalance.started_at_ms and model.is_older_than_log
+
+
+def may_follow_another(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, due: Due) -> bool:
+    """Whether a silent member of the newer protocol may have ended before this classic one: epochs rose by more than
+    classic members ended, and the log does not say how long sessions of the newer protocol are.
+    """
+    group, consumer = model.group, model.group.consumer
+    member = None if consumer is None else consumer.members.get(due.member_id)
+    if consumer is None or member is None or member.classic is None or SESSION_TIMEOUT in group.configs:
+        return False
+    later = (entry, *upcoming.in_order())
+    shown = next((each for each in later if _answered_epoch(each) > group.generation_id), None)
+    if shown is None:
+        return False
+    ends_ms = [each.session_deadline_ms for each in consumer.members.values() if each.classic is not None]
+    ended = [each for each in ends_ms if each is not None and each <= shown.recorded.answered_at_ms]
+    silent = [each for each in _silent(model, upcoming, due.deadline_ms) if each.classic is None]
+    is_another = any(each.member_id != member_id_of(entry.request) for each in silent)
+    return is_another and _answered_epoch(shown) - group.generation_id > len(ended)
+
+
+def _answered_epoch(entry: LoggedRequest) -> int:
+    """The group's epoch that a heartbeat's answer shows, without the one that its join brought; -1: it shows none."""
+    request = entry.request
+    if not isinstance(request, ConsumerGroupHeartbeatRequest) or entry.recorded.error is not Error.NONE:
+        return -1
+    shown: int = entry.recorded.wire.member_epoch - (request.member_epoch == JOIN)
+    return -1 if request.member_epoch < JOIN else shown
 
 
 def expire_unproven(model: GroupModel, due: Due) -> None:

@@ -19,6 +19,7 @@ from request_log.following.group_model import GroupModel
 from request_log.following.group_sessions import (
     end_together,
     expire_unproven,
+    may_follow_another,
     may_have_gone_before,
     note_survived,
     prove,
@@ -107,7 +108,7 @@ def _decide_session(
         note_survived(model, due, at_ms, entry.request.request_id)
         return True
     is_open = may_have_gone_before(model, due)
-    if is_open:
+    if is_open or (proven and may_follow_another(model, upcoming, entry, due)):
         proven = None
     if proven is False or not ((is_open and is_late) or _fires_before(model, upcoming, due, fired, entry, at_ms)):
         return False

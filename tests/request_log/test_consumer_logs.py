@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from schemas.causes import CauseKind
 from schemas.effects import RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
+from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import imported, rebalances_in
 from tests.request_log.newer_member import NewerMember
 from tests.request_log.played import LENGTH_MS, Played, later
@@ -108,3 +110,35 @@ def test_newcomers_that_come_soon_after_each_other_bring_their_epochs(seed: int,
         later(stage, 500 * i, NewerMember(stage, "g", f"m{i}").start)
     played = read(stage, tmp_path)
     assert played.found.rebalances("g") == rebalances_in(stage.effects, "g")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("stalls", [True, False])
+def test_of_silent_members_of_both_protocols_none_is_certain_where_another_may_have_ended_first(
+    seed: int, stalls: bool, tmp_path: Path
+) -> None:
+    """No line says how long sessions of the newer protocol are. An answer between both ends shows the order, and if the
+    one who watches stalls, there is none.
+    """
+    stage = broker(seed, session_timeout_ms=6_000)
+    classic = MemberOf(stage, "g", "classic", partitions=8)
+    watches, dies = (NewerMember(stage, "g", name) for name in ("watches", "dies"))
+    acts = [
+        (0, classic.start),
+        (4_000, watches.start),
+        (8_000, dies.start),
+        (19_000, dies.kill),
+        (20_500, classic.kill),
+    ]
+    for at_ms, act in [*acts, (23_000, lambda: watches.stall(5_000))][: None if stalls else -1]:
+        later(stage, at_ms, act)
+    played = read(stage, tmp_path)
+    assert played.found.parity.first == []
+    true = [each for each in rebalances_in(stage.effects, "g") if each[1] == CauseKind.SESSION_EXPIRED]
+    ends = [each.cause for each in played.found.of_group("g", RebalanceStarted)][-2:]
+    assert [each[2] for each in true] == [dies.member_id, classic.member_id]
+    if stalls:
+        assert [(each.kind, each.is_inferred) for each in ends] == [(CauseKind.SESSION_EXPIRED, True)] * 2
+    else:
+        assert [each.member_id for each in ends] == [dies.member_id, classic.member_id]
+        assert not ends[1].is_inferred
