@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
+from app_logs.consumer_history import downgraded_by
 from app_logs.holders import TOGETHER_MS, Before, holder_of
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import LoggedRebalance, client_id_of, rebalance_of
-from app_logs.reasons import NOT_PROVIDED, Reason, left, read_reason
+from app_logs.reasons import DOWNGRADED, NOT_PROVIDED, Reason, left, read_reason
 from schemas.causes import Cause, CauseCandidate, CauseKind
 
 BACK_WITHIN_MS = 5_000
@@ -97,9 +98,13 @@ class _History:
         self.running.from_generation_id = fact.generation_id
         self.running.generation_id = None if fact.generation_id is None else fact.generation_id + 1
         self.running.began_at_ms = fact.at_ms
-        self.running.cause = self._cause(place, fact)
-        gone = {self.running.cause.member_id}
-        self.running.facts = [*(one for one in self.removed if one.member_id in gone), fact]
+        downgraded = downgraded_by(self.facts, place) if DOWNGRADED in fact.reason else None
+        if downgraded is None:
+            self.running.cause = self._cause(place, fact)
+            gone = [one for one in self.removed if one.member_id == self.running.cause.member_id]
+        else:
+            self.running.cause, gone = downgraded[0], [downgraded[1]]
+        self.running.facts = [*gone, fact]
         self.removed = []
 
     def _goes_on(self, fact: LoggedFact) -> bool:

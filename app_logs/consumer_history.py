@@ -30,6 +30,7 @@ _BY_A_MEMBER = (
 _OF_AN_EPOCH = (FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.MEMBER_SUBSCRIBED)
 _BEGINS_ANEW = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
 _GONE = (FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH)
+_REMOVED = (*_GONE, FactKind.MEMBER_TOO_SLOW_EPOCH)
 SILENT_BUMPS = ("share", "streams")
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
@@ -100,6 +101,19 @@ def epoch_bumps(
     return found
 
 
+def downgraded_by(facts: Sequence[LoggedFact], place: int) -> tuple[Cause, LoggedFact] | None:
+    """Whose end made a group classic, by the line just before the one that says that a member's end did; None: no line
+    names it.
+    """
+    if not place or facts[place - 1].kind not in _REMOVED:
+        return None
+    gone, downgrade = facts[place - 1], facts[place]
+    if gone.at_ms is None or downgrade.at_ms is None or downgrade.at_ms - gone.at_ms > AT_ONCE_MS:
+        return None
+    to_come = Counter(each.member_id for each in facts[place:] if each.kind is FactKind.MEMBER_JOINED_EPOCH)
+    return _by_a_member(gone, to_come), gone
+
+
 def _bringing(since: Sequence[LoggedFact], epoch: int, members: dict[str, int]) -> list[LoggedFact]:
     """What may have brought an epoch: all but the joins of who was a member by an earlier epoch, which bring none.
 
@@ -107,7 +121,7 @@ def _bringing(since: Sequence[LoggedFact], epoch: int, members: dict[str, int]) 
     """
     found: list[LoggedFact] = []
     for fact in since:
-        if fact.kind in (*_GONE, FactKind.MEMBER_TOO_SLOW_EPOCH):
+        if fact.kind in _REMOVED:
             members.pop(fact.member_id, None)
         if _is_replacement(fact):
             members[fact.member_id] = members.pop(fact.other_member_id, epoch)

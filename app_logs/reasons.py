@@ -14,6 +14,8 @@ from schemas.causes import CauseKind
 
 NOT_PROVIDED = "not provided"
 """What a broker prints where a client gave no reason."""
+DOWNGRADED = "from consumer to classic for member leaving"
+"""The end of a reason that names nobody: the line before it does."""
 
 
 class Reason(NamedTuple):
@@ -110,7 +112,7 @@ _REASONS = Templates(
         ),
         _reason(CauseKind.GROUP_OVER_CAPACITY, "Freshly-loaded group {} is over capacity {}", "3.7"),
         _reason(CauseKind.GROUP_OVER_CAPACITY, "Freshly-loaded group is over capacity {}", "2.2"),
-        _reason(CauseKind.UNKNOWN, "Downgrade group {} from consumer to classic for member leaving", "4.2"),
+        _reason(CauseKind.UNKNOWN, "Downgrade group {} " + DOWNGRADED, "4.2"),
         _reason(CauseKind.UNKNOWN, "Downgrade group {} from consumer to classic with stale assignment", "4.2"),
     )
 )

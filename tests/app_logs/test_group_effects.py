@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
+import pytest
+
 from app_logs.group_effects import effects_of
 from app_logs.reading import merged, read_lines
 from app_logs.story import groups_in
@@ -257,6 +259,29 @@ def test_a_group_that_begins_anew_has_the_first_epoch_again() -> None:
     assert (last.to_generation_id, last.members_before, last.joined) == (2, 0, ["y"])
 
 
+GONE = "[GroupId g] Member x "
+FENCED = GONE + "fenced from the group because "
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        ([FENCED + "the member session expired."], ("session_expired", "x", False)),
+        ([FENCED + "it failed to transition from epoch 2 within 9ms."], ("rebalance_timeout", "x", False)),
+        ([GONE + "left the consumer group."], ("member_left", "x", True)),
+        ([GONE + "left the consumer group.", bumped(4)], ("unknown", "", False)),
+    ],
+)
+def test_who_made_a_group_classic_stands_in_the_line_before(lines: list[str], cause: tuple[str, str, bool]) -> None:
+    effects = printed(
+        *(joins_epoch("x"), bumped(2), joins_epoch("y"), bumped(3), *lines),
+        preparing(3, "Downgrade group g from consumer to classic for member leaving."),
+        *("[GroupId g] Converted the consumer group to a classic group.", *formed(4, 1)),
+    )
+    found = of(RebalanceStarted, effects)[-1].cause
+    assert (found.kind, found.member_id, found.is_inferred) == cause
+
+
 def test_a_downgrade_that_an_upgrade_interrupts_has_no_epochs_of_it() -> None:
     to_classic = "Downgrade group g from consumer to classic for member leaving"
     effects = printed(
@@ -267,7 +292,7 @@ def test_a_downgrade_that_an_upgrade_interrupts_has_no_epochs_of_it() -> None:
     )
     ended = of(RebalanceEnded, effects)
     assert [(one.to_generation_id, one.cause.kind) for one in ended[2:]] == [
-        *((4, CauseKind.UNKNOWN), (4, CauseKind.MEMBER_JOINED), (5, CauseKind.MEMBER_JOINED)),
+        *((4, CauseKind.MEMBER_LEFT), (4, CauseKind.MEMBER_JOINED), (5, CauseKind.MEMBER_JOINED)),
     ]
     assert [one.joined for one in ended[3:]] == [["z"], ["w"]]
 
