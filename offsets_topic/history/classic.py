@@ -16,7 +16,7 @@ from offsets_topic.history.generations import Change, cause_of
 from offsets_topic.history.state import History, Member
 from offsets_topic.history.story import Story, candidates_of, cause_among
 from offsets_topic.records.shapes import ClassicMember, GroupMetadataValue
-from schemas.causes import EndCause
+from schemas.causes import CauseCandidate, EndCause
 from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment, decode_subscription
 from schemas.effects import GroupCreated, GroupFound, JoinPhaseEnded, RebalanceEnded
 
@@ -69,10 +69,12 @@ def _convert(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, s
     history = story.history
     staying = {member.member_id for member in members}
     gone = [member for member in history.converting.values() if member.member_id not in staying]
+    candidates: list[CauseCandidate] = []
     for member in gone:
         verdict = judge(evidence_of(member, at_ms, history, is_exact=True))
         story.removed(member, at_ms, verdict)
-        history.downgrade_cause = cause_among(candidates_of(member, verdict), [member])
+        candidates += candidates_of(member, verdict)
+    history.downgrade_cause = cause_among(candidates, gone) if gone else None
     history.group_type = GroupType.CLASSIC
     _take_terms(value, history)
     story.type_changed(GroupType.CONSUMER, GroupType.CLASSIC, "downgraded", at_ms, gone[0].name if gone else "")
@@ -121,10 +123,10 @@ def _emit_generation(
     history = story.history
     ended_at_ms = at_ms if members else formed_at_ms
     change = _change(value, members, formed_at_ms, history)
-    cause = (
-        cause_of(change) if history.downgrade_cause is None or change.came or change.gone else history.downgrade_cause
-    )
-    history.downgrade_cause = None
+    # Whoever comes and goes meanwhile only takes part in the rebalance that the downgrade began.
+    cause, history.downgrade_cause = history.downgrade_cause, None
+    if cause is None or change.generations > 1:
+        cause = cause_of(change)
     for member, verdict in change.gone:
         story.removed(member, formed_at_ms, verdict)
     for old, new in change.replaced:

@@ -284,6 +284,36 @@ def test_tombstones_of_what_was_never_seen_tell_no_more_than_they_know() -> None
     assert folded.of(G, MemberRemoved) == []
 
 
+@pytest.mark.parametrize(
+    ("number", "names", "culprits"),
+    [
+        (4, (), {"new-id"}),
+        (4, ("late",), {"new-id"}),
+        (4, ("old", "late"), {"new-id"}),
+        (5, ("old", "late"), {"", "late-id"}),
+    ],
+)
+def test_the_rebalance_of_a_downgrade_is_of_who_made_it_whoever_comes_and_goes_meanwhile(
+    number: int, names: Sequence[str], culprits: set[str]
+) -> None:
+    """If a generation is missing, it was the downgrade's."""
+    downgrade = [record(6, 5_000, GroupKey(group=G), None), record(3, 5_000, GroupKey(group=G), None)]
+    folded = fold(
+        [
+            *(
+                *forming(0, "old", "new"),
+                *gone(5_000, "old", "new"),
+                *downgrade,
+                generation(5_000, 3, classic("old", 0)),
+            ),
+            generation(50_000, number, *(classic(name, 0) for name in names)),
+        ]
+    )
+    cause = last_cause(folded)
+    assert cause.is_inferred
+    assert ({one.member_id for one in cause.candidates} or {cause.member_id}) == culprits
+
+
 def test_half_of_a_conversion_at_the_end_of_a_dump_is_told_as_the_end() -> None:
     folded = fold([generation(0, 0), generation(9_000, 1, classic("a", 0)), record(2, 20_000, GroupKey(group=G), None)])
     assert [one.client_id for one in folded.of(G, MemberRemoved)] == ["a"]
