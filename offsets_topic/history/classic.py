@@ -43,7 +43,7 @@ def _begin(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, for
     history = story.history
     is_new = value.generation == 0 and not members and not value.protocol_type
     history.group_type = GroupType.CLASSIC
-    history.members = {}
+    history.members, history.downgrade_cause = {}, None
     _take_terms(value, history)
     if is_new and history.ending_at_ms == at_ms:
         history.ending_at_ms = -1

@@ -314,6 +314,22 @@ def test_the_rebalance_of_a_downgrade_is_of_who_made_it_whoever_comes_and_goes_m
     assert ({one.member_id for one in cause.candidates} or {cause.member_id}) == culprits
 
 
+def test_a_downgrade_that_an_upgrade_ended_is_no_cause_of_a_later_classic_generation() -> None:
+    group = GroupKey(group=G)
+    downgrade = [record(6, 5_000, group, None), record(3, 5_000, group, None), generation(5_000, 3, classic("old", 0))]
+    upgrade = [record(2, 6_000, group, None), member(6_000, "old", T), epoch(6_000, 3), member(6_000, "last", T)]
+    emptied = [*gone(8_000, "old"), epoch(8_000, 5), *gone(9_000, "last"), epoch(9_000, 6)]
+    replaced = [record(6, 10_000, group, None), record(3, 10_000, group, None), generation(10_000, 0)]
+    folded = fold(
+        [
+            *(*forming(0, "old", "new"), *gone(5_000, "old", "new"), *downgrade),
+            *(*upgrade, epoch(6_000, 4), *emptied, *replaced, generation(12_000, 1, classic("fresh", 0))),
+        ]
+    )
+    assert [one.why for one in folded.of(G, GroupTypeChanged)][-3:] == ["downgraded", "upgraded", "replaced"]
+    assert (last_cause(folded).kind, last_cause(folded).member_id) == ("member_joined", "fresh-id")
+
+
 def test_half_of_a_conversion_at_the_end_of_a_dump_is_told_as_the_end() -> None:
     folded = fold([generation(0, 0), generation(9_000, 1, classic("a", 0)), record(2, 20_000, GroupKey(group=G), None)])
     assert [one.client_id for one in folded.of(G, MemberRemoved)] == ["a"]
