@@ -69,19 +69,26 @@ def _convert(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, s
     history = story.history
     staying = {member.member_id for member in members}
     gone = [member for member in history.converting.values() if member.member_id not in staying]
+    # A static member that comes back by the classic protocol takes its place and begins no rebalance.
+    back = {one.group_instance_id: one.member_id for one in members if one.member_id not in history.converting}
+    replaced: dict[str, str] = {}
     candidates: list[CauseCandidate] = []
     for member in gone:
+        if member.group_instance_id is not None and member.group_instance_id in back:
+            replaced[back[member.group_instance_id]] = member.member_id
+            story.removed(member, at_ms, REPLACED, replaced_by=back[member.group_instance_id])
+            continue
         verdict = judge(evidence_of(member, at_ms, history, is_exact=True))
         story.removed(member, at_ms, verdict)
         candidates += candidates_of(member, verdict)
-    history.downgrade_cause = cause_among(candidates, gone) if gone else None
+    history.downgrade_cause = None if replaced or not gone else cause_among(candidates, gone)
     history.group_type = GroupType.CLASSIC
     _take_terms(value, history)
     story.type_changed(GroupType.CONSUMER, GroupType.CLASSIC, "downgraded", at_ms, gone[0].name if gone else "")
     for member in members:
         before = history.converting.get(member.member_id)
         if before is None:
-            story.joined(member, at_ms)
+            story.joined(member, at_ms, replaces_member_id=replaced.get(member.member_id))
         else:
             member.since_ms, member.commits = before.since_ms, before.commits
     history.converting = {}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,31 +9,14 @@ from hypothesis import strategies as st
 from offsets_topic.history.fold import apply, finish
 from offsets_topic.history.state import DocumentError, History, read_document, write_document
 from offsets_topic.records.decoding import Record
-from offsets_topic.records.layout import RecordShape
 from offsets_topic.records.shapes import (
-    ClassicMember,
-    ConsumerGroupMetadataValue,
-    CurrentMemberAssignmentValue,
-    CurrentPartitions,
     GroupKey,
-    GroupMetadataValue,
-    MemberKey,
-    MemberMetadataValue,
     OffsetCommitKey,
-    OffsetCommitValue,
     RecordKey,
     RegularExpressionKey,
     RegularExpressionValue,
-    TargetAssignmentMetadataValue,
 )
 from schemas.consumer_effects import GroupTypeChanged, PatternsResolved
-from schemas.consumer_protocol import (
-    Assignment,
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
 from schemas.effect_rows import row_of
 from schemas.effects import (
     Assigned,
@@ -52,102 +32,23 @@ from schemas.effects import (
     StateChanged,
 )
 from tests.examples import examples
-from tests.offsets_topic.folded import Folded, fold
-
-G, T = "orders-app", "T"
-TOPIC_ID = "AQIDBAUGBwgJCgsMDQ4PEA"
-
-
-def record(number: int, at_ms: int, key: RecordKey, value: RecordShape | None) -> Record:
-    return Record(0, 0, at_ms, number, key, value)
-
-
-def generation(at_ms: int, number: int, *members: ClassicMember, protocol_type: str = "consumer") -> Record:
-    """The record of a generation, its first member leading."""
-    value = GroupMetadataValue(
-        protocol_type=protocol_type if number else "",
-        generation=number,
-        protocol="range" if members else None,
-        leader=members[0].member_id if members else None,
-        current_state_timestamp=at_ms - 5 if number else at_ms,
-        members=list(members),
-    )
-    return record(2, at_ms, GroupKey(group=G), value)
-
-
-def classic(name: str, *partitions: int, topics: Sequence[str] = (T,), bytes_: bytes | None = None) -> ClassicMember:
-    given = Assignment(tuple(TopicPartition(T, number) for number in partitions))
-    return ClassicMember(
-        member_id=f"{name}-id",
-        client_id=name,
-        client_host="/h",
-        session_timeout=45_000,
-        rebalance_timeout=300_000,
-        subscription=encode_subscription(Subscription(tuple(topics))) if bytes_ is None else bytes_,
-        assignment=encode_assignment(given) if bytes_ is None else bytes_,
-    )
-
-
-def member(at_ms: int, name: str, *topics: str, pattern: str = "") -> Record:
-    value = MemberMetadataValue(
-        instance_id=None,
-        rack_id=None,
-        client_id=name,
-        client_host="/h",
-        subscribed_topic_names=list(topics),
-        subscribed_topic_regex=pattern,
-        rebalance_timeout_ms=300_000,
-        server_assignor=None,
-    )
-    return record(5, at_ms, MemberKey(group=G, member_id=f"{name}-id"), value)
-
-
-def epoch(at_ms: int, number: int, hash_: int = 7) -> Record:
-    return record(3, at_ms, GroupKey(group=G), ConsumerGroupMetadataValue(epoch=number, metadata_hash=hash_))
-
-
-def target_epoch(at_ms: int, number: int) -> Record:
-    return record(6, at_ms, GroupKey(group=G), TargetAssignmentMetadataValue(assignment_epoch=number))
-
-
-def step(at_ms: int, name: str, number: int, *partitions: int) -> Record:
-    held = [CurrentPartitions(topic_id=TOPIC_ID, partitions=list(partitions))] if partitions else []
-    value = CurrentMemberAssignmentValue(
-        member_epoch=number,
-        previous_member_epoch=0,
-        state=0,
-        assigned_partitions=held,
-        partitions_pending_revocation=[],
-    )
-    return record(8, at_ms, MemberKey(group=G, member_id=f"{name}-id"), value)
-
-
-def gone(at_ms: int, *names: str) -> list[Record]:
-    keys = [MemberKey(group=G, member_id=f"{name}-id") for name in names]
-    return [record(number, at_ms, key, None) for key in keys for number in (8, 7, 5)]
-
-
-def commit(at_ms: int, partition: int, topic_id: str | None = None) -> Record:
-    value = OffsetCommitValue(offset=5, metadata="", commit_timestamp=at_ms, topic_id=topic_id)
-    return record(1, at_ms, OffsetCommitKey(group=G, topic=T, partition=partition), value)
-
-
-def forming(at_ms: int, *names: str) -> list[Record]:
-    """A consumer group from its first record on, its members at epochs 2, 3, ..., the first holding all."""
-    found: list[Record] = []
-    for place, name in enumerate(names):
-        number, moment = place + 2, at_ms + 100 * place
-        first = (0, 1) if place == 0 else ()
-        found += [member(moment, name, T), epoch(moment, number), target_epoch(moment, number)]
-        found.append(step(moment, name, number, *first))
-        found += [
-            step(moment + 10, before, number, *((0, 1) if before == names[0] else ())) for before in names[:place]
-        ]
-    return found
-
-
-def last_cause(folded: Folded) -> Any:
-    return folded.causes(G)[-1][2]
+from tests.offsets_topic.by_hand import (
+    TOPIC_ID,
+    G,
+    T,
+    classic,
+    commit,
+    epoch,
+    forming,
+    generation,
+    gone,
+    last_cause,
+    member,
+    record,
+    step,
+    target_epoch,
+)
+from tests.offsets_topic.folded import fold
 
 
 def test_a_connect_group_keeps_its_protocol_type_and_its_bytes_stay_opaque() -> None:
@@ -282,52 +183,6 @@ def test_tombstones_of_what_was_never_seen_tell_no_more_than_they_know() -> None
     folded = fold([*gone(5, "a"), record(3, 5, GroupKey(group=G), None)])
     assert [(one.why, one.generation_id) for one in folded.of(G, GroupRemoved)] == [("unknown", 0)]
     assert folded.of(G, MemberRemoved) == []
-
-
-@pytest.mark.parametrize(
-    ("number", "names", "culprits"),
-    [
-        (4, (), {"new-id"}),
-        (4, ("late",), {"new-id"}),
-        (4, ("old", "late"), {"new-id"}),
-        (5, ("old", "late"), {"", "late-id"}),
-    ],
-)
-def test_the_rebalance_of_a_downgrade_is_of_who_made_it_whoever_comes_and_goes_meanwhile(
-    number: int, names: Sequence[str], culprits: set[str]
-) -> None:
-    """If a generation is missing, it was the downgrade's."""
-    downgrade = [record(6, 5_000, GroupKey(group=G), None), record(3, 5_000, GroupKey(group=G), None)]
-    folded = fold(
-        [
-            *(
-                *forming(0, "old", "new"),
-                *gone(5_000, "old", "new"),
-                *downgrade,
-                generation(5_000, 3, classic("old", 0)),
-            ),
-            generation(50_000, number, *(classic(name, 0) for name in names)),
-        ]
-    )
-    cause = last_cause(folded)
-    assert cause.is_inferred
-    assert ({one.member_id for one in cause.candidates} or {cause.member_id}) == culprits
-
-
-def test_a_downgrade_that_an_upgrade_ended_is_no_cause_of_a_later_classic_generation() -> None:
-    group = GroupKey(group=G)
-    downgrade = [record(6, 5_000, group, None), record(3, 5_000, group, None), generation(5_000, 3, classic("old", 0))]
-    upgrade = [record(2, 6_000, group, None), member(6_000, "old", T), epoch(6_000, 3), member(6_000, "last", T)]
-    emptied = [*gone(8_000, "old"), epoch(8_000, 5), *gone(9_000, "last"), epoch(9_000, 6)]
-    replaced = [record(6, 10_000, group, None), record(3, 10_000, group, None), generation(10_000, 0)]
-    folded = fold(
-        [
-            *(*forming(0, "old", "new"), *gone(5_000, "old", "new"), *downgrade),
-            *(*upgrade, epoch(6_000, 4), *emptied, *replaced, generation(12_000, 1, classic("fresh", 0))),
-        ]
-    )
-    assert [one.why for one in folded.of(G, GroupTypeChanged)][-3:] == ["downgraded", "upgraded", "replaced"]
-    assert (last_cause(folded).kind, last_cause(folded).member_id) == ("member_joined", "fresh-id")
 
 
 def test_half_of_a_conversion_at_the_end_of_a_dump_is_told_as_the_end() -> None:
