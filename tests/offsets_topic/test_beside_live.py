@@ -11,6 +11,7 @@ import pytest
 
 from offsets_topic.beside_log.merging import Decided, GroupMerged, Merging, merge
 from schemas.effect_names import EffectName
+from tests.nightly import nightly_but
 from tests.offsets_topic.beside import both_of
 from tests.offsets_topic.folded import NAMES
 from tests.offsets_topic.half_logs import (
@@ -78,7 +79,7 @@ def expect_the_same(live: Decided, whole: Decided) -> None:
     assert (live.compared, live.differences) == (whole.compared, whole.differences)
 
 
-@pytest.mark.parametrize("seed", LIVES)
+@pytest.mark.parametrize("seed", nightly_but(LIVES[::3], LIVES))
 def test_facts_that_come_in_any_order_make_the_history_of_all_at_once(seed: int, tmp_path: Path) -> None:
     log, _, topic, _ = reported_of(seed, tmp_path)
     chance = random.Random(seed)
@@ -95,7 +96,7 @@ def test_so_do_those_of_a_recorded_cluster(name: str, from_share: float, to_shar
 
 
 @pytest.mark.parametrize("hold_ms", [2_000, -AN_HOUR_MS], ids=["a-short-hold", "a-clock-an-hour-ahead"])
-@pytest.mark.parametrize("seed", LIVES)
+@pytest.mark.parametrize("seed", nightly_but(LIVES[::3], LIVES))
 def test_a_log_that_comes_later_than_it_is_waited_for_repeats_nothing(seed: int, hold_ms: int, tmp_path: Path) -> None:
     log, _, topic, truth = reported_of(seed, tmp_path)
     chance = random.Random(seed)

@@ -17,6 +17,7 @@ from schemas.effects import (
     OffsetsCommitted,
     RebalanceEnded,
 )
+from tests.nightly import nightly_but
 from tests.offsets_topic.beside import merged
 from tests.offsets_topic.half_logs import (
     LENGTH_MS,
@@ -30,7 +31,7 @@ from tests.request_log.broker import START_MS
 from why.facts import Fact
 
 
-@pytest.mark.parametrize("seed", LIVES)
+@pytest.mark.parametrize("seed", nightly_but(LIVES[::3], LIVES))
 def test_the_history_of_both_is_the_brokers_whatever_the_log_lacks(seed: int, tmp_path: Path) -> None:
     log, log_until_ms, topic, truth = reported_of(seed, tmp_path)
     reported = merged({"g": log}, {"g": topic}, log_until_ms, START_MS + LENGTH_MS).history("g")

@@ -26,6 +26,7 @@ from schemas.effect_names import EffectName
 from schemas.effect_rows import EffectRow
 from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
 from tests.examples import examples
+from tests.nightly import nightly_but
 from tests.request_log.fleet import Deed, live
 from tests.request_log.imported import Imported
 from tests.request_log.played import deeds, play
@@ -112,7 +113,7 @@ def of_log(name: str) -> Written:
     return written(path_of(name))
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", nightly_but({400}, SIZES))
 @pytest.mark.parametrize("name", LOGS)
 def test_the_stream_tells_the_facts_that_are_written(name: str, size: int) -> None:
     of_log(name).assert_is_what_the_stream_tells(size)

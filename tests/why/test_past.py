@@ -11,6 +11,7 @@ from pictures.ownership import ownership
 from pictures.period import period_of
 from pictures.timeline import timeline
 from schemas.effect_rows import EffectRow
+from tests.nightly import nightly_but
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.views.histories import stories
 from tests.views.random_homes import random_histories
@@ -24,6 +25,8 @@ RECORDED = [
     *(("topic", name) for name in DUMPS),
 ]
 """Every recording of either input."""
+SOURCES = [*RECORDED, ("stories", ""), ("random", "")]
+LARGEST = ("log", "t-lag")
 
 
 def everything(rows: Sequence[EffectRow]) -> Read:
@@ -51,7 +54,7 @@ def spans(rows: Sequence[EffectRow]) -> Iterator[tuple[int, int]]:
             yield one.to_generation_id, one.started_at_ms
 
 
-@pytest.mark.parametrize(("source", "name"), [*RECORDED, ("stories", ""), ("random", "")])
+@pytest.mark.parametrize(("source", "name"), nightly_but(set(SOURCES) - {LARGEST}, SOURCES))
 def test_an_explanation_and_the_pictures_need_no_more_than_is_read(source: str, name: str) -> None:
     compared = 0
     for group_id, rows in groups(source, name).items():
