@@ -21,9 +21,13 @@ from jobs.rollcall.__main__ import main
 from offsets_topic.dumps.json_lines import write_line
 from offsets_topic.dumps.log_record import BadLine, LogRecord
 from offsets_topic.dumps.reading import Dump
+from tests.nightly import nightly_but
 
 RECORDED = Path(__file__).parent / "rule_incidents"
 NAMES = sorted({path.name.partition(".")[0] for path in RECORDED.iterdir()})
+SMALL = ("storm-13", "storm-3", "storm-5")
+COMPACTED = [("storm-1", 0.3, 1), ("storm-13", 0.8, 2), ("storm-7", 0.5, 3)]
+"""A recording, how large a share of what compaction may remove is gone, and a seed."""
 
 
 def records_of(name: str) -> list[LogRecord]:
@@ -64,15 +68,15 @@ def dump_of(records: Iterable[LogRecord], folder: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("name", nightly_but(SMALL, NAMES))
 @pytest.mark.parametrize("inputs", ["log", "topic", "both"])
-@pytest.mark.parametrize("name", NAMES)
 def test_a_recording_holds_no_row_that_cannot_be(name: str, inputs: str, tmp_path: Path) -> None:
     log, dump = RECORDED / f"{name}.log.gz", dump_of(records_of(name), tmp_path)
     what = {"log": f"{log}", "topic": f"{dump}", "both": f"{log} {dump}"}[inputs]
     assert broken_by(what, tmp_path / "home") == {}
 
 
-@pytest.mark.parametrize(("name", "share", "seed"), [("storm-1", 0.3, 1), ("storm-13", 0.8, 2), ("storm-7", 0.5, 3)])
+@pytest.mark.parametrize(("name", "share", "seed"), nightly_but([COMPACTED[1]], COMPACTED))
 def test_a_log_beside_a_compacted_topic_holds_no_row_that_cannot_be(
     name: str, share: float, seed: int, tmp_path: Path
 ) -> None:
