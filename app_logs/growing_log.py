@@ -8,17 +8,23 @@ not know what a fact means.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import tzinfo
+from pathlib import Path
 from typing import NamedTuple
 
 from app_logs.entries import DATED, Clock, Entry
+from app_logs.files import open_blocks, text_of
 from app_logs.forged_lines import marked, still_open
 from app_logs.logged_facts import LoggedFact
 from app_logs.reading import fact_of, in_zone, may_matter, utc_ms
 from app_logs.wrappings import beginning_of, entries_in
+from programs.errors import UserError
 
 WAIT_AT_MOST = 1_000
 """Lines. What is not closed by then is a layout without the name of a class."""
+
+_LINES_TO_FIRST_TIME = 1_000
 
 
 class Read(NamedTuple):
@@ -27,6 +33,16 @@ class Read(NamedTuple):
     facts: list[LoggedFact]
     doubtful: list[Entry]
     """Entries that are not believed: they can be read in two ways, or a client may have written them."""
+
+
+def first_ms_of(path: Path, zone: tzinfo) -> int:
+    """The first time of an entry near the top of a file, in any layout; 0 if there is none."""
+    with suppress(UserError):
+        for line in text_of(next(open_blocks(str(path)), b"")).splitlines()[:_LINES_TO_FIRST_TIME]:
+            at_ms = _time_of(beginning_of(line), zone)
+            if at_ms is not None:
+                return at_ms
+    return 0
 
 
 class GrowingLog:
@@ -56,7 +72,7 @@ class GrowingLog:
 
     def unread_from_ms(self) -> int | None:
         """The time of the first line that waits; None: none waits, or it has no date."""
-        return self._time_of(beginning_of(self.unread[0][1])) if self.unread else None
+        return _time_of(beginning_of(self.unread[0][1]), self._zone) if self.unread else None
 
     def _last_beginning(self) -> int:
         """Where the last entry begins, which may go on."""
@@ -64,11 +80,12 @@ class GrowingLog:
         for place in range(len(self.unread) - 1, oldest, -1):
             entry = beginning_of(self.unread[place][1])
             if entry is not None:
-                self.at_ms = self._time_of(entry) or self.at_ms
+                self.at_ms = _time_of(entry, self._zone) or self.at_ms
                 return place
         return oldest
 
-    def _time_of(self, entry: Entry | None) -> int | None:
-        if entry is None or entry.at_ms is None or entry.clock not in DATED:
-            return None
-        return utc_ms(entry.at_ms, self._zone) if entry.clock is Clock.LOCAL else entry.at_ms
+
+def _time_of(entry: Entry | None, zone: tzinfo) -> int | None:
+    if entry is None or entry.at_ms is None or entry.clock not in DATED:
+        return None
+    return utc_ms(entry.at_ms, zone) if entry.clock is Clock.LOCAL else entry.at_ms

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from app_logs.growing_log import first_ms_of
 from jobs.config import load_config
 from jobs.home import Home, HomeError
 from jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
@@ -98,7 +99,7 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
 
         def printed(status: StatusWriter) -> PrintedFollowing:
             kept = _printed_kept(log_home, asked)
-            tail = LogTail(Path(kept.log), zone_of(kept.zone), kept.position)
+            tail = LogTail(Path(kept.log), zone_of(kept.zone), kept.position, first_ms_of)
             ends.callback(tail.close)
             log_home.check_kind(PRINTED_SHADOW, WRITER)
             return PrintedFollowing(log_home, kept, tail, shadow_config({}), status)

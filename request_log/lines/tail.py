@@ -12,7 +12,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -68,6 +68,8 @@ class LogTail:
     path: Path
     zone: ZoneInfo
     position: Position = field(default_factory=Position)
+    first_ms_of: Callable[[Path, ZoneInfo], int] = first_ms_of
+    """The first timestamp of a file, by which rotated ones are put in order; 0 if there is none."""
     _file: IO[bytes] | None = None
     _clock: LogClock = field(init=False)
 
@@ -118,7 +120,7 @@ class LogTail:
         self._file = opened(path)
         position = self.position
         position.head, position.offset, position.is_in_long_line = head, 0, False
-        position.first_ms = first_ms_of(path, self.zone) or position.first_ms
+        position.first_ms = self.first_ms_of(path, self.zone) or position.first_ms
         return True
 
     def _read(self, lines_at_most: int) -> list[LogLine]:
@@ -215,7 +217,7 @@ class LogTail:
             _Rotated(first_ms, head, path)
             for path in self._siblings()
             if (head := _head_of(path)) not in (b"", self.position.head, _head_of(self.path))
-            and (first_ms := first_ms_of(path, self.zone)) > self.position.first_ms
+            and (first_ms := self.first_ms_of(path, self.zone)) > self.position.first_ms
         ]
         path = min(later).path if later else self.path
         return self._begin(path)

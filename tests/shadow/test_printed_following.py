@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from app_logs.group_effects import effects_of
+from app_logs.growing_log import first_ms_of
 from app_logs.reading import read_files
 from app_logs.story import groups_in
 from jobs.home import Home
@@ -39,7 +40,7 @@ def followed(home: Home, path: Path, step_s: float = 0.1) -> PrintedFollowing:
     home.path.mkdir(exist_ok=True)
     config, ticks = shadow_config({}), clock_of(step_s)
     kept = find_printed(home) or PrintedKept(str(path), "UTC")
-    tail = LogTail(path, UTC, kept.position)
+    tail = LogTail(path, UTC, kept.position, first_ms_of)
     return PrintedFollowing(home, kept, tail, config, StatusWriter(home.path), lambda: next(ticks))
 
 
@@ -124,6 +125,25 @@ def test_a_log_whose_lines_begin_otherwise_than_a_brokers_own_file_is_followed_t
     assert {group_id: len(rows) for group_id, rows in written(home).items()} == {
         group_id: len(rows) for group_id, rows in expected(LOG).items()
     }
+
+
+@pytest.mark.parametrize("mark", ["[", ""])
+def test_files_that_were_rotated_while_nobody_followed_are_read_oldest_first(mark: str, tmp_path: Path) -> None:
+    """mark: with what each line begins; a container's runtime rotates lines that begin otherwise than Kafka's own."""
+    path, home = tmp_path / "0.log", Home(tmp_path / "home")
+    lines = [line.replace(b"[", mark.encode(), 1) for line in LINES]
+    path.write_bytes(b"".join(lines[:20]))
+    following = followed(home, path)
+    following.step()
+    following.finish()
+    path.rename(tmp_path / "0.log.20261121-053900")
+    (tmp_path / "0.log.20261121-053930").write_bytes(b"".join(lines[20:40]))
+    path.write_bytes(b"".join(lines[40:]))
+    following = followed(home, path)
+    for _ in range(5):
+        following.step()
+    finish(following)
+    assert following.counts.startswith(f"{len(LINES)} lines read")
 
 
 def test_lines_out_of_an_id_are_in_quarantine_once_and_in_no_history(tmp_path: Path) -> None:
