@@ -11,7 +11,10 @@ from app_logs.stamps import Stamp, stamp_at
 
 
 def csv_line(text: str) -> tuple[str, Stamp | None] | None:
-    """The longest field and the first one that is a time; None: the line is no such export's."""
+    """The longest field, of those with blanks if any are, and the first one that is a time; None: no such line.
+
+    A message has blanks; a time may have one.
+    """
     if not _may_be_one(text):
         return None
     try:
@@ -20,9 +23,10 @@ def csv_line(text: str) -> tuple[str, Stamp | None] | None:
         return None
     if len(fields) < 2:
         return None
-    stamps = (stamp_at(field) for field in fields)
-    whole = (stamp for stamp, field in zip(stamps, fields, strict=True) if stamp and stamp.length == len(field))
-    return max(fields, key=len), next(whole, None)
+    stamps = [stamp_at(field) for field in fields]
+    times = {field: stamp for field, stamp in zip(fields, stamps, strict=True) if stamp and stamp.length == len(field)}
+    messages = [field for field in fields if " " in field and field not in times] or fields
+    return max(messages, key=len), next(iter(times.values()), None)
 
 
 def _may_be_one(text: str) -> bool:

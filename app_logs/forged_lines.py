@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 from app_logs.entries import Clock, Entry
 
+OF_BROKERS = ".coordinator."
+"""What the class of every line of a broker about groups has."""
 IDS_BYTES = 3 * 32_767
 """How long the ids and the reason in one line can be, as the protocol has them."""
 
@@ -52,7 +54,7 @@ def marked(entries: Sequence[Entry]) -> list[Entry]:
     found: list[Entry] = []
     open_at: int | None = None
     for entry in entries:
-        if not _closes(entry):
+        if not _closes(entry) or (open_at is None and OF_BROKERS not in entry.logger):
             if _opens(entry):
                 open_at = len(found)
             found.append(entry)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from app_logs.dialects.dialect import Dialect, Heading
+from app_logs.dialects.dialect import Dialect, Heading, wherever
 from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
 from app_logs.dialects.java_consumer_older import BEFORE_1_0
 from app_logs.entries import Entry
@@ -27,6 +27,15 @@ _BY_CLASS = re.compile(
 )
 """A method, a line or a thread may stand behind the class."""
 _BEHIND_LOGGER = re.compile(r"\A(?:\[[^\]]{1,100}\]: |\d{1,6} - )")
+_ITS_OWN = re.compile(
+    r"Successfully (?:joined group with|synced group in) generation Generation\{|Request joining group due to: |"
+    r"Finished assignment for group at generation \d{1,10}: \{"
+)
+"""Words that no other library has, of a line whose prefix somebody has taken off."""
+_BESIDE_ITS_OWN = re.compile(
+    r"\(Re-\)joining group$|(?:Adding|Setting) newly assigned partitions: |"
+    r"(?:Revoke|Lost|Giving away all) (?:previously )?assigned partitions |Attempt to heartbeat failed "
+)
 _STREAM_THREAD = re.compile(r"stream-thread \[(?P<name>[^\]]+)\] ")
 _COORDINATOR = re.compile(r"\(id: (\d{1,10}) ")
 _LAST_ID = 2_147_483_647
@@ -42,6 +51,8 @@ def java_heading(entry: Entry) -> Heading | None:
         message = entry.printed[found.end() :].rstrip(". ")
     elif (bare := _by_class(entry)) is not None:
         message = bare
+    elif (words := _ITS_OWN.search(entry.printed)) is not None:
+        message = entry.printed[words.start() :].rstrip(". ")
     else:
         return _stream_thread(entry)
     if fields.pop("is_share", None):
@@ -207,10 +218,11 @@ _STREAMS = (
 DIALECT = Dialect(
     name="java",
     title="a Java client's log",
-    marks=("roupId=", "stream-thread [", *_CLASSES),
+    marks=("roupId=", "stream-thread [", "joining group", "Generation{", " assigned partitions", *_CLASSES),
     example="2026-03-01 03:12:00,417 INFO [Consumer clientId=orders-1, groupId=orders] {}",
     heading=java_heading,
     templates=Templates(
         (*BEFORE_1_0, *_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *_STREAMS, *OF_THE_NEWER_PROTOCOL)
     ),
+    among_its_own=wherever(_BESIDE_ITS_OWN),
 )

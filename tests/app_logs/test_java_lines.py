@@ -293,3 +293,17 @@ def test_a_member_of_the_newer_protocol_says_that_it_is_out(request_name: str, t
     (fact,) = facts_of((0, f"{request_name} {text}"))
     assert fact.kind is kind
     assert (fact.member_id or fact.instance_id) in (MEMBER, "pod-1")
+
+
+def test_lines_whose_prefix_was_taken_off_are_known_by_words_that_no_other_library_has() -> None:
+    generation = GENERATION.format(88, MEMBER)
+    messages = {
+        "Request joining group due to: group is already rebalancing": FactKind.GROUP_IS_REBALANCING,
+        "Revoke previously assigned partitions a-10, a-8": FactKind.PARTITIONS_REVOKED,
+        "(Re-)joining group": FactKind.JOIN_SENT,
+        f"Successfully joined group with generation {generation}": FactKind.JOINED,
+        "Adding newly assigned partitions: a-10": FactKind.PARTITIONS_ADDED,
+    }
+    rows = [f'"2025-08-31T21:03:27.539Z","i-2.compute.internal","app","{text}"' for text in messages]
+    assert [fact.kind for fact in read_lines("export.csv", rows).facts] == [*messages.values()]
+    assert read_lines("export.csv", [rows[2], rows[4]]).facts == []
