@@ -10,7 +10,6 @@ Knows the scenarios' form and the wire; must not know a rule of the protocol.
 from __future__ import annotations
 
 import asyncio
-import base64
 import copy
 import uuid
 from collections.abc import Iterator, Mapping
@@ -21,8 +20,8 @@ from gateway.wire.shaping import values_of
 from listeners.addresses import Address
 from schemas.messages import APIS
 from schemas.wire_fields import carried
-from tests.protocol.scenario import PROFILES, Answer, Playing, Scenario, Step, differences, is_timely, to_bytes
-from tests.protocol.scenario_requests import line_of
+from tests.protocol.scenario import PROFILES, Playing, Scenario, Step, differences, is_timely, step_name
+from tests.protocol.scenario_answers import Answer
 
 AT_ONCE_MS = 75
 """An answer within so long of its own request came at once; within so long of another's, that one released it."""
@@ -30,8 +29,8 @@ TIMER_SLACK_MS = 150
 _ID_PATIENCE_S = 20.0
 _EXPECTED = (asyncio.CancelledError, TimeoutError, OSError, EOFError)
 _SHORTEST_MS, _LONGEST_MS = (PROFILES["default"][f"group.{end}.session.timeout.ms"] for end in ("min", "max"))
-_IN_BASE64 = ("metadata", "assignment")
-_NO_FIELDS = ("at_ms", "request_id", "api", "api_version", "client_id", "client_host", "bind")
+_NO_FIELDS = ("at_ms", "api", "api_version", "client_id", "bind")
+_NAMES_OF_GROUPS = ("group_id", "groups", "groups_names", "key", "coordinator_keys")
 
 
 class Connections:
@@ -66,8 +65,8 @@ class WirePlaying(Playing):
         self._scale = scale
         self._tag = f"{scenario.name[:40]}-{uuid.uuid4().hex[:8]}-"
         self._ids: dict[str, asyncio.Future[str]] = {}
-        self._sent_at: dict[int, float] = {}
-        self._replies: dict[int, tuple[dict[str, Any], str | None, float]] = {}
+        self._sent_at_ms: dict[int, float] = {}
+        self._replies: dict[int, tuple[dict[str, Any], str | None]] = {}
 
     async def play(self) -> dict[int, Answer]:
         """By the number of the step: what it was answered, and when."""
@@ -90,57 +89,60 @@ class WirePlaying(Playing):
             # A step may go unanswered, be cut off or lack an id; anything else is an error of our own.
             if isinstance(outcome, BaseException) and not isinstance(outcome, _EXPECTED):
                 raise outcome
-        return {number: self._timed(number) for number in range(1, len(tasks) + 1)}
+        return self._answered()
+
+    def _answered(self) -> dict[int, Answer]:
+        numbers = range(1, len(self.scenario.steps) + 1)
+        return {number: self._answer(number, *self._replies.get(number, (None, None))) for number in numbers}
 
     async def _step(self, number: int, step: Step, began: float, ready: list[asyncio.Event]) -> None:
         try:
-            await asyncio.sleep(max(0.0, began + step["at_ms"] * self._scale / 1000 - self._loop.time()))
+            await asyncio.sleep(max(0.0, began + step["request"]["at_ms"] * self._scale / 1000 - self._loop.time()))
             if number > 1:
                 await ready[number - 2].wait()
-            line = line_of(number, self._stretched(step), to_bytes)
-            values = await self._values(line)
+            values = await self._values(self._stretched(step["request"]))
             if step["answer"].keys() & {"when", "no_response"} or "lenient" in step:
                 ready[number - 1].set()
-            await self._ask(number, step, line, values)
+            await self._ask(number, step, values)
         finally:
             ready[number - 1].set()
 
-    async def _ask(self, number: int, step: Step, line: dict[str, Any], values: dict[str, Any]) -> None:
-        self._sent_at[number] = self._now_s()
-        api, version = line["api"], line["api_version"]
-        message = await self._connections.call(api, version, line["client_id"], values)
-        answered_at = self._now_s()
+    async def _ask(self, number: int, step: Step, values: dict[str, Any]) -> None:
+        self._sent_at_ms[number] = self._now_ms()
+        api, version = step["request"]["api"], step["request"]["api_version"]
+        message = await self._connections.call(api, version, step["request"]["client_id"], values)
+        answered_at_ms = self._now_ms()
         shape: Any = APIS[api].response
         reply = self._own_names({"api": api, **carried(shape(**values_of(message, shape)), version)})
-        self._replies[number] = reply, self._fresh_id(step, reply), answered_at
+        self._replies[number] = reply | {"at_ms": answered_at_ms}, self._fresh_id(step, reply)
 
-    def _now_s(self) -> float:
-        return self._loop.time()
+    def _now_ms(self) -> float:
+        return self._loop.time() * 1000
 
-    def _stretched(self, step: Step) -> Step:
-        """The step with longer timeouts and groups of its own."""
-        stretched = copy.deepcopy(step)
-        if "session_timeout_ms" in step:
-            stretched["session_timeout_ms"] = self._session_timeout_ms(step["session_timeout_ms"])
-        if "rebalance_timeout_ms" in step:
-            stretched["rebalance_timeout_ms"] = round(step["rebalance_timeout_ms"] * self._scale)
-        stretched["group"] = self._group(step.get("group", "g"))
-        if step["api"] == "OffsetFetch":
-            for asked in stretched["groups"]:
-                asked["group"] = self._group(asked["group"])
-        elif "groups" in stretched:
-            stretched["groups"] = [self._group(group) for group in step["groups"]]
-        if "keys" in stretched:
-            stretched["keys"] = [self._group(key) for key in step["keys"]]
+    def _stretched(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The request with longer timeouts and groups of its own."""
+        stretched = {name: self._of_own_groups(value, name) for name, value in request.items()}
+        if "session_timeout_ms" in request:
+            stretched["session_timeout_ms"] = self._session_timeout_ms(request["session_timeout_ms"])
+        if "rebalance_timeout_ms" in request:
+            stretched["rebalance_timeout_ms"] = round(request["rebalance_timeout_ms"] * self._scale)
         return stretched
+
+    def _of_own_groups(self, value: Any, name: str) -> Any:
+        match value:
+            case dict():
+                return {key: self._of_own_groups(inner, key) for key, inner in value.items()}
+            case list():
+                return [self._of_own_groups(inner, name) for inner in value]
+            case str() if value and name in _NAMES_OF_GROUPS:
+                return self._tag + value
+            case _:
+                return value
 
     def _session_timeout_ms(self, timeout_ms: int) -> int:
         """Longer, but as allowed or forbidden as it was."""
         is_allowed = _SHORTEST_MS <= timeout_ms <= _LONGEST_MS
         return min(round(timeout_ms * self._scale), _LONGEST_MS) if is_allowed else timeout_ms
-
-    def _group(self, group: str) -> str:
-        return f"{self._tag}{group}" if group else group
 
     def _own_names(self, value: Any) -> Any:
         """The groups by their names in the scenario, those of others left out of lists."""
@@ -166,40 +168,27 @@ class WirePlaying(Playing):
         if key == "member_id" and isinstance(value, str) and value.startswith("$"):
             async with asyncio.timeout(_ID_PATIENCE_S * self._scale):
                 return await asyncio.shield(self._id(value[1:]))
-        return base64.b64decode(value) if key in _IN_BASE64 else value
+        return value
 
     def _id(self, name: str) -> asyncio.Future[str]:
         return self._ids.setdefault(name, self._loop.create_future())
 
-    def _fresh_id(self, step: Step, reply: Mapping[str, Any]) -> str | None:
-        form = super()._fresh_id(step, reply)
-        if form is not None:
-            name = step["bind"]
-            if self._id(name).done():
-                self._ids[name] = self._loop.create_future()
-            self._id(name).set_result(reply["member_id"])
-        return form
+    def bind(self, name: str, member_id: str) -> None:
+        super().bind(name, member_id)
+        if self._id(name).done():
+            self._ids[name] = self._loop.create_future()
+        self._id(name).set_result(member_id)
 
-    def _timed(self, number: int) -> Answer:
-        if number not in self._replies:
-            return {"no_response": True}
-        reply, form, answered_at = self._replies[number]
-        answer = self._contents(reply)
-        if form is not None:
-            answer["new_member_id"] = form
-        when = self._released(number, answered_at)
-        return answer if when is None else answer | {"when": when}
-
-    def _released(self, number: int, answered_at: float) -> int | list[int] | None:
-        """None: at once; a step's number: by it; [ms]: so long after it was asked, by a timer."""
-        waited_ms = self._ms(answered_at - self._sent_at[number])
+    def _when(self, number: int, reply: Mapping[str, Any]) -> int | list[int] | None:
+        waited_ms = self._unstretched(reply["at_ms"] - self._sent_at_ms[number])
         if waited_ms < AT_ONCE_MS:
             return None
-        sent_at, last = max((at, n) for n, at in self._sent_at.items() if at <= answered_at)
-        return last if last != number and self._ms(answered_at - sent_at) < AT_ONCE_MS else [round(waited_ms)]
+        sent_at_ms, last = max((at_ms, n) for n, at_ms in self._sent_at_ms.items() if at_ms <= reply["at_ms"])
+        is_by_it = last != number and self._unstretched(reply["at_ms"] - sent_at_ms) < AT_ONCE_MS
+        return last if is_by_it else [round(waited_ms)]
 
-    def _ms(self, seconds: float) -> float:
-        return seconds * 1000 / self._scale
+    def _unstretched(self, duration_ms: float) -> float:
+        return duration_ms / self._scale
 
 
 def otherwise(scenario: Scenario, answers: Mapping[int, Answer], with_times: bool) -> list[str]:
@@ -225,4 +214,4 @@ def _untimely(scenario: Scenario, answers: Mapping[int, Answer]) -> Iterator[str
     for number, step in enumerate(scenario.steps, 1):
         wanted, given = step["answer"].get("when"), answers[number].get("when")
         if "lenient" not in step and not is_timely(wanted, given, TIMER_SLACK_MS):
-            yield f"step {number} ({step['member']} {step['api']}): when: Kafka {wanted!r}, here {given!r}"
+            yield f"{step_name(number, step)}: when: Kafka {wanted!r}, here {given!r}"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import stand_alone
 from gateway.settings import Settings
-from programs.settings import from_texts
 from tests.gateway.core_backend import SteppedBackend
 from tests.gateway.parity import scenarios
 from tests.gateway.parity_play import Connections, otherwise
@@ -27,8 +25,7 @@ def test_the_short_scenarios_are_answered_as_kafka_did_and_when_it_did() -> None
 
 
 async def differing(scenario: Scenario) -> list[str]:
-    pairs = {key: str(value) for key, value in PROFILES[scenario.profile].items()}
-    backend = SteppedBackend(from_texts(GroupConfig, pairs))
+    backend = SteppedBackend(scenario.config)
     async with started(stand_alone(Settings.from_pairs(DEFAULTS), backend)) as server:
         connections = Connections(server.address)
         answers = await SteppedPlaying(scenario, connections, backend).play()

@@ -15,7 +15,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.protocol.consumer_scenario import consumer_scenario_files, read_consumer_scenario
 from tests.protocol.rules import Rule, rules_of
 from tests.protocol.scenario import FOLDER, read, scenario_files
 
@@ -179,12 +178,6 @@ def _scenarios() -> Iterator[str]:
         yield "\n| scenario | settings | what it shows |\n|---|---|---|"
         for scenario in scenarios:
             yield _row(scenario.name, scenario.profile, scenario.title)
-    newer = [read_consumer_scenario(path) for path in consumer_scenario_files()]
-    steps = sum(len(scenario.steps) for scenario in newer)
-    yield f"\n### consumer\n\n{len(newer)} scenarios, {steps} requests."
-    yield "\n| scenario | settings | what it shows |\n|---|---|---|"
-    for each in newer:
-        yield _row(each.name, each.profile, each.title)
 
 
 def _row(*cells: str) -> str:

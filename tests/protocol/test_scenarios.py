@@ -21,9 +21,11 @@ def test_the_core_answers_as_kafka_did(path: Path) -> None:
     assert differences(read(path)) == []
 
 
-def test_a_wrong_answer_would_be_noticed() -> None:
+@rule("Scenarios: a wrong field of any answer would be noticed")
+@pytest.mark.parametrize("name", ["rules/static-restart-leader", "consumer/upgrade"])
+def test_a_wrong_answer_would_be_noticed(name: str) -> None:
     """Every field of every answer of a scenario, made wrong, one at a time."""
-    scenario = read(FOLDER / "rules" / "static-restart-leader.json")
+    scenario = read(FOLDER / f"{name}.json")
     for step in scenario.steps:
         for field, value in list(step["answer"].items()):
             step["answer"][field] = 77 if field == "when" else "wrong"
