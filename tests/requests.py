@@ -6,7 +6,7 @@ and their versions; must not know a rule of the protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -41,7 +41,7 @@ def fitting(kind: type[R], api_version: int, **fields: Any) -> R:
 
 
 def join(
-    client: str,
+    client: str = "",
     at_ms: int = 0,
     group: str = "orders",
     *,
@@ -73,7 +73,7 @@ def protocol_list(protocols: Mapping[str, bytes] | Iterable[tuple[str, bytes]]) 
 def sync(
     member_id: str,
     generation_id: int,
-    at_ms: int,
+    at_ms: int = 0,
     group: str = "orders",
     *,
     api_version: int = 3,
@@ -94,7 +94,7 @@ def sync(
 
 
 def heartbeat(
-    member_id: str, generation_id: int, at_ms: int, group: str = "orders", *, api_version: int = 3, **more: Any
+    member_id: str, generation_id: int, at_ms: int = 0, group: str = "orders", *, api_version: int = 3, **more: Any
 ) -> HeartbeatRequest:
     """A Heartbeat."""
     fields: dict[str, Any] = {
@@ -131,16 +131,21 @@ def consumer_beat(
         "member_epoch": member_epoch,
         "rebalance_timeout_ms": 60_000 if is_join else -1,
         "subscribed_topic_names": topics,
-        "topic_partitions": None
-        if owned is None
-        else [ConsumerGroupTopicPartitions(topic_name=topic, partitions=list(ps)) for topic, ps in owned.items()],
+        "topic_partitions": topic_partitions(owned),
     }
     return fitting(ConsumerGroupHeartbeatRequest, api_version, **{**fields, **more})
 
 
+def topic_partitions(owned: Mapping[str, Sequence[int]] | None) -> list[ConsumerGroupTopicPartitions] | None:
+    """What a member says that it owns; None: it does not say."""
+    if owned is None:
+        return None
+    return [ConsumerGroupTopicPartitions(topic_name=topic, partitions=list(ps)) for topic, ps in owned.items()]
+
+
 def leave(
-    member_id: str,
-    at_ms: int,
+    member_id: str = "",
+    at_ms: int = 0,
     group: str = "orders",
     *,
     api_version: int = 3,
@@ -153,7 +158,7 @@ def leave(
         "request_id": f"leave-{member_id}-{at_ms}",
         "received_at_ms": at_ms,
         "group_id": group,
-        "member_id": named[0].member_id,
+        "member_id": named[0].member_id if named else "",
         "members": [MemberIdentity(**_carried(MemberIdentity, api_version, msgspec.structs.asdict(n))) for n in named],
     }
     return fitting(LeaveGroupRequest, api_version, **{**fields, **more})
@@ -162,18 +167,22 @@ def leave(
 def commit(
     member_id: str,
     generation_id: int,
-    offsets: Mapping[TopicPartition, int],
+    offsets: Mapping[TopicPartition, int] | Mapping[tuple[str, int], int],
     *,
     group: str = "orders",
     api_version: int = 7,
     metadata: str | None = "",
+    leader_epoch: int = -1,
     **more: Any,
 ) -> OffsetCommitRequest:
     """An OffsetCommit; from v10 on its topics are named by their ids, which are their names here."""
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for (topic, partition), offset in offsets.items():
         given = OffsetCommitRequestPartition(
-            partition_index=partition, committed_offset=offset, committed_metadata=metadata
+            partition_index=partition,
+            committed_offset=offset,
+            committed_leader_epoch=leader_epoch,
+            committed_metadata=metadata,
         )
         topics.setdefault(topic, []).append(given)
     named = [

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
-from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from coordinator_udfs.protocol.group import Group, Member, PendingMember
 from coordinator_udfs.protocol.lifecycle import load_group, unload_group
 from coordinator_udfs.protocol.states import GroupState
@@ -27,7 +27,7 @@ from schemas.consumer_protocol import Subscription, encode_subscription
 from schemas.effects import Effect, Reply, RequestDropped, RequestParked
 from schemas.errors import Error
 from schemas.messages import GroupRequest, Response
-from tests.protocol.bench_requests import Requests
+from tests.protocol.bench_requests import Kind, Requests
 from tests.requests import fitting
 
 E = TypeVar("E", bound=Effect)
@@ -111,14 +111,21 @@ class Call:
 
 
 class GroupBench:
-    """One group, whichever protocol it speaks."""
+    """One group, whichever protocol it speaks. Settings: by their names in ConsumerConfig and GroupConfig."""
 
-    def __init__(self, group_id: str, config: GroupConfig) -> None:
-        self.config = config
+    def __init__(self, group_id: str, **settings: Any) -> None:
+        self.config = GroupConfig()
+        self.set(**settings)
         self.group = Group(group_id)
         self.now_ms = 0
         self.effects: list[Effect] = []
         self._sent = 0
+
+    def set(self, **settings: Any) -> None:
+        """The broker is restarted with other settings."""
+        names = ConsumerConfig.__dataclass_fields__
+        of_consumers = {name: settings.pop(name) for name in settings.keys() & names}
+        self.config = replace(self.config, consumer=replace(self.config.consumer, **of_consumers), **settings)
 
     # ------------------------------------------------------------ time
 
@@ -137,13 +144,13 @@ class GroupBench:
 
     # ------------------------------------------------------------ sending
 
-    def ask(self, kind: type[Any], version: int, client: str, **fields: Any) -> Call:
-        """Sends a request of this kind now."""
+    def ask(self, kind: Kind, version: int, client: str, **fields: Any) -> Call:
+        """Sends a request of this kind now; a builder's, of `tests.requests`, is about the group."""
         request = self._request(kind, version, client, **fields)
         self._handle(request)
         return Call(self, request)
 
-    def _request(self, kind: type[Any], version: int, client: str, **fields: Any) -> GroupRequest:
+    def _request(self, kind: Kind, version: int, client: str, **fields: Any) -> GroupRequest:
         self._sent += 1
         envelope = {
             "request_id": f"{self._sent}.{client}",
@@ -151,7 +158,10 @@ class GroupBench:
             "client_host": HOST,
             "received_at_ms": self.now_ms,
         }
-        request: GroupRequest = fitting(kind, version, **{**envelope, **fields})
+        if isinstance(kind, type):
+            request: GroupRequest = fitting(kind, version, **{**envelope, **fields})
+        else:
+            request = kind(api_version=version, **{**envelope, "group": self.group.group_id, **fields})
         return request
 
     def _handle(self, request: GroupRequest) -> None:
@@ -188,9 +198,9 @@ class GroupBench:
 
 
 class Bench(Requests, GroupBench):
-    """A group of the classic protocol. Settings: by their names in GroupConfig.
+    """A group of the classic protocol.
 
-    Without any there is no initial delay, and each session timeout is allowed.
+    Without settings there is no initial delay, and each session timeout is allowed.
     """
 
     def __init__(self, group_id: str = "g", **settings: Any) -> None:
@@ -199,14 +209,14 @@ class Bench(Requests, GroupBench):
             "group_min_session_timeout_ms": 1,
             "group_max_session_timeout_ms": 1_000_000,
         }
-        super().__init__(group_id, GroupConfig(**(defaults | settings)))
+        super().__init__(group_id, **(defaults | settings))
         self.ids: dict[str, str] = {}
         self.habits: dict[str, dict[str, Any]] = {}
         self._binds: dict[str, str] = {}
 
     # ------------------------------------------------------------ sending
 
-    def send(self, kind: type[Any], version: int, client: str, *, bind: bool = False, **fields: Any) -> Call:
+    def send(self, kind: Kind, version: int, client: str, *, bind: bool = False, **fields: Any) -> Call:
         """Sends a request of this kind now; bind: the member id of its answer is the client's from then on."""
         request = self._request(kind, version, client, **fields)
         if bind:
@@ -223,12 +233,6 @@ class Bench(Requests, GroupBench):
                         self.ids[self._binds[effect.request_id]] = effect.member_id
                 case _:
                     pass
-
-    # ------------------------------------------------------------ the coordinator's own moves
-
-    def set(self, **settings: Any) -> None:
-        """The broker is restarted with other settings."""
-        self.config = replace(self.config, **settings)
 
     # ------------------------------------------------------------ groups ready made
 

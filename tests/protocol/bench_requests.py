@@ -6,7 +6,7 @@ Knows each API's fields by version; must not know a rule of the protocol.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from coordinator_udfs.protocol.group import Group
@@ -16,29 +16,24 @@ from schemas.messages import (
     DeleteGroupsRequest,
     DescribedGroup,
     DescribeGroupsRequest,
-    HeartbeatRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
+    GroupRequest,
     MemberIdentity,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    SyncGroupAssignment,
-    SyncGroupRequest,
 )
-from tests.requests import protocol_list
+from tests import requests
 
 if TYPE_CHECKING:
     from tests.protocol.bench import Call
 
 Protocols = Sequence[str] | Mapping[str, bytes]
 Partitions = Mapping[str, Sequence[int]]
+Kind = type[Any] | Callable[..., GroupRequest]
+"""A shape of `schemas.messages`, or a builder of `tests.requests`."""
 _HABITUAL = "(as the client is used to)"
 
 
@@ -50,7 +45,7 @@ class Requests:
     habits: dict[str, dict[str, Any]]
 
     @abstractmethod
-    def send(self, kind: type[Any], version: int, client: str, *, bind: bool = False, **fields: Any) -> Call:
+    def send(self, kind: Kind, version: int, client: str, *, bind: bool = False, **fields: Any) -> Call:
         """Sends a request now."""
 
     @abstractmethod
@@ -90,17 +85,16 @@ class Requests:
         if not isinstance(named, Mapping):
             named = {name: encode_subscription(Subscription(topics=("t1",))) for name in named}
         return self.send(
-            JoinGroupRequest,
+            requests.join,
             version,
             client,
             bind=True,
-            group_id=self.group.group_id,
             member_id=member_id,
             group_instance_id=self._habit(client, "instance_id", instance_id, None),
             session_timeout_ms=self._habit(client, "session_ms", session_ms, 10_000),
             rebalance_timeout_ms=self._habit(client, "rebalance_ms", rebalance_ms, 60_000),
             protocol_type=self._habit(client, "protocol_type", protocol_type, "consumer"),
-            protocols=protocol_list(named),
+            protocols=named,
             **fields,
         )
 
@@ -126,19 +120,15 @@ class Requests:
         """SyncGroup; generation None: the current one. plan: a leader's assignments, see `Bench.plan_of`."""
         generation_id = self.group.generation_id if generation is None else generation
         return self.send(
-            SyncGroupRequest,
+            requests.sync,
             v,
             client,
-            group_id=self.group.group_id,
             generation_id=generation_id,
             member_id=self.id_of(client) if member_id is None else member_id,
             group_instance_id=self._habit(client, "instance_id", instance_id, None),
             protocol_type=self.group.protocol_type if protocol_type == _HABITUAL else protocol_type,
             protocol_name=self.group.protocol_name if protocol_name == _HABITUAL else protocol_name,
-            assignments=[
-                SyncGroupAssignment(member_id=member, assignment=assignment)
-                for member, assignment in self.plan_of(plan, generation_id).items()
-            ],
+            assigned=self.plan_of(plan, generation_id),
         )
 
     def plan_of(self, plan: Sequence[str] | Mapping[str, bytes], generation_id: int) -> dict[str, bytes]:
@@ -158,10 +148,9 @@ class Requests:
     ) -> Call:
         """Heartbeat; generation None: the current one."""
         return self.send(
-            HeartbeatRequest,
+            requests.heartbeat,
             v,
             client,
-            group_id=self.group.group_id,
             generation_id=self.group.generation_id if generation is None else generation,
             member_id=self.id_of(client) if member_id is None else member_id,
             group_instance_id=self._habit(client, "instance_id", instance_id, None),
@@ -180,8 +169,7 @@ class Requests:
             for client in clients
         ]
         sender = by or next((client for client in clients if isinstance(client, str)), "admin")
-        first, group_id = next((one.member_id for one in identities), ""), self.group.group_id
-        return self.send(LeaveGroupRequest, v, sender, group_id=group_id, member_id=first, members=identities)
+        return self.send(requests.leave, v, sender, members=identities)
 
     # ------------------------------------------------------------ offsets
 
@@ -203,31 +191,17 @@ class Requests:
         is_simple = client == "admin"
         if generation is None:
             generation = -1 if is_simple else self.group.generation_id
-        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for (topic, partition), offset in (offsets or {("t1", 0): 1}).items():
-            topics.setdefault(topic, []).append(
-                OffsetCommitRequestPartition(
-                    partition_index=partition,
-                    committed_offset=offset,
-                    committed_leader_epoch=leader_epoch,
-                    committed_metadata=metadata,
-                )
-            )
         return self.send(
-            OffsetCommitRequest,
+            requests.commit,
             v,
             client,
-            group_id=self.group.group_id,
-            generation_id_or_member_epoch=generation,
+            generation_id=generation,
             member_id=("" if is_simple else self.id_of(client)) if member_id is None else member_id,
             group_instance_id=self._habit(client, "instance_id", instance_id, None),
             retention_time_ms=retention_ms,
-            topics=[
-                OffsetCommitRequestTopic(
-                    name="" if v >= 10 else t, topic_id=t if v >= 10 else "", partitions=partitions
-                )
-                for t, partitions in topics.items()
-            ],
+            offsets=offsets or {("t1", 0): 1},
+            metadata=metadata,
+            leader_epoch=leader_epoch,
         )
 
     def fetch(self, partitions: Partitions | None = None, *, v: int = 9, require_stable: bool = False) -> Call:

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from schemas.consumer_protocol import Subscription, TopicPartition, decode_assignment, encode_subscription
 from schemas.effects import Reply
@@ -23,39 +22,24 @@ from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
-    ConsumerGroupTopicPartitions,
     DescribedConsumerGroup,
-    HeartbeatRequest,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    LeaveGroupRequest,
     MemberIdentity,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    SyncGroupRequest,
 )
+from tests import requests
 from tests.protocol.bench import Call, GroupBench
+from tests.protocol.bench_requests import Kind
 
 Partitions = Mapping[str, Sequence[int]]
 
 
 class ConsumerBench(GroupBench):
-    """A consumer group. topics: partition counts; settings: as named in ConsumerConfig, group_*: in GroupConfig."""
+    """A consumer group. topics: partition counts."""
 
     def __init__(self, topics: Mapping[str, int] | None = None, **settings: Any) -> None:
-        defaults = {"assignment_interval_ms": 0, "session_timeout_ms": 45_000, "heartbeat_interval_ms": 5_000}
-        of_group = ("group_", "offset", "expressions", "members_")
-        group = {name: value for name, value in settings.items() if name.startswith(of_group)}
-        consumer = {name: value for name, value in settings.items() if name not in group}
-        config = GroupConfig(
-            topics=dict(topics or {"t1": 4, "t2": 4}),
-            consumer=ConsumerConfig(**(defaults | consumer)),
-            **({"group_initial_rebalance_delay_ms": 0} | group),
-        )
-        super().__init__("g", config)
+        defaults: dict[str, Any] = {"assignment_interval_ms": 0, "group_initial_rebalance_delay_ms": 0}
+        super().__init__("g", topics=dict(topics or {"t1": 4, "t2": 4}), **(defaults | settings))
         self.epochs: dict[str, int] = {}
         self.owned: dict[str, Partitions] = {}
 
@@ -74,13 +58,9 @@ class ConsumerBench(GroupBench):
         version = self.config.topics_version + bool(created)
         self.config = replace(self.config, topics=topics, topics_version=version)
 
-    def set(self, **settings: Any) -> None:
-        """The broker has other settings from now on."""
-        self.config = replace(self.config, consumer=replace(self.config.consumer, **settings))
-
     # ------------------------------------------------------------ the newer protocol
 
-    def send(self, kind: type[Any], version: int, client: str, **fields: Any) -> Call:
+    def send(self, kind: Kind, version: int, client: str, **fields: Any) -> Call:
         """Sends a request now, which is answered at once."""
         call = self.ask(kind, version, client, **{"client_host": f"/{client}", **fields})
         assert call.reply is not None, "not answered"
@@ -91,7 +71,11 @@ class ConsumerBench(GroupBench):
         version = fields.pop("v", 1)
         member = {"group_id": "g", "member_id": fields.pop("member_id", client), "member_epoch": epoch}
         reported = self.send(
-            ConsumerGroupHeartbeatRequest, version, client, topic_partitions=_listed(owned), **(member | fields)
+            ConsumerGroupHeartbeatRequest,
+            version,
+            client,
+            topic_partitions=requests.topic_partitions(owned),
+            **(member | fields),
         )
         if reported.error is Error.NONE and epoch >= 0:
             self.epochs[client] = reported.epoch
@@ -132,22 +116,18 @@ class ConsumerBench(GroupBench):
         kept = tuple(TopicPartition(topic, p) for topic, ps in (owned or {}).items() for p in ps)
         metadata = encode_subscription(Subscription(topics or ("t1",), owned_partitions=kept), version=1)
         said = {
-            "group_id": "g",
             "member_id": client,
-            "session_timeout_ms": 10_000,
-            "rebalance_timeout_ms": 30_000,
-            "protocol_type": "consumer",
-            "protocols": [JoinGroupProtocol(name="range", metadata=metadata)],
+            "protocols": {"range": metadata},
         }
-        reply = self.ask(JoinGroupRequest, fields.pop("v", 9), client, **(said | fields)).reply
+        reply = self.ask(requests.join, fields.pop("v", 9), client, **(said | fields)).reply
         if reply is not None and reply.error_code is Error.NONE:
             self.epochs[client] = reply.generation_id
         return reply
 
     def sync(self, client: str, **fields: Any) -> Call:
-        said = {"group_id": "g", "member_id": client, "generation_id": self.epochs.get(client, 0)}
+        said = {"member_id": client, "generation_id": self.epochs.get(client, 0)}
         protocol = {"protocol_type": "consumer", "protocol_name": "range"}
-        return self.send(SyncGroupRequest, 5, client, **(said | protocol | fields))
+        return self.send(requests.sync, 5, client, **(said | protocol | fields))
 
     def synced(self, client: str) -> dict[str, list[int]]:
         """SyncGroup: the partitions that its answer names."""
@@ -157,28 +137,20 @@ class ConsumerBench(GroupBench):
         return found
 
     def classic_heartbeat(self, client: str, **fields: Any) -> Error:
-        said = {"group_id": "g", "member_id": client, "generation_id": self.epochs.get(client, 0)}
-        return self.send(HeartbeatRequest, 4, client, **(said | fields)).error
+        said = {"member_id": client, "generation_id": self.epochs.get(client, 0)}
+        return self.send(requests.heartbeat, 4, client, **(said | fields)).error
 
     def leave_classic(self, *members: MemberIdentity, client: str = "admin") -> list[Error]:
         """LeaveGroup v5: the error of each member named."""
-        reported = self.send(LeaveGroupRequest, 5, client, group_id="g", members=list(members))
-        return [member.error_code for member in reported.response.members]
+        return self.send(requests.leave, 5, client, members=list(members)).member_errors
 
     # ------------------------------------------------------------ offsets
 
     def commit(self, client: str, epoch: int, *partitions: tuple[str, int], v: int = 9, **fields: Any) -> list[Error]:
         """OffsetCommit: the error of each partition."""
-        topics = [
-            OffsetCommitRequestTopic(
-                name=topic,
-                partitions=[OffsetCommitRequestPartition(partition_index=p, committed_offset=7, **fields)],
-            )
-            for topic, p in partitions or (("t1", 0),)
-        ]
-        said = {"group_id": "g", "member_id": client, "generation_id_or_member_epoch": epoch}
-        reported = self.send(OffsetCommitRequest, v, client, topics=topics, **said)
-        return [partition.error_code for topic in reported.response.topics for partition in topic.partitions]
+        offsets = dict.fromkeys(partitions or (("t1", 0),), 7)
+        said = {"member_id": client, "generation_id": epoch, "offsets": offsets}
+        return list(self.send(requests.commit, v, client, **said, **fields).partition_errors.values())
 
     def fetch(self, member_id: str | None, epoch: int) -> Error:
         """OffsetFetch v9 of all topics: the group's error."""
@@ -211,12 +183,6 @@ class ConsumerBench(GroupBench):
         """Each member's target."""
         members = self.consumer.members.items()
         return {member_id: {t: list(ps) for t, ps in (member.target or {}).items()} for member_id, member in members}
-
-
-def _listed(owned: Partitions | None) -> list[ConsumerGroupTopicPartitions] | None:
-    if owned is None:
-        return None
-    return [ConsumerGroupTopicPartitions(topic_name=topic, partitions=list(ps)) for topic, ps in owned.items()]
 
 
 def identity(member_id: str, instance_id: str | None = None, reason: str | None = None) -> MemberIdentity:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
-from schemas.messages import SyncGroupAssignment
 from tests.protocol.consumer_bench import ConsumerBench
 
 
@@ -12,8 +11,8 @@ def classic(bench: ConsumerBench, *, user_data: bytes | None = None, protocol_ty
     reply = bench.join_classic("c1", "t1", member_id="", v=3, protocol_type=protocol_type)
     assert reply is not None
     owned = Assignment(tuple(TopicPartition("t1", p) for p in range(4)), user_data)
-    plan = [SyncGroupAssignment(member_id=reply.member_id, assignment=encode_assignment(owned))]
-    bench.sync("c1", member_id=reply.member_id, generation_id=1, protocol_type=protocol_type, assignments=plan)
+    plan = {reply.member_id: encode_assignment(owned)}
+    bench.sync("c1", member_id=reply.member_id, generation_id=1, protocol_type=protocol_type, assigned=plan)
     return reply.member_id
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from coordinator_udfs.protocol.config import MigrationPolicy
 from schemas.errors import Error
-from schemas.messages import JoinGroupProtocol
 from tests.protocol.consumer_bench import ConsumerBench, identity
 from tests.protocol.rules import rule
 
@@ -33,13 +32,13 @@ def test_refused_classic_members() -> None:
 
     bench = ConsumerBench(max_size=2).with_members("m1")
     assert refused(bench, protocol_type="connect") is inconsistent
-    assert refused(bench, protocols=[]) is inconsistent
-    assert refused(bench, protocols=[JoinGroupProtocol(name="p", metadata=b"?")]) is Error.UNKNOWN_SERVER_ERROR
+    assert refused(bench, protocols={}) is inconsistent
+    assert refused(bench, protocols={"p": b"?"}) is Error.UNKNOWN_SERVER_ERROR
     bench.join_classic("c1", "t1")
     assert refused(bench) is Error.GROUP_MAX_SIZE_REACHED
     bench.set(max_size=9)
     metadata = bench.member("c1").classic.metadata  # type: ignore[union-attr]
-    assert refused(bench, protocols=[JoinGroupProtocol(name="other", metadata=metadata)]) is inconsistent
+    assert refused(bench, protocols={"other": metadata}) is inconsistent
     bench.set(migration_policy=MigrationPolicy.DISABLED)
     assert refused(bench, member_id="c1") is inconsistent
     bench.set(migration_policy=MigrationPolicy.BIDIRECTIONAL)

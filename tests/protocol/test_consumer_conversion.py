@@ -11,7 +11,6 @@ from coordinator_udfs.protocol.states import GroupState
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import RebalanceStarted, Reply
 from schemas.errors import Error
-from schemas.messages import JoinGroupProtocol
 from tests.protocol.consumer_bench import ConsumerBench, identity
 from tests.protocol.mixed_groups import classic, mixed
 from tests.protocol.rules import rule
@@ -122,14 +121,14 @@ def test_custom_assignors_are_not_upgraded() -> None:
     assert answer.error is Error.GROUP_ID_NOT_FOUND
     assert "custom assignor" in answer.response.error_message
     bench = ConsumerBench()
-    bench.join_classic("c1", member_id="", v=3, protocols=[JoinGroupProtocol(name="p", metadata=b"?")])
+    bench.join_classic("c1", member_id="", v=3, protocols={"p": b"?"})
     assert "malformed" in bench.join("m1", "t1").response.error_message
 
 
 @rule("Upgrade: who waited and was answered although it was refused has a session again, and expires by it")
 def test_a_refused_upgrade_leaves_no_member_that_cannot_expire() -> None:
     bench = ConsumerBench()
-    malformed = [JoinGroupProtocol(name="p", metadata=b"?")]
+    malformed = {"p": b"?"}
     newcomer: dict[str, Any] = {"member_id": "", "v": 5, "protocols": malformed, "session_timeout_ms": 300_000}
     bench.join_classic("c1", group_instance_id="i1", **(newcomer | {"session_timeout_ms": 6_000}))
     first = next(iter(bench.group.members))

@@ -86,8 +86,8 @@ def test_pending_partitions_may_be_committed() -> None:
 def test_large_metadata() -> None:
     bench = group()
     large = "x" * 5000
-    assert bench.commit("m1", 3, ("t1", 0), committed_metadata=large) == [Error.OFFSET_METADATA_TOO_LARGE]
-    assert bench.commit("m1", 2, ("t1", 3), committed_metadata=large) == [Error.OFFSET_METADATA_TOO_LARGE]
+    assert bench.commit("m1", 3, ("t1", 0), metadata=large) == [Error.OFFSET_METADATA_TOO_LARGE]
+    assert bench.commit("m1", 2, ("t1", 3), metadata=large) == [Error.OFFSET_METADATA_TOO_LARGE]
 
 
 @rule("Consumer offsets: after a static member's return its old epochs commit nothing")
