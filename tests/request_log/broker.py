@@ -151,7 +151,7 @@ class Broker:
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
-        self._plan: list[tuple[float, int, Callable[[], None]]] = []
+        self._plan: list[tuple[float, int, Callable[[], object]]] = []
         self._count = 0
         self._open: dict[str, _Sent] = {}
         self._due: dict[str, float] = {}
@@ -159,7 +159,7 @@ class Broker:
         self._waiting: dict[str, list[Callable[[], None]]] = {}
         self._down_until_ms = 0.0
 
-    def at(self, at_ms: float, call: Callable[[], None]) -> None:
+    def at(self, at_ms: float, call: Callable[[], object]) -> None:
         """Plans a call, ms since the epoch."""
         self._count += 1
         heapq.heappush(self._plan, (at_ms, self._count, call))

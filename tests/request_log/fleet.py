@@ -5,7 +5,6 @@ Knows what a client does with an answer; knows no log.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, 
 from schemas.errors import Error
 from schemas.messages import HeartbeatResponse, JoinGroupResponse, Response, SyncGroupResponse
 from tests.request_log.broker import START_MS, Broker
-from tests.request_log.newer_member import NewerMember
+from tests.request_log.newer_member import LoggedMember, NewerMember
 
 HEARTBEAT_MS = 1000
 
@@ -27,51 +26,28 @@ after the start.
 
 
 @dataclass
-class MemberOf:
-    """One consumer of one group. partitions: how many the leader gives out."""
+class MemberOf(LoggedMember):
+    """One of the classic protocol. partitions: how many the leader gives out."""
 
-    broker: Broker
-    group_id: str
-    name: str
-    instance_id: str | None = None
+    host = "10.0.1.7"
     session_ms: int = 6000
-    rebalance_ms: int = 30_000
     join_version: int = 7
     partitions: int = 6
     reason: str | None = None
     member_id: str = ""
-    generation_id: int = -1
-    is_alive: bool = True
-    is_stalled: bool = False
-    _life: int = 0
     _members: list[str] = field(default_factory=list)
     _leads: bool = False
-
-    @property
-    def connection(self) -> str:
-        return str(40_000 + abs(int.from_bytes(self.name.encode(), "big")) % 20_000)
 
     def start(self) -> MemberOf:
         """Joins, and goes on until it is closed or killed."""
         self._join()
         return self
 
-    def kill(self) -> None:
-        """Dies without a word."""
-        self.is_alive = False
-        self.broker.kill(self.connection)
-
     def close(self) -> None:
         """Leaves."""
         self.is_alive = False
         identity = {"member_id": self.member_id, "group_instance_id": self.instance_id}
         self._send("LeaveGroup", 4, lambda response: None, members=[identity])
-
-    def stall(self, for_ms: float) -> None:
-        """Is stopped for a while, and goes on as if nothing had happened."""
-        self.is_stalled = True
-        life = self._life
-        self.broker.at(self.broker.now_ms + for_ms, lambda: self._wake(life))
 
     def commit(self, offset: int = 1) -> None:
         """Commits an offset of its first partition."""
@@ -86,25 +62,9 @@ class MemberOf:
             topics=[{"name": "t", "partitions": [partition]}],
         )
 
-    def _wake(self, life: int) -> None:
-        self.is_stalled = False
-        self._heartbeat(life)
-
-    def _send(self, api: str, version: int, answered: Any, **fields: Any) -> None:
-        self.broker.send(
-            api,
-            version,
-            answered,
-            client_id=self.name,
-            host="10.0.1.7",
-            connection=self.connection,
-            group_id=self.group_id,
-            **fields,
-        )
-
     def _join(self) -> None:
-        self._life += 1
-        life = self._life
+        self._joins += 1
+        join = self._joins
         self.generation_id = -1
         metadata = encode_subscription(Subscription(("t",)), 1)
         optional: dict[str, Any] = {}
@@ -115,7 +75,7 @@ class MemberOf:
         self._send(
             "JoinGroup",
             self.join_version,
-            lambda response: self._joined(response, life),
+            lambda response: self._joined(response, join),
             session_timeout_ms=self.session_ms,
             rebalance_timeout_ms=self.rebalance_ms,
             member_id=self.member_id,
@@ -124,16 +84,16 @@ class MemberOf:
             **optional,
         )
 
-    def _joined(self, response: Response, life: int) -> None:
+    def _joined(self, response: Response, join: int) -> None:
         assert isinstance(response, JoinGroupResponse)
-        if not self.is_alive or life != self._life:
+        if not self._is_of(join):
             return
         match response.error_code:
             case Error.NONE:
                 self.member_id, self.generation_id = response.member_id, response.generation_id
                 self._members = [member.member_id for member in response.members]
                 self._leads = response.leader == self.member_id and not response.skip_assignment
-                self._sync(life)
+                self._sync(join)
             case Error.MEMBER_ID_REQUIRED:
                 self.member_id = response.member_id
                 self._join()
@@ -143,7 +103,7 @@ class MemberOf:
             case _:
                 self.is_alive = False
 
-    def _sync(self, life: int) -> None:
+    def _sync(self, join: int) -> None:
         assignments = []
         if self._leads:
             for i, member_id in enumerate(self._members):
@@ -153,40 +113,40 @@ class MemberOf:
         self._send(
             "SyncGroup",
             3,
-            lambda response: self._synced(response, life),
+            lambda response: self._synced(response, join),
             generation_id=self.generation_id,
             member_id=self.member_id,
             group_instance_id=self.instance_id,
             assignments=assignments,
         )
 
-    def _synced(self, response: Response, life: int) -> None:
+    def _synced(self, response: Response, join: int) -> None:
         assert isinstance(response, SyncGroupResponse)
-        if not self.is_alive or life != self._life:
+        if not self._is_of(join):
             return
         if response.error_code is not Error.NONE:
             self._rejoin(response.error_code)
             return
-        self.broker.at(self.broker.now_ms + HEARTBEAT_MS, lambda: self._heartbeat(life))
+        self.broker.at(self.broker.now_ms + HEARTBEAT_MS, lambda: self._go_on(join))
 
-    def _heartbeat(self, life: int) -> None:
-        if not self.is_alive or self.is_stalled or life != self._life:
+    def _go_on(self, join: int) -> None:
+        if self.is_stalled or not self._is_of(join):
             return
         self._send(
             "Heartbeat",
             3,
-            lambda response: self._beat(response, life),
+            lambda response: self._beat(response, join),
             generation_id=self.generation_id,
             member_id=self.member_id,
             group_instance_id=self.instance_id,
         )
 
-    def _beat(self, response: Response, life: int) -> None:
+    def _beat(self, response: Response, join: int) -> None:
         assert isinstance(response, HeartbeatResponse)
-        if not self.is_alive or life != self._life:
+        if not self._is_of(join):
             return
         if response.error_code is Error.NONE:
-            self.broker.at(self.broker.now_ms + HEARTBEAT_MS, lambda: self._heartbeat(life))
+            self.broker.at(self.broker.now_ms + HEARTBEAT_MS, lambda: self._go_on(join))
         else:
             self._rejoin(response.error_code)
 
@@ -226,12 +186,3 @@ def _happen(members: dict[int, Member], what: str, who: int, turn: int, newcomer
         member.stall(1000 + 900 * turn)
     elif what == "commit" and member.generation_id >= 0:
         member.commit(turn)
-
-
-def begin(member: MemberOf) -> Callable[[], None]:
-    """What starts a member."""
-
-    def start() -> None:
-        member.start()
-
-    return start

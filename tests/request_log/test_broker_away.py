@@ -14,7 +14,7 @@ from coordinator_udfs.protocol.config import GroupConfig
 from request_log.live import LiveImport
 from schemas.effects import MemberRemoved, RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
-from tests.request_log.fleet import MemberOf, begin
+from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported, rebalances_in
 from tests.shadow.fed import Feed, effects_of, lines_of
 
@@ -28,7 +28,7 @@ def stage(groups: int, members: int = 3, seed: int = 0) -> tuple[Broker, dict[st
     broker = Broker(seed=seed)
     fleet = {f"g{n}": [MemberOf(broker, f"g{n}", f"g{n}-m{i}") for i in range(members)] for n in range(groups)}
     for place, member in enumerate(member for group in fleet.values() for member in group):
-        broker.at(START_MS + 100 * place, begin(member))
+        broker.at(START_MS + 100 * place, member.start)
     broker.at(START_MS + CRASH_MS, lambda: broker.crash(DOWN_MS))
     return broker, fleet
 
@@ -90,7 +90,7 @@ def test_members_that_stood_still_together_and_are_reported_that_they_expired_di
     broker = Broker()
     fleet = {f"g{n}": [MemberOf(broker, f"g{n}", f"g{n}-m{i}") for i in range(2)] for n in range(2)}
     for place, member in enumerate(member for group in fleet.values() for member in group):
-        broker.at(START_MS + 100 * place, begin(member))
+        broker.at(START_MS + 100 * place, member.start)
         broker.at(START_MS + CRASH_MS, partial(member.stall, DOWN_MS))
     for found in read(broker, tmp_path):
         for group_id in fleet:

@@ -153,18 +153,9 @@ def test_reasons_are_counted_by_kind_however_the_lines_differ(tmp_path: Path) ->
 # ---------------------------------------------------------------- times
 
 
-def begun(member: MemberOf) -> Callable[[], None]:
-    """What starts it."""
-
-    def start() -> None:
-        member.start()
-
-    return start
-
-
 def fleet(broker: Broker) -> None:
     for n in range(3):
-        broker.at(START_MS + 300 * n, begun(MemberOf(broker, "g", f"client-{n}")))
+        broker.at(START_MS + 300 * n, MemberOf(broker, "g", f"client-{n}").start)
 
 
 def a_minute_of(script: Callable[[Broker], None]) -> list[str]:
@@ -214,7 +205,7 @@ def test_a_group_whose_past_costs_too_much_is_given_up_and_the_others_are_report
         ]
         other = MemberOf(broker, "stuck", "other", rebalance_ms=100)
         for member in (other, *pods):
-            broker.at(START_MS, begun(member))
+            broker.at(START_MS, member.start)
         for pod in pods:
             broker.at(START_MS + 20_000, pod.kill)
         broker.at(START_MS + 20_500, other.close)

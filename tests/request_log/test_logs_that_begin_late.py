@@ -18,7 +18,7 @@ from schemas.effects import GroupObserved, MemberJoined, MemberRemoved, Rebalanc
 from schemas.messages import GroupObservedRequest
 from tests.nightly import nightly_but
 from tests.request_log.broker import START_MS, Broker
-from tests.request_log.fleet import MemberOf, begin
+from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported, rebalances_in
 from tests.request_log.recordings import INCIDENTS, capture, incident
 from tests.request_log.truth import FOLDER as CAPTURES
@@ -169,7 +169,7 @@ def test_a_member_whose_lines_are_lost_goes_on_while_another_is_answered(tmp_pat
     patient, hasty = MemberOf(broker, "lost", "patient"), MemberOf(broker, "lost", "hasty")
     patient.session_ms, hasty.session_ms = 60_000, 6_000
     for place, member in enumerate((patient, hasty, MemberOf(broker, "other", "witness"))):
-        broker.at(START_MS + 100 * place, begin(member))
+        broker.at(START_MS + 100 * place, member.start)
     broker.run(START_MS + 120_000)
     lines = broker.log()
     lost = range(int(len(lines) * 0.4), int(len(lines) * 0.8))
