@@ -23,6 +23,7 @@ from request_log.explaining.explanations import explain
 from request_log.explaining.inferred_causes import PartitionCounts
 from request_log.following.group_model import GaveUp, GroupModel
 from request_log.following.group_sessions import (
+    explain_downgrade,
     explain_risen_epoch,
     may_have_gone_before,
     shows_other_interval,
@@ -229,6 +230,7 @@ class Follower:
         take_shown_interval(model, entry)
         show_upgraded(model.group, entry, self.names, self.survey.topics)
         trial = model.try_request(entry, at_ms)
+        trial = explain_downgrade(model, self.upcoming, entry, trial) or trial
         if not trial.fits:
             trial = self._make_fit(entry, trial)
         elif _waits_in_vain(entry, trial):

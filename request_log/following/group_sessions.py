@@ -24,6 +24,7 @@ from request_log.explaining.session_bounds import SessionBounds
 from request_log.following.group_model import GroupModel
 from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
+from request_log.lines.line import is_classic_member_id
 from request_log.recorded import LoggedRequest
 from schemas.causes import EndCause
 from schemas.errors import Error
@@ -138,6 +139,41 @@ def explain_risen_epoch(model: GroupModel, upcoming: Upcoming, entry: LoggedRequ
     # What the others own is not known, so the answer shows that too. The longest silent member expired first.
     [shown] = explain_consumer(model.context(entry, upcoming.in_order()), request)
     return _try_expired(model, entry, silent[:rose], at_ms, shown)
+
+
+def explain_downgrade(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, trial: Trial) -> Trial | None:
+    """The group became classic before this request, which needs that or would raise the epoch: the next classic
+    generation is as much above the epoch as there are members of the newer protocol, and all of them are silent. None:
+    that is not shown, or does not explain the answer.
+    """
+    group, consumer, at_ms = model.group, model.group.consumer, trial.at_ms
+    raises_epoch = trial.group.generation_id > group.generation_id
+    if consumer is None or (trial.fits and not raises_epoch and not _is_offered_classic_id(entry)):
+        return None
+    newer = [each for each in consumer.members.values() if each.classic is None]
+    later = (entry, *upcoming.in_order())
+    generation_id = next((shown for each in later if (shown := _classic_generation(each)) >= 0), -1)
+    if not newer or generation_id - group.generation_id != len(newer):
+        return None
+    silent = [each for each in _silent(model, upcoming, at_ms) if each.classic is None]
+    silent.sort(key=lambda each: each.last_seen_at_ms)
+    return _try_expired(model, entry, silent, at_ms) if len(silent) == len(newer) else None
+
+
+def _is_offered_classic_id(entry: LoggedRequest) -> bool:
+    """Whether a newcomer was given an id as only a classic group gives them out."""
+    request = entry.request
+    return isinstance(request, JoinGroupRequest) and is_classic_member_id(request.recorded_member_id or "")
+
+
+def _classic_generation(entry: LoggedRequest) -> int:
+    """The classic group's generation that a JoinGroup's answer shows; -1: it shows none. It names no leader where the
+    group is a consumer group.
+    """
+    response = entry.recorded.response
+    if not isinstance(response, JoinGroupResponse) or entry.recorded.error is not Error.NONE or not response.leader:
+        return -1
+    return response.generation_id
 
 
 def prove(model: GroupModel, later: Iterable[LoggedRequest], due: Due) -> bool | None:

@@ -1,0 +1,70 @@
+"""Logs of a broker in virtual time with groups that became classic again because the last member of the newer protocol
+died: no line says so, and what the next answers show of it is held to what was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.causes import CauseKind
+from schemas.effects import RebalanceStarted
+from tests.request_log.broker import Broker
+from tests.request_log.fleet import MemberOf
+from tests.request_log.imported import rebalances_in
+from tests.request_log.newer_member import NewerMember
+from tests.request_log.played import Played, later
+from tests.request_log.test_consumer_logs import broker, read
+
+DIES_MS = 20_000
+
+
+def once_classic(stage: Broker, act: Callable[[], Any]) -> None:
+    """Acts as soon as the group is no consumer group any more."""
+    if stage.groups["g"].consumer is None:
+        act()
+    else:
+        stage.at(stage.now_ms + 1, lambda: once_classic(stage, act))
+
+
+def ends_of(played: Played, of_member_id: str) -> list[tuple[str, str, bool]]:
+    """Kind, culprit and whether it is inferred, of the rebalances since this member died, as the log tells them."""
+    true = rebalances_in(played.broker.effects, "g")
+    since = next(i for i, each in enumerate(true) if each[1:] == (CauseKind.SESSION_EXPIRED, of_member_id))
+    found = played.found.of_group("g", RebalanceStarted)[since:]
+    return [(each.cause.kind, each.cause.member_id, each.cause.is_inferred) for each in found]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_who_leaves_a_group_that_became_classic_unseen_did_not_begin_its_rebalance(seed: int, tmp_path: Path) -> None:
+    """The classic generation after the leave is one above the epoch before it: by the leave there were two."""
+    stage = broker(seed, session_timeout_ms=6_000)
+    stays, leaves = (MemberOf(stage, "g", name, partitions=8) for name in ("stays", "leaves"))
+    dies = NewerMember(stage, "g", "dies")
+    for at_ms, act in (
+        *((0, stays.start), (4_000, leaves.start), (8_000, dies.start), (DIES_MS, dies.kill)),
+        (DIES_MS, lambda: once_classic(stage, leaves.close)),
+    ):
+        later(stage, at_ms, act)
+    played = read(stage, tmp_path)
+    assert played.found.parity.first == []
+    assert ends_of(played, dies.member_id) == [(CauseKind.SESSION_EXPIRED, dies.member_id, True)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_who_joins_a_group_that_became_classic_unseen_did_not_begin_its_rebalance(seed: int, tmp_path: Path) -> None:
+    """The classic member is silent as well, so only the newcomer's answers show it."""
+    stage = broker(seed, session_timeout_ms=6_000)
+    waits, joins = (MemberOf(stage, "g", name, partitions=8, session_ms=15_000) for name in ("waits", "joins"))
+    dies = NewerMember(stage, "g", "dies")
+    for at_ms, act in (
+        *((0, waits.start), (8_000, dies.start), (DIES_MS, dies.kill), (DIES_MS, lambda: waits.stall(10_000))),
+        (DIES_MS, lambda: once_classic(stage, joins.start)),
+    ):
+        later(stage, at_ms, act)
+    played = read(stage, tmp_path)
+    assert played.found.parity.first == []
+    assert ends_of(played, dies.member_id) == [(CauseKind.SESSION_EXPIRED, dies.member_id, True)]
