@@ -18,7 +18,7 @@ from coordinator_udfs.protocol.deadlines import Due
 from coordinator_udfs.protocol.group_configs import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, consumer_config_of
 from coordinator_udfs.protocol.states import GroupState
 from request_log.configs_given import GroupConfigs
-from request_log.explaining.consumers import explain_consumer
+from request_log.explaining.consumers import ClassicRequest, explain_consumer
 from request_log.explaining.context import Explanation, member_id_of
 from request_log.explaining.session_bounds import SessionBounds
 from request_log.following.group_model import GroupModel
@@ -57,6 +57,8 @@ _HOLE_MS = 600_000
 _FIRES_LATE_MS = 250
 """A broker may notice the end of a session this much later."""
 _GROUP_CONFIG_SOURCE = 8
+_OF_MEMBERS = (Error.NONE, Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION)
+"""The answers that only a member gets."""
 
 
 def shows_other_interval(model: GroupModel, entry: LoggedRequest) -> bool:
@@ -143,21 +145,24 @@ def explain_risen_epoch(model: GroupModel, upcoming: Upcoming, entry: LoggedRequ
 
 def explain_downgrade(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, trial: Trial) -> Trial | None:
     """The group became classic before this request, which needs that or would raise the epoch: the next classic
-    generation is as much above the epoch as there are members of the newer protocol, and all of them are silent. None:
-    that is not shown, or does not explain the answer.
+    generation is as much above the epoch as there are silent members, all of the newer protocol among them. None: that
+    is not shown, or does not explain the answer.
     """
     group, consumer, at_ms = model.group, model.group.consumer, trial.at_ms
     raises_epoch = trial.group.generation_id > group.generation_id
     if consumer is None or (trial.fits and not raises_epoch and not _is_offered_classic_id(entry)):
         return None
-    newer = [each for each in consumer.members.values() if each.classic is None]
     later = (entry, *upcoming.in_order())
     generation_id = next((shown for each in later if (shown := _classic_generation(each)) >= 0), -1)
-    if not newer or generation_id - group.generation_id != len(newer):
-        return None
-    silent = [each for each in _silent(model, upcoming, at_ms) if each.classic is None]
-    silent.sort(key=lambda each: each.last_seen_at_ms)
-    return _try_expired(model, entry, silent, at_ms) if len(silent) == len(newer) else None
+    newer = sum(each.classic is None for each in consumer.members.values())
+    sender_id = member_id_of(entry.request) if entry.recorded.error in _OF_MEMBERS else ""
+    silent = [each for each in _silent(model, upcoming, at_ms) if each.member_id != sender_id]
+    # The last of the newer protocol makes the group classic, so the others ended before it.
+    silent.sort(key=lambda each: (each.classic is None, each.last_seen_at_ms))
+    rose = generation_id - group.generation_id
+    ended = silent[len(silent) - rose :] if rose in (newer, len(silent)) else []
+    is_explained = 0 < newer == sum(each.classic is None for each in ended)
+    return _try_expired(model, entry, ended, at_ms) if is_explained else None
 
 
 def _is_offered_classic_id(entry: LoggedRequest) -> bool:
@@ -305,7 +310,7 @@ def _try_expired(
     fits = all(trial.fits for trial in trials)
     if not fits or not model.try_request(entry, max(model.clock_ms, at_ms), trials[-1].group).fits:
         return None
-    for member in expired:
+    for member in (each for each in expired if each.classic is None):
         outlived_ms = proven_ms - member.last_seen_at_ms - _FIRES_LATE_MS
         bounds.narrow(max(0, outlived_ms), at_ms - member.last_seen_at_ms)
     likely_ms = bounds.likely_ms
@@ -323,18 +328,18 @@ def _silent(model: GroupModel, upcoming: Upcoming, at_ms: int) -> Iterator[Consu
     assert consumer is not None
     next_of: dict[str, LoggedRequest] = {}
     for entry in upcoming.in_order():
-        if isinstance(entry.request, ConsumerGroupHeartbeatRequest) and not entry.was_refused:
+        if isinstance(entry.request, ConsumerGroupHeartbeatRequest | ClassicRequest) and not entry.was_refused:
             next_of.setdefault(entry.request.member_id, entry)
     for member in consumer.members.values():
         later = next_of.get(member.member_id)
-        lives_on = later is not None and later.recorded.error is Error.NONE and _epoch(later) != JOIN
+        lives_on = later is not None and later.recorded.error in _OF_MEMBERS and not _joins_anew(later)
         if not lives_on and _silence_ms(model, member, at_ms) > _patience_ms(model):
             yield member
 
 
-def _epoch(entry: LoggedRequest) -> int:
+def _joins_anew(entry: LoggedRequest) -> bool:
     request = entry.request
-    return request.member_epoch if isinstance(request, ConsumerGroupHeartbeatRequest) else JOIN
+    return isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == JOIN
 
 
 def _silence_ms(model: GroupModel, member: ConsumerMember, at_ms: int) -> int:

@@ -68,3 +68,23 @@ def test_who_joins_a_group_that_became_classic_unseen_did_not_begin_its_rebalanc
     played = read(stage, tmp_path)
     assert played.found.parity.first == []
     assert ends_of(played, dies.member_id) == [(CauseKind.SESSION_EXPIRED, dies.member_id, True)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_classic_member_that_ended_with_the_last_newer_one_is_as_uncertain_as_that(seed: int, tmp_path: Path) -> None:
+    """A coordinator that has loaded the group lets both be silent for the group's own session, which no line says."""
+    stage = broker(seed, session_timeout_ms=6_000)
+    stays, ends = (MemberOf(stage, "g", name, partitions=8, session_ms=15_000) for name in ("stays", "ends"))
+    dies = NewerMember(stage, "g", "dies")
+    for at_ms, act in (
+        *((0, stays.start), (4_000, ends.start), (8_000, dies.start), (DIES_MS, ends.kill), (DIES_MS, dies.kill)),
+        (DIES_MS + 500, lambda: stage.crash(1_000)),
+    ):
+        later(stage, at_ms, act)
+    played = read(stage, tmp_path)
+    true = rebalances_in(stage.effects, "g")[-2:]
+    assert {each[2] for each in true} == {ends.member_id, dies.member_id}
+    found = played.found.of_group("g", RebalanceStarted)[-2:]
+    assert [(each.cause.kind, each.cause.member_id, each.cause.is_inferred) for each in found] == [
+        (CauseKind.SESSION_EXPIRED, member_id, True) for _, _, member_id in true
+    ]
