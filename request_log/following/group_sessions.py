@@ -221,6 +221,26 @@ def may_have_gone_before(model: GroupModel, due: Due) -> bool:
     return member.last_seen_at_ms < rebalance.started_at_ms and model.is_older_than_log
 
 
+def end_newer_first(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, due: Due) -> bool:
+    """Ends the silent members of the newer protocol before the session of a classic one: the next answer that shows an
+    epoch is a classic group's, so they ended too, and no line says how long their sessions are. False: it is not so.
+    """
+    group, consumer = model.group, model.group.consumer
+    member = None if consumer is None else consumer.members.get(due.member_id)
+    if consumer is None or member is None or member.classic is None or SESSION_TIMEOUT in group.configs:
+        return False
+    later = (entry, *upcoming.in_order())
+    shows = next((each for each in later if max(_answered_epoch(each), _classic_generation(each)) >= 0), None)
+    newer = [each for each in consumer.members.values() if each.classic is None]
+    silent = [each for each in _silent(model, upcoming, due.deadline_ms) if each.classic is None]
+    if shows is None or _classic_generation(shows) <= group.generation_id or len(silent) < len(newer):
+        return False
+    silent.sort(key=lambda each: each.last_seen_at_ms)
+    for each in silent:
+        expire_unproven(model, Due(due.deadline_ms, None, each.member_id))
+    return bool(silent)
+
+
 def may_follow_another(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, due: Due) -> bool:
     """Whether a silent member of the newer protocol may have ended before this classic one: epochs rose by more than
     classic members ended, and the log does not say how long sessions of the newer protocol are.

@@ -17,6 +17,7 @@ from request_log.explaining.context import member_id_of
 from request_log.explaining.rebalances import explain_overdue, explain_survival
 from request_log.following.group_model import GroupModel
 from request_log.following.group_sessions import (
+    end_newer_first,
     end_together,
     expire_unproven,
     may_follow_another,
@@ -112,6 +113,8 @@ def _decide_session(
         proven = None
     if proven is False or not ((is_open and is_late) or _fires_before(model, upcoming, due, fired, entry, at_ms)):
         return False
+    if end_newer_first(model, upcoming, entry, due):
+        return True
     others = [each for each in _due_with(model, due) if not _survives(upcoming, each, entry)]
     if end_together(model, due, others):
         return True

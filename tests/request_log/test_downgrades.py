@@ -88,3 +88,19 @@ def test_a_classic_member_that_ended_with_the_last_newer_one_is_as_uncertain_as_
     assert [(each.cause.kind, each.cause.member_id, each.cause.is_inferred) for each in found] == [
         (CauseKind.SESSION_EXPIRED, member_id, True) for _, _, member_id in true
     ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_all_who_fell_silent_none_is_certain_to_have_ended_first(seed: int, tmp_path: Path) -> None:
+    """The group is empty when somebody comes: its generation shows that it became classic, but not how long before."""
+    stage = broker(seed, session_timeout_ms=6_000)
+    first, second = (MemberOf(stage, "g", name, partitions=8) for name in ("first", "second"))
+    dies, comes = NewerMember(stage, "g", "dies"), MemberOf(stage, "g", "comes")
+    for at_ms, act in (
+        *((0, first.start), (4_000, second.start), (8_000, dies.start), (DIES_MS, dies.kill)),
+        *((DIES_MS + 3_000, first.kill), (DIES_MS + 3_500, second.kill), (DIES_MS + 20_000, comes.start)),
+    ):
+        later(stage, at_ms, act)
+    played = read(stage, tmp_path)
+    assert played.found.parity.first == []
+    assert ends_of(played, dies.member_id)[0] == (CauseKind.SESSION_EXPIRED, dies.member_id, True)
