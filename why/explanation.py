@@ -239,11 +239,14 @@ def _standstill(
 ) -> tuple[int, int | None] | None:
     """When nobody owned anything, around a rebalance: the longest such time that touches it, or the open one.
 
-    For a group that had no members before, the time before the rebalance does not count.
+    For a group that had no members before, the time before the rebalance does not count. One that an earlier
+    generation's assignment ended is not touched, in the millisecond in which the rebalance began either.
     """
     if rebalance.members_before == 0:
         return from_ms, next((holding.from_ms for holding in holdings if holding.from_ms >= from_ms), None)
     if holdings and all(holding.to_ms is not None and holding.to_ms <= end_ms for holding in holdings):
         return max(holding.to_ms or 0 for holding in holdings), None
-    touching = [(start, end) for start, end in standstills(holdings) if start <= end_ms and end >= from_ms]
+    earlier = {one.from_ms for one in holdings if one.generation_id <= rebalance.from_generation_id}
+    stood = [(start, end) for start, end in standstills(holdings) if start <= end_ms]
+    touching = [(start, end) for start, end in stood if end > from_ms or (end == from_ms and end not in earlier)]
     return max(touching, key=lambda span: span[1] - span[0], default=None)

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.effect_names import EffectName
+from schemas.effects import Assigned
 from schemas.membership_messages import LONGEST_RUN_MS
 from why.facts import ACTIONS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, effects_in, facts_of, in_order
+from why.holdings import holdings_of
 from why.kinds import GroupKind, kind_at, kinds_of
 from why.members import Membership, memberships_of
 from why.rebalances import Rebalance, rebalances_of
@@ -36,10 +38,15 @@ class Past:
 
     def around(self, read: Read, from_ms: int, actions_from_ms: int, to_ms: int) -> list[Fact]:
         """The facts up to to_ms that hold at from_ms or happened since actions_from_ms, in order."""
-        rows = [*read((*ACTIONS, *HOLDINGS), actions_from_ms, to_ms + LONGEST_RUN_MS)]
-        before = self._holding_at(read, from_ms, actions_from_ms - 1)
-        facts = sorted([*self.facts, *before, *facts_of(rows)], key=in_order)
+        actions = facts_of(read((*ACTIONS, *HOLDINGS), actions_from_ms, to_ms + LONGEST_RUN_MS))
+        facts = self._with(self._holding_at(read, from_ms, actions_from_ms - 1), actions)
+        if any(one.is_member_in(0, from_ms - 1) for one in self.memberships) and not _is_owned(facts, from_ms - 1):
+            # Since when nobody owns anything is seen at the last owner, who may have gone long ago.
+            facts = self._with(facts_of(read((*HOLDINGS, EffectName.STATE_CHANGED), 0, actions_from_ms - 1)), actions)
         return [fact for fact in facts if fact.at_ms <= to_ms]
+
+    def _with(self, before: Iterable[Fact], actions: Iterable[Fact]) -> list[Fact]:
+        return sorted([*self.facts, *before, *actions], key=in_order)
 
     def _holding_at(self, read: Read, at_ms: int, to_ms: int) -> list[Fact]:
         """The facts up to to_ms that show who owns what at a moment: the latest assignment of each member, at least.
@@ -59,6 +66,13 @@ class Past:
             if assigned.issuperset(members):
                 return facts
         return facts_of(read((*HOLDINGS, EffectName.STATE_CHANGED), min([first_ms, *settled[-1:]]), to_ms))
+
+
+def _is_owned(facts: Iterable[Fact], at_ms: int) -> bool:
+    """Whether somebody owned something at a moment, or it is not known what somebody owned."""
+    effects = [*effects_in(fact for fact in facts if fact.at_ms <= at_ms)]
+    is_unknown = any(isinstance(one, Assigned) and one.partitions is None for one in effects)
+    return is_unknown or any(one.is_held_at(at_ms) for one in holdings_of(effects))
 
 
 def past_of(read: Read, to_ms: int = EVER) -> Past:

@@ -227,6 +227,45 @@ def test_before_its_first_assignment_a_new_group_does_not_consume() -> None:
     assert explained(id_given(), 1).standstill == (1000, 1100)
 
 
+def test_a_standstill_that_was_over_when_the_rebalance_began_is_not_its_own() -> None:
+    story = one_member()
+    story.leave(2000, "a")
+    story.join(2400, "c")
+    story.sync(2500, "c", {"c": ["t-0"]})
+    story.join(2500, "b")
+    story.join(2600, "c")
+    story.sync(2700, "c", {"c": ["t-0"]})
+    assert explained(story).standstill == (2600, 2700)
+
+
+def test_a_standstill_that_a_rebalance_ended_in_the_millisecond_in_which_it_began_is_its_own() -> None:
+    story = one_member(topics=("t",))
+    story.join(2000, "a", topics=("t", "u"))
+    story.sync(2100, "a")
+    story.join(3000, "a", topics=("u",))
+    story.sync(3000, "a", {"a": ["u-0"]})
+    assert explained(story).standstill == (2000, 3000)
+
+
+@pytest.mark.parametrize("is_owner_gone", [False, True])
+def test_a_standstill_is_as_long_as_it_was_however_long_ago_it_began(is_owner_gone: bool) -> None:
+    """Nobody was given anything for a minute; the last owner stayed, or left before the only member came."""
+    story = one_member()
+    began_ms, owner = 2000, "b" if is_owner_gone else "a"
+    if is_owner_gone:
+        story.leave(began_ms, "a")
+        story.join(2400, "b")
+        story.sync(2500, "b")
+    else:
+        story.join(began_ms, "a", topics=("t", "u"))
+        story.sync(2100, "a")
+    for at_ms in range(9000, 60_000, 9000):
+        story.heartbeat(at_ms, owner)
+    story.join(60_000, owner, topics=("u",))
+    story.sync(60_100, owner, {owner: ["u-0"]})
+    assert explained(story).standstill == (began_ms, 60_100)
+
+
 def test_who_leaves_in_the_millisecond_in_which_a_rebalance_ended_was_there_at_its_end() -> None:
     story = one_member(partitions=["t-0", "t-1"])
     story.join(3000, "b")
