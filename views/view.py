@@ -233,29 +233,39 @@ signs AS (
   SELECT group_id, member_id, at_ms, seq, effect,
     NOT ({IS_ANSWER}) AND (effect <> 'member_removed' OR cause = 'session_expired') AS is_request,
     effect = 'member_removed' AND cause = 'session_expired' AS is_expiry,
-    effect IN ('reply', 'request_parked') OR (effect = 'offsets_committed' AND generation_id >= 0) AS is_deed
-  FROM effects
+    effect IN ('reply', 'request_parked') OR (effect = 'offsets_committed' AND generation_id >= 0) AS is_deed,
+    CASE WHEN effect = 'request_parked' THEN coalesce(answered_seq < seq, true)
+      WHEN effect IN ('member_joined', 'member_removed') OR {IS_ANSWER} THEN false
+    END AS is_owed
+  FROM (
+    SELECT *,
+      max(CASE WHEN {IS_ANSWER} THEN seq END) OVER (PARTITION BY group_id, member_id, api, at_ms) AS answered_seq
+    FROM effects
+    WHERE {IS_SIGN_OF_LIFE} OR {IS_ANSWER} OR effect IN ('request_parked', 'member_removed')
+  )
   WHERE {IS_SIGN_OF_LIFE} OR ({IS_ANSWER} AND at_ms > received_at_ms)
     OR effect IN ('request_parked', 'member_removed')
   UNION ALL
-  SELECT group_id, {FORMED_MEMBERS}, at_ms, seq, effect, false AS is_request, false AS is_expiry, false AS is_deed
+  SELECT group_id, {FORMED_MEMBERS}, at_ms, seq, effect, false AS is_request, false AS is_expiry, false AS is_deed,
+    false AS is_owed
   FROM effects
   WHERE effect = 'join_phase_ended'
   UNION ALL
   SELECT group_id, member_id, from_ms + beat AS at_ms, seq, 'heartbeats_taken' AS effect, true AS is_request,
-    false AS is_expiry, true AS is_deed
+    false AS is_expiry, true AS is_deed, NULL AS is_owed
   FROM ({BEATS})
   UNION ALL
   SELECT group_id, member_id, at_ms, -1 AS seq, 'anew' AS effect, false AS is_request, false AS is_expiry,
-    false AS is_deed
+    false AS is_deed, false AS is_owed
   FROM ({BEGUN_ANEW})
   UNION ALL
-  SELECT group_id, member_id, at_ms, seq, effect, true AS is_request, false AS is_expiry, true AS is_deed
+  SELECT group_id, member_id, at_ms, seq, effect, true AS is_request, false AS is_expiry, true AS is_deed,
+    NULL AS is_owed
   FROM ({AT_ONCE})
 ), silences AS (
   SELECT group_id, member_id, joined_ms, is_request, is_expiry, from_ms, to_ms,
-    CASE WHEN is_heard AND effect <> 'member_joined' AND effect_before <> 'member_removed' THEN to_ms - from_ms END
-      AS gap_ms
+    CASE WHEN is_heard AND effect <> 'member_joined' AND effect_before <> 'member_removed'
+      AND (is_expiry OR NOT coalesce(was_owed, false)) THEN to_ms - from_ms END AS gap_ms
   FROM (
     SELECT group_id, member_id, effect, is_request, is_expiry, at_ms AS to_ms,
       lag(at_ms) OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry) AS from_ms,
@@ -263,10 +273,15 @@ signs AS (
       max(CASE WHEN effect = 'member_joined' THEN at_ms END) OVER (
         PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry
       ) AS joined_ms,
-      max(is_deed) OVER (PARTITION BY group_id, member_id) AS is_heard
+      max(is_deed) OVER (PARTITION BY group_id, member_id) AS is_heard,
+      last_value(is_owed) IGNORE NULLS OVER (
+        PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+      ) AS was_owed
     FROM signs
   )
 )"""
 """Two tables of a WITH, signs and silences. One row of silences is the time between two facts that restart, hold or end
 a member's session timer, of the membership that began at joined_ms; it is a gap where the later one is a request or the
-expiry, and requests of the member are known at all. A member's absence is none."""
+expiry, and requests of the member are known at all. A member's absence is none, nor is the time for which it is owed an
+answer, whatever it asks meanwhile, unless its session ends in it: only that of a new member can."""

@@ -50,19 +50,28 @@ def gaps_of(facts: Sequence[Fact]) -> list[Gap]:
     """
     heard = {fact.member_id for fact in facts if _is_request(fact)}
     since: dict[str, int] = {}
+    owed: dict[str, tuple[int, str]] = {}
     found: list[Gap] = []
     group_type = ""
     for fact in sorted(facts, key=lambda fact: (fact.at_ms, fact.effect not in BEGIN_ANEW)):
-        since |= dict.fromkeys(_begun_anew(fact, since), fact.at_ms)
-        if isinstance(fact.content, JoinPhaseEnded):
-            since |= dict.fromkeys(fact.content.member_ids, fact.at_ms)
+        restarted = _restarted(fact, [*since])
+        since |= dict.fromkeys(restarted, fact.at_ms)
+        for member_id in restarted:
+            owed.pop(member_id, None)
         group_type = _type_in(fact) or group_type
         is_request = fact.is_sign_of_life or fact.effect == EffectName.REQUEST_PARKED or is_expiry(fact)
         is_request |= not kind_of(group_type).parks_joins and _is_taken_at_once(fact)
         if fact.effect == EffectName.MEMBER_JOINED:
             since.pop(fact.member_id, None)
-        if is_request and fact.member_id in since and fact.member_id in heard:
+        is_gap = is_request and fact.member_id in since and fact.member_id in heard
+        if is_gap and (is_expiry(fact) or fact.member_id not in owed):
             found.append(Gap(fact.member_id, since[fact.member_id], fact.at_ms))
+        if fact.effect == EffectName.REQUEST_PARKED:
+            owed[fact.member_id] = fact.at_ms, fact.api
+        elif fact.effect in (EffectName.MEMBER_JOINED, EffectName.MEMBER_REMOVED) or (
+            fact.is_answer and (fact.at_ms > fact.received_at_ms or owed.get(fact.member_id) == (fact.at_ms, fact.api))
+        ):
+            owed.pop(fact.member_id, None)
         if fact.effect == EffectName.MEMBER_REMOVED:
             since.pop(fact.member_id, None)
         elif is_request or (fact.is_answer and fact.at_ms > fact.received_at_ms):
@@ -83,9 +92,11 @@ def _is_taken_at_once(fact: Fact) -> bool:
     return fact.is_answer and fact.error_code == "NONE" and fact.at_ms == fact.received_at_ms
 
 
-def _begun_anew(fact: Fact, members: Iterable[str]) -> Iterable[str]:
+def _restarted(fact: Fact, members: Iterable[str]) -> Iterable[str]:
     """Whose sessions begin anew by a fact without a request of theirs, by the rule of the views."""
     match fact.content:
+        case JoinPhaseEnded(member_ids=member_ids):
+            return member_ids
         case GroupObserved(is_loaded=True):
             return members
         case GroupObserved(member_ids=seen):

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.views.histories import stories
-from tests.views.story import write_effects
+from tests.views.story import one_member, write_effects
 from tests.views.view_rows import Views
+from tests.why.reading import all_facts
+from why.slack import gaps_of
 
 
 @pytest.fixture(scope="module")
@@ -271,6 +273,27 @@ def test_the_slack_is_what_was_left_of_the_session_at_its_longest_gap(ask: Views
 def test_the_time_an_answer_is_owed_is_no_gap(ask: Views) -> None:
     assert ask("heartbeat_slack", "rebalancing", *SLACK)[0] == ("a", 10_000, 1100, 8900, 2000, None, None)
     assert ask("heartbeat_slack", "static", *SLACK)[1] == ("a", 10_000, 100, 9900, 1000, 3000, "static_member_replaced")
+
+
+def test_who_asks_again_while_its_answer_is_owed_was_not_silent(tmp_path: Path) -> None:
+    """Its session does not end meanwhile, though it is silent for longer; a heartbeat changes nothing."""
+    story, topics = one_member(session_timeout_ms=30_000), ("t", "u")
+    story.join(3000, "b", session_timeout_ms=6000)
+    story.join(3100, "a", session_timeout_ms=30_000)
+    story.sync(3200, "a", {"a": ["t-0"]})
+    story.sync(3300, "b")
+    story.join(8000, "b", session_timeout_ms=6000, topics=topics)
+    story.heartbeat(9500, "b")
+    story.join(19_000, "b", session_timeout_ms=6000, topics=topics)
+    story.join(20_000, "a", session_timeout_ms=30_000)
+    story.sync(20_100, "a", {"a": ["t-0"]})
+    write_effects(tmp_path, {"orders": story.rows})
+    views = Views(tmp_path)
+    assert [row.ended_at for row in views.rows("sessions")] == [None, None]
+    assert [row.client_id for row in views.rows("near_misses")] == ["b"], "from 3100 ms to 8000 ms"
+    assert {row.client_id: row.longest_gap_ms for row in views.rows("heartbeat_slack")} == {"a": 16_800, "b": 4900}
+    own = [gap.length_ms for gap in gaps_of(all_facts(story)) if gap.member_id == story.member_ids["b"]]
+    assert max(own) == 4900
 
 
 # ---------------------------------------------------------------- offsets
