@@ -9,7 +9,8 @@ HEARTBEAT_SLACK = View(
     row="a membership, over or not",
     rule=(
         "A gap is the time for which the session timer ran: from its restart to the next request that restarted or "
-        "stopped it, or to the expiry. While a request of the member is parked the timer is stopped, so this silence "
+        "stopped it, or to the expiry. The longest is the one that left least of the session, which may have become "
+        "shorter meanwhile. While a request of the member is parked the timer is stopped, so this silence "
         "is no gap; the answer restarts the timer. A session also begins anew, without a request, when a coordinator "
         "has loaded the group, when the group's type changes, and when a recording shows that the member lives on."
     ),
@@ -28,27 +29,33 @@ HEARTBEAT_SLACK = View(
     ),
     sql=f"""--sql
 WITH {SILENCES}, gaps AS (
-  SELECT group_id, member_id, timestamp_millis(joined_ms) AS joined_at, max(struct(gap_ms, from_ms)) AS longest
-  FROM silences
-  WHERE is_request AND gap_ms IS NOT NULL
-  GROUP BY group_id, member_id, joined_ms
+  SELECT group_id, member_id, joined_at, max(struct(over_ms, gap_ms, from_ms, then_ms)) AS nearest
+  FROM (
+    SELECT group_id, member_id, joined_at, gap_ms, from_ms, then_ms,
+      gap_ms - coalesce(then_ms, latest_ms, 0) AS over_ms
+    FROM (
+      SELECT silences.group_id, silences.member_id, joined_at, gap_ms, from_ms,
+        sessions.session_timeout_ms AS latest_ms,
+        CASE WHEN until_ms IS NULL THEN sessions.session_timeout_ms ELSE earlier.session_timeout_ms END AS then_ms
+      FROM silences
+      JOIN sessions ON sessions.group_id = silences.group_id AND sessions.member_id = silences.member_id
+        AND joined_at = timestamp_millis(joined_ms)
+      LEFT JOIN ({EARLIER_SESSIONS}) AS earlier
+        ON earlier.group_id = silences.group_id AND earlier.member_id = silences.member_id
+          AND from_ms >= said_ms AND from_ms < until_ms
+      WHERE is_request AND gap_ms IS NOT NULL
+    )
+  )
+  GROUP BY group_id, member_id, joined_at
 )
-SELECT group_id, member_id, client_id, group_instance_id, session_timeout_ms,
-  longest.gap_ms AS longest_gap_ms,
-  session_timeout_ms - longest.gap_ms AS slack_ms,
-  timestamp_millis(longest.from_ms) AS longest_gap_from,
+SELECT group_id, member_id, client_id, group_instance_id,
+  CASE WHEN nearest IS NULL THEN sessions.session_timeout_ms ELSE nearest.then_ms END AS session_timeout_ms,
+  nearest.gap_ms AS longest_gap_ms,
+  nearest.then_ms - nearest.gap_ms AS slack_ms,
+  timestamp_millis(nearest.from_ms) AS longest_gap_from,
   joined_at, ended_at, end_cause
-FROM (
-  SELECT sessions.group_id, sessions.member_id, client_id, group_instance_id,
-    longest, sessions.joined_at, ended_at, end_cause,
-    CASE WHEN until_ms IS NULL THEN sessions.session_timeout_ms ELSE earlier.session_timeout_ms END
-      AS session_timeout_ms
-  FROM sessions
-  LEFT JOIN gaps USING (group_id, member_id, joined_at)
-  LEFT JOIN ({EARLIER_SESSIONS}) AS earlier
-    ON earlier.group_id = sessions.group_id AND earlier.member_id = sessions.member_id
-      AND gaps.longest.from_ms >= said_ms AND gaps.longest.from_ms < until_ms
-)
+FROM sessions
+LEFT JOIN gaps USING (group_id, member_id, joined_at)
 """,
     of_consumers=("A gap ends with the next heartbeat that is taken; commits do not restart the session."),
 )

@@ -136,14 +136,27 @@ def last_request_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> in
     return max(seen, default=None)
 
 
+def nearest_to_expiry(own: Iterable[Gap], one: Membership) -> Gap | None:
+    """The gap of a member that left least of its session: its longest, unless its session timeout changed meanwhile.
+
+    A session timeout that is not known is taken to have been the latest.
+    """
+
+    def over_ms(gap: Gap) -> int:
+        session_ms = one.session_at(gap.from_ms)
+        return gap.length_ms - ((one.session_timeout_ms or 0) if session_ms is None else session_ms)
+
+    return max(own, key=lambda gap: (over_ms(gap), gap.length_ms, gap.to_ms), default=None)
+
+
 def slack_of(actions: Sequence[Fact], others: Iterable[Membership], names: Names) -> tuple[list[Slack], list[str]]:
-    """Each member's slack at its longest gap, the least first; and the members without a gap."""
+    """Each member's least slack, the least first; and the members without a gap."""
     gaps = gaps_of(actions)
     known: list[Slack] = []
     unknown: list[str] = []
     for one in others:
         own = [gap for gap in gaps if gap.member_id == one.member_id and one.is_member_in(gap.from_ms, gap.from_ms)]
-        longest_gap, name = max(own, key=lambda gap: (gap.length_ms, gap.to_ms), default=None), names.of(one.member_id)
+        longest_gap, name = nearest_to_expiry(own, one), names.of(one.member_id)
         session_ms = None if longest_gap is None else one.session_at(longest_gap.from_ms)
         if longest_gap is None or session_ms is None:
             unknown.append(name)

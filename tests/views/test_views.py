@@ -10,7 +10,9 @@ from tests.views.histories import stories
 from tests.views.story import one_member, write_effects
 from tests.views.view_rows import Views
 from tests.why.reading import all_facts
-from why.slack import gaps_of
+from why.facts import effects_in
+from why.members import Names, memberships_of
+from why.slack import Slack, gaps_of, slack_of
 
 
 @pytest.fixture(scope="module")
@@ -273,6 +275,19 @@ def test_the_slack_is_what_was_left_of_the_session_at_its_longest_gap(ask: Views
 def test_the_time_an_answer_is_owed_is_no_gap(ask: Views) -> None:
     assert ask("heartbeat_slack", "rebalancing", *SLACK)[0] == ("a", 10_000, 1100, 8900, 2000, None, None)
     assert ask("heartbeat_slack", "static", *SLACK)[1] == ("a", 10_000, 100, 9900, 1000, 3000, "static_member_replaced")
+
+
+def test_the_gap_that_counts_is_the_one_that_left_least_of_a_session_that_became_shorter(tmp_path: Path) -> None:
+    story = one_member(session_timeout_ms=20_000)
+    story.heartbeat(11_000, "a")
+    story.join(12_000, "a", session_timeout_ms=6000)
+    story.sync(12_100, "a", {"a": ["t-0"]})
+    story.let_time_pass(18_100)
+    write_effects(tmp_path, {"orders": story.rows})
+    expired = (6000, 6000, 0, 12_100, 18_100, "session_expired")
+    assert Views(tmp_path)("heartbeat_slack", "orders", *SLACK[1:]) == [expired]
+    members = memberships_of(effects_in(all_facts(story)))
+    assert slack_of(all_facts(story), members, Names(members)) == ([Slack("a", 12_100, 6000, 6000)], [])
 
 
 def test_who_asks_again_while_its_answer_is_owed_was_not_silent(tmp_path: Path) -> None:
