@@ -180,12 +180,12 @@ def _of(kind: type[Move], **fields: st.SearchStrategy[object]) -> st.SearchStrat
 
 
 moves = m.weighted(
-    (2, _of(JoinGroup)),
-    (3, _of(Everybody, client=st.just(0))),
-    (1, _of(SyncGroup)),
-    (1, _of(m.Wait, gap_ms=_any_gaps)),
-    (1, _of(Heartbeat)),
-    (1, _of(m.LeaveGroup)),
+    (4, _of(JoinGroup)),
+    (4, _of(Everybody, client=st.just(0))),
+    (2, _of(SyncGroup)),
+    (2, _of(m.Wait, gap_ms=_any_gaps)),
+    (2, _of(Heartbeat)),
+    (2, _of(m.LeaveGroup)),
     (1, _of(m.OffsetCommit)),
     (1, _of(m.Ask, api=st.sampled_from(m.OF_ANY_GROUP))),
     (1, _of(m.Again)),

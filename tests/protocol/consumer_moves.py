@@ -250,8 +250,8 @@ _usual_join = _of(
 moves = m.weighted(
     (1, _usual_join),
     (1, _of(Join)),
-    (1, _of(Beat)),
-    (1, _of(Everybody)),
+    (2, _of(Beat)),
+    (2, _of(Everybody)),
     (1, _of(Leave)),
     (1, _of(Restart, client=st.sampled_from((2, 3)))),
     (1, _of(ClassicJoin)),
