@@ -13,6 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from schemas.effects import RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
@@ -51,8 +52,19 @@ def play(script: Callable[[Broker], None], folder: Path, **broker: float) -> Pla
     """Runs a script and reads the log it left."""
     stage = Broker(**broker)  # type: ignore[arg-type]
     script(stage)
+    return read(stage, folder)
+
+
+def read(stage: Broker, folder: Path) -> Played:
+    """Runs a broker to the end and reads the log it left."""
     stage.run(START_MS + LENGTH_MS)
     return Played(stage, imported(stage.write(folder / "requests.log")))
+
+
+def with_consumer_groups(seed: int, session_timeout_ms: int = 45_000, heartbeat_interval_ms: int = 1_000) -> Broker:
+    """A broker of two topics, whose consumer groups have these timeouts."""
+    consumer = ConsumerConfig(session_timeout_ms=session_timeout_ms, heartbeat_interval_ms=heartbeat_interval_ms)
+    return Broker(seed=seed, config=GroupConfig(topics={"t": 8, "u": 3}, consumer=consumer))
 
 
 def start(broker: Broker, name: str, **member: object) -> MemberOf:

@@ -10,26 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from schemas.causes import CauseKind
 from schemas.effects import RebalanceStarted
-from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
-from tests.request_log.imported import imported, rebalances_in
+from tests.request_log.imported import rebalances_in
 from tests.request_log.newer_member import NewerMember
-from tests.request_log.played import LENGTH_MS, Played, later
+from tests.request_log.played import Played, later, read, with_consumer_groups
 
 ONE, TWO, ONE_IS_NOT_THERE = ("t",), ("t", "u"), ("t", "u", "v")
-
-
-def broker(seed: int, session_timeout_ms: int = 45_000, heartbeat_interval_ms: int = 1_000) -> Broker:
-    consumer = ConsumerConfig(session_timeout_ms=session_timeout_ms, heartbeat_interval_ms=heartbeat_interval_ms)
-    return Broker(seed=seed, config=GroupConfig(topics={"t": 8, "u": 3}, consumer=consumer))
-
-
-def read(stage: Broker, folder: Path) -> Played:
-    stage.run(START_MS + LENGTH_MS)
-    return Played(stage, imported(stage.write(folder / "requests.log")))
 
 
 def lived(
@@ -41,7 +29,7 @@ def lived(
     asks_topics: bool = False,
 ) -> Played:
     """What is read of members that come, die and go."""
-    stage = broker(1, session_timeout_ms, 5_000 if session_timeout_ms > 6_000 else 1_000)
+    stage = with_consumer_groups(1, session_timeout_ms, 5_000 if session_timeout_ms > 6_000 else 1_000)
     members = [
         NewerMember(
             stage,
@@ -105,7 +93,7 @@ def test_metadata_lines_tell_which_topic_each_id_is(
 @pytest.mark.parametrize("seed", range(6))
 def test_newcomers_that_come_soon_after_each_other_bring_their_epochs(seed: int, tmp_path: Path) -> None:
     """Their assignment comes an interval later, and their answers name the epoch before."""
-    stage = broker(seed)
+    stage = with_consumer_groups(seed)
     for i in range(3):
         later(stage, 500 * i, NewerMember(stage, "g", f"m{i}").start)
     played = read(stage, tmp_path)
@@ -120,7 +108,7 @@ def test_of_silent_members_of_both_protocols_none_is_certain_where_another_may_h
     """No line says how long sessions of the newer protocol are. An answer between both ends shows the order, and if the
     one who watches stalls, there is none.
     """
-    stage = broker(seed, session_timeout_ms=6_000)
+    stage = with_consumer_groups(seed, session_timeout_ms=6_000)
     classic = MemberOf(stage, "g", "classic", partitions=8)
     watches, dies = (NewerMember(stage, "g", name) for name in ("watches", "dies"))
     acts = [

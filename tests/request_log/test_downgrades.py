@@ -16,8 +16,7 @@ from tests.request_log.broker import Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import rebalances_in
 from tests.request_log.newer_member import NewerMember
-from tests.request_log.played import Played, later
-from tests.request_log.test_consumer_logs import broker, read
+from tests.request_log.played import Played, later, read, with_consumer_groups
 
 DIES_MS = 20_000
 
@@ -41,7 +40,7 @@ def ends_of(played: Played, of_member_id: str) -> list[tuple[str, str, bool]]:
 @pytest.mark.parametrize("seed", range(6))
 def test_who_leaves_a_group_that_became_classic_unseen_did_not_begin_its_rebalance(seed: int, tmp_path: Path) -> None:
     """The classic generation after the leave is one above the epoch before it: by the leave there were two."""
-    stage = broker(seed, session_timeout_ms=6_000)
+    stage = with_consumer_groups(seed, session_timeout_ms=6_000)
     stays, leaves = (MemberOf(stage, "g", name, partitions=8) for name in ("stays", "leaves"))
     dies = NewerMember(stage, "g", "dies")
     for at_ms, act in (
@@ -57,7 +56,7 @@ def test_who_leaves_a_group_that_became_classic_unseen_did_not_begin_its_rebalan
 @pytest.mark.parametrize("seed", range(6))
 def test_who_joins_a_group_that_became_classic_unseen_did_not_begin_its_rebalance(seed: int, tmp_path: Path) -> None:
     """The classic member is silent as well, so only the newcomer's answers show it."""
-    stage = broker(seed, session_timeout_ms=6_000)
+    stage = with_consumer_groups(seed, session_timeout_ms=6_000)
     waits, joins = (MemberOf(stage, "g", name, partitions=8, session_ms=15_000) for name in ("waits", "joins"))
     dies = NewerMember(stage, "g", "dies")
     for at_ms, act in (
@@ -73,7 +72,7 @@ def test_who_joins_a_group_that_became_classic_unseen_did_not_begin_its_rebalanc
 @pytest.mark.parametrize("seed", range(6))
 def test_a_classic_member_that_ended_with_the_last_newer_one_is_as_uncertain_as_that(seed: int, tmp_path: Path) -> None:
     """A coordinator that has loaded the group lets both be silent for the group's own session, which no line says."""
-    stage = broker(seed, session_timeout_ms=6_000)
+    stage = with_consumer_groups(seed, session_timeout_ms=6_000)
     stays, ends = (MemberOf(stage, "g", name, partitions=8, session_ms=15_000) for name in ("stays", "ends"))
     dies = NewerMember(stage, "g", "dies")
     for at_ms, act in (
@@ -93,7 +92,7 @@ def test_a_classic_member_that_ended_with_the_last_newer_one_is_as_uncertain_as_
 @pytest.mark.parametrize("seed", range(6))
 def test_of_all_who_fell_silent_none_is_certain_to_have_ended_first(seed: int, tmp_path: Path) -> None:
     """The group is empty when somebody comes: its generation shows that it became classic, but not how long before."""
-    stage = broker(seed, session_timeout_ms=6_000)
+    stage = with_consumer_groups(seed, session_timeout_ms=6_000)
     first, second = (MemberOf(stage, "g", name, partitions=8) for name in ("first", "second"))
     dies, comes = NewerMember(stage, "g", "dies"), MemberOf(stage, "g", "comes")
     for at_ms, act in (
