@@ -91,6 +91,9 @@ class BothFollowing:
     def counts(self) -> str:
         return f"{self._log.counts}; {self._topic.counts}"
 
+    def goes_on(self) -> bool:
+        return self._log.goes_on() and self._topic.goes_on()
+
     def not_known(self) -> tuple[str, ...]:
         return (
             *(("a group that the topic lacks is not shown.",) if self._is_printed else ()),

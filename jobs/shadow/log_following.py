@@ -55,6 +55,9 @@ class LogFollowing:
     def queries(self) -> list[StreamingQuery]:
         return [self.query]
 
+    def goes_on(self) -> bool:
+        return self.query.isActive
+
     def not_known(self) -> tuple[str, ...]:
         return ()
 

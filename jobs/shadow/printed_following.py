@@ -113,6 +113,9 @@ class PrintedFollowing:
         kept = self._kept
         return f"{kept.lines} lines read, {kept.facts_read} about groups, {kept.doubtful} in quarantine"
 
+    def goes_on(self) -> bool:
+        return True
+
     def not_known(self) -> tuple[str, ...]:
         return ("a broker's own log has no heartbeats, commits and hosts; a rebalance is shown when it is over.",)
 

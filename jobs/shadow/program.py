@@ -48,6 +48,9 @@ class Followed(Protocol):
     def counts(self) -> str:
         """What was read, in a line."""
 
+    def goes_on(self) -> bool:
+        """Whether all its queries run. It may start one again that only the cluster's absence has ended."""
+
     def not_known(self) -> Iterable[str]:
         """Sentences, printed at the start, about what this input cannot show."""
 
@@ -91,7 +94,7 @@ class ShadowProgram:
         for line in followed.not_known():
             self.teller.say(f"rollcall: {line}")
         has_more = False
-        while all(query.isActive for query in followed.queries) and not self.stop.wait(0 if has_more else POLL_S):
+        while followed.goes_on() and not self.stop.wait(0 if has_more else POLL_S):
             has_more = followed.step()
             self.teller.attempt(self._tell_rebalances)
         followed.finish()

@@ -6,6 +6,7 @@ Knows the query, and what a home notes about its cluster. Must not know a record
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -42,6 +43,9 @@ TRIGGER_INTERVAL_MS = 1_000
 """The least time between two batches' beginnings, unless the settings name another: commits come all the time."""
 BACK_MS = 5_000
 """If the machine's clock is set back by more than this, Spark's trigger waits too long: the query is restarted."""
+_NO_ANSWER = re.compile(
+    r"\borg\.apache\.kafka\.common\.errors\.(?:Timeout|Disconnect|Network|BrokerNotAvailable|LeaderNotAvailable)Exception"
+)
 HOLD_MS = 2_000
 """How long a fact waits for the other records of its request, which Kafka writes together."""
 
@@ -96,6 +100,7 @@ class TopicFollowing:
         asked, self._says = ask_sessions(dict(config.kafka_options))
         self._sessions = {**(sessions or {}), **asked}
         self._make_clock = clock
+        self._is_away = False
         self.query = self._start()
 
     @property
@@ -105,6 +110,19 @@ class TopicFollowing:
     @property
     def queries(self) -> list[StreamingQuery]:
         return [self.query]
+
+    def goes_on(self) -> bool:
+        """A query that failed because no broker answers is started again: its next batch waits for one a minute."""
+        if self.query.isActive:
+            return True
+        if not is_away(str(self.query.exception())):
+            return False
+        if not self._is_away:
+            tell("the cluster does not answer; the shadow goes on when it does", is_error=True)
+        self._is_away = True
+        self.count()
+        self.query = self._start()
+        return True
 
     def not_known(self) -> tuple[str, ...]:
         return (self._says,) if self._says else ()
@@ -171,7 +189,7 @@ class TopicFollowing:
         def write(batch: DataFrame, batch_id: int) -> None:
             done = writer.write(batch, batch_id)
             self._status.batch_done(*done[:3], broken_rules(done.broken))
-            self._written_to = batch_id
+            self._written_to, self._is_away = batch_id, False
 
         checkpoint = self.home.checkpoint if self._may_rest else ""
         records = load_offsets_topic(self._spark, self.config, has_commits=self._has_commits, checkpoint=checkpoint)
@@ -185,6 +203,11 @@ class TopicFollowing:
         writer.query_id.set_result(query.id)
         self._status.running(query.id, started_at_ms)
         return query
+
+
+def is_away(failure: str) -> bool:
+    """Whether a query failed because no broker of the cluster answered in time."""
+    return _NO_ANSWER.search(failure) is not None
 
 
 def maybe_sampler(home: Home, config: JobConfig) -> LogEndsSampler | None:
