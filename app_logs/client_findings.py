@@ -122,7 +122,7 @@ def _sync_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Joined, and got no assignment: which member's SyncGroup came too late, or why, is not in its log."""
     refused = [fact for fact in facts if fact.kind is FactKind.SYNC_REFUSED]
     if refused:
-        times = "" if len(refused) == 1 else f" {len(refused)} times{_lasting(' within {}', refused[0], refused[-1])}"
+        times = _times(refused)
         errors = dict.fromkeys(fact.error.rstrip(". ") for fact in refused)
         yield Finding(
             "assignment_refused",
@@ -140,7 +140,7 @@ def _coordinator_not_found(who: str, facts: Sequence[LoggedFact]) -> Iterator[Fi
         elif fact.kind is FactKind.COORDINATOR_FOUND or fact.kind in _WORKS:
             lost = []
     if lost:
-        times = "" if len(lost) == 1 else f" {len(lost)} times{_lasting(' within {}', lost[0], lost[-1])}"
+        times = _times(lost)
         why = some(dict.fromkeys(fact.reason for fact in lost if fact.reason))
         yield Finding(
             "coordinator_not_found",
@@ -314,6 +314,11 @@ RULES: Sequence[Rule] = (
     _crashed,
     *SESSION_RULES,
 )
+
+
+def _times(lines: Sequence[LoggedFact]) -> str:
+    """How often something stands in lines, and within which time; nothing for once."""
+    return "" if len(lines) == 1 else f" {len(lines)} times{_lasting(' within {}', lines[0], lines[-1])}"
 
 
 def _lasting(form: str, first: LoggedFact, last: LoggedFact) -> str:

@@ -255,8 +255,8 @@ def _inside(group: LoggedGroup) -> Iterator[Finding]:
 
 def _expired_apart(group: LoggedGroup) -> Iterator[Finding]:
     """Members that expired, of which no rebalance in these lines tells."""
-    told = {id(fact) for one in group.rebalances for fact in one.facts}
-    expired = [fact for fact in group.facts if fact.kind is FactKind.MEMBER_EXPIRED and id(fact) not in told]
+    of_rebalances = {id(fact) for one in group.rebalances for fact in one.facts}
+    expired = [fact for fact in group.facts if fact.kind is FactKind.MEMBER_EXPIRED and id(fact) not in of_rebalances]
     if expired:
         yield Finding(
             "expired_apart",

@@ -13,11 +13,11 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import NamedTuple
 
-from app_logs.entries import DATED, Clock, Entry
+from app_logs.entries import DATED, Entry
 from app_logs.files import open_blocks, text_of
 from app_logs.forged_lines import marked, still_open
 from app_logs.logged_facts import LoggedFact
-from app_logs.reading import fact_of, in_zone, may_matter, utc_ms
+from app_logs.reading import fact_of, in_utc, in_zone, may_matter
 from app_logs.wrappings import beginning_of, entries_in
 from programs.errors import UserError
 
@@ -86,6 +86,4 @@ class GrowingLog:
 
 
 def _time_of(entry: Entry | None, zone: tzinfo) -> int | None:
-    if entry is None or entry.at_ms is None or entry.clock not in DATED:
-        return None
-    return utc_ms(entry.at_ms, zone) if entry.clock is Clock.LOCAL else entry.at_ms
+    return None if entry is None or entry.clock not in DATED else in_utc(entry, zone).at_ms

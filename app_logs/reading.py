@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from typing import TypeVar
 
 import re2
 
@@ -35,6 +36,7 @@ BESIDE = 3
 """Lines before and after one that matters, which may belong to it: a heading, a rest, a record broken in parts."""
 REQUEST = b"Completed request:"
 """What every line of a broker's request log has."""
+_Line = TypeVar("_Line", Entry, LoggedFact)
 
 
 @dataclass
@@ -90,20 +92,16 @@ def _beside_requests(file: str) -> Iterator[bytes]:
 
 def in_zone(facts: list[LoggedFact], zone: tzinfo | None) -> list[LoggedFact]:
     """The facts, those whose time has no zone with their time in the given one."""
-    return facts if zone is None else [_in_utc(fact, zone) for fact in facts]
+    return facts if zone is None else [in_utc(fact, zone) for fact in facts]
 
 
-def _in_utc(fact: LoggedFact, zone: tzinfo) -> LoggedFact:
-    if fact.at_ms is None or fact.clock is not Clock.LOCAL:
-        return fact
-    return fact._replace(at_ms=utc_ms(fact.at_ms, zone), clock=Clock.UTC)
-
-
-def utc_ms(local_ms: int, zone: tzinfo) -> int:
-    """A printed date and time of a zone, as ms since the epoch."""
-    second, ms = divmod(local_ms, 1000)
+def in_utc(line: _Line, zone: tzinfo) -> _Line:
+    """An entry or a fact with its time, if that has a date and no zone, in the given one."""
+    if line.at_ms is None or line.clock is not Clock.LOCAL:
+        return line
+    second, ms = divmod(line.at_ms, 1000)
     local = datetime.fromtimestamp(second, UTC).replace(tzinfo=zone)
-    return round(local.timestamp()) * 1000 + ms
+    return line._replace(at_ms=round(local.timestamp()) * 1000 + ms, clock=Clock.UTC)
 
 
 def align(reads: Sequence[FileRead]) -> None:

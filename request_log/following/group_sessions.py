@@ -226,8 +226,7 @@ def end_newer_first(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest,
     epoch is a classic group's, so they ended too, and no line says how long their sessions are. False: it is not so.
     """
     group, consumer = model.group, model.group.consumer
-    member = None if consumer is None else consumer.members.get(due.member_id)
-    if consumer is None or member is None or member.classic is None or SESSION_TIMEOUT in group.configs:
+    if consumer is None or not _is_beside_unknown_sessions(model, due):
         return False
     later = (entry, *upcoming.in_order())
     shows = next((each for each in later if max(_answered_epoch(each), _classic_generation(each)) >= 0), None)
@@ -246,8 +245,7 @@ def may_follow_another(model: GroupModel, upcoming: Upcoming, entry: LoggedReque
     classic members ended, and the log does not say how long sessions of the newer protocol are.
     """
     group, consumer = model.group, model.group.consumer
-    member = None if consumer is None else consumer.members.get(due.member_id)
-    if consumer is None or member is None or member.classic is None or SESSION_TIMEOUT in group.configs:
+    if consumer is None or not _is_beside_unknown_sessions(model, due):
         return False
     later = (entry, *upcoming.in_order())
     shown = next((each for each in later if _answered_epoch(each) > group.generation_id), None)
@@ -258,6 +256,13 @@ def may_follow_another(model: GroupModel, upcoming: Upcoming, entry: LoggedReque
     silent = [each for each in _silent(model, upcoming, due.deadline_ms) if each.classic is None]
     is_another = any(each.member_id != member_id_of(entry.request) for each in silent)
     return is_another and _answered_epoch(shown) - group.generation_id > len(ended)
+
+
+def _is_beside_unknown_sessions(model: GroupModel, due: Due) -> bool:
+    """Whether it is a classic member's session, and no line says how long those of the newer protocol are."""
+    consumer = model.group.consumer
+    member = None if consumer is None else consumer.members.get(due.member_id)
+    return member is not None and member.classic is not None and SESSION_TIMEOUT not in model.group.configs
 
 
 def _answered_epoch(entry: LoggedRequest) -> int:
