@@ -31,10 +31,13 @@ help: ## List what can be done (this list).
 setup: .venv/.set-up ## Make .venv with what runs, each package at its pinned version (Python 3.11 or newer, and a network).
 
 PIP_INSTALL := $(BIN)/python -m pip --require-virtualenv --disable-pip-version-check --no-input install --no-compile
-# uv asks the index that pip asks.
-UV_INSTALL = UV_DEFAULT_INDEX="$${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)}}" \
+# uv asks the index that pip asks. A lock names all there is, so it asks for no package's dependencies: that reads pyspark's
+# 450 MB once more. Of what it fetched and built nothing stays, else each .venv leaves twice its size elsewhere.
+FETCHED := .venv/fetched
+UV_INSTALL = UV_CACHE_DIR="$${UV_CACHE_DIR:-$(FETCHED)}" \
+  UV_DEFAULT_INDEX="$${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)}}" \
   $(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
-LOCKED := --require-hashes --no-build-isolation
+LOCKED := --require-hashes --no-deps --no-build-isolation
 # What runs needs no uv, which goes when it has installed that; tools bring it again.
 GET_UV := $(PIP_INSTALL) --require-hashes -r locks/build.txt
 
@@ -48,7 +51,7 @@ GET_UV := $(PIP_INSTALL) --require-hashes -r locks/build.txt
 	@$(PYTHON) -m jobs.preflight run "Setting up .venv" -- env $(UV_INSTALL) $(LOCKED) -r locks/run.txt
 	@$(PYTHON) -m jobs.preflight run "Setting up the command" -- $(PIP_INSTALL) --no-build-isolation --no-deps -e .
 	@$(BIN)/python -m pip --disable-pip-version-check uninstall --quiet --yes uv
-	@touch $@
+	@rm -rf $(FETCHED) && touch $@
 
 .PHONY: tools
 tools: .venv/.tools ## Add to .venv what tests and benches need: their targets do so by themselves.
@@ -56,14 +59,14 @@ tools: .venv/.tools ## Add to .venv what tests and benches need: their targets d
 .venv/.tools: .venv/.set-up locks/dev.txt
 	@test -x $(BIN)/uv || $(PYTHON) -m jobs.preflight run "Setting up what installs packages" -- $(GET_UV)
 	@$(PYTHON) -m jobs.preflight run "Adding what tests and benches need" -- env $(UV_INSTALL) $(LOCKED) -r locks/dev.txt
-	@touch $@
+	@rm -rf $(FETCHED) && touch $@
 
 .PHONY: notebook-tools
 notebook-tools: .venv/.notebook ## Add to .venv what notebooks need: their targets do so by themselves.
 
 .venv/.notebook: .venv/.tools locks/notebook.txt
 	@$(PYTHON) -m jobs.preflight run "Adding what notebooks need" -- env $(UV_INSTALL) $(LOCKED) -r locks/notebook.txt
-	@touch $@
+	@rm -rf $(FETCHED) && touch $@
 
 .PHONY: jars
 jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .jars (a network).
@@ -229,6 +232,7 @@ $(CHART_TOOLS)/operator: locks/kubernetes.txt | tools
 	@$(PYTHON) -m jobs.preflight run "Building kubeconform" -- env $(GO_INSTALL) github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
 	@$(PYTHON) -m jobs.preflight run "Fetching Kubernetes' schemas" -- env $(UV_INSTALL) --require-hashes --no-deps \
 	  --target $(CHART_TOOLS)/packages -r locks/kubernetes.txt
+	@rm -rf $(FETCHED)
 	@cd $(CHART_TOOLS) && go mod download -json github.com/prometheus-operator/prometheus-operator@v0.85.0 \
 	  | $(CURDIR)/$(BIN)/python -c "import json, sys; print(json.load(sys.stdin)['Dir'])" > operator
 

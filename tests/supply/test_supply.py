@@ -63,6 +63,12 @@ def test_what_is_installed_is_what_the_lock_says() -> None:
     assert {name: here.get(name) for name in wanted if name != "pip"} == {k: v for k, v in wanted.items() if k != "pip"}
 
 
+def test_a_set_up_lacks_no_dependency_and_keeps_no_second_copy_of_what_it_fetched() -> None:
+    checked = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+    assert not Path(sys.prefix, "fetched").exists()
+
+
 def test_every_installed_package_of_the_lock_says_its_licence() -> None:
     rows = [line for line in page().splitlines() if line.endswith((" | run |", " | dev |"))]
     assert len(rows) > 100
