@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import NamedTuple
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.both_inputs import lines_beside, merging_lines
+from jobs.both_inputs import BothMerged, lines_beside, merging_lines
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.shadow.log_following import LogFollowing
 from jobs.shadow.log_progress import NOTHING_KNOWN, Known, LogProgress
-from jobs.shadow.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, MergingFeed
+from jobs.shadow.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, MergingFeed, Rule
 from jobs.shadow.printed_following import PrintedFollowing
 from jobs.shadow.program import Beside
 from jobs.shadow.topic import TopicFollowing
@@ -27,16 +27,6 @@ from tables.job_status import StatusWriter
 MERGE_EVERY_S = 1.0
 
 
-class Progress(Protocol):
-    """How far a log that is followed is known."""
-
-    def note(self) -> None:
-        """Looks how far it was read."""
-
-    def known(self) -> Known:
-        """The time that its effects cover now."""
-
-
 class PrintedProgress:
     """The progress of a log that brokers print. hold_ms, now_s: as of LogProgress."""
 
@@ -44,13 +34,26 @@ class PrintedProgress:
         self._log, self._hold_ms, self._now_s = log, hold_ms, now_s
         self._known = NOTHING_KNOWN
 
-    def note(self) -> None:
-        """Looks how far it was read."""
-        self._known = self._log.known(self._hold_ms, self._now_s() * 1000) or self._known
-
     def known(self) -> Known:
-        """The time that its effects cover now."""
+        """The time that its effects cover now; while some are not yet written, what it was before."""
+        self._known = self._log.known(self._hold_ms, self._now_s() * 1000) or self._known
         return self._known
+
+
+class _Kind(NamedTuple):
+    """What is particular to a kind of log beside a topic."""
+
+    known: Callable[[], Known]
+    rule: Rule
+    closing_lines: Callable[[BothMerged], Iterator[str]]
+    not_known: tuple[str, ...] = ()
+
+
+def _kind_of(log: LogFollowing | PrintedFollowing, hold_ms: int) -> _Kind:
+    if isinstance(log, PrintedFollowing):
+        not_known = ("a group that the topic lacks is not shown.",)
+        return _Kind(PrintedProgress(log, hold_ms).known, BESIDE_LINES, lines_beside, not_known)
+    return _Kind(LogProgress(log, hold_ms).known, BESIDE_REQUESTS, merging_lines)
 
 
 class BothFollowing:
@@ -67,14 +70,8 @@ class BothFollowing:
     ) -> None:
         self._log, self._topic, self._status, self._inner = log, topic, status, inner
         topic.home_of_ends = home
-        self._is_printed = isinstance(log, PrintedFollowing)
-        self._progress: Progress = (
-            PrintedProgress(log, config.log_hold_ms)
-            if isinstance(log, PrintedFollowing)
-            else LogProgress(log, config.log_hold_ms)
-        )
-        rule = BESIDE_LINES if self._is_printed else BESIDE_REQUESTS
-        self._merging = MergingFeed(home, config, topic.cluster.names, rule)
+        self._kind = _kind_of(log, config.log_hold_ms)
+        self._merging = MergingFeed(home, config, topic.cluster.names, self._kind.rule)
         self._merged_at = 0.0
         self._upkeep = Upkeep(home, config, lambda: None)
         status.running(topic.query.id, int(time.time() * 1000))
@@ -95,10 +92,7 @@ class BothFollowing:
         return self._log.goes_on() and self._topic.goes_on()
 
     def not_known(self) -> tuple[str, ...]:
-        return (
-            *(("a group that the topic lacks is not shown.",) if self._is_printed else ()),
-            *self._topic.not_known(),
-        )
+        return (*self._kind.not_known, *self._topic.not_known())
 
     def upkeeps(self) -> list[Beside]:
         return [self._upkeep, *self._topic.upkeeps(), *self._log.upkeeps()]
@@ -107,9 +101,8 @@ class BothFollowing:
         has_more = self._log.step()
         self._topic.step()
         if time.monotonic() >= self._merged_at + MERGE_EVERY_S:
-            self._progress.note()
             # The progress is asked before the homes are read, so that all facts up to it are read.
-            decided = self._merging.step(self._progress.known(), self._topic.read_until_ms())
+            decided = self._merging.step(self._kind.known(), self._topic.read_until_ms())
             if decided:
                 self._status.batch_done(self._merging.commits, decided, 0, self._inner.take_broken())
             self._merged_at = time.monotonic()
@@ -121,5 +114,4 @@ class BothFollowing:
 
     def closing_lines(self) -> Iterator[str]:
         yield from self._log.closing_lines()
-        found = self._merging.found
-        yield from lines_beside(found) if self._is_printed else merging_lines(found)
+        yield from self._kind.closing_lines(self._merging.found)

@@ -46,7 +46,7 @@ class LogProgress:
         self._known = NOTHING_KNOWN
         self._noted_at_s = 0.0
 
-    def note(self) -> None:
+    def _note(self) -> None:
         """Records which time the effects will cover once the query has read the request table's present version."""
         feed, now_s = self._log.feed, self._now_s()
         if not feed.is_committed or abs(now_s - self._noted_at_s) < NOTE_EVERY_S:
@@ -63,6 +63,7 @@ class LogProgress:
 
     def known(self) -> Known:
         """The time that the effects cover now."""
+        self._note()
         read = read_version(Path(self._log.home.checkpoint))
         while self._noted and read is not None and self._noted[0][0] <= read:
             self._known = self._noted.popleft()[1]

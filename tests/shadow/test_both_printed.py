@@ -69,7 +69,6 @@ class Both:
 
     def look(self, topic_until_ms: int) -> None:
         self.following.step()
-        self.progress.note()
         self.merging.step(self.progress.known(), topic_until_ms)
 
     def write_topic(self, texts: list[str]) -> None:
