@@ -48,7 +48,7 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             learnt, revoked = [], None  # This client prints no line when it asks to join: the answer shows that it did.
         elif fact is None or fact.kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.MEMBERSHIP_LOST):
             if len(learnt) > 2:
-                within = _lasting(" within {}", learnt[0], learnt[-1])
+                within = lasting(" within {}", learnt[0], learnt[-1])
                 yield Finding(
                     "application_does_not_poll",
                     f"{who} learnt of a rebalance {len(learnt)} times{within} and did not ask to join: "
@@ -85,7 +85,7 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
             yield Finding(
                 "polled_again",
                 f"{who} left because its application did not poll within max.poll.interval.ms. It polled again"
-                f"{_lasting(' {} later', left, fact)}: one round of its loop took max.poll.interval.ms and that.",
+                f"{lasting(' {} later', left, fact)}: one round of its loop took max.poll.interval.ms and that.",
                 (left, fact),
             )
             left = None
@@ -181,12 +181,10 @@ def _found_again(who: str, again: Sequence[LoggedFact]) -> Iterator[Finding]:
     if not again:
         return
     lost, found, times = again[0], again[-1], len(again) // 2
-    lasting = (
-        _lasting(" {} later", lost, found) if times == 1 else f" {times} times{_lasting(' within {}', lost, found)}"
-    )
+    when = lasting(" {} later", lost, found) if times == 1 else f" {times} times{lasting(' within {}', lost, found)}"
     yield Finding(
         "coordinator_lost_by_client",
-        f"{who} took its coordinator for unavailable and found the same broker {found.broker_id} again{lasting}: "
+        f"{who} took its coordinator for unavailable and found the same broker {found.broker_id} again{when}: "
         "it did not move.",
         tuple(again),
     )
@@ -214,7 +212,7 @@ def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     behind = [fact for fact in facts if fact.kind is FactKind.CONFIGS_BEHIND]
     if len(behind) < 2:
         return
-    within = _lasting(" within {}", behind[0], behind[-1])
+    within = lasting(" within {}", behind[0], behind[-1])
     yield Finding(
         "worker_rejoins_in_a_loop",
         f"{who} forced itself to join again {len(behind)} times{within}: what it reads of its config topic does not "
@@ -318,10 +316,10 @@ RULES: Sequence[Rule] = (
 
 def _times(lines: Sequence[LoggedFact]) -> str:
     """How often something stands in lines, and within which time; nothing for once."""
-    return "" if len(lines) == 1 else f" {len(lines)} times{_lasting(' within {}', lines[0], lines[-1])}"
+    return "" if len(lines) == 1 else f" {len(lines)} times{lasting(' within {}', lines[0], lines[-1])}"
 
 
-def _lasting(form: str, first: LoggedFact, last: LoggedFact) -> str:
+def lasting(form: str, first: LoggedFact, last: LoggedFact) -> str:
     """The time between two lines in words; nothing where a line has no time."""
     length_ms = between_ms(first, last)
     return "" if length_ms is None else form.format(duration(max(0, length_ms)))

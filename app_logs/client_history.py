@@ -304,8 +304,7 @@ class _History:
         joined = (
             next((one for one in self.running.facts if one.kind is FactKind.JOINED), None) if self.running else None
         )
-        is_short = joined is not None and bool(joined.member_id) and not fact.member_id
-        return is_short or (joined is not None and joined.member_id == fact.member_id)
+        return joined is not None and fact.member_id in ("", joined.member_id)
 
     @staticmethod
     def _is_again(before: LoggedRebalance, fact: LoggedFact) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
+from app_logs.client_findings import lasting
 from app_logs.combined import CLOCKS_MS
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms, printer_of
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
@@ -112,8 +113,7 @@ def _learnt_again(lost: Sequence[tuple[LoggedFact, str]]) -> Finding:
     facts = tuple(fact for fact, _ in lost)
     ids = {client_id_of(member_id) or member_id for _, member_id in lost if member_id}
     who = next((fact.client_id for fact in facts if fact.client_id), min(ids) if len(ids) == 1 else "The client")
-    length_ms = between_ms(facts[0], facts[-1])
-    within = "" if length_ms is None else f" within {duration(max(0, length_ms))}"
+    within = lasting(" within {}", facts[0], facts[-1])
     sentence = (
         f"{who} learnt from its coordinator's answers that it was no member any more, in {len(facts)} lines{within}."
     )
