@@ -5,7 +5,7 @@ Knows how a script is played and held against the broker's truth; must not know 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -55,8 +55,10 @@ def play(script: Callable[[Broker], None], folder: Path, **broker: float) -> Pla
     return read(stage, folder)
 
 
-def read(stage: Broker, folder: Path) -> Played:
-    """Runs a broker to the end and reads the log it left."""
+def read(stage: Broker, folder: Path, acts: Iterable[tuple[float, Callable[[], Any]]] = ()) -> Played:
+    """Runs a broker to the end, with what is done and when, and reads the log it left."""
+    for at_ms, act in acts:
+        later(stage, at_ms, act)
     stage.run(START_MS + LENGTH_MS)
     return Played(stage, imported(stage.write(folder / "requests.log")))
 

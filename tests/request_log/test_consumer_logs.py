@@ -41,7 +41,7 @@ def lived(
         )
         for i in range(5)
     ]
-    for at_ms, act in (
+    acts = (
         *((0, members[0].start), (6_000, members[1].start), (12_000, members[2].start), (15_000, members[0].kill)),
         *(
             (25_000, members[3].start),
@@ -49,9 +49,8 @@ def lived(
             (40_000, members[3].kill),
             (52_000, members[1].close),
         ),
-    ):
-        later(stage, at_ms, act)
-    return read(stage, folder)
+    )
+    return read(stage, folder, acts)
 
 
 @pytest.mark.parametrize("session_timeout_ms", [45_000, 6_000])
@@ -118,9 +117,7 @@ def test_of_silent_members_of_both_protocols_none_is_certain_where_another_may_h
         (19_000, dies.kill),
         (20_500, classic.kill),
     ]
-    for at_ms, act in [*acts, (23_000, lambda: watches.stall(5_000))][: None if stalls else -1]:
-        later(stage, at_ms, act)
-    played = read(stage, tmp_path)
+    played = read(stage, tmp_path, [*acts, (23_000, lambda: watches.stall(5_000))][: None if stalls else -1])
     assert played.found.parity.first == []
     true = [each for each in rebalances_in(stage.effects, "g") if each[1] == CauseKind.SESSION_EXPIRED]
     ends = [each.cause for each in played.found.of_group("g", RebalanceStarted)][-2:]

@@ -16,7 +16,7 @@ from tests.request_log.broker import Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import rebalances_in
 from tests.request_log.newer_member import NewerMember
-from tests.request_log.played import Played, later, read, with_consumer_groups
+from tests.request_log.played import Played, read, with_consumer_groups
 
 DIES_MS = 20_000
 
@@ -43,12 +43,11 @@ def test_who_leaves_a_group_that_became_classic_unseen_did_not_begin_its_rebalan
     stage = with_consumer_groups(seed, session_timeout_ms=6_000)
     stays, leaves = (MemberOf(stage, "g", name, partitions=8) for name in ("stays", "leaves"))
     dies = NewerMember(stage, "g", "dies")
-    for at_ms, act in (
+    acts = (
         *((0, stays.start), (4_000, leaves.start), (8_000, dies.start), (DIES_MS, dies.kill)),
         (DIES_MS, lambda: once_classic(stage, leaves.close)),
-    ):
-        later(stage, at_ms, act)
-    played = read(stage, tmp_path)
+    )
+    played = read(stage, tmp_path, acts)
     assert played.found.parity.first == []
     assert ends_of(played, dies.member_id) == [(CauseKind.SESSION_EXPIRED, dies.member_id, True)]
 
@@ -59,12 +58,11 @@ def test_who_joins_a_group_that_became_classic_unseen_did_not_begin_its_rebalanc
     stage = with_consumer_groups(seed, session_timeout_ms=6_000)
     waits, joins = (MemberOf(stage, "g", name, partitions=8, session_ms=15_000) for name in ("waits", "joins"))
     dies = NewerMember(stage, "g", "dies")
-    for at_ms, act in (
+    acts = (
         *((0, waits.start), (8_000, dies.start), (DIES_MS, dies.kill), (DIES_MS, lambda: waits.stall(10_000))),
         (DIES_MS, lambda: once_classic(stage, joins.start)),
-    ):
-        later(stage, at_ms, act)
-    played = read(stage, tmp_path)
+    )
+    played = read(stage, tmp_path, acts)
     assert played.found.parity.first == []
     assert ends_of(played, dies.member_id) == [(CauseKind.SESSION_EXPIRED, dies.member_id, True)]
 
@@ -75,12 +73,11 @@ def test_a_classic_member_that_ended_with_the_last_newer_one_is_as_uncertain_as_
     stage = with_consumer_groups(seed, session_timeout_ms=6_000)
     stays, ends = (MemberOf(stage, "g", name, partitions=8, session_ms=15_000) for name in ("stays", "ends"))
     dies = NewerMember(stage, "g", "dies")
-    for at_ms, act in (
+    acts = (
         *((0, stays.start), (4_000, ends.start), (8_000, dies.start), (DIES_MS, ends.kill), (DIES_MS, dies.kill)),
         (DIES_MS + 500, lambda: stage.crash(1_000)),
-    ):
-        later(stage, at_ms, act)
-    played = read(stage, tmp_path)
+    )
+    played = read(stage, tmp_path, acts)
     true = rebalances_in(stage.effects, "g")[-2:]
     assert {each[2] for each in true} == {ends.member_id, dies.member_id}
     found = played.found.of_group("g", RebalanceStarted)[-2:]
@@ -95,11 +92,10 @@ def test_of_all_who_fell_silent_none_is_certain_to_have_ended_first(seed: int, t
     stage = with_consumer_groups(seed, session_timeout_ms=6_000)
     first, second = (MemberOf(stage, "g", name, partitions=8) for name in ("first", "second"))
     dies, comes = NewerMember(stage, "g", "dies"), MemberOf(stage, "g", "comes")
-    for at_ms, act in (
+    acts = (
         *((0, first.start), (4_000, second.start), (8_000, dies.start), (DIES_MS, dies.kill)),
         *((DIES_MS + 3_000, first.kill), (DIES_MS + 3_500, second.kill), (DIES_MS + 20_000, comes.start)),
-    ):
-        later(stage, at_ms, act)
-    played = read(stage, tmp_path)
+    )
+    played = read(stage, tmp_path, acts)
     assert played.found.parity.first == []
     assert ends_of(played, dies.member_id)[0] == (CauseKind.SESSION_EXPIRED, dies.member_id, True)
