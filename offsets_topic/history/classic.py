@@ -81,6 +81,8 @@ def _convert(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, s
         verdict = judge(evidence_of(member, at_ms, history, is_exact=True))
         story.removed(member, at_ms, verdict)
         candidates += candidates_of(member, verdict)
+    is_at_target = bool(replaced) and history.target_epoch == history.generation_id
+    story.epoch_ended(at_ms, "completed" if is_at_target else "superseded", len(members))
     history.downgrade_cause = None if replaced or not gone else cause_among(candidates, gone)
     history.group_type = GroupType.CLASSIC
     _take_terms(value, history)

@@ -19,7 +19,6 @@ from schemas.effects import (
     CauseFound,
     GroupCreated,
     GroupFound,
-    RebalanceEnded,
     RebalanceStarted,
 )
 
@@ -119,7 +118,7 @@ def emit_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: i
         history.rebalance.joined = [name for name in history.rebalance.joined if name not in coming]
     verdicts = [(member, verdict_of(member, operation, at_ms, story.history)) for member in operation.gone]
     cause = cause_by(CauseKind.MEMBER_JOINED, came[0]) if came else _cause(value, operation, verdicts, history)
-    _end(at_ms, "superseded", members_before, story)
+    story.epoch_ended(at_ms, "superseded", members_before)
     for member, verdict in verdicts:
         story.removed(member, at_ms, verdict)
         _remember(member, verdict, operation, value.epoch, at_ms, history)
@@ -276,9 +275,9 @@ def update_state(at_ms: int, story: Story) -> None:
         story.state(at_ms, state)
     match state:
         case ConsumerGroupState.EMPTY:
-            _end(at_ms, "empty", 0, story)
+            story.epoch_ended(at_ms, "empty", 0)
         case ConsumerGroupState.STABLE:
-            _end(at_ms, "completed", len(history.members), story)
+            story.epoch_ended(at_ms, "completed", len(history.members))
         case ConsumerGroupState.ASSIGNING | ConsumerGroupState.RECONCILING:
             pass
         case _:
@@ -296,37 +295,6 @@ def state_of(history: History) -> ConsumerGroupState:
         for member in history.members.values()
     )
     return ConsumerGroupState.STABLE if is_there else ConsumerGroupState.RECONCILING
-
-
-def _end(at_ms: int, outcome: str, members_after: int, story: Story) -> None:
-    """Ends the rebalance under way, if there is one. The records do not show who waited for whom."""
-    history = story.history
-    running = history.rebalance
-    if running is None:
-        return
-    history.rebalance = None
-    if outcome == "completed":
-        history.longest_rebalance_ms = max(history.longest_rebalance_ms, at_ms - running.started_at_ms)
-    story.emit(
-        RebalanceEnded(
-            at_ms=at_ms,
-            from_generation_id=running.from_epoch,
-            to_generation_id=running.from_epoch + 1,
-            started_at_ms=running.started_at_ms,
-            cause=running.cause,
-            outcome=outcome,
-            members_before=running.members_before,
-            members_after=members_after,
-            joined=running.joined,
-            left=running.left,
-            expired=running.expired,
-            gone=tuple(running.gone),
-            slowest_member_id=None,
-            slowest_client_id=None,
-            slowest_wait_ms=None,
-            waits=[],
-        )
-    )
 
 
 def take_from_others(member: Member, history: History) -> None:

@@ -17,6 +17,7 @@ from schemas.effects import (
     MemberJoined,
     MemberRemoved,
     MemberUpdated,
+    RebalanceEnded,
     StateChanged,
     TopicPartitions,
 )
@@ -125,6 +126,36 @@ class Story:
                 generation_id=generation_id,
                 partitions=partitions,
                 assignment=assignment,
+            )
+        )
+
+    def epoch_ended(self, at_ms: int, outcome: str, members_after: int) -> None:
+        """Ends the rebalance of a consumer group under way, if there is one. The records do not show who waited for
+        whom."""
+        history, running = self.history, self.history.rebalance
+        if running is None:
+            return
+        history.rebalance = None
+        if outcome == "completed":
+            history.longest_rebalance_ms = max(history.longest_rebalance_ms, at_ms - running.started_at_ms)
+        self.emit(
+            RebalanceEnded(
+                at_ms=at_ms,
+                from_generation_id=running.from_epoch,
+                to_generation_id=running.from_epoch + 1,
+                started_at_ms=running.started_at_ms,
+                cause=running.cause,
+                outcome=outcome,
+                members_before=running.members_before,
+                members_after=members_after,
+                joined=running.joined,
+                left=running.left,
+                expired=running.expired,
+                gone=tuple(running.gone),
+                slowest_member_id=None,
+                slowest_client_id=None,
+                slowest_wait_ms=None,
+                waits=[],
             )
         )
 

@@ -8,7 +8,7 @@ import pytest
 
 from offsets_topic.records.shapes import GroupKey
 from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import MemberRemoved
+from schemas.effects import MemberRemoved, RebalanceEnded
 from tests.offsets_topic.by_hand import (
     G,
     T,
@@ -20,6 +20,8 @@ from tests.offsets_topic.by_hand import (
     last_cause,
     member,
     record,
+    step,
+    target_epoch,
     without_epochs,
 )
 from tests.offsets_topic.folded import fold
@@ -46,6 +48,18 @@ def test_the_rebalance_of_a_downgrade_is_of_who_made_it_whoever_comes_and_goes_m
     cause = last_cause(fold([*DOWNGRADE, generation(50_000, number, *(classic(name, 0) for name in names))]))
     assert cause.is_inferred
     assert ({one.member_id for one in cause.candidates} or {cause.member_id}) == culprits
+
+
+def test_an_epoch_that_is_under_way_ends_with_the_downgrade() -> None:
+    """The members of a later upgrade are not its own."""
+    begun = [*forming(0, "old", "new"), member(4_000, "late", T), epoch(4_000, 4), target_epoch(4_000, 4)]
+    downgrade = [*gone(5_000, "old", "new", "late"), *without_epochs(5_000), generation(5_000, 4, classic("old", 0))]
+    upgrade = [record(2, 6_000, GroupKey(group=G), None), member(6_000, "old", T), epoch(6_000, 4)]
+    folded = fold([*begun, *downgrade, *upgrade, target_epoch(6_000, 4), step(6_100, "old", 4, 0)])
+    [ended] = [one for one in folded.of(G, RebalanceEnded) if one.to_generation_id == 4]
+    assert (ended.at_ms, ended.outcome, ended.joined) == (5_000, "superseded", ["late"])
+    order = [type(one) for one in folded.reported[G] if isinstance(one, RebalanceEnded | GroupTypeChanged)]
+    assert order[-3:] == [RebalanceEnded, GroupTypeChanged, GroupTypeChanged]
 
 
 def test_a_downgrade_that_an_upgrade_ended_is_no_cause_of_a_later_classic_generation() -> None:
