@@ -137,6 +137,16 @@ WHERE a.before_it <> a.member_id AND g.member_id IS NULL
         + f"AND {CLASSIC} AND {ONE_TYPE} AND started_at > before_from AND ended_at IS NOT NULL",
     ),
     RowRule(
+        "conversion_ends_rebalances",
+        "A rebalance does not go on when its group becomes one of another type.",
+        """--sql
+SELECT r.group_id, r.from_generation_id, r.to_generation_id, r.started_at, r.ended_at, e.at AS changed_at
+FROM rebalances r JOIN effects e ON e.group_id = r.group_id
+WHERE e.effect = 'group_type_changed' AND get_json_object(e.detail, '$.from_type') IS NOT NULL
+  AND r.started_at < e.at AND (r.ended_at > e.at OR (r.ended_at IS NULL AND r.outcome IS NULL))
+""",
+    ),
+    RowRule(
         "no_members_when_empty",
         "A group in Empty or Dead has no members.",
         "SELECT * FROM groups WHERE state IN ('Empty', 'Dead') AND member_count > 0",

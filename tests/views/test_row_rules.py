@@ -53,6 +53,12 @@ BREAKS = {
             f"'g' group_id, 2 from_generation_id, {LATE} started_at, timestamp'2026-03-01 03:12:20' ended_at",
         ],
     },
+    "conversion_ends_rebalances": {
+        "effects": [
+            f"""'g' group_id, {LATE} AS "at", 'group_type_changed' effect, '{{"from_type": "consumer"}}' detail"""
+        ],
+        "rebalances": [f"'g' group_id, {EARLY} started_at"],
+    },
     "no_members_when_empty": {"groups": ["'g' group_id, 'Empty' state, 1 member_count"]},
     "members_are_counted": {"groups": ["'g' group_id, 2 member_count"], "members": ["'g' group_id, 'm' member_id"]},
     "members_have_a_membership": {"members": ["'g' group_id, 'm' member_id"]},
