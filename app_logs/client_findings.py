@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
 from app_logs.client_history import learnt_of_others
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import FATAL, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.session_findings import SESSION_RULES
@@ -102,20 +102,36 @@ def _fenced(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 
 
 def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """Asked a broker to join that is not the coordinator, or not yet."""
+    """Asked a broker to join that is not the coordinator, or not yet: each answer once, with how often it came."""
     asked: LoggedFact | None = None
-    for fact in facts:
+    refused: list[LoggedFact] = []
+    for fact, after in zip_longest(facts, facts[1:]):
         if fact.kind is FactKind.JOIN_SENT:
             asked = fact
         elif fact.kind is FactKind.JOIN_REFUSED or (
             fact.kind is FactKind.COORDINATOR_LOST and asked is not None and "NOT_COORDINATOR" in fact.reason.upper()
         ):
-            why = fact.error or fact.reason
-            again = "" if "fatal" in why else " It tries again."
-            yield Finding("join_refused", f"{who} asked to join and was refused: {why}.{again}", (fact,))
+            refused.append(fact)
             asked = None
         elif fact.kind in (FactKind.JOINED, FactKind.SYNCED, FactKind.MEMBER_PROGRESSED):
             asked = None
+        if refused and (after is None or not _goes_on(refused[0], after)):
+            yield _refused(who, refused)
+            refused = []
+
+
+def _goes_on(refused: LoggedFact, fact: LoggedFact) -> bool:
+    """Whether a line belongs to the attempts that get the same answer."""
+    if fact.kind is FactKind.JOIN_REFUSED:
+        return (fact.error, fact.state) == (refused.error, refused.state)
+    return fact.kind in (FactKind.JOIN_SENT, FactKind.CLIENT_STATE, FactKind.REJOIN_WANTED)
+
+
+def _refused(who: str, facts: Sequence[LoggedFact]) -> Finding:
+    why = (facts[0].error or facts[0].reason).rstrip(". ")
+    is_fatal = facts[0].state == FATAL or "fatal" in why
+    then = "This error is fatal: it does not try again by itself." if is_fatal else "It tries again."
+    return Finding("join_refused", f"{who} asked to join and was refused{_times(facts)}: {why}. {then}", tuple(facts))
 
 
 def _sync_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:

@@ -14,6 +14,8 @@ BROKER = "broker"
 """The dialect of brokers; all others are clients'."""
 AWAITS_APPLICATION = ("wait-unassign-call", "wait-revoke-rebalance_cb")
 """States of a client that told its application to give partitions up, and waits for it."""
+FATAL = "fatal"
+"""The state of a client that was refused and does not ask again by itself: its application gets the error."""
 
 
 class FactKind(StrEnum):

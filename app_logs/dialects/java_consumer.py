@@ -14,6 +14,7 @@ from app_logs.dialects.dialect import Dialect, Heading, wherever
 from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
 from app_logs.dialects.java_consumer_older import BEFORE_1_0
 from app_logs.entries import Entry
+from app_logs.logged_facts import FATAL
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -123,6 +124,11 @@ _JOINS = (
             since="2.7",
         )
         for kind in ("JoinGroup", "SyncGroup")
+    ),
+    *(
+        Template(F.JOIN_REFUSED, f"{request} failed due to {kind} error: {{error}}", since=since, state=FATAL)
+        for request, since in (("JoinGroup", "2.7"), ("Attempt to join group", "1.0"))
+        for kind in ("fatal", "unexpected")
     ),
     Template(F.JOIN_REFUSED, "JoinGroup failed: {error}", since="2.7"),
     Template(

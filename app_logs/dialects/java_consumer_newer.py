@@ -7,6 +7,7 @@ is none of the group's. What it is to own stands in the lines behind that one.
 
 from __future__ import annotations
 
+from app_logs.logged_facts import FATAL
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template
 
@@ -48,13 +49,21 @@ OF_THE_NEWER_PROTOCOL = (
         since="3.9",
     ),
     *(
-        Template(F.JOIN_REFUSED, f"{request} failed due to {why}: {{error}}", since="3.9")
-        for request, _ in _REQUESTS
-        for why in ("the instance id {instance_id} was not released", "unreleased instance id {instance_id}")
+        Template(F.JOIN_REFUSED, f"{request} failed due to {why}: {{error}}", since=since, state=FATAL)
+        for request, since in _REQUESTS
+        for why in (
+            "the instance id {instance_id} was not released",
+            "unreleased instance id {instance_id}",
+            "group authorization failure",
+        )
     ),
     *(
         Template(F.INSTANCE_FENCED, f"{request} failed due to fenced instance id {{instance_id}}: {{}}", since="3.9")
         for request, _ in _REQUESTS
+    ),
+    *(
+        Template(F.JOIN_REFUSED, f"{request} failed due to {{error}}", since=since, state=FATAL)
+        for request, since in _REQUESTS
     ),
     Template(F.CLOSED, "Completed leaving the group", since="3.9"),
 )

@@ -182,3 +182,33 @@ def test_a_reporter_s_own_word_may_stand_before_a_coordinator_s_line() -> None:
     coordinator = "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] [GroupId orders]"
     (bumped,) = read_lines("paste.txt", [f"broker  INFO {coordinator} Bumped group epoch to 8."]).facts
     assert (bumped.dialect, bumped.group_id, bumped.generation_id, bumped.broker_id) == ("broker", "orders", 8, "1")
+
+
+# ---------------------------------------------------------------- joins that are refused
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "JoinGroup failed due to fatal error: The consumer group has reached its max size.",
+        "Attempt to join group failed due to fatal error: The group member's supported protocols are incompatible.",
+        "ConsumerGroupHeartbeatRequest failed due to unreleased instance id pod-1: The instance id is still in use.",
+        "ConsumerGroupHeartbeatRequest failed due to UNSUPPORTED_ASSIGNOR: Supported assignors: uniform, range.",
+        "ConsumerGroupHeartbeatRequest failed due to group authorization failure: Not authorized to access group.",
+    ],
+)
+def test_a_java_client_does_not_ask_again_after_a_fatal_error(text: str) -> None:
+    (refused,) = group_in(java(1, text)).findings
+    assert refused.finding == "join_refused"
+    assert "does not try again" in refused.sentence
+
+
+def test_one_answer_to_many_joins_is_told_once() -> None:
+    loading = "JoinGroup failed: The coordinator is loading the group."
+    group = group_in(
+        *(java(second, text) for second in (1, 2, 3) for text in ("(Re-)joining group", loading)),
+        java(4, "JoinGroup failed: This is not the correct coordinator."),
+    )
+    first, last = group.findings
+    assert "was refused 3 times within 2 s: The coordinator is loading the group. It tries again." in first.sentence
+    assert "was refused: This is not the correct coordinator." in last.sentence
