@@ -26,7 +26,7 @@ def entry_of_json(file: str, number: int, text: str) -> Entry | None:
         fields, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(fields, dict) or text[end:].strip("} ,]"):
+    if not isinstance(fields, dict) or text[end:].strip("} ,]."):
         return None
     if "\\ud" in text.lower():  # Half a character, which can be escaped, and never printed.
         fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))

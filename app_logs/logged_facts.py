@@ -16,6 +16,8 @@ AWAITS_APPLICATION = ("wait-unassign-call", "wait-revoke-rebalance_cb")
 """States of a client that told its application to give partitions up, and waits for it."""
 FATAL = "fatal"
 """The state of a client that was refused and does not ask again by itself: its application gets the error."""
+TASKS_MIGRATED = "tasks migrated"
+"""The state of a Streams thread that was refused as a member or as a producer: it takes either for the same."""
 
 
 class FactKind(StrEnum):

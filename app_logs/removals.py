@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from app_logs.client_findings import lasting
 from app_logs.combined import CLOCKS_MS
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms, printer_of
+from app_logs.logged_facts import TASKS_MIGRATED, FactKind, LoggedFact, between_ms, printer_of
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from schemas.causes import CauseKind
 from why.words import duration
@@ -97,6 +97,14 @@ def _removal_of(removals: Sequence[LoggedFact], lost: LoggedFact, member_id: str
 
 def _learnt_of_it(lost: LoggedFact, removed: LoggedFact | None, member_id: str) -> Finding:
     who = member_id or lost.client_id or "The client"
+    if lost.state == TASKS_MIGRATED:
+        return Finding(
+            "client_learned_of_it",
+            f"{who} was refused, gives all its tasks away and joins anew.",
+            (lost,),
+            is_inferred=True,
+            candidates=("the coordinator had removed it from the group", "another producer fenced its own"),
+        )
     if _of_a_generation(lost):
         sentence = f"{who} learnt that its generation was over: the group had rebalanced without it."
         return Finding("client_learned_of_it", sentence, (lost,))

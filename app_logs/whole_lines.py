@@ -1,6 +1,7 @@
 """Physical lines as the records that they were: JSON broken over lines is put together, an array is taken apart.
 
-Knows only where a record of JSON ends. A record keeps the number of its first line.
+Knows only where a record of JSON ends, and that brod prints its message in the line behind its heading. A record keeps
+the number of its first line.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from collections.abc import Iterable, Iterator
 MOST_LINES = 200
 LONGEST = 64_000
 """Characters of a record that is put together: what does not end within them is taken line by line."""
-_ENDS = ("}", "},", "}]")
+_ENDS = ("}", "},", "}]", "}.")
+_HEADING_ENDS = "):"
+_REASON_FOLLOWS = "failed to join group"
 
 
 def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Each record with the number of its first line."""
     parts: list[tuple[int, str]] = []
-    for number, line in lines:
+    for number, line in _with_their_headings(lines):
         if not parts and ("{" not in line or not line.lstrip().startswith(("{", "[{"))):
             yield number, line
             continue
@@ -29,6 +32,21 @@ def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
             yield from parts
             parts = []
     yield from parts
+
+
+def _with_their_headings(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The same, where a line that is a heading of brod's alone has its message behind it."""
+    heading: tuple[int, str] | None = None
+    for number, line in lines:
+        if heading is not None:
+            number, line = heading[0], f"{heading[1]} {line}"
+            heading = None
+        if line.endswith((_HEADING_ENDS, _REASON_FOLLOWS)) and "generation=" in line:
+            heading = number, line
+            continue
+        yield number, line
+    if heading is not None:
+        yield heading
 
 
 def _records(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

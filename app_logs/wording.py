@@ -55,6 +55,10 @@ def who_of(cause: Cause) -> str:
     return cause.group_instance_id or cause.client_id or client_id_of(cause.member_id) or cause.member_id
 
 
+_BEGINS = (FactKind.CLIENT_STARTED, FactKind.JOIN_SENT, FactKind.REJOIN_WANTED, FactKind.GROUP_IS_REBALANCING)
+"""Lines of a client about a rebalance's beginning, which may have no time."""
+
+
 def cause_sentence(rebalance: LoggedRebalance) -> str:
     """What set it off."""
     cause, who = rebalance.cause, who_of(rebalance.cause)
@@ -66,7 +70,7 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
             return f"{by}, by one of: {fits}. {rebalance.source.does_not_say} which."
         if rebalance.source is not Source.LINES:
             return f"{rebalance.source.does_not_say} what set it off."
-        if rebalance.began_at_ms is None and not any(one.reason for one in rebalance.facts):
+        if rebalance.began_at_ms is None and not any(one.reason or one.kind in _BEGINS for one in rebalance.facts):
             return "Its beginning is not in these lines, so its cause is unknown."
         if all(one.dialect != BROKER for one in rebalance.facts):
             return "These are clients' lines, and they do not say who began it."

@@ -14,7 +14,7 @@ from app_logs.dialects.dialect import Dialect, Heading, wherever
 from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
 from app_logs.dialects.java_consumer_older import BEFORE_1_0
 from app_logs.entries import Entry
-from app_logs.logged_facts import FATAL
+from app_logs.logged_facts import FATAL, TASKS_MIGRATED
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -218,7 +218,7 @@ _COORDINATORS = (
 )
 _STREAMS = (
     Template(F.CLIENT_STATE, "State transition from {state} to {to_state}", since="0.11"),
-    Template(F.MEMBERSHIP_LOST, "Detected that the thread is being fenced. {}", since="2.4"),
+    Template(F.MEMBERSHIP_LOST, "Detected that the thread is being fenced. {}", since="2.4", state=TASKS_MIGRATED),
 )
 
 DIALECT = Dialect(

@@ -11,6 +11,7 @@ from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import LoggedGroup
 from app_logs.reading import merged, read_lines
 from app_logs.story import GROUP_NOT_NAMED, groups_in
+from app_logs.wording import cause_sentence
 from schemas.causes import CauseKind
 
 MEMBER = "orders-1-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
@@ -231,3 +232,42 @@ def test_sarama_names_its_coordinator_by_an_address_or_a_host(lead: str) -> None
         (fact,) = facts_in(f"{lead}{said} {where}")
         assert (fact.kind, fact.group_id, fact.broker_id) == (FactKind.COORDINATOR_FOUND, "orders", "146")
         assert (fact.at_ms is None) == (lead == "")
+
+
+# ---------------------------------------------------------------- brod
+
+
+def test_brod_s_message_stands_in_the_line_behind_its_heading() -> None:
+    member_id = "app@host-1/<0.412.0>-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
+    older = f"[info] group coordinator (groupId=orders,memberId={member_id},generation=12,pid=#PID<0.412.0>):"
+    newer = "[info] Group member (orders,coor=<0.412.0>,cb=<0.410.0>,generation=12):"
+    learnt, joined, synced, refused = facts_in(
+        *(older, "re-joining group, reason::RebalanceInProgress"),
+        *(newer, "elected=true"),
+        *(newer, "assignments received:", "  orders:", "    partition=0 begin_offset=41"),
+        *(newer, "failed to join group", "reason: unknown_member_id"),
+    )
+    assert (learnt.kind, learnt.group_id, learnt.member_id) == (FactKind.GROUP_IS_REBALANCING, "orders", member_id)
+    assert (joined.kind, joined.generation_id, joined.line_number) == (FactKind.JOINED, 12, 3)
+    assert (synced.kind, synced.partitions) == (FactKind.SYNCED, "orders: partition=0 begin_offset=41")
+    assert (refused.kind, refused.error) == (FactKind.JOIN_REFUSED, "unknown_member_id")
+
+
+def test_a_beginning_without_a_time_is_a_beginning() -> None:
+    heading = "[info] Group member (orders,coor=<0.412.0>,cb=<0.410.0>,generation={}):"
+    group = group_in(
+        [
+            *(heading.format(12), "re-joining group, reason:rebalance_in_progress"),
+            *(heading.format(13), "elected=false", heading.format(13), "assignments received:[]"),
+        ]
+    )
+    assert "do not say who began it" in cause_sentence(group.rebalances[0])
+
+
+def test_a_line_of_json_may_end_a_sentence() -> None:
+    first = kafkajs(1, "[Runner] The group is rebalancing, re-joining", groupId="orders", memberId=MEMBER)
+    joined = kafkajs(2, "[ConsumerGroup] Consumer has joined the group", groupId="orders", memberId=MEMBER)
+    assert [fact.kind for fact in facts_in(f"{first}.", joined)] == [
+        FactKind.GROUP_IS_REBALANCING,
+        FactKind.JOINED_AND_SYNCED,
+    ]
