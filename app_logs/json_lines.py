@@ -16,6 +16,10 @@ _TIMES = ("@timestamp", "timestamp", "time", "ts", "t", "asctime", "@t", "Timest
 _LEVELS = ("level", "severity", "lvl", "loglevel", "levelname", "@l", "Level", "MessageLevel")
 _LOGGERS = ("logger_name", "logger", "loggerName", "class", "name", "SourceContext")
 _SOURCES = ("service", "container", "pod", "container_name", "kubernetes.pod_name")
+_EVENT = {"severity", "fac", "message"}
+"""The fields of an event of librdkafka's, under Node."""
+_DEEPEST = 3
+"""Objects within each other in which such an event is looked for."""
 LONGEST_VALUE = 4_000
 """Characters of a field that is shown behind the message: a stack trace is cut."""
 
@@ -30,7 +34,17 @@ def entry_of_json(file: str, number: int, text: str) -> Entry | None:
         return None
     if "\\ud" in text.lower():  # Half a character, which can be escaped, and never printed.
         fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
-    return entry_of_fields(file, number, fields)
+    return entry_of_fields(file, number, fields | _event_within(fields, _DEEPEST))
+
+
+def _event_within(fields: dict[str, Any], levels: int) -> dict[str, Any]:
+    """What librdkafka handed to a program that prints it within an object of its own; empty: it is none."""
+    for value in fields.values() if levels else ():
+        if isinstance(value, dict):
+            event = value if value.keys() >= _EVENT else _event_within(value, levels - 1)
+            if event:
+                return event
+    return {}
 
 
 def entry_of_fields(file: str, number: int, fields: dict[str, Any]) -> Entry | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app_logs.csv_lines import csv_line
-from app_logs.entries import Clock, Entry
+from app_logs.entries import DATED, Clock, Entry
 from app_logs.json_lines import entry_of_fields, entry_of_json
 from app_logs.key_values import fields_behind_a_tab, logfmt_fields
 from app_logs.python_layouts import head_of
@@ -67,7 +67,7 @@ def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[st
         heading = None if line.startswith("[") else jul_heading(file, number, line)
         if heading is not None:
             continue
-        if waiting is not None and line.startswith(_CONTINUES) and _ANSI.sub("", line).strip():
+        if waiting is not None and _continues(line) and _ANSI.sub("", line).strip():
             waiting = waiting._replace(tail=(*waiting.tail, line))
             continue
         if not wanted(line):
@@ -84,9 +84,19 @@ def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[st
         yield joined(waiting)
 
 
+def _continues(line: str) -> bool:
+    """Whether a line belongs to the entry before it. In a paste that is indented as a whole each line has its own time."""
+    return line.startswith(_CONTINUES) and not (line[0].isspace() and _is_dated(line.lstrip()))
+
+
+def _is_dated(text: str) -> bool:
+    stamp = stamp_at(text)
+    return stamp is not None and stamp.clock in DATED
+
+
 def beginning_of(line: str) -> Entry | None:
     """The entry that a broker's line begins: it has a time, and does not go on with the one before. None: no entry."""
-    entry = None if line.startswith(_CONTINUES) else entry_of("", 0, line)
+    entry = None if _continues(line) else entry_of("", 0, line)
     return None if entry is None or entry.at_ms is None else entry
 
 

@@ -73,14 +73,17 @@ _TEMPLATES = (
     Template(F.PARTITIONS_REVOKED, "cooperative consumer calling onRevoke"),
     Template(F.PARTITIONS_REVOKED, "eager consumer revoking prior assigned partitions"),
     *(
-        Template(F.GROUP_IS_REBALANCING, f"{message}; err: REBALANCE_IN_PROGRESS{{}}")
+        template
         for message in ("heartbeat errored", "heartbeat errored again while waiting for user revoke to finish")
+        for template in (
+            Template(F.GROUP_IS_REBALANCING, f"{message}; err: REBALANCE_IN_PROGRESS{{}}"),
+            Template(F.INSTANCE_FENCED, f"{message}; err: FENCED_INSTANCE_ID{{}}"),
+            *(
+                Template(F.MEMBERSHIP_LOST, f"{message}; err: {error}{{}}", error=error)
+                for error in ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
+            ),
+        )
     ),
-    *(
-        Template(F.MEMBERSHIP_LOST, f"heartbeat errored; err: {error}{{}}", error=error)
-        for error in ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
-    ),
-    Template(F.INSTANCE_FENCED, "heartbeat errored; err: FENCED_INSTANCE_ID{}"),
     # The text of the error is lost: whether others rebalance or the member is out, it does not say.
     Template(F.REJOIN_WANTED, "heartbeat errored"),
     Template(F.REJOIN_WANTED, "forced rejoin quitting heartbeat loop; why: {reason}"),

@@ -91,9 +91,11 @@ def test_each_wrapper_s_line_has_its_time_and_client(line: str) -> None:
     "line",
     [
         '{{"severity": 4, "fac": "MAXPOLL", "message": "[thrd:main]: {}", "time": "2026-03-01T12:00:00.542Z"}}',
+        '{{"timestamp": "2026-03-01T12:00:00.542Z", "line": 135, "data": {{"message": "event log", '
+        '"data": {{"severity": 4, "fac": "MAXPOLL", "message": "[thrd:main]: {}"}}}}}}',
         "2026-03-01T12:00:00.542Z WARN librdkafka: MAXPOLL [thrd:main]: {}",
     ],
-    ids=["node", "rust"],
+    ids=["node", "node within a program's object", "rust"],
 )
 def test_a_line_is_read_though_its_client_is_not_named(line: str) -> None:
     (fact,) = read_lines("app.log", [line.format(POLL_TIMEOUT)]).facts

@@ -70,6 +70,22 @@ def test_a_heartbeat_error_says_what_its_text_says(error: object, kind: FactKind
     assert fact.kind is kind
 
 
+def test_franz_go_learns_while_its_user_still_revokes_that_it_is_out() -> None:
+    removed = "UNKNOWN_MEMBER_ID: The coordinator is not aware of this member."
+    group = group_in(
+        [
+            franz(
+                1, "heartbeat errored", err="REBALANCE_IN_PROGRESS: The group is rebalancing, so a rejoin is needed."
+            ),
+            franz(41, "heartbeat errored again while waiting for user revoke to finish", err=removed),
+        ]
+    )
+    held = group.rebalances[0].held_by
+    assert held is not None
+    assert held.length_ms == 40_000
+    assert [one.finding for one in group.findings] == ["client_learned_of_it"]
+
+
 def test_the_leader_of_franz_go_that_saw_new_partitions_set_it_off_itself() -> None:
     group = group_in(
         [

@@ -215,9 +215,7 @@ def test_one_answer_to_many_joins_is_told_once() -> None:
 
 
 def test_a_streams_thread_that_is_fenced_may_have_lost_its_producer_alone() -> None:
-    fenced = (
-        "stream-thread [app-StreamThread-1] Detected that the thread is being fenced. This implies that."
-    )
+    fenced = "stream-thread [app-StreamThread-1] Detected that the thread is being fenced. This implies that."
     (found,) = group_in(f"2026-03-01 03:12:01,000 WARN {fenced}").findings
     assert found.finding == "client_learned_of_it"
     assert found.is_inferred

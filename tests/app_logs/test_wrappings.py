@@ -37,6 +37,8 @@ WRAPPED = {
     "CSV, its time bare": [f'2026-03-01T03:12:03.000Z,host-1,"{LINE}"'],
     "JSON within CSV": ['"host-1","' + DOCKER.replace('"', '""') + '"'],
     "JSON within JSON": [json.dumps({"@timestamp": "2026-03-01T03:12:09Z", "message": DOCKER})],
+    "an indented paste": [f"    {LINE}"],
+    "Kibana's table of JSON": ["Mar 1, 2026 @ 03:12:03.000\t" + json.dumps({"message": LINE})],
     "Kibana's table": [f"Mar 1, 2026 @ 03:12:03.000 {LINE}"],
 }
 
@@ -46,6 +48,12 @@ def test_a_line_is_read_as_if_nothing_stood_around_it(lines: list[str]) -> None:
     (fact,) = read_lines("server.log", lines).facts
     assert (fact.kind, fact.group_id, fact.generation_id) == (FactKind.JOIN_PHASE_ENDED, "orders", 12)
     assert (fact.at_ms, fact.line_number) == (AT_MS, 1)
+
+
+def test_each_line_of_a_paste_that_is_indented_as_a_whole_is_a_line() -> None:
+    for indent in ("    ", "\t", "\tMar 1, 2026 @ 03:12:03.000\t"):
+        facts = read_lines("server.log", [indent + LINE, indent + LINE.replace("12 (", "13 (")]).facts
+        assert [(fact.generation_id, fact.at_ms) for fact in facts] == [(12, AT_MS), (13, AT_MS)]
 
 
 def test_what_looks_like_json_and_never_ends_is_read_line_by_line() -> None:
