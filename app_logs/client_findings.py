@@ -13,8 +13,9 @@ from app_logs.client_history import learnt_of_others
 from app_logs.logged_facts import FATAL, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
+from app_logs.membership_findings import MEMBERSHIP_RULES
 from app_logs.session_findings import SESSION_RULES
-from why.words import count, duration, some
+from why.words import duration, some
 
 _WORKS = (
     FactKind.GROUP_IS_REBALANCING,
@@ -264,18 +265,6 @@ def _config_log_empty(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
         )
 
 
-def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    refused = [fact for fact in facts if fact.kind is FactKind.COMMIT_REFUSED]
-    if refused:
-        says = "says" if len(refused) == 1 else "say"
-        yield Finding(
-            "commit_refused",
-            f"{count(len(refused), 'line')} of {who} {says} that a commit failed: what it had processed since its last "
-            "commit may be processed again by the next owner.",
-            tuple(refused),
-        )
-
-
 def _took_over(before: LoggedFact, fact: LoggedFact) -> bool:
     was_led = before.other_member_id not in ("", fact.member_id)
     return was_led and fact.other_member_id == fact.member_id and partitions_in(before) < partitions_in(fact)
@@ -323,9 +312,9 @@ RULES: Sequence[Rule] = (
     _coordinators,
     _coordinator_not_found,
     _idle,
-    _commits_refused,
     _others_gone,
     _crashed,
+    *MEMBERSHIP_RULES,
     *SESSION_RULES,
 )
 

@@ -85,7 +85,7 @@ def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[st
 
 
 def _continues(line: str) -> bool:
-    """Whether a line belongs to the entry before it. In a paste that is indented as a whole each line has its own time."""
+    """Whether a line belongs to the entry before it: in a paste that is indented as a whole, one without a time."""
     return line.startswith(_CONTINUES) and not (line[0].isspace() and _is_dated(line.lstrip()))
 
 

@@ -1,0 +1,134 @@
+"""What a client's lines show of its membership: that it was out, why its commits failed, and that this goes on.
+
+That a client is told of rebalance after rebalance, or is out soon after each join, is what people call a loop. Knows
+facts of one client. Must not know how lines are worded, but for the errors that brokers answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from app_logs.logged_facts import TASKS_MIGRATED, FactKind, LoggedFact, between_ms
+from app_logs.logged_rebalances import Finding
+from why.words import count, duration
+
+SOON_MS = 60_000
+"""A member that is told of the next rebalance within this time of its join was hardly in its generation."""
+OFTEN = 3
+"""So many short generations after each other are a loop."""
+_JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
+_NO_MEMBER = (
+    "unknownmember",
+    "unknown member",
+    "not aware of this member",
+    "illegalgeneration",
+    "illegal generation",
+    "generation id is not",
+    "not known in the current generation",
+    "already rebalanced",
+    "no longer part of",
+    "not part of an active group",
+)
+"""In answers to commits: the member, or its generation, is not the group's."""
+_STOCK_PHRASE = "max.poll.interval.ms"
+
+
+def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    refused = [fact for fact in facts if fact.kind is FactKind.COMMIT_REFUSED]
+    if not refused:
+        return
+    says = "says" if len(refused) == 1 else "say"
+    yield Finding(
+        "commit_refused",
+        f"{count(len(refused), 'line')} of {who} {says} that a commit failed: what it had processed since its last "
+        "commit may be processed again by the next owner.",
+        tuple(refused),
+    )
+    out = [fact for fact in refused if _says_no_member(fact.error)]
+    if out:
+        phrase = " That it polled too seldom is the client's stock phrase for this, and not proven."
+        yield Finding(
+            "commit_of_no_member",
+            f"When it committed, {who} was no member of the group's current generation: it was out, or the group had "
+            f"rebalanced without it.{phrase if any(_STOCK_PHRASE in fact.error for fact in out) else ''}",
+            tuple(out),
+        )
+
+
+def _says_no_member(error: str) -> bool:
+    words = error.lower().replace("_", " ")
+    return any(each in words for each in _NO_MEMBER)
+
+
+def _lost(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Gave its partitions away as lost, where no line has the answer that told it so."""
+    lost = [fact for fact in facts if fact.kind is FactKind.PARTITIONS_LOST and _says_no_member(fact.reason)]
+    if lost and all(fact.kind is not FactKind.MEMBERSHIP_LOST for fact in facts):
+        yield Finding(
+            "partitions_lost",
+            f"{who} gave its partitions away as lost: it was no member any more, and others may already have had them.",
+            tuple(lost),
+        )
+
+
+def _told_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    rounds = _rounds(facts, lambda fact: fact.kind is FactKind.GROUP_IS_REBALANCING)
+    if len(rounds) >= OFTEN:
+        yield Finding(
+            "rebalances_in_a_loop",
+            f"{who} was told of the next rebalance {len(rounds)} times, {_after(rounds)} after it had joined: what "
+            "sets off one after the other is not in this client's lines.",
+            tuple(fact for one in rounds for fact in one),
+        )
+
+
+def _out_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    rounds = _rounds(facts, _was_out)
+    if len(rounds) >= OFTEN - 1:
+        yield Finding(
+            "removed_in_a_loop",
+            f"{who} was out of its group {len(rounds)} times, {_after(rounds)} after it had joined.",
+            tuple(fact for one in rounds for fact in one),
+            is_inferred=True,
+            candidates=(
+                "its program is busy for longer than its session timeout and sends no heartbeats meanwhile",
+                "it did not join again within the rebalance timeout",
+                "its coordinator moved or lost the group",
+            ),
+        )
+
+
+def _was_out(fact: LoggedFact) -> bool:
+    is_out = fact.kind is FactKind.MEMBERSHIP_LOST and fact.state != TASKS_MIGRATED
+    return is_out and "GENERATION" not in fact.error.upper()
+
+
+def _rounds(facts: Sequence[LoggedFact], ends: Callable[[LoggedFact], bool]) -> list[tuple[LoggedFact, LoggedFact]]:
+    """Each join with the end of its generation for this client, where that came soon; the longest run of such."""
+    found: list[tuple[LoggedFact, LoggedFact]] = []
+    best: list[tuple[LoggedFact, LoggedFact]] = []
+    joined: LoggedFact | None = None
+    for fact in facts:
+        if fact.kind in _JOINED:
+            joined = fact
+        elif joined is not None and ends(fact):
+            lasted_ms = between_ms(joined, fact)
+            is_soon = lasted_ms is not None and 0 <= lasted_ms <= SOON_MS
+            found = [*found, (joined, fact)] if is_soon else []
+            best = max(best, found, key=len)
+            joined = None
+    return best
+
+
+def _after(rounds: Sequence[tuple[LoggedFact, LoggedFact]]) -> str:
+    """`3 s`, or `3 s to 9 s`."""
+    lengths_ms = sorted(between_ms(*one) or 0 for one in rounds)
+    return " to ".join(dict.fromkeys((duration(lengths_ms[0]), duration(lengths_ms[-1]))))
+
+
+MEMBERSHIP_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (
+    _commits_refused,
+    _lost,
+    _told_again_and_again,
+    _out_again_and_again,
+)

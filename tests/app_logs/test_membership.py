@@ -1,0 +1,87 @@
+"""What one client's lines say of its membership: that it was out, and that it is out or told to rejoin in a loop."""
+
+from __future__ import annotations
+
+import pytest
+
+from app_logs.logged_rebalances import Finding
+from app_logs.reading import read_lines
+from app_logs.story import groups_in
+
+JAVA = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {}"
+JOINED = "Successfully joined group with generation {}"
+TOLD = "Attempt to heartbeat failed since group is rebalancing"
+LOST = "Giving away all assigned partitions as lost since {}"
+RESET = "generation/memberID has been reset, indicating that consumer is no longer part of the group"
+OUT = "Attempt to heartbeat with {} failed due to UNKNOWN_MEMBER_ID, resetting generation"
+PHRASE = (
+    "the group has already rebalanced and assigned the partitions to another member. This means that the time between "
+    "subsequent calls to poll() was longer than the configured max.poll.interval.ms"
+)
+
+
+def java(second: int, text: str) -> str:
+    return JAVA.format(*divmod(second, 60), text)
+
+
+def found(name: str, *lines: str) -> list[Finding]:
+    (group,) = groups_in(read_lines("app.log", lines).facts)
+    return [one for one in group.findings if one.finding == name]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_out"),
+    [
+        (java(1, f"Asynchronous auto-commit of offsets x failed: Commit cannot be completed since {PHRASE}"), True),
+        (java(1, "Offset commit failed on partition orders-0 at offset 4: The coordinator is loading."), False),
+        (
+            "2026-03-01 03:12:00,417 - kafka.coordinator.consumer - ERROR - OffsetCommit failed for group orders due "
+            "to group error (UnknownMemberIdError - 25 - Returned from group requests), will rejoin",
+            True,
+        ),
+        (
+            "E, [2026-03-01T03:12:00 #1] ERROR -- : [orders] {}: Error committing offsets: Kafka::IllegalGeneration",
+            True,
+        ),
+    ],
+)
+def test_the_answer_to_a_commit_may_say_that_the_member_is_out(line: str, is_out: bool) -> None:
+    out = found("commit_of_no_member", line)
+    assert bool(out) == is_out
+    assert all(("stock phrase" in one.sentence) == (PHRASE in line) for one in out)
+
+
+def test_partitions_given_away_as_lost_say_that_it_is_no_member() -> None:
+    assert found("partitions_lost", java(1, LOST.format(RESET)))
+    assert not found("partitions_lost", java(1, LOST.format("the consumer is closing")), java(2, JOINED.format(4)))
+    assert not found("partitions_lost", java(0, OUT.format("x")), java(1, LOST.format(RESET)))
+
+
+def test_a_client_that_is_told_of_rebalance_after_rebalance_is_in_a_loop() -> None:
+    lines = [java(20 * place, JOINED.format(place + 1)) for place in range(4)]
+    told = [java(20 * place + 3, TOLD) for place in range(4)]
+    both = sorted([*lines, *told])
+    (loop,) = found("rebalances_in_a_loop", *both)
+    assert "4 times, 3 s after it had joined" in loop.sentence
+    assert not found("rebalances_in_a_loop", *both[:4])
+
+
+def test_generations_that_last_are_no_loop() -> None:
+    lines = [
+        java(600 * place + later, text)
+        for place in range(4)
+        for later, text in ((0, JOINED.format(place + 1)), (300, TOLD))
+    ]
+    assert not found("rebalances_in_a_loop", *lines)
+
+
+def test_a_member_that_is_removed_soon_after_each_join_is_in_a_loop() -> None:
+    lines = [
+        java(60 * place + later, text)
+        for place in range(2)
+        for later, text in ((0, JOINED.format(place + 1)), (20 + 5 * place, OUT.format("x")))
+    ]
+    (loop,) = found("removed_in_a_loop", *lines)
+    assert loop.is_inferred
+    assert "2 times, 20 s to 25 s after it had joined" in loop.sentence
+    assert not found("removed_in_a_loop", *lines[:2])
