@@ -19,6 +19,9 @@ FATAL = "fatal"
 TASKS_MIGRATED = "tasks migrated"
 """The state of a Streams thread that was refused as a member or as a producer: it takes either for the same."""
 
+HEARTBEATS_STOPPED, SESSION_RELEASED = "heartbeats stopped", "released"
+"""States at the end of a session of sarama's. One that ends by itself stops its heartbeats as it is released."""
+
 
 class FactKind(StrEnum):
     """What a line states. The first part is printed by brokers, the second by clients."""

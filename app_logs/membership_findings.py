@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from app_logs.logged_facts import TASKS_MIGRATED, FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import HEARTBEATS_STOPPED, SESSION_RELEASED, TASKS_MIGRATED, FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
 from why.words import count, duration
 
@@ -16,6 +16,8 @@ SOON_MS = 60_000
 """A member that is told of the next rebalance within this time of its join was hardly in its generation."""
 OFTEN = 3
 """So many short generations after each other are a loop."""
+OUTLIVED_MS = 1_000
+"""A session that is released later than this after its heartbeats stopped did not end by itself."""
 _JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
 _NO_MEMBER = (
     "unknownmember",
@@ -103,6 +105,29 @@ def _was_out(fact: LoggedFact) -> bool:
     return is_out and "GENERATION" not in fact.error.upper()
 
 
+def _sessions_outlived(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Went on with a session whose heartbeats had stopped: they stop as it is released, unless an answer ended them."""
+    stopped: dict[int | None, LoggedFact] = {}
+    for fact in facts:
+        if fact.state == HEARTBEATS_STOPPED:
+            stopped[fact.generation_id] = fact
+        elif fact.state == SESSION_RELEASED and (before := stopped.get(fact.generation_id)) is not None:
+            later_ms = between_ms(before, fact) or 0
+            if later_ms >= OUTLIVED_MS:
+                yield Finding(
+                    "session_outlived",
+                    f"{fact.member_id or who} stopped its heartbeats in generation {fact.generation_id}, and its "
+                    f"program went on with that session for {duration(later_ms)}: others may have worked on the same "
+                    "partitions.",
+                    (before, fact),
+                    is_inferred=True,
+                    candidates=(
+                        "the coordinator had answered that it is no member of that generation",
+                        "its heartbeats got no answer",
+                    ),
+                )
+
+
 def _rounds(facts: Sequence[LoggedFact], ends: Callable[[LoggedFact], bool]) -> list[tuple[LoggedFact, LoggedFact]]:
     """Each join with the end of its generation for this client, where that came soon; the longest run of such."""
     found: list[tuple[LoggedFact, LoggedFact]] = []
@@ -131,4 +156,5 @@ MEMBERSHIP_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Findin
     _lost,
     _told_again_and_again,
     _out_again_and_again,
+    _sessions_outlived,
 )

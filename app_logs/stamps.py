@@ -22,6 +22,10 @@ _EPOCH = re.compile(r"(?:%\d)?\|?(?P<seconds>\d{10})\.(?P<ms>\d{3})(?:\||(?= RDK
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _NAMED = re.compile(rf"\[?(?P<year>\d{{4}}) (?P<month>{'|'.join(_MONTHS)}) (?P<day>[ \d]\d) {_TIME}{_ZONE}\]?")
 """As a log shipper prints it: `2026 Mar  2 16:05:11`."""
+_SPARK = re.compile(
+    rf"(?P<year>\d\d)/(?P<month>\d\d)/(?P<day>\d\d) {_TIME}(?= (?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) [A-Z]\w{{1,80}}: )"
+)
+"""As Spark's own settings print it, with a level and a class behind: `26/03/02 16:05:11 INFO AbstractCoordinator: `."""
 _CLOCK = re.compile(rf"\[?(?:(?:{'|'.join(_MONTHS)}) [ \d]?\d )?{_TIME}\]?(?=[\s\]|])")
 """Beside a day without a year only the time of day is taken."""
 
@@ -40,12 +44,12 @@ def stamp_at(text: str) -> Stamp | None:
     epoch = _EPOCH.match(text)
     if epoch is not None:
         return Stamp(int(epoch["seconds"]) * 1000 + int(epoch["ms"]), Clock.UTC, False, epoch.end())
-    found = _FULL.match(text) or _NAMED.match(text)
+    found = _FULL.match(text) or _NAMED.match(text) or _SPARK.match(text)
     if found is None:
         return _in_words(text) or _time_of_day(text)
     try:
         at = datetime(
-            int(found["year"]),
+            _year(found["year"]),
             _month(found["month"]),
             int(found["day"]),
             int(found["hour"]),
@@ -55,8 +59,9 @@ def stamp_at(text: str) -> Stamp | None:
         )
     except ValueError:
         return None
-    at_ms = round(at.timestamp()) * 1000 + _ms(found["fraction"]) - _offset_ms(found["zone"])
-    clock = Clock.UTC if found["zone"] else Clock.LOCAL
+    zone = found.groupdict().get("zone")
+    at_ms = round(at.timestamp()) * 1000 + _ms(found["fraction"]) - _offset_ms(zone)
+    clock = Clock.UTC if zone else Clock.LOCAL
     return Stamp(at_ms, clock, found["fraction"] is None, found.end())
 
 
@@ -105,6 +110,10 @@ def _since_midnight_ms(found: re.Match[str]) -> int:
 
 def _month(text: str) -> int:
     return _MONTHS.index(text) + 1 if text in _MONTHS else int(text)
+
+
+def _year(text: str) -> int:
+    return int(text) if len(text) == 4 else 2000 + int(text)
 
 
 def _ms(fraction: str | None) -> int:

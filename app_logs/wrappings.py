@@ -229,7 +229,9 @@ def joined(entry: Entry) -> Entry:
     more = [line.strip() for line in entry.tail if not line.lstrip().startswith(("at ", "Caused by:", "... "))]
     if not more or "\t" in entry.tail[0]:
         return entry
-    return entry._replace(text=" ".join((entry.text, *more)))
+    text = " ".join((entry.text, *more))
+    closing = None if entry.logger else _CLOSING.search(text)
+    return entry._replace(text=text if closing is None else text[: closing.start()])
 
 
 def in_order(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:

@@ -125,6 +125,8 @@ _MEMBERS = (
     Template(
         F.MEMBER_EXPIRED, "Member {member_id} in group {group_id} has failed, removing it from the group", since="1.0"
     ),
+    # As people blank a group's name, and the blank before it.
+    Template(F.MEMBER_EXPIRED, "Member {member_id} in group{group_id} has failed, removing it from the group"),
     Template(
         F.MEMBER_LEFT,
         f"[Group {{group_id}}] Member {{member_id}} has left group {_LEFT} request; client reason: {{client_reason}}",

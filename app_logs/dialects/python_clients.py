@@ -21,8 +21,10 @@ _HEAD_LENGTH = 200
 _REST = re.compile(rf"{SEPARATORS}(?:{LEVEL}(?=[\s|:-]))?[\s|:,\])-]{{0,40}}")
 
 
-_BEHIND = re.compile(r", [a-z_]\w{0,60}-[\w<>]{1,80}-\d{1,6}\Z")
-"""Module, function and line, where a layout has them at the end."""
+_BEHIND = re.compile(
+    r"(?:, [a-z_]\w{0,60}-[\w<>]{1,80}-\d{1,6}| \[(?:run|poll|close|\w{0,60}_\w{1,60})(?::\d{1,6})?\])\Z"
+)
+"""Module, function and line, or the function alone, where a layout has them at the end."""
 
 
 def python_heading(loggers: frozenset[str], own: tuple[Template, ...], name: str) -> Callable[[Entry], Heading | None]:

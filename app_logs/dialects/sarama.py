@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from app_logs.dialects.dialect import Dialect, wherever
+from app_logs.logged_facts import HEARTBEATS_STOPPED, SESSION_RELEASED
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -28,9 +29,9 @@ _TEMPLATES = (
     Template(
         F.CLIENT_STATE,
         "consumergroup/session/{member_id}/{generation_id} heartbeat loop stopped",
-        state="heartbeats stopped",
+        state=HEARTBEATS_STOPPED,
     ),
-    Template(F.CLIENT_STATE, "consumergroup/session/{member_id}/{generation_id} released", state="released"),
+    Template(F.CLIENT_STATE, "consumergroup/session/{member_id}/{generation_id} released", state=SESSION_RELEASED),
     Template(
         F.REJOIN_WANTED,
         "consumergroup/{group_id} loop check partition number {} changed from {number} to {number}",

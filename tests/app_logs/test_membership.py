@@ -7,6 +7,7 @@ import pytest
 from app_logs.logged_rebalances import Finding
 from app_logs.reading import read_lines
 from app_logs.story import groups_in
+from tests.app_logs.printed import MEMBER
 
 JAVA = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {}"
 JOINED = "Successfully joined group with generation {}"
@@ -85,3 +86,15 @@ def test_a_member_that_is_removed_soon_after_each_join_is_in_a_loop() -> None:
     assert loop.is_inferred
     assert "2 times, 20 s to 25 s after it had joined" in loop.sentence
     assert not found("removed_in_a_loop", *lines[:2])
+
+
+def test_a_session_of_sarama_s_that_outlives_its_heartbeats_is_told() -> None:
+    def session(second: int, generation: int, text: str) -> str:
+        return f"[Sarama] 2026/03/01 03:12:{second:02} consumergroup/session/{MEMBER}/{generation} {text}"
+
+    lines = [session(0, 14, "heartbeat loop stopped"), session(40, 14, "released")]
+    (outlived,) = found("session_outlived", *lines)
+    assert "in generation 14" in outlived.sentence
+    assert "for 40 s" in outlived.sentence
+    at_once = [session(0, 15, "heartbeat loop stopped"), session(0, 15, "released")]
+    assert not found("session_outlived", *at_once)

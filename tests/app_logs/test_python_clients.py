@@ -352,3 +352,26 @@ def test_older_pythons_say_what_they_do_under_their_loggers() -> None:
     kinds = [FactKind.COMMIT_REFUSED, FactKind.COMMIT_REFUSED, FactKind.COORDINATOR_LOST]
     assert [fact.kind for fact in facts] == kinds
     assert [fact.dialect for fact in facts] == ["kafka-python", "kafka-python", "aiokafka"]
+
+
+@pytest.mark.parametrize("behind", ["[_handle_join_success]", "[run:91]", ", coordinator-run-91"])
+def test_a_function_s_name_behind_the_message_is_no_part_of_it(behind: str) -> None:
+    lines = [
+        f"2023-03-06 00:00:0{second},417 INFO {text}{'' if behind[0] == ',' else ' '}{behind}"
+        for second, text in enumerate(("(Re-)joining group ticks", "Heartbeat poll expired, leaving group"))
+    ]
+    joined, left = read_lines("app.log", lines).facts
+    assert (joined.dialect, joined.kind, joined.group_id) == ("kafka-python", FactKind.JOIN_SENT, "ticks")
+    assert left.kind is FactKind.POLL_TIMEOUT
+
+
+def test_a_client_that_leaves_a_rebalance_of_others_says_that_it_polled_too_late() -> None:
+    (group,) = groups_from(
+        (
+            printed("00:01,000", "Successfully joined group ticks with generation 4"),
+            printed("00:09,000", "Heartbeat failed for group ticks because it is rebalancing"),
+            printed("00:10,000", "Heartbeat poll expired, leaving group"),
+        )
+    ).values()
+    assert found(group, "left_others_rebalance")
+    assert not found(group, "polled_again")

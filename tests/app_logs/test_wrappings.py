@@ -67,6 +67,8 @@ def test_what_looks_like_json_and_never_ends_is_read_line_by_line() -> None:
         ("Mar 1, 2026 @ 03:12:00.417 x", AT_MS),
         ("Mar 1st 2026, 03:12:00.417 x", AT_MS),
         ("2026-03-01T08:12:00.417+05:00 x", AT_MS),
+        ("26/03/01 03:12:00.417 INFO AbstractCoordinator: x", AT_MS),
+        ("26/03/01 03:12:00.417 x", None),
         ("Foo 1, 2026 @ 03:12:00.417 x", None),
         ("Feb 30, 2026 @ 03:12:00.417 x", None),
     ],
