@@ -274,6 +274,23 @@ def _config_log_empty(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
         )
 
 
+def _work_held_back(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """A Connect leader does not hand all work out at once."""
+    fact = next((fact for fact in facts if fact.kind is FactKind.SYNCED and fact.length_ms), None)
+    if fact is not None:
+        yield Finding(
+            "work_held_back",
+            f"In generation {fact.generation_id} the leader put the next rebalance off for "
+            f"{duration(fact.length_ms or 0)}: until then some connectors or tasks may run nowhere.",
+            (fact,),
+            is_inferred=True,
+            candidates=(
+                "a worker that had them is gone, and the leader waits for it (scheduled.rebalance.max.delay.ms)",
+                "it had just taken work from other workers, and waits before it takes more (Kafka 3.5 and newer)",
+            ),
+        )
+
+
 def _took_over(before: LoggedFact, fact: LoggedFact) -> bool:
     was_led = before.other_member_id not in ("", fact.member_id)
     return was_led and fact.other_member_id == fact.member_id and partitions_in(before) < partitions_in(fact)
@@ -318,6 +335,7 @@ RULES: Sequence[Rule] = (
     _sync_refused,
     _configs_behind,
     _config_log_empty,
+    _work_held_back,
     _coordinators,
     _coordinator_not_found,
     _idle,

@@ -113,6 +113,12 @@ _JOINS = (
     ),
     Template(
         F.SYNCED,
+        "Joined group at generation {generation_id} with protocol version {number} and got assignment: {partitions} "
+        "with rebalance delay: {length_ms}",
+        since="2.4",
+    ),
+    Template(
+        F.SYNCED,
         "Joined group at generation {generation_id} with protocol version {number} and got assignment: {partitions}",
         since="2.4",
     ),

@@ -34,10 +34,22 @@ OF_THE_NEWER_PROTOCOL = (
     *(
         Template(
             F.MEMBERSHIP_LOST,
-            f"{request} failed for member {{member_id}} because epoch {{}} is fenced. {{}}",
+            f"{request} failed for member {{member_id}} because epoch {{}} is fenced{rest}",
             since=since,
         )
         for request, since in _REQUESTS
+        for rest in (". {}", "")
+    ),
+    *(
+        Template(
+            F.COORDINATOR_LOST,
+            f"{request} failed because the group coordinator {{}} is {words}. Will attempt to find the coordinator "
+            "again and retry{}",
+            since=since,
+            reason=reason,
+        )
+        for request, since in _REQUESTS
+        for words, reason in (("incorrect", "NOT_COORDINATOR"), ("not available", "COORDINATOR_NOT_AVAILABLE"))
     ),
     *(
         Template(F.MEMBERSHIP_LOST, f"{request} failed because member {{member_id}} is unknown. {{}}", since=since)

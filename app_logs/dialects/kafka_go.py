@@ -42,8 +42,11 @@ _TEMPLATES = (
         reason="its topic's metadata has changed",
     ),
     Template(F.LEAVE_SENT, "Leaving group {group_id}, member {member_id}"),
-    Template(F.JOIN_REFUSED, "Failed to join group {group_id}: {error}"),
-    Template(F.SYNC_REFUSED, "Failed to sync group {group_id}: {error}"),
+    *(
+        Template(kind, f"Failed to {request} group {{group_id}}: {error}")
+        for kind, request in ((F.JOIN_REFUSED, "join"), (F.SYNC_REFUSED, "sync"))
+        for error in ("[{number}] {error}", "{error}")
+    ),
     Template(
         F.COORDINATOR_LOST,
         "Unable to establish connection to consumer group coordinator for group {group_id}: {reason}",

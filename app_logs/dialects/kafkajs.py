@@ -42,6 +42,8 @@ _TEMPLATES = (
     Template(F.GROUP_IS_REBALANCING, _HEARTBEAT + _REBALANCING),
     Template(F.MEMBERSHIP_LOST, "[Runner] The coordinator is not aware of this member, re-joining the group"),
     Template(F.MEMBERSHIP_LOST, _HEARTBEAT + _UNKNOWN),
+    Template(F.MEMBERSHIP_LOST, _HEARTBEAT + _OLD, error="ILLEGAL_GENERATION"),
+    Template(F.SYNC_REFUSED, "[Connection] Response SyncGroup(key: 14, version: {number}); error: {error}"),
     *(
         Template(
             F.COMMIT_REFUSED,

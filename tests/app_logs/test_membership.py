@@ -98,3 +98,20 @@ def test_a_session_of_sarama_s_that_outlives_its_heartbeats_is_told() -> None:
     assert "for 40 s" in outlived.sentence
     at_once = [session(0, 15, "heartbeat loop stopped"), session(0, 15, "released")]
     assert not found("session_outlived", *at_once)
+
+
+def test_a_connect_leader_that_holds_work_back_is_told() -> None:
+    given = (
+        "Joined group at generation 90 with protocol version 2 and got assignment: Assignment{{error=0, delay={0}}} "
+    )
+    line = java(1, given + "with rebalance delay: {0}")
+    (held,) = found("work_held_back", line.format(300_000))
+    assert held.is_inferred
+    assert "for 5 min" in held.sentence
+    assert not found("work_held_back", line.format(0))
+
+
+def test_a_member_of_the_newer_protocol_whose_coordinator_is_another_broker_looks_for_it() -> None:
+    failed = "ConsumerGroupHeartbeatRequest failed because the group coordinator Optional[b1:9092] is incorrect. "
+    (lost,) = found("coordinator_not_found", java(1, f"{failed}Will attempt to find the coordinator again and retry"))
+    assert "(NOT_COORDINATOR)" in lost.sentence

@@ -201,6 +201,27 @@ def test_a_message_within_json_is_read_without_the_fields_beside_it() -> None:
     assert (of_sarama.member_id, of_sarama.generation_id) == (MEMBER, 12)
 
 
+def test_an_error_of_kafka_go_s_has_its_number_and_no_second_reading() -> None:
+    (refused,) = facts_in(
+        "2026/03/01 03:12:00 Failed to join group orders: [27] Rebalance In Progress: rejoin the group"
+    )
+    assert (refused.kind, refused.group_id) == (FactKind.JOIN_REFUSED, "orders")
+    assert refused.error == "Rebalance In Progress: rejoin the group"
+
+
+def test_kafkajs_is_told_of_an_old_generation_and_gets_no_assignment() -> None:
+    old, refused = facts_in(
+        kafkajs(
+            1,
+            "[Connection] Response Heartbeat(key: 12, version: 3)",
+            error="Specified group generation id is not valid",
+        ),
+        kafkajs(2, "[Connection] Response SyncGroup(key: 14, version: 3)", error="The group is rebalancing"),
+    )
+    assert (old.kind, old.error) == (FactKind.MEMBERSHIP_LOST, "ILLEGAL_GENERATION")
+    assert (refused.kind, refused.error) == (FactKind.SYNC_REFUSED, "The group is rebalancing")
+
+
 def test_two_readers_of_kafka_go_in_one_file_are_two_clients() -> None:
     group = group_in(
         [
