@@ -108,17 +108,20 @@ def _static_members(group: LoggedGroup) -> Iterator[Finding]:
     for place, fact in enumerate(group.facts):
         if fact.kind is FactKind.MEMBER_FENCED:
             fenced.setdefault(fact.instance_id, []).append(fact)
-        if fact.kind is not FactKind.STATIC_MEMBER_REPLACED:
+        if fact.kind is FactKind.MEMBER_JOINED_EPOCH and fact.other_member_id:
+            old, new = fact.other_member_id, fact.member_id
+        elif fact.kind is FactKind.STATIC_MEMBER_REPLACED:
+            old, new = fact.member_id, fact.other_member_id or new_ids[place]
+        else:
             continue
         replaced.setdefault(fact.instance_id, []).append(fact)
-        new = fact.other_member_id or new_ids[place]
         after = group.facts[place + 1 : place + 2]
         quiet = [one for one in after if one.kind is FactKind.STATIC_JOIN_WITHOUT_REBALANCE]
         with_id = f" under the member id {new}" if new else ""
         how = ", without a rebalance: its partitions went to the process that came" if quiet else ""
         yield Finding(
             "static_member_replaced",
-            f"The static member {fact.instance_id} joined anew{with_id}; the id {fact.member_id} is out{how}.",
+            f"The static member {fact.instance_id} joined anew{with_id}; the id {old} is out{how}.",
             (fact, *quiet),
         )
     for instance_id, mine in fenced.items():
