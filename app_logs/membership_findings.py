@@ -139,7 +139,10 @@ def _rounds(facts: Sequence[LoggedFact], ends: Callable[[LoggedFact], bool]) -> 
         elif joined is not None and ends(fact):
             lasted_ms = between_ms(joined, fact)
             is_soon = lasted_ms is not None and 0 <= lasted_ms <= SOON_MS
-            found = [*found, (joined, fact)] if is_soon else []
+            if is_soon:
+                found.append((joined, fact))
+            else:
+                found = []
             best = max(best, found, key=len)
             joined = None
     return best

@@ -38,13 +38,15 @@ def _with_their_headings(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int
     """The same, where a line that is a heading of brod's alone has its message behind it."""
     heading: tuple[int, str] | None = None
     for number, line in lines:
-        if heading is not None:
-            number, line = heading[0], f"{heading[1]} {line}"
-            heading = None
-        if line.endswith((_HEADING_ENDS, _REASON_FOLLOWS)) and "generation=" in line:
+        if heading is None and line.endswith(_HEADING_ENDS) and "generation=" in line:
             heading = number, line
-            continue
-        yield number, line
+        elif heading is None:
+            yield number, line
+        elif line == _REASON_FOLLOWS and heading[1].endswith(_HEADING_ENDS):
+            heading = heading[0], f"{heading[1]} {line}"
+        else:
+            yield heading[0], f"{heading[1]} {line}"
+            heading = None
     if heading is not None:
         yield heading
 
