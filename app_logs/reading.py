@@ -19,7 +19,7 @@ from app_logs.clocks import difference, moved
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import open_blocks, text_of
-from app_logs.forged_lines import marked
+from app_logs.forged_lines import broken_lines, marked
 from app_logs.logged_facts import BROKER, LoggedFact
 from app_logs.wrappings import entries_in, in_order
 from programs.errors import UserError
@@ -28,6 +28,12 @@ from why.words import some
 DOUBTFUL = (
     "lines that are not believed, since they can be read in two ways or an id with line breaks may have written them:"
 )
+BROKEN = (
+    "several of its lines are broken at some width: an end, a reason or a name that stands in such a line may be cut "
+    "off here, or missing"
+)
+SEVERAL = 3
+"""One line that is broken may be a single accident."""
 _MARKS = re2.compile("|".join(sorted({re2.escape(mark) for dialect in DIALECTS for mark in dialect.marks})))
 _OPENED = [dialect for dialect in DIALECTS if dialect.opening]
 _MOST_FREQUENT = "roup"
@@ -123,7 +129,10 @@ def read_lines(file: str, lines: Iterable[str]) -> FileRead:
 def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     read = FileRead(file)
     lines = _Lines(read)
-    ordered, notes = in_order(marked([*entries_in(file, lines.numbered(blocks), lines.may_matter)]))
+    entries = [*entries_in(file, lines.numbered(blocks), lines.may_matter)]
+    ordered, notes = in_order(marked(entries))
+    if broken_lines(entries) >= SEVERAL:
+        notes.append(BROKEN)
     every = _facts_in(ordered)
     found = [fact for fact in every if fact.is_certain]
     doubtful = [fact.line_number for fact in every if not fact.is_certain]

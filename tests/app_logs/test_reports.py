@@ -220,3 +220,22 @@ def test_a_streams_thread_that_is_fenced_may_have_lost_its_producer_alone() -> N
     assert found.finding == "client_learned_of_it"
     assert found.is_inferred
     assert "another producer fenced its own" in found.candidates
+
+
+def test_a_static_member_of_a_consumer_group_that_comes_back_is_told() -> None:
+    heading = "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] [GroupId orders] "
+    came = (
+        "Static member with instance id pod-1 re-joins the consumer group using the consumer protocol. Created a new "
+        "member B1 to replace the existing member A1."
+    )
+    (replaced,) = group_in(f"2026-03-01 03:12:01,000 INFO {heading}{came}").findings
+    assert replaced.finding == "static_member_replaced"
+    assert "under the member id B1; the id A1 is out" in replaced.sentence
+
+
+def test_a_class_name_behind_a_broken_line_is_no_part_of_a_reason() -> None:
+    left = f"Member {MEMBER} sending LeaveGroup request to coordinator b1:9092 due to consumer poll timeout has"
+    (one,) = group_in(
+        java(1, left), " expired. (org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)"
+    ).rebalances
+    assert one.cause.client_reason == "consumer poll timeout has expired"

@@ -8,7 +8,7 @@ import pytest
 
 from app_logs.entries import Clock
 from app_logs.logged_facts import FactKind
-from app_logs.reading import read_lines
+from app_logs.reading import BROKEN, read_lines
 from app_logs.stamps import stamp_at
 
 AT = "2026-03-01 03:12:00,417"
@@ -54,6 +54,13 @@ def test_each_line_of_a_paste_that_is_indented_as_a_whole_is_a_line() -> None:
     for indent in ("    ", "\t", "\tMar 1, 2026 @ 03:12:03.000\t"):
         facts = read_lines("server.log", [indent + LINE, indent + LINE.replace("12 (", "13 (")]).facts
         assert [(fact.generation_id, fact.at_ms) for fact in facts] == [(12, AT_MS), (13, AT_MS)]
+
+
+def test_a_paste_that_is_broken_at_a_width_is_said_to_be() -> None:
+    lines = [LINE.replace("generation 12", f"generation {number}") for number in (12, 13, 14)]
+    broken = [part for line in lines for part in (line[:123], line[123:])]
+    assert BROKEN in read_lines("server.log", broken).notes
+    assert BROKEN not in read_lines("server.log", [*broken[:2], *lines[1:]]).notes
 
 
 def test_what_looks_like_json_and_never_ends_is_read_line_by_line() -> None:
