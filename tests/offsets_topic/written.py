@@ -1,39 +1,46 @@
-"""The records that a broker would have written beside a recorded request log, made from the log's own history.
+"""The records that a broker would have written beside a history of the core, made from its effects.
 
-So the rules for classic groups can be held against every recorded incident, not only those with a recorded topic.
+So the rules of `offsets_topic.history` can be held against every recorded log and against any life in virtual time, not
+only those with a recorded topic. Knows a classic group's records, and when a group becomes one of the other kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
+from coordinator_udfs.protocol.consumer.states import GroupType
 from offsets_topic.records.decoding import Record
-from offsets_topic.records.shapes import (
-    ClassicMember,
-    GroupKey,
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
-from schemas.consumer_protocol import Subscription, encode_subscription
+from offsets_topic.records.shapes import ClassicMember, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+from schemas.consumer_effects import GroupTypeChanged
+from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
 from schemas.effects import (
     Assigned,
     Effect,
     JoinPhaseEnded,
+    MemberIdGiven,
     MemberJoined,
     MemberRemoved,
     MemberUpdated,
     OffsetsCommitted,
     RebalanceEnded,
     StateChanged,
+    TopicPartitions,
 )
+from tests.offsets_topic.written_consumers import ConsumerRecords, Numbered
+from tests.request_log.broker import id_of
+
+COMMIT, GROUP = 1, 2
 
 
 class Writer:
     """Writes one group's records while its history goes by."""
 
     def __init__(self, group_id: str) -> None:
-        self.group_id = group_id
+        self.numbered = Numbered(group_id)
+        self.consumers: ConsumerRecords | None = None
+        """While it is a consumer group."""
         self.members: dict[str, MemberJoined] = {}
         self.assignments: dict[str, bytes] = {}
         self.generation_id = 0
@@ -41,26 +48,66 @@ class Writer:
         self.leader: str | None = None
         self.formed_at_ms = 0
         self.is_stable = False
-        self.offset = 0
+        self.epoch_before = -1
+        """The epoch before the one at which it became a classic group."""
 
     def write(self, effects: Iterable[Effect]) -> Iterator[Record]:
+        at_ms = 0
         for effect in effects:
+            at_ms = effect.at_ms
             yield from self._write(effect)
+        if self.consumers is not None:
+            yield from self.consumers.finish(at_ms)
 
     def _write(self, effect: Effect) -> Iterator[Record]:
-        is_first = not self.offset and isinstance(effect, MemberJoined)
+        match effect:
+            case GroupTypeChanged(to_type=GroupType.CONSUMER):
+                yield from self._become_consumer(effect)
+            case GroupTypeChanged():
+                yield from self._become_classic(effect)
+            case OffsetsCommitted():
+                yield from self._commits(effect)
+            case _ if self.consumers is not None:
+                yield from self.consumers.write(effect)
+            case _:
+                yield from self._write_classic(effect)
+
+    def _write_classic(self, effect: Effect) -> Iterator[Record]:
+        is_first = not self.numbered.offset and isinstance(effect, MemberIdGiven | MemberJoined)
         if is_first:
             yield self._group(effect.at_ms)
         self._note(effect)
         match effect:
             case MemberJoined() if effect.replaces_member_id is not None and self.is_stable:
                 yield self._group(effect.at_ms)
-            case RebalanceEnded() if effect.outcome != "superseded":
+            case RebalanceEnded(outcome="superseded"):
+                pass
+            # One that was an epoch's before the group became classic has its record already.
+            case RebalanceEnded() if effect.from_generation_id != self.epoch_before:
                 yield self._group(effect.at_ms)
-            case OffsetsCommitted():
-                yield from self._commits(effect)
             case _:
                 pass
+
+    def _become_consumer(self, changed: GroupTypeChanged) -> Iterator[Record]:
+        """created, replaced or upgraded: the records of who makes it one come next."""
+        if changed.from_type is not None:
+            yield self.numbered.of_group(GROUP, changed.at_ms)
+        self.consumers = ConsumerRecords(self.numbered, changed.generation_id, self.members.values())
+        self.members, self.assignments = {}, {}
+
+    def _become_classic(self, changed: GroupTypeChanged) -> Iterator[Record]:
+        """replaced or downgraded: Empty at generation 0, or with the members that stay and their targets."""
+        assert self.consumers is not None
+        yield from self.consumers.end(changed.at_ms)
+        members = self.consumers.members
+        self.members = {member_id: member.joined for member_id, member in members.items()}
+        self.assignments = {member_id: _bytes_of(member.target) for member_id, member in members.items()}
+        self.consumers = None
+        self.generation_id, self.formed_at_ms = changed.generation_id, changed.at_ms
+        self.epoch_before = changed.generation_id - 1
+        self.is_stable = bool(members)
+        self.protocol, self.leader = ("range", next(iter(members))) if members else (None, None)
+        yield self._group(changed.at_ms)
 
     def _note(self, effect: Effect) -> None:
         """What the group is like once this has happened."""
@@ -88,7 +135,7 @@ class Writer:
                 pass
 
     def _join(self, joined: MemberJoined) -> None:
-        self.members[joined.member_id] = joined
+        self.members[joined.member_id] = replace(joined)
         replaced = joined.replaces_member_id
         if replaced is not None:
             self.assignments[joined.member_id] = self.assignments.get(replaced, b"")
@@ -96,14 +143,15 @@ class Writer:
 
     def _commits(self, effect: OffsetsCommitted) -> Iterator[Record]:
         for one in effect.offsets:
-            key = OffsetCommitKey(group=self.group_id, topic=one.topic, partition=one.partition)
+            key = OffsetCommitKey(group=self.numbered.group_id, topic=one.topic, partition=one.partition)
             value = OffsetCommitValue(
                 offset=one.committed_offset,
                 leader_epoch=one.leader_epoch,
                 metadata=one.metadata,
                 commit_timestamp=one.commit_timestamp_ms,
+                topic_id=id_of(one.topic),
             )
-            yield self._record(1, effect.at_ms, key, value)
+            yield self.numbered.record(COMMIT, effect.at_ms, key, value)
 
     def _group(self, at_ms: int) -> Record:
         members = [
@@ -127,8 +175,10 @@ class Writer:
             current_state_timestamp=self.formed_at_ms or at_ms,
             members=members,
         )
-        return self._record(2, at_ms, GroupKey(group=self.group_id), value)
+        return self.numbered.of_group(GROUP, at_ms, value)
 
-    def _record(self, number: int, at_ms: int, key: GroupKey | OffsetCommitKey, value: object) -> Record:
-        self.offset += 1
-        return Record(0, self.offset, at_ms, number, key, value)  # type: ignore[arg-type]
+
+def _bytes_of(partitions: Iterable[TopicPartitions]) -> bytes:
+    return encode_assignment(
+        Assignment(tuple(TopicPartition(one.topic, number) for one in partitions for number in one.partitions))
+    )

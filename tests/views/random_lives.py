@@ -87,16 +87,25 @@ def by_log(seed: int, folder: Path) -> Rows:
 
 
 def by_topic(seed: int, folder: Path) -> Rows:
-    """A classic life as its topic tells it, and as the topic and a log that lacks something do together."""
-    chance = random.Random(seed)
-    broker = lived(chance, seed)
-    topic = fold(list(Writer(GROUP).write(_of_the_group(broker))), {}).reported.get(GROUP, [])
-    path = broker.write(folder / f"{seed}.log")
-    keep_some(path, chance)
+    """A classic life and one of both protocols, as its topic tells it, and as the topic and a log that lacks something
+    do together."""
+    chance, found = random.Random(seed), Rows()
+    for name, broker in (("classic", lived(chance, seed)), ("mixed", with_outages(mixed(chance, seed), chance))):
+        path = broker.write(folder / f"{name} {seed}.log")
+        keep_some(path, chance)
+        found |= _by_topic_and_both(f"{name} {seed}", broker, path)
+    return found
+
+
+def _by_topic_and_both(name: str, broker: Broker, path: Path) -> Rows:
+    topic = fold(Writer(GROUP).write(_of_the_group(broker))).reported.get(GROUP, [])
     log, log_until_ms = _logged(path)
     both = merged({GROUP: facts_of(log)}, {GROUP: facts_of(topic)}, log_until_ms, START_MS + LENGTH_MS).merged[GROUP]
     rows = [*_left(log, both.log_left_out, 0), *_left(topic, both.topic_left_out, AFTER_THE_LOGS)]
-    return {f"topic {seed}": list(numbered(topic)), f"both {seed}": sorted(rows, key=lambda row: (row.at_ms, row.seq))}
+    return {
+        f"topic of {name}": list(numbered(topic)),
+        f"both of {name}": sorted(rows, key=lambda row: (row.at_ms, row.seq)),
+    }
 
 
 def _left(effects: list[Effect], left_out: Iterable[Fact], first_seq: int) -> Iterator[EffectRow]:
