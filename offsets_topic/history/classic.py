@@ -14,9 +14,9 @@ from coordinator_udfs.protocol.states import GroupState
 from offsets_topic.history.departures import REPLACED, Evidence, judge
 from offsets_topic.history.generations import Change, cause_of
 from offsets_topic.history.state import History, Member
-from offsets_topic.history.story import Story, candidates_of, cause_among
+from offsets_topic.history.story import Story, candidates_of, cause_among, cause_by
 from offsets_topic.records.shapes import ClassicMember, GroupMetadataValue
-from schemas.causes import CauseCandidate, EndCause
+from schemas.causes import CauseCandidate, CauseKind, EndCause
 from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment, decode_subscription
 from schemas.effects import GroupCreated, GroupFound, JoinPhaseEnded, RebalanceEnded
 
@@ -69,24 +69,35 @@ def _convert(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, s
     history = story.history
     staying = {member.member_id for member in members}
     gone = [member for member in history.converting.values() if member.member_id not in staying]
-    # A static member that comes back by the classic protocol takes its place and begins no rebalance.
-    back = {one.group_instance_id: one.member_id for one in members if one.member_id not in history.converting}
+    # A static member that comes back by the classic protocol takes its place.
+    back = {one.group_instance_id: one for one in members if one.member_id not in history.converting}
     replaced: dict[str, str] = {}
+    returned = [member for member in members if member.member_id in history.operation.returned]
+    leavers: list[Member] = []
     candidates: list[CauseCandidate] = []
     for member in gone:
         if member.group_instance_id is not None and member.group_instance_id in back:
-            replaced[back[member.group_instance_id]] = member.member_id
-            story.removed(member, at_ms, REPLACED, replaced_by=back[member.group_instance_id])
+            new = back[member.group_instance_id]
+            returned.append(new)
+            replaced[new.member_id] = member.member_id
+            story.removed(member, at_ms, REPLACED, replaced_by=new.member_id)
             continue
         verdict = judge(evidence_of(member, at_ms, history, is_exact=True))
         story.removed(member, at_ms, verdict)
+        leavers.append(member)
         candidates += candidates_of(member, verdict)
-    is_at_target = bool(replaced) and history.target_epoch == history.generation_id
-    story.epoch_ended(at_ms, "completed" if is_at_target else "superseded", len(members))
-    history.downgrade_cause = None if replaced or not gone else cause_among(candidates, gone)
+    is_at_target = not leavers and history.target_epoch == history.generation_id
+    story.epoch_ended(at_ms, "completed" if is_at_target else "superseded", len(history.converting))
+    history.downgrade_cause = None
+    if leavers:
+        history.downgrade_cause = cause_among(candidates, leavers)
+    elif returned and not is_at_target:
+        history.downgrade_cause = cause_by(CauseKind.STATIC_MEMBER_REPLACED, returned[0], is_inferred=True)
     history.group_type = GroupType.CLASSIC
     _take_terms(value, history)
-    story.type_changed(GroupType.CONSUMER, GroupType.CLASSIC, "downgraded", at_ms, gone[0].name if gone else "")
+    culprit = next(iter([*leavers, *returned]), None)
+    client_id = "" if culprit is None else culprit.name
+    story.type_changed(GroupType.CONSUMER, GroupType.CLASSIC, "downgraded", at_ms, client_id)
     for member in members:
         before = history.converting.get(member.member_id)
         if before is None:

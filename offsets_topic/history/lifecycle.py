@@ -37,7 +37,7 @@ def emit_consumer_gone(at_ms: int, story: Story) -> None:
     if operation.at_ms == at_ms and operation.gone:
         history.converting = {member.member_id: member for member in operation.gone}
         history.converted_at_ms = at_ms
-        history.operation = Operation()
+        history.operation = Operation(at_ms=at_ms, returned=operation.returned)
         return
     history.ending_at_ms = at_ms
 

@@ -58,6 +58,7 @@ def test_an_epoch_that_is_under_way_ends_with_the_downgrade() -> None:
     folded = fold([*begun, *downgrade, *upgrade, target_epoch(6_000, 4), step(6_100, "old", 4, 0)])
     [ended] = [one for one in folded.of(G, RebalanceEnded) if one.to_generation_id == 4]
     assert (ended.at_ms, ended.outcome, ended.joined) == (5_000, "superseded", ["late"])
+    assert ended.members_after == 3, "who left with the downgrade was in it, as with any next epoch"
     order = [type(one) for one in folded.reported[G] if isinstance(one, RebalanceEnded | GroupTypeChanged)]
     assert order[-3:] == [RebalanceEnded, GroupTypeChanged, GroupTypeChanged]
 
@@ -81,3 +82,22 @@ def test_a_static_member_that_comes_back_by_the_classic_protocol_is_replaced_and
     [removed] = folded.of(G, MemberRemoved)
     assert (removed.member_id, removed.end_cause) == ("new-id", "static_member_replaced")
     assert (last_cause(folded).kind, last_cause(folded).member_id) == ("member_joined", "x-id")
+
+
+@pytest.mark.parametrize(("epoch_of_target", "outcome"), [(4, "completed"), (3, "superseded")])
+def test_a_static_member_that_takes_its_place_before_the_tombstones_made_the_downgrade(
+    epoch_of_target: int, outcome: str
+) -> None:
+    """Kafka writes its new id as a member's, and removes all members only then."""
+    begun = [*forming(0, "old"), member(3_000, "new", T, instance_id="pod"), epoch(3_000, 3), target_epoch(3_000, 3)]
+    begun += [member(4_000, "x", T), epoch(4_000, 4), target_epoch(4_000, epoch_of_target)]
+    place = [*gone(5_000, "new"), member(5_000, "back", T, instance_id="pod"), step(5_000, "back", 4)]
+    old, back, x = classic("old", 0), classic("back", 1), classic("x")
+    back.group_instance_id = "pod"
+    converted = [*gone(5_000, "old", "x", "back"), *without_epochs(5_000), generation(5_000, 4, old, x, back)]
+    folded = fold([*begun, *place, *converted, generation(9_000, 5, old, x, back)])
+    [ended] = [one for one in folded.of(G, RebalanceEnded) if one.to_generation_id == 4]
+    assert (ended.at_ms, ended.outcome) == (5_000, outcome)
+    assert folded.of(G, GroupTypeChanged)[-1].client_id == "back"
+    if outcome == "superseded":
+        assert (last_cause(folded).kind, last_cause(folded).member_id) == ("static_member_replaced", "back-id")
