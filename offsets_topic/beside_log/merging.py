@@ -26,6 +26,8 @@ OF_BOTH = OF_GROUPS | {EffectName.OFFSETS_COMMITTED}
 _KEPT_GONE = 256
 """At most this many of the last members to leave are remembered, in case the other input also has their end."""
 _HELD = (EffectName.MEMBER_JOINED, EffectName.MEMBER_REMOVED, EffectName.GROUP_TYPE_CHANGED)
+_OF_A_DOWNGRADE = (EffectName.ASSIGNED, EffectName.STATE_CHANGED)
+"""What the topic has after it, of the same records."""
 _in_time = attrgetter("at_ms", "seq")
 
 
@@ -135,10 +137,16 @@ class Merging:
         group.until_ms = max(group.until_ms, until_ms)
         reported = [(fact.at_ms, False, fact.seq, fact, is_reported) for fact, is_reported in by_log]
         reported += [(fact.at_ms, True, fact.seq, fact, is_reported) for fact, is_reported in by_topic]
+        downgraded_ms = -1
         for _, is_topic, _, fact, is_reported in sorted(reported, key=itemgetter(0, 1, 2)):
             if is_topic and is_reported:
                 self._tell_held(decided)
-            is_kept = is_reported and not _is_cause_of(fact, before.logged) and not self._is_again(fact)
+            is_again = is_reported and self._is_again(fact)
+            if is_topic and is_again and _is_downgrade(fact):
+                downgraded_ms = fact.at_ms
+            # The log's rebalance that follows a downgrade has begun when the topic's records of the downgrade come.
+            is_again |= is_topic and fact.at_ms == downgraded_ms and fact.effect in _OF_A_DOWNGRADE
+            is_kept = is_reported and not is_again and not _is_cause_of(fact, before.logged)
             # Sessions begin anew by it, whichever input tells of the members.
             is_kept |= fact.effect == EffectName.GROUP_OBSERVED
             if self._is_held(fact, decided, is_kept=is_kept, is_topic=is_topic):
@@ -183,7 +191,11 @@ class Merging:
         group, is_now = self.group, fact.effect in (EffectName.MEMBER_JOINED, EffectName.GROUP_CREATED)
         match fact.effect:
             case EffectName.GROUP_TYPE_CHANGED:
-                group.is_member[fact.member_id] = _is_then(fact)
+                is_again = group.is_member.get("") is _is_then(fact)
+                group.is_member[""] = _is_then(fact)
+                return is_again
+            case EffectName.GROUP_FOUND:
+                group.is_member.pop("", None)
                 return False
             case EffectName.MEMBER_JOINED | EffectName.MEMBER_REMOVED:
                 is_again = group.is_member.pop(fact.member_id, None) is is_now
@@ -247,6 +259,10 @@ def _is_then(fact: Fact) -> bool:
     if isinstance(fact.content, GroupTypeChanged):
         return fact.content.to_type == GroupType.CONSUMER
     return fact.effect == EffectName.MEMBER_JOINED
+
+
+def _is_downgrade(fact: Fact) -> bool:
+    return isinstance(fact.content, GroupTypeChanged) and fact.content.to_type == GroupType.CLASSIC
 
 
 def _is_cause_of(fact: Fact, generations: Sequence[int]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from coordinator_udfs.protocol.consumer.states import GroupType
+from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import (
     Effect,
     GroupCreated,
@@ -38,6 +40,12 @@ def ended(at_ms: int, to: int, members: list[str], *, is_logged: bool) -> list[E
         effect(JoinPhaseEnded, at_ms, generation_id=to, leader_id=members[0], member_ids=members),
         effect(RebalanceEnded, at_ms, started_at_ms=at_ms - 5 if is_logged else None, **end),
     ]
+
+
+def changed(at_ms: int, from_type: GroupType | None, to_type: GroupType, generation: int) -> GroupTypeChanged:
+    return GroupTypeChanged(
+        at_ms=at_ms, from_type=from_type, to_type=to_type, why="seen", generation_id=generation, client_id="a"
+    )
 
 
 def observed(at_ms: int, generation: int, *member_ids: str, is_away: bool = False) -> GroupObserved:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from coordinator_udfs.protocol.consumer.states import GroupType
-from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import Effect, GroupCreated, GroupFound, GroupRemoved
 from tests.offsets_topic.beside import Both, facts_of, merged
-from tests.offsets_topic.beside_written import LOG_OF_ONE, began, ended, gone, joined, observed, reported_of
+from tests.offsets_topic.beside_written import LOG_OF_ONE, began, changed, ended, gone, joined, observed, reported_of
 
 UNTIL_MS = 100_000
 WHOLE_FROM_MS = 90_000
@@ -18,12 +17,6 @@ def both(log: list[Effect], topic: list[Effect], whole_from_ms: int = WHOLE_FROM
 
 def created_as_consumer(at_ms: int) -> list[Effect]:
     return [GroupCreated(at_ms=at_ms), changed(at_ms, None, GroupType.CONSUMER, 1)]
-
-
-def changed(at_ms: int, from_type: GroupType | None, to_type: GroupType, generation: int) -> GroupTypeChanged:
-    return GroupTypeChanged(
-        at_ms=at_ms, from_type=from_type, to_type=to_type, why="seen", generation_id=generation, client_id="a"
-    )
 
 
 LOG_OF_THREE: list[Effect] = [

@@ -1,0 +1,56 @@
+"""A group that becomes one of the other protocol, by a request log and the topic: it is told once, where it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordinator_udfs.protocol.consumer.states import GroupType
+from schemas.effect_names import EffectName
+from schemas.effects import Assigned, Effect, GroupCreated, RebalanceEnded, StateChanged
+from tests.offsets_topic.beside import facts_of, merged
+from tests.offsets_topic.beside_written import began, changed, ended, gone, joined, observed, reported_of
+from tests.written_effects import effect
+
+FROM_CONSUMER = (GroupType.CONSUMER, GroupType.CLASSIC)
+
+
+def epoch(at_ms: int, to: int, members_before: int, members_after: int) -> list[Effect]:
+    """An epoch that all members reach at once."""
+    counts = {"members_before": members_before, "members_after": members_after}
+    names = {"from_generation_id": to - 1, "to_generation_id": to}
+    return [
+        began(at_ms, to, members_before),
+        effect(RebalanceEnded, at_ms, **names, **counts, started_at_ms=at_ms, outcome="completed"),
+    ]
+
+
+def created(at_ms: int) -> list[Effect]:
+    new: list[Effect] = [GroupCreated(at_ms=at_ms), changed(at_ms, None, GroupType.CONSUMER, 1)]
+    return [*new, joined(at_ms, "a"), *epoch(at_ms, 2, 0, 1)]
+
+
+def in_time(both: Any) -> list[tuple[int, str]]:
+    return [(fact.at_ms, fact.effect) for fact in both.history("g")]
+
+
+def test_a_downgrade_whose_rebalance_the_log_has_is_not_told_again_by_its_records() -> None:
+    """The log comes back with this rebalance, which began before the records of the downgrade were written."""
+    topic = [*created(1_003), joined(5_003, "b"), *epoch(5_003, 3, 1, 2)]
+    topic += [gone(20_003, "b", 3), changed(20_003, *FROM_CONSUMER, 3)]
+    topic.append(effect(Assigned, 20_003, member_id="a", generation_id=3, partitions=[]))
+    topic.append(effect(StateChanged, 20_003, from_state="Stable", to_state="Stable", generation_id=3))
+    topic += ended(21_000, 4, ["a"], is_logged=False)
+    seen: list[Effect] = [observed(8_000, 3, "a", "b")]
+    downgrade = [gone(20_000, "b", 3), changed(20_000, *FROM_CONSUMER, 3), began(20_000, 4, 2)]
+    log = [*seen, joined(8_000, "a"), joined(8_000, "b"), *downgrade, *ended(21_000, 4, ["a"], is_logged=True)]
+    both = merged({"g": facts_of(log)}, {"g": facts_of(topic)}, 30_000, 30_000)
+    assert reported_of(both, EffectName.REBALANCE_STARTED)[-1] == (20_000, "log")
+    assert reported_of(both, EffectName.GROUP_TYPE_CHANGED) == [(1_003, "topic"), (20_000, "log")]
+    assert not [one for one in in_time(both) if one[0] == 20_003]
+
+
+def test_a_creation_that_a_late_log_only_concludes_is_the_topics() -> None:
+    """Else the group was created again, as a classic one."""
+    log: list[Effect] = [GroupCreated(at_ms=4_000), observed(4_000, 2, "a"), joined(4_000, "a")]
+    both = merged({"g": facts_of(log)}, {"g": facts_of(created(1_000))}, 30_000, 30_000)
+    assert reported_of(both, EffectName.GROUP_CREATED) == [(1_000, "topic")]
