@@ -87,24 +87,27 @@ def by_log(seed: int, folder: Path) -> Rows:
 
 
 def by_topic(seed: int, folder: Path) -> Rows:
-    """A classic life and one of both protocols, as its topic tells it, and as the topic and a log that lacks something
-    do together."""
-    chance, found = random.Random(seed), Rows()
-    for name, broker in (("classic", lived(chance, seed)), ("mixed", with_outages(mixed(chance, seed), chance))):
-        path = broker.write(folder / f"{name} {seed}.log")
-        keep_some(path, chance)
-        found |= _by_topic_and_both(f"{name} {seed}", broker, path)
-    return found
+    """A classic life as its topic tells it, and as the topic and a log that lacks something do together."""
+    chance = random.Random(seed)
+    return _by_topic_and_both(f"{seed}", lived(chance, seed), folder, chance)
 
 
-def _by_topic_and_both(name: str, broker: Broker, path: Path) -> Rows:
+def by_topic_of_both_protocols(seed: int, folder: Path) -> Rows:
+    """Likewise a life of both protocols, whose coordinator goes down or moves."""
+    chance = random.Random(seed)
+    return _by_topic_and_both(f"mixed {seed}", with_outages(mixed(chance, seed), chance), folder, chance)
+
+
+def _by_topic_and_both(name: str, broker: Broker, folder: Path, chance: random.Random) -> Rows:
+    path = broker.write(folder / f"{name}.log")
+    keep_some(path, chance)
     topic = fold(Writer(GROUP).write(_of_the_group(broker))).reported.get(GROUP, [])
     log, log_until_ms = _logged(path)
     both = merged({GROUP: facts_of(log)}, {GROUP: facts_of(topic)}, log_until_ms, START_MS + LENGTH_MS).merged[GROUP]
     rows = [*_left(log, both.log_left_out, 0), *_left(topic, both.topic_left_out, AFTER_THE_LOGS)]
     return {
-        f"topic of {name}": list(numbered(topic)),
-        f"both of {name}": sorted(rows, key=lambda row: (row.at_ms, row.seq)),
+        f"topic {name}": list(numbered(topic)),
+        f"both {name}": sorted(rows, key=lambda row: (row.at_ms, row.seq)),
     }
 
 
@@ -132,5 +135,10 @@ def by_core(seed: int, folder: Path) -> Rows:
     return found
 
 
-KINDS: Mapping[str, Callable[[int, Path], Rows]] = {"core": by_core, "log": by_log, "topic": by_topic}
+KINDS: Mapping[str, Callable[[int, Path], Rows]] = {
+    "core": by_core,
+    "log": by_log,
+    "topic": by_topic,
+    "mixed topic": by_topic_of_both_protocols,
+}
 """What tells the lives of a seed."""
