@@ -17,6 +17,7 @@ from hypothesis import seed as hypothesis_seed
 from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from offsets_topic.records.decoding import Record
 from programs.settings import from_texts
 from schemas.effect_rows import EffectRow, row_of
 from schemas.effects import Effect
@@ -96,6 +97,12 @@ def by_topic_of_both_protocols(seed: int, folder: Path) -> Rows:
     """Likewise a life of both protocols, whose coordinator goes down or moves."""
     chance = random.Random(seed)
     return _by_topic_and_both(f"mixed {seed}", with_outages(mixed(chance, seed), chance), folder, chance)
+
+
+def topic_of_both_protocols(seed: int) -> list[Record]:
+    """The records of such a life."""
+    chance = random.Random(seed)
+    return list(Writer(GROUP).write(_of_the_group(with_outages(mixed(chance, seed), chance))))
 
 
 def _by_topic_and_both(name: str, broker: Broker, folder: Path, chance: random.Random) -> Rows:
