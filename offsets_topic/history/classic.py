@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from coordinator_udfs.protocol.consumer.states import GroupType
 from coordinator_udfs.protocol.states import GroupState
-from offsets_topic.history.departures import REPLACED, Evidence, judge
+from offsets_topic.history.departures import EXPIRED_OR_REPLACED, REPLACED, Evidence, judge
 from offsets_topic.history.generations import Change, cause_of
 from offsets_topic.history.state import History, Member
 from offsets_topic.history.story import Story, candidates_of, cause_among, cause_by
@@ -208,10 +208,14 @@ def _change(value: GroupMetadataValue, members: Sequence[Member], formed_at_ms: 
     for old in history.members.values():
         if old.member_id in now:
             stayed.append((old, now[old.member_id]))
-        elif old.group_instance_id is not None and old.group_instance_id in by_instance:
-            replaced.append((old, by_instance[old.group_instance_id]))
+            continue
+        evidence = evidence_of(old, formed_at_ms, history, is_exact=is_last)
+        if old.group_instance_id is None or old.group_instance_id not in by_instance:
+            gone.append((old, judge(evidence)))
+        elif evidence.is_expiry_possible:
+            gone.append((old, EXPIRED_OR_REPLACED))
         else:
-            gone.append((old, judge(evidence_of(old, formed_at_ms, history, is_exact=is_last))))
+            replaced.append((old, by_instance[old.group_instance_id]))
     known = {new.member_id for _, new in (*stayed, *replaced)}
     return Change(
         before=list(history.members.values()),

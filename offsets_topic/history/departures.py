@@ -42,6 +42,8 @@ class Verdict:
 
 
 REPLACED = Verdict(EndCause.STATIC_MEMBER_REPLACED, is_inferred=False)
+EXPIRED_OR_REPLACED = Verdict(EndCause.UNKNOWN, candidates=(EndCause.STATIC_MEMBER_REPLACED, EndCause.SESSION_EXPIRED))
+"""A static member that has another id in a later generation: its session may have ended before it came back."""
 
 
 @dataclass(frozen=True)

@@ -245,3 +245,25 @@ def test_records_in_any_order_lead_to_facts_and_never_to_an_error(records: list[
         assert row_of(effect, place).at_ms is not None
     held = [(name, n) for one in history.members.values() for name, numbers in one.held.items() for n in numbers]
     assert len(held) == len(set(held)) or history.group_type != "consumer"
+
+
+@pytest.mark.parametrize(
+    ("silence_ms", "kinds"),
+    [
+        (40_000, {"static_member_replaced"}),
+        (60_000, {"static_member_replaced", "session_expired", "member_joined"}),
+    ],
+)
+def test_a_static_member_that_has_another_id_after_its_session_may_have_expired(
+    silence_ms: int, kinds: set[str]
+) -> None:
+    """Its place is taken only while it is a member; else it comes anew into the rebalance that its end began."""
+    old, new = classic("old", 0), classic("new", 0)
+    old.group_instance_id = new.group_instance_id = "pod"
+    folded = fold([generation(0, 0), generation(1_000, 1, old), generation(1_000 + silence_ms, 2, new)])
+    cause = last_cause(folded)
+    assert ({one.kind for one in cause.candidates} or {cause.kind}) == kinds
+    [removed] = folded.of(G, MemberRemoved)
+    assert (removed.is_inferred, removed.end_cause) == (
+        (False, "static_member_replaced") if len(kinds) == 1 else (True, "unknown")
+    )
