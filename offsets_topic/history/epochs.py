@@ -10,7 +10,15 @@ from typing import assert_never
 
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState
 from offsets_topic.history.classic import evidence_of
-from offsets_topic.history.departures import REPLACED, RETURNS_AT_ONCE_MS, Evidence, Verdict, judge, returning
+from offsets_topic.history.departures import (
+    EXPIRED_OR_REPLACED,
+    REPLACED,
+    RETURNS_AT_ONCE_MS,
+    Evidence,
+    Verdict,
+    judge,
+    returning,
+)
 from offsets_topic.history.state import Departure, History, Member, Operation, Rebalance
 from offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
 from offsets_topic.records.shapes import ConsumerGroupMetadataValue
@@ -59,12 +67,17 @@ def emit_upgraded(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -
         new = came.pop(old.member_id, None)
         if new is not None:
             new.since_ms, new.commits = old.since_ms, old.commits
-        elif (new := _with_instance(old.group_instance_id, came.values())) is not None:
+            continue
+        evidence = evidence_of(old, at_ms, history, is_exact=False)
+        new = _with_instance(old.group_instance_id, came.values())
+        if new is None:
+            story.removed(old, at_ms, judge(evidence))
+        elif evidence.is_expiry_possible:
+            story.removed(old, at_ms, EXPIRED_OR_REPLACED)
+        else:
             del came[new.member_id]
             story.removed(old, at_ms, REPLACED, replaced_by=new.member_id)
             story.joined(new, at_ms, is_inferred=True, replaces_member_id=old.member_id)
-        else:
-            story.removed(old, at_ms, judge(evidence_of(old, at_ms, history, is_exact=False)))
     for member in came.values():
         story.joined(member, at_ms, is_inferred=True)
     history.converting, history.converted_at_ms = {}, -1

@@ -24,6 +24,7 @@ from schemas.effects import (
     GroupFound,
     GroupNotCovered,
     GroupRemoved,
+    MemberJoined,
     MemberRemoved,
     OffsetsCommitted,
     OffsetsRemoved,
@@ -267,3 +268,15 @@ def test_a_static_member_that_has_another_id_after_its_session_may_have_expired(
     assert (removed.is_inferred, removed.end_cause) == (
         (False, "static_member_replaced") if len(kinds) == 1 else (True, "unknown")
     )
+
+
+@pytest.mark.parametrize(("silence_ms", "end"), [(40_000, "static_member_replaced"), (60_000, "unknown")])
+def test_so_may_one_that_has_another_id_when_its_group_is_upgraded(silence_ms: int, end: str) -> None:
+    old, at_ms = classic("old", 0), 1_000 + silence_ms
+    old.group_instance_id = "pod"
+    upgrade = [record(2, at_ms, GroupKey(group=G), None), member(at_ms, "new", T, instance_id="pod"), epoch(at_ms, 1)]
+    folded = fold([generation(0, 0), generation(1_000, 1, old), *upgrade, target_epoch(at_ms, 1)])
+    [removed] = folded.of(G, MemberRemoved)
+    assert removed.end_cause == end
+    joined = folded.of(G, MemberJoined)[-1]
+    assert (joined.member_id, joined.replaces_member_id) == ("new-id", "old-id" if end != "unknown" else None)
