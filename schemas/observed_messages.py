@@ -42,6 +42,8 @@ class ObservedConsumer(Shape, kw_only=True):
     """The epoch in its answer; rows of homes spell it and the next field otherwise."""
     answered_partitions: dict[str, list[Int32]] | None = field(default=None, name="told_partitions")
     """The assignment in its answer; null: unchanged."""
+    is_to_rejoin: bool = False
+    """Whether the answer asks a classic member to join again, though its epoch is the group's."""
     protocols: list[JoinGroupProtocol] = []
     """Of a member with the classic protocol that no line shows joining, like `session_timeout_ms`; empty for others."""
     session_timeout_ms: Int32 = -1

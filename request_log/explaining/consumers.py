@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coordinator_udfs.protocol.consumer.refusals import JOIN
-from request_log.explaining.context import ACCEPTED, Context, Explanation, gone_member
+from request_log.explaining.context import ACCEPTED, Context, Explanation, gone_member, member_id_of
 from request_log.lines.line import is_classic_member_id
+from request_log.recorded import LoggedRequest
 from schemas.causes import EndCause
 from schemas.errors import Error
 from schemas.messages import (
@@ -92,11 +93,14 @@ def explain_classic_member(context: Context, request: ClassicRequest) -> Iterato
     if recorded.error not in ACCEPTED:
         return
     if isinstance(request, JoinGroupRequest):
-        assert isinstance(recorded.response, JoinGroupResponse)
-        epoch, answered_epoch = member.member_epoch, recorded.response.generation_id
+        epoch, answered_epoch = member.member_epoch, _epoch_joined(context.entry)
     else:
-        epoch = request.generation_id
-        answered_epoch = epoch + (recorded.error is Error.REBALANCE_IN_PROGRESS)
+        epoch = answered_epoch = request.generation_id
+    is_asked = recorded.error is Error.REBALANCE_IN_PROGRESS
+    if is_asked:
+        # It is also asked where others have freed what it waits for. Its next JoinGroup shows which it is.
+        joins = (_epoch_joined(each) for each in context.upcoming if member_id_of(each.request) == member.member_id)
+        answered_epoch = next((joined for joined in joins if joined >= epoch), epoch + 1)
     seen = ObservedConsumer(
         member_id=member.member_id,
         instance_id=request.group_instance_id,
@@ -104,8 +108,15 @@ def explain_classic_member(context: Context, request: ClassicRequest) -> Iterato
         client_host=request.client_host,
         member_epoch=epoch,
         answered_epoch=answered_epoch,
+        is_to_rejoin=is_asked and answered_epoch == epoch,
     )
     yield [context.seen(NOT_EXPLAINED, consumer=seen)]
+
+
+def _epoch_joined(entry: LoggedRequest) -> int:
+    """The epoch that a JoinGroup's answer names; -1: it is none, or was refused."""
+    response = entry.recorded.response
+    return response.generation_id if isinstance(response, JoinGroupResponse) else -1
 
 
 def explain_unseen(context: Context, request: JoinGroupRequest) -> Iterator[Explanation]:

@@ -131,7 +131,7 @@ def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsum
     """
     is_behind = seen.answered_epoch < consumer.target_epoch
     if seen.answered_partitions is None:
-        return MemberState.UNREVOKED if is_behind else MemberState.STABLE
+        return MemberState.UNREVOKED if is_behind or seen.is_to_rejoin else MemberState.STABLE
     for other in list(consumer.members.values()):
         owned_before = other.owned()
         consumer.own(other, _without(other.assigned, seen), _without(other.pending_revocation, seen))
