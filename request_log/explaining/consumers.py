@@ -13,6 +13,7 @@ from request_log.explaining.context import ACCEPTED, Context, Explanation, gone_
 from request_log.lines.line import is_classic_member_id
 from request_log.recorded import LoggedRequest
 from schemas.causes import EndCause
+from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -25,6 +26,7 @@ from schemas.messages import (
     ObservedConsumer,
     OffsetCommitRequest,
     SyncGroupRequest,
+    SyncGroupResponse,
 )
 
 ClassicRequest = HeartbeatRequest | JoinGroupRequest | SyncGroupRequest
@@ -108,6 +110,7 @@ def explain_classic_member(context: Context, request: ClassicRequest) -> Iterato
         client_host=request.client_host,
         member_epoch=epoch,
         answered_epoch=answered_epoch,
+        answered_partitions=_partitions_synced(context.entry),
         is_to_rejoin=is_asked and answered_epoch == epoch,
     )
     yield [context.seen(NOT_EXPLAINED, consumer=seen)]
@@ -117,6 +120,21 @@ def _epoch_joined(entry: LoggedRequest) -> int:
     """The epoch that a JoinGroup's answer names; -1: it is none, or was refused."""
     response = entry.recorded.response
     return response.generation_id if isinstance(response, JoinGroupResponse) else -1
+
+
+def _partitions_synced(entry: LoggedRequest) -> dict[str, list[int]] | None:
+    """By topic, the partitions that a SyncGroup's answer gives; None: it is none, was refused, or cannot be read."""
+    response = entry.recorded.response
+    if not isinstance(response, SyncGroupResponse) or entry.recorded.error is not Error.NONE:
+        return None
+    try:
+        partitions = decode_assignment(response.assignment).partitions if response.assignment else ()
+    except ConsumerProtocolError:
+        return None
+    found: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        found.setdefault(topic, []).append(partition)
+    return found
 
 
 def explain_unseen(context: Context, request: JoinGroupRequest) -> Iterator[Explanation]:

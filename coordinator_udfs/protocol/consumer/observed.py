@@ -132,15 +132,23 @@ def _place(consumer: ConsumerGroup, member: ConsumerMember, seen: ObservedConsum
     is_behind = seen.answered_epoch < consumer.target_epoch
     if seen.answered_partitions is None:
         return MemberState.UNREVOKED if is_behind or seen.is_to_rejoin else MemberState.STABLE
+    given = {t: dict.fromkeys(ps, seen.answered_epoch) for t, ps in seen.answered_partitions.items() if ps}
     for other in list(consumer.members.values()):
         owned_before = other.owned()
         consumer.own(other, _without(other.assigned, seen), _without(other.pending_revocation, seen))
-        if other is not member and other.owned() != owned_before:
-            history.note_assigned(other, turn)
+        if other is not member:
+            other.target = {
+                t: tuple(p for p in ps if p not in given.get(t, {})) for t, ps in (other.target or {}).items()
+            }
+            if other.owned() != owned_before:
+                history.note_assigned(other, turn)
     if is_behind:
-        given = {t: dict.fromkeys(ps, seen.answered_epoch) for t, ps in seen.answered_partitions.items() if ps}
         consumer.own(member, given, {})
         return MemberState.UNREVOKED
+    if member.classic is not None:
+        # A SyncGroup's answer is what its member has by now, and no step of it.
+        consumer.own(member, given, member.pending_revocation)
+        return MemberState.UNREVOKED if member.pending_revocation else MemberState.STABLE
     consumer.own(member, {}, {})
     return MemberState.UNRELEASED
 
