@@ -160,7 +160,9 @@ def explain_downgrade(model: GroupModel, upcoming: Upcoming, entry: LoggedReques
     # The last of the newer protocol makes the group classic, so the others ended before it.
     silent.sort(key=lambda each: (each.classic is None, each.last_seen_at_ms))
     rose = generation_id - group.generation_id
-    ended = silent[len(silent) - rose :] if rose in (newer, len(silent)) else []
+    # A group that was Empty counts anew as a classic one.
+    has_emptied = len(silent) == len(consumer.members) and 0 < generation_id <= group.generation_id
+    ended = silent[-rose:] if rose in (newer, len(silent)) else silent if has_emptied else []
     is_explained = 0 < newer == sum(each.classic is None for each in ended)
     return _try_expired(model, entry, ended, at_ms) if is_explained else None
 
