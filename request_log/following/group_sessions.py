@@ -188,6 +188,7 @@ def prove(model: GroupModel, later: Iterable[LoggedRequest], due: Due) -> bool |
     goes on, None if nothing at hand shows either.
     """
     group = model.group
+    risen = group.generation_id
     for each in later:
         request, error = each.request, each.recorded.error
         if each.was_refused or member_id_of(request) == due.member_id:
@@ -195,10 +196,12 @@ def prove(model: GroupModel, later: Iterable[LoggedRequest], due: Due) -> bool |
         is_later = each.began_ms > due.deadline_ms + _FIRES_LATE_MS
         match request:
             case ConsumerGroupHeartbeatRequest() if (answered_epoch := _answered_epoch(each)) >= 0:
-                if answered_epoch > group.generation_id:
+                if answered_epoch > risen:
                     return True
-                if is_later and request.member_epoch == answered_epoch == group.generation_id:
+                if is_later and request.member_epoch == answered_epoch == risen:
                     return False
+                # An epoch that a newcomer brings proves no session's end.
+                risen += request.member_epoch == JOIN and answered_epoch == risen
             case HeartbeatRequest() if request.generation_id == group.generation_id:
                 if error is Error.REBALANCE_IN_PROGRESS:
                     return True

@@ -111,8 +111,12 @@ def _decide_session(
     is_open = may_have_gone_before(model, due)
     if is_open or (proven and may_follow_another(model, upcoming, entry, due)):
         proven = None
-    if proven is False or not ((is_open and is_late) or _fires_before(model, upcoming, due, fired, entry, at_ms)):
+    if not ((is_open and is_late) or _fires_before(model, upcoming, due, fired, entry, at_ms)):
         return False
+    if proven is False:
+        # One answer fits only after its end, and a later one only without it.
+        expire_unproven(model, due)
+        return True
     if end_newer_first(model, upcoming, entry, due):
         return True
     others = [each for each in _due_with(model, due) if not _survives(upcoming, each, entry)]
