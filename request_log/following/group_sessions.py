@@ -57,7 +57,7 @@ _HOLE_MS = 600_000
 _FIRES_LATE_MS = 250
 """A broker may notice the end of a session this much later."""
 _GROUP_CONFIG_SOURCE = 8
-_OF_MEMBERS = (Error.NONE, Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION)
+OF_MEMBERS = (Error.NONE, Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION)
 """The answers that only a member gets."""
 
 
@@ -155,7 +155,7 @@ def explain_downgrade(model: GroupModel, upcoming: Upcoming, entry: LoggedReques
     later = (entry, *upcoming.in_order())
     generation_id = next((shown for each in later if (shown := _classic_generation(each)) >= 0), -1)
     newer = sum(each.classic is None for each in consumer.members.values())
-    sender_id = member_id_of(entry.request) if entry.recorded.error in _OF_MEMBERS else ""
+    sender_id = member_id_of(entry.request) if entry.recorded.error in OF_MEMBERS else ""
     silent = [each for each in _silent(model, upcoming, at_ms) if each.member_id != sender_id]
     # The last of the newer protocol makes the group classic, so the others ended before it.
     silent.sort(key=lambda each: (each.classic is None, each.last_seen_at_ms))
@@ -362,7 +362,7 @@ def _silent(model: GroupModel, upcoming: Upcoming, at_ms: int) -> Iterator[Consu
             next_of.setdefault(entry.request.member_id, entry)
     for member in consumer.members.values():
         later = next_of.get(member.member_id)
-        lives_on = later is not None and later.recorded.error in _OF_MEMBERS and not _joins_anew(later)
+        lives_on = later is not None and later.recorded.error in OF_MEMBERS and not _joins_anew(later)
         if not lives_on and _silence_ms(model, member, at_ms) > _patience_ms(model):
             yield member
 

@@ -17,6 +17,7 @@ from request_log.explaining.context import member_id_of
 from request_log.explaining.rebalances import explain_overdue, explain_survival
 from request_log.following.group_model import GroupModel
 from request_log.following.group_sessions import (
+    OF_MEMBERS,
     end_newer_first,
     end_together,
     expire_unproven,
@@ -31,7 +32,6 @@ from request_log.following.upcoming import Upcoming
 from request_log.lines.silences import Silence
 from request_log.recorded import LoggedRequest
 from schemas.effects import Reply
-from schemas.errors import Error
 from schemas.messages import DescribeConfigsRequest, GroupObservedRequest
 
 LATE_MS = 2000
@@ -200,7 +200,7 @@ def _survives(upcoming: Upcoming, due: Due, next_entry: LoggedRequest) -> bool:
     for entry in (next_entry, *upcoming.in_order()):
         # The answer of a broker that is loading shows nothing of the session.
         if member_id_of(entry.request) == due.member_id and not entry.was_refused:
-            return entry.recorded.error in (Error.NONE, Error.REBALANCE_IN_PROGRESS)
+            return entry.recorded.error in OF_MEMBERS
     return False
 
 
