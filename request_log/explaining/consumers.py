@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from coordinator_udfs.protocol.claims import CONSUMER, owned, topics_of
 from coordinator_udfs.protocol.consumer.refusals import JOIN
 from request_log.explaining.context import ACCEPTED, Context, Explanation, gone_member, member_id_of
 from request_log.lines.line import is_classic_member_id
 from request_log.recorded import LoggedRequest
 from schemas.causes import EndCause
-from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from schemas.errors import Error
 from schemas.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -127,14 +127,8 @@ def _partitions_synced(entry: LoggedRequest) -> dict[str, list[int]] | None:
     response = entry.recorded.response
     if not isinstance(response, SyncGroupResponse) or entry.recorded.error is not Error.NONE:
         return None
-    try:
-        partitions = decode_assignment(response.assignment).partitions if response.assignment else ()
-    except ConsumerProtocolError:
-        return None
-    found: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        found.setdefault(topic, []).append(partition)
-    return found
+    partitions = owned(CONSUMER, b"", response.assignment)
+    return None if partitions is None else {each.topic: each.partitions for each in partitions}
 
 
 def explain_unseen(context: Context, request: JoinGroupRequest) -> Iterator[Explanation]:
@@ -153,6 +147,7 @@ def explain_unseen(context: Context, request: JoinGroupRequest) -> Iterator[Expl
         client_id=request.client_id,
         client_host=request.client_host,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
+        topics=topics_of(CONSUMER, request.protocols[0].metadata) if request.protocols else None,
         member_epoch=response.generation_id,
         answered_epoch=response.generation_id,
         protocols=request.protocols,
