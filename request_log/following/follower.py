@@ -25,7 +25,7 @@ from request_log.following.group_model import GaveUp, GroupModel
 from request_log.following.group_sessions import (
     explain_downgrade,
     explain_risen_epoch,
-    may_have_gone_before,
+    may_not_be_first,
     shows_other_interval,
     take_given_configs,
     take_shown_interval,
@@ -282,7 +282,9 @@ class Follower:
         model = self.model
         due_ms = model.next_due_ms(max(at_ms, entry.until_ms) + EARLY_MS)
         due = earliest(model.group)
-        if due_ms is None or due is None or (is_session(model, due) and may_have_gone_before(model, due)):
+        if due_ms is None or due is None:
+            return None
+        if is_session(model, due) and may_not_be_first(model, self.upcoming, entry, due):
             return None
         fired = model.try_deadline(due_ms)
         later_ms = max(at_ms, due_ms + 1)

@@ -263,6 +263,11 @@ def may_follow_another(model: GroupModel, upcoming: Upcoming, entry: LoggedReque
     return is_another and _answered_epoch(shown) - group.generation_id > len(ended)
 
 
+def may_not_be_first(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, due: Due) -> bool:
+    """Whether a session that is over at about a request's time may not be what its answer shows."""
+    return may_have_gone_before(model, due) or may_follow_another(model, upcoming, entry, due)
+
+
 def _is_beside_unknown_sessions(model: GroupModel, due: Due) -> bool:
     """Whether it is a classic member's session, and no line says how long those of the newer protocol are."""
     consumer = model.group.consumer
