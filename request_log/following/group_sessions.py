@@ -9,22 +9,28 @@ Knows the answers to heartbeats and who is silent; must not know which request i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from coordinator_udfs.protocol.config import ConsumerConfig
 from coordinator_udfs.protocol.consumer.group import ConsumerMember
 from coordinator_udfs.protocol.consumer.refusals import JOIN
 from coordinator_udfs.protocol.deadlines import Due
 from coordinator_udfs.protocol.group_configs import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, consumer_config_of
-from coordinator_udfs.protocol.states import GroupState
 from request_log.configs_given import GroupConfigs
 from request_log.explaining.consumers import ClassicRequest, explain_consumer
 from request_log.explaining.context import Explanation, member_id_of
 from request_log.explaining.session_bounds import SessionBounds
 from request_log.following.group_model import GroupModel
+from request_log.following.session_proofs import (
+    FIRES_LATE_MS,
+    OF_MEMBERS,
+    answered_epoch_of,
+    classic_generation_of,
+    is_offered_classic_id,
+    may_have_gone_before,
+)
 from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
-from request_log.lines.line import is_classic_member_id
 from request_log.recorded import LoggedRequest
 from schemas.causes import EndCause
 from schemas.errors import Error
@@ -36,8 +42,6 @@ from schemas.messages import (
     GoneMember,
     GroupObservedRequest,
     HeartbeatRequest,
-    JoinGroupRequest,
-    JoinGroupResponse,
     ObservedMember,
 )
 
@@ -54,11 +58,7 @@ _BEATS_A_SESSION = 9
 """As Kafka's defaults have it."""
 _HOLE_MS = 600_000
 """In a longer time without a line single sessions are not examined."""
-_FIRES_LATE_MS = 250
-"""A broker may notice the end of a session this much later."""
 _GROUP_CONFIG_SOURCE = 8
-OF_MEMBERS = (Error.NONE, Error.REBALANCE_IN_PROGRESS, Error.ILLEGAL_GENERATION)
-"""The answers that only a member gets."""
 
 
 def shows_other_interval(model: GroupModel, entry: LoggedRequest) -> bool:
@@ -150,10 +150,10 @@ def explain_downgrade(model: GroupModel, upcoming: Upcoming, entry: LoggedReques
     """
     group, consumer, at_ms = model.group, model.group.consumer, trial.at_ms
     raises_epoch = trial.group.generation_id > group.generation_id
-    if consumer is None or (trial.fits and not raises_epoch and not _is_offered_classic_id(entry)):
+    if consumer is None or (trial.fits and not raises_epoch and not is_offered_classic_id(entry)):
         return None
     later = (entry, *upcoming.in_order())
-    generation_id = next((shown for each in later if (shown := _classic_generation(each)) >= 0), -1)
+    generation_id = next((shown for each in later if (shown := classic_generation_of(each)) >= 0), -1)
     newer = sum(each.classic is None for each in consumer.members.values())
     sender_id = member_id_of(entry.request) if entry.recorded.error in OF_MEMBERS else ""
     silent = [each for each in _silent(model, upcoming, at_ms) if each.member_id != sender_id]
@@ -167,65 +167,6 @@ def explain_downgrade(model: GroupModel, upcoming: Upcoming, entry: LoggedReques
     return _try_expired(model, entry, ended, at_ms) if is_explained else None
 
 
-def _is_offered_classic_id(entry: LoggedRequest) -> bool:
-    """Whether a newcomer was given an id as only a classic group gives them out."""
-    request = entry.request
-    return isinstance(request, JoinGroupRequest) and is_classic_member_id(request.recorded_member_id or "")
-
-
-def _classic_generation(entry: LoggedRequest) -> int:
-    """The classic group's generation that a JoinGroup's answer shows; -1: it shows none. It names no leader where the
-    group is a consumer group.
-    """
-    response = entry.recorded.response
-    if not isinstance(response, JoinGroupResponse) or entry.recorded.error is not Error.NONE or not response.leader:
-        return -1
-    return response.generation_id
-
-
-def prove(model: GroupModel, later: Iterable[LoggedRequest], due: Due) -> bool | None:
-    """Whether a session that is over by our clock has ended: True if an answer shows that, False if one shows that it
-    goes on, None if nothing at hand shows either.
-    """
-    group = model.group
-    risen = group.generation_id
-    for each in later:
-        request, error = each.request, each.recorded.error
-        if each.was_refused or member_id_of(request) == due.member_id:
-            continue
-        is_later = each.began_ms > due.deadline_ms + _FIRES_LATE_MS
-        match request:
-            case ConsumerGroupHeartbeatRequest() if (answered_epoch := _answered_epoch(each)) >= 0:
-                if answered_epoch > risen:
-                    return True
-                if is_later and request.member_epoch == answered_epoch == risen:
-                    return False
-                # An epoch that a newcomer brings proves no session's end.
-                risen += request.member_epoch == JOIN and answered_epoch == risen
-            case HeartbeatRequest() if request.generation_id == group.generation_id:
-                if error is Error.REBALANCE_IN_PROGRESS:
-                    return True
-                if is_later and error is Error.NONE and group.state is GroupState.STABLE:
-                    return False
-            case JoinGroupRequest() if error is Error.NONE:
-                response = each.recorded.response
-                assert isinstance(response, JoinGroupResponse)
-                if response.generation_id > group.generation_id and response.members:
-                    return due.member_id not in {member.member_id for member in response.members}
-    return None
-
-
-def may_have_gone_before(model: GroupModel, due: Due) -> bool:
-    """Whether a session that is over by our clock may have ended before: its member sent nothing since the epoch rose,
-    in a group older than its log.
-    """
-    consumer, rebalance = model.group.consumer, model.group.rebalance
-    member = None if consumer is None else consumer.members.get(due.member_id)
-    if member is None or rebalance is None:
-        return False
-    return member.last_seen_at_ms < rebalance.started_at_ms and model.is_older_than_log
-
-
 def end_newer_first(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, due: Due) -> bool:
     """Ends the silent members of the newer protocol before the session of a classic one: the next answer that shows an
     epoch is a classic group's, so they ended too, and no line says how long their sessions are. False: it is not so.
@@ -234,10 +175,10 @@ def end_newer_first(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest,
     if consumer is None or not _is_beside_unknown_sessions(model, due):
         return False
     later = (entry, *upcoming.in_order())
-    shows = next((each for each in later if max(_answered_epoch(each), _classic_generation(each)) >= 0), None)
+    shows = next((each for each in later if max(answered_epoch_of(each), classic_generation_of(each)) >= 0), None)
     newer = [each for each in consumer.members.values() if each.classic is None]
     silent = [each for each in _silent(model, upcoming, due.deadline_ms) if each.classic is None]
-    if shows is None or _classic_generation(shows) <= group.generation_id or len(silent) < len(newer):
+    if shows is None or classic_generation_of(shows) <= group.generation_id or len(silent) < len(newer):
         return False
     silent.sort(key=lambda each: each.last_seen_at_ms)
     for each in silent:
@@ -253,14 +194,14 @@ def may_follow_another(model: GroupModel, upcoming: Upcoming, entry: LoggedReque
     if consumer is None or not _is_beside_unknown_sessions(model, due):
         return False
     later = (entry, *upcoming.in_order())
-    shown = next((each for each in later if _answered_epoch(each) > group.generation_id), None)
+    shown = next((each for each in later if answered_epoch_of(each) > group.generation_id), None)
     if shown is None:
         return False
     ends_ms = [each.session_deadline_ms for each in consumer.members.values() if each.classic is not None]
     ended = [each for each in ends_ms if each is not None and each <= shown.recorded.answered_at_ms]
     silent = [each for each in _silent(model, upcoming, due.deadline_ms) if each.classic is None]
     is_another = any(each.member_id != member_id_of(entry.request) for each in silent)
-    return is_another and _answered_epoch(shown) - group.generation_id > len(ended)
+    return is_another and answered_epoch_of(shown) - group.generation_id > len(ended)
 
 
 def may_not_be_first(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, due: Due) -> bool:
@@ -273,15 +214,6 @@ def _is_beside_unknown_sessions(model: GroupModel, due: Due) -> bool:
     consumer = model.group.consumer
     member = None if consumer is None else consumer.members.get(due.member_id)
     return member is not None and member.classic is not None and SESSION_TIMEOUT not in model.group.configs
-
-
-def _answered_epoch(entry: LoggedRequest) -> int:
-    """The group's epoch that a heartbeat's answer shows, without the one that its join brought; -1: it shows none."""
-    request = entry.request
-    if not isinstance(request, ConsumerGroupHeartbeatRequest) or entry.recorded.error is not Error.NONE:
-        return -1
-    shown: int = entry.recorded.wire.member_epoch - (request.member_epoch == JOIN)
-    return -1 if request.member_epoch < JOIN else shown
 
 
 def expire_unproven(model: GroupModel, due: Due) -> None:
@@ -319,7 +251,7 @@ def note_survived(model: GroupModel, due: Due, at_ms: int, request_id: str) -> N
     if member is None or member.classic is not None:
         return
     bounds = _bounds(model)
-    bounds.narrow(at_ms - member.last_seen_at_ms - _FIRES_LATE_MS, 0)
+    bounds.narrow(at_ms - member.last_seen_at_ms - FIRES_LATE_MS, 0)
     if SESSION_TIMEOUT in model.group.configs and not bounds.hold(_in_force(model).session_timeout_ms):
         longer = {name: value for name, value in model.group.configs.items() if name != SESSION_TIMEOUT}
         if bounds.likely_ms:
@@ -346,7 +278,7 @@ def _try_expired(
     if not fits or not model.try_request(entry, max(model.clock_ms, at_ms), trials[-1].group).fits:
         return None
     for member in (each for each in expired if each.classic is None):
-        outlived_ms = proven_ms - member.last_seen_at_ms - _FIRES_LATE_MS
+        outlived_ms = proven_ms - member.last_seen_at_ms - FIRES_LATE_MS
         bounds.narrow(max(0, outlived_ms), at_ms - member.last_seen_at_ms)
     likely_ms = bounds.likely_ms
     if not bounds.hold(_in_force(model).session_timeout_ms) and likely_ms:

@@ -17,16 +17,14 @@ from request_log.explaining.context import member_id_of
 from request_log.explaining.rebalances import explain_overdue, explain_survival
 from request_log.following.group_model import GroupModel
 from request_log.following.group_sessions import (
-    OF_MEMBERS,
     end_newer_first,
     end_together,
     expire_unproven,
     may_follow_another,
-    may_have_gone_before,
     note_survived,
-    prove,
     take_shown_configs,
 )
+from request_log.following.session_proofs import OF_MEMBERS, may_have_gone_before, prove
 from request_log.following.trial import Trial
 from request_log.following.upcoming import Upcoming
 from request_log.lines.silences import Silence
