@@ -1,4 +1,5 @@
 """What recorded answers prove about ends of sessions and about epochs. Knows requests and their answers."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
