@@ -64,11 +64,12 @@ def with_outages(broker: Broker, chance: random.Random) -> Broker:
     return broker
 
 
-def _of_the_group(broker: Broker) -> list[Effect]:
+def of_the_group(broker: Broker) -> list[Effect]:
     return [effect for group, effect in broker.effects if group == GROUP]
 
 
-def _logged(path: Path) -> tuple[list[Effect], int]:
+def logged(path: Path) -> tuple[list[Effect], int]:
+    """What a log tells of the group, and until when."""
     log = WholeLog(path, ZoneInfo("UTC"))
     log.config = from_texts(GroupConfig, log.look_over().settings)
     ended_ms = log.tally.last_at_ms or 0
@@ -80,10 +81,10 @@ def by_log(seed: int, folder: Path) -> Rows:
     chance = random.Random(seed)
     broker = with_outages(mixed(chance, seed), chance)
     path = broker.write(folder / f"{seed}.log")
-    found = {f"broker {seed}": list(numbered(_of_the_group(broker)))}
-    found[f"whole log {seed}"] = list(numbered(_logged(path)[0]))
+    found = {f"broker {seed}": list(numbered(of_the_group(broker)))}
+    found[f"whole log {seed}"] = list(numbered(logged(path)[0]))
     keep_some(path, chance)
-    found[f"half log {seed}"] = list(numbered(_logged(path)[0]))
+    found[f"half log {seed}"] = list(numbered(logged(path)[0]))
     return found
 
 
@@ -102,14 +103,14 @@ def by_topic_of_both_protocols(seed: int, folder: Path) -> Rows:
 def topic_of_both_protocols(seed: int) -> list[Record]:
     """The records of such a life."""
     chance = random.Random(seed)
-    return list(Writer(GROUP).write(_of_the_group(with_outages(mixed(chance, seed), chance))))
+    return list(Writer(GROUP).write(of_the_group(with_outages(mixed(chance, seed), chance))))
 
 
 def _by_topic_and_both(name: str, broker: Broker, folder: Path, chance: random.Random) -> Rows:
     path = broker.write(folder / f"{name}.log")
     keep_some(path, chance)
-    topic = fold(Writer(GROUP).write(_of_the_group(broker))).reported.get(GROUP, [])
-    log, log_until_ms = _logged(path)
+    topic = fold(Writer(GROUP).write(of_the_group(broker))).reported.get(GROUP, [])
+    log, log_until_ms = logged(path)
     both = merged({GROUP: facts_of(log)}, {GROUP: facts_of(topic)}, log_until_ms, START_MS + LENGTH_MS).merged[GROUP]
     rows = [*_left(log, both.log_left_out, 0), *_left(topic, both.topic_left_out, AFTER_THE_LOGS)]
     return {
