@@ -16,8 +16,13 @@ from tests.source_tree import PACKAGES, ROOT, files_of_tests, imported_names, so
 UNFINISHED = re.compile("|".join((r"\bTO" + r"DO\b", r"\bFIX" + r"ME\b")))
 
 
-PACED = {"tests/waiting.py", "tests/gateway/table_coordinator.py", "tests/gateway/parity_play.py"}
-"""What may sleep: the one wait, a coordinator with a batch length, a play that keeps to the times of a recording."""
+PACED = {
+    "tests/waiting.py",
+    "tests/gateway/table_coordinator.py",
+    "tests/gateway/parity_play.py",
+    "tests/peers_kafka/storm.py",
+}
+"""What may sleep: the one wait, a coordinator with a batch length, plays that keep to given times."""
 WAITS = re.compile(r"^(async )?def (until|wait_until|wait_for|eventually)\b", re.MULTILINE)
 
 

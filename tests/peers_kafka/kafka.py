@@ -20,6 +20,7 @@ from tests.source_tree import ROOT
 from tests.waiting import until
 
 HERE = Path(__file__).parent
+STARTED = "Kafka Server started"
 # What the connector needs beside what Spark ships.
 CONNECTOR_JARS = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
 
@@ -81,12 +82,13 @@ class Broker:
 
     def start(self) -> None:
         """Starts it and waits until it serves."""
-        with self._log.open("w") as out:
+        with self._log.open("a") as out:
+            began = self._log.read_text().count(STARTED)
             self._process = subprocess.Popen([*self._java, "kafka.Kafka", str(self._settings)], stdout=out)
 
-        def is_up() -> bool | None:
+        def is_up() -> bool:
             assert self._process.poll() is None, self._log.read_text()
-            return True if "Kafka Server started" in self._log.read_text() else None
+            return self._log.read_text().count(STARTED) > began
 
         try:
             until(is_up, "the broker", within_s=120)
