@@ -84,11 +84,11 @@ def cause_of(change: Change) -> Cause:
 
 def _from_empty(change: Change) -> Cause:
     """In a group without members only a JoinGroup starts a rebalance, and the first to join leads while it stays."""
-    if not change.came:
-        # The member that joined had left before its assignment came.
+    if not change.came or change.generations > 1:
+        # The member that joined may have left before its assignment came.
         return Cause(kind=CauseKind.MEMBER_JOINED, is_inferred=True)
     if len(change.came) == 1:
-        return cause_by(CauseKind.MEMBER_JOINED, change.came[0], is_inferred=change.generations > 1)
+        return cause_by(CauseKind.MEMBER_JOINED, change.came[0])
     first = next((one for one in change.came if one.member_id == change.leader_id), None)
     if first is not None:
         return cause_by(CauseKind.MEMBER_JOINED, first, is_inferred=True)

@@ -93,6 +93,13 @@ def test_of_several_that_came_nobody_is_named_and_all_are_candidates() -> None:
     assert [one.client_id for one in cause.candidates] == ["b", "c"]
 
 
+def test_who_joined_an_empty_group_first_is_not_known_where_that_generation_got_no_assignment() -> None:
+    """A generation 1 of a, which left before it sent its assignment, was not written."""
+    folded = fold([generation(0, 0), generation(9_000, 2, classic("b", 0))])
+    cause = last_cause(folded)
+    assert (cause.kind, cause.member_id, cause.is_inferred) == ("member_joined", "", True)
+
+
 def test_an_epoch_with_another_hash_and_nobody_s_record_came_of_changed_metadata() -> None:
     folded = fold([*forming(0, "a"), epoch(5_000, 3, hash_=8)])
     assert (last_cause(folded).kind, last_cause(folded).is_inferred) == ("metadata_changed", False)
