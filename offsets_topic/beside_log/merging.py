@@ -170,11 +170,17 @@ class Merging:
             return False
         held = self._held.get(fact.member_id)
         if held is not None and (is_topic or (is_kept and held.effect == fact.effect)):
-            decided.topic_left_out.append(self._held.pop(fact.member_id))
+            is_missed = not is_topic and self._is_way_back(fact)
+            (decided.topic_kept if is_missed else decided.topic_left_out).append(self._held.pop(fact.member_id))
         if is_kept or not is_topic or not self._is_news(fact):
             return False
         self._held[fact.member_id] = fact
         return True
+
+    def _is_way_back(self, fact: Fact) -> bool:
+        """Whether it takes back what is held, which the log must have missed then."""
+        held = self._held.get(fact.member_id)
+        return held is not None and held.effect == fact.effect and _is_then(held) is not _is_then(fact)
 
     def _tell_held(self, decided: Decided) -> None:
         """The topic is chosen again: what the log never said is told by the topic's own records."""
@@ -187,11 +193,13 @@ class Merging:
         return self.group.is_member.get(fact.member_id, False) is not _is_then(fact)
 
     def _is_again(self, fact: Fact) -> bool:
-        """Whether a join or an end is known already: after a change of input the other one may have had it."""
+        """Whether a join, an end or a change of type is known already: after a change of input the other one may have
+        had it.
+        """
         group, is_now = self.group, fact.effect in (EffectName.MEMBER_JOINED, EffectName.GROUP_CREATED)
         match fact.effect:
             case EffectName.GROUP_TYPE_CHANGED:
-                is_again = group.is_member.get("") is _is_then(fact)
+                is_again = group.is_member.get("") is _is_then(fact) and not self._is_way_back(fact)
                 group.is_member[""] = _is_then(fact)
                 return is_again
             case EffectName.GROUP_FOUND:

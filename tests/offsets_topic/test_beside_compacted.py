@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from coordinator_udfs.protocol.consumer.states import GroupType
+from schemas.causes import Cause, CauseKind
 from schemas.effects import Effect, GroupCreated, GroupFound, GroupRemoved
 from tests.offsets_topic.beside import Both, facts_of, merged
 from tests.offsets_topic.beside_written import LOG_OF_ONE, began, changed, ended, gone, joined, observed, reported_of
@@ -224,3 +227,35 @@ def test_what_the_log_does_not_cover_is_still_the_topics() -> None:
     ]
     found = merged({"g": facts_of(LOG_OF_THREE)}, {"g": facts_of(topic)}, UNTIL_MS, 2 * UNTIL_MS, WHOLE_FROM_MS)
     assert reported_of(found, "rebalance_ended")[-2:] == [(30_000, "log"), (UNTIL_MS + 10_000, "topic")]
+
+
+def epoch(at_ms: int, number: int) -> list[Effect]:
+    """An epoch that the topic has 1 ms later than the log."""
+    return [began(at_ms, number, 2), ended(at_ms + 500, number, ["a", "b"], is_logged=True)[1]]
+
+
+def downgrade(at_ms: int) -> list[Effect]:
+    return [gone(at_ms, "b", 3), changed(at_ms, GroupType.CONSUMER, GroupType.CLASSIC, 3)]
+
+
+def test_a_change_of_type_comes_once_where_the_input_changes_with_it() -> None:
+    """The log begins with an observation, so the topic tells until the rebalance of the downgrade."""
+    left = msgspec.structs.replace(began(20_000, 4), cause=Cause(kind=CauseKind.MEMBER_LEFT, member_id="b"))
+    log = [joined(12_000, "a", is_inferred=True), joined(12_000, "b", is_inferred=True), observed(12_000, 3, "a", "b")]
+    log += [*downgrade(20_000), left, *ended(20_100, 4, ["a"], is_logged=True)]
+    topic = [*created_as_consumer(1_000), joined(1_000, "a"), joined(1_000, "b"), *epoch(1_000, 2), *epoch(11_001, 3)]
+    topic += [*downgrade(20_002), *ended(20_101, 4, ["a"], is_logged=False)]
+    found = both(log, topic, whole_from_ms=500)
+    assert reported_of(found, "rebalance_ended")[-1] == (20_100, "log")
+    assert reported_of(found, "group_type_changed") == [(1_000, "topic"), (20_000, "log")]
+
+
+def test_a_change_of_type_that_the_log_missed_is_the_topics_where_the_log_has_the_way_back() -> None:
+    def input_of(after_ms: int, *missed: Effect) -> list[Effect]:
+        first = [*created_as_consumer(1_000 + after_ms), joined(1_000 + after_ms, "a"), joined(1_000 + after_ms, "b")]
+        back = changed(30_000 + after_ms, GroupType.CLASSIC, GroupType.CONSUMER, 3)
+        return [*first, *epoch(1_000 + after_ms, 2), *missed, back, *epoch(30_000 + after_ms, 3)]
+
+    topic = input_of(1, changed(20_001, GroupType.CONSUMER, GroupType.CLASSIC, 2))
+    found = both(input_of(0), topic, whole_from_ms=500)
+    assert reported_of(found, "group_type_changed") == [(1_000, "log"), (20_001, "topic"), (30_000, "log")]
