@@ -76,7 +76,7 @@ class Span:
 
 
 @dataclass
-class Life:
+class Member:
     """What was done to a member. started_ms: when its process began."""
 
     act: Act
@@ -94,7 +94,7 @@ class Recorded:
     log: Path
     topic: Path
     server: Path
-    lives: dict[str, Life] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
     """By client id."""
     grown: list[Span] = field(default_factory=list)
     restarts: list[Span] = field(default_factory=list)
@@ -179,9 +179,9 @@ class Storm:
                 for act in plan_of(self._seed):
                     time.sleep(max(0.0, began_s + act.at_s - time.monotonic()))
                     self._do(act)
-                for name, life in self._recorded.lives.items():
-                    if life.closed is None and life.killed_ms is None:
-                        self._do(life.act._replace(client_id=name, what="close"))
+                for name, member in self._recorded.members.items():
+                    if member.closed is None and member.killed_ms is None:
+                        self._do(member.act._replace(client_id=name, what="close"))
                 for ending in self._endings:
                     ending.join()
                 # A group that became classic may keep members that died for its rebalance timeout, which is minutes.
@@ -201,30 +201,30 @@ class Storm:
         elif act.what == "start":
             self._start(act)
         else:
-            self._do_to_member(act, self._workers[act.client_id], self._recorded.lives[act.client_id])
+            self._do_to_member(act, self._workers[act.client_id], self._recorded.members[act.client_id])
 
     def _start(self, act: Act) -> None:
         is_newer = act.speaks == "consumer"
         options = {"protocol": "consumer"} if is_newer else {"assignor": act.speaks, "session_ms": str(act.session_ms)}
         if act.instance_id:
             options["instance_id"] = act.instance_id
-        self._recorded.lives[act.client_id] = Life(act, _now_ms())
+        self._recorded.members[act.client_id] = Member(act, _now_ms())
         self._workers[act.client_id] = self._fleets[act.group].start(act.kind, act.client_id, **options)
 
-    def _do_to_member(self, act: Act, worker: Worker, life: Life) -> None:
+    def _do_to_member(self, act: Act, worker: Worker, member: Member) -> None:
         if act.what == "kill":
             worker.kill()
-            life.killed_ms = _now_ms()
+            member.killed_ms = _now_ms()
         elif act.what == "stall":
             worker.pause()
-            life.stalls.append(Span(_now_ms(), _now_ms() + round(STORM_S * 1000)))
+            member.stalls.append(Span(_now_ms(), _now_ms() + round(STORM_S * 1000)))
         elif act.what == "go_on":
-            life.stalls[-1].to_ms = _now_ms()
+            member.stalls[-1].to_ms = _now_ms()
             worker.resume()
         elif worker.process.poll() is None:
-            life.closed = Span(_now_ms(), _now_ms() + round(STORM_S * 1000))
+            member.closed = Span(_now_ms(), _now_ms() + round(STORM_S * 1000))
             worker.tell("close")
-            self._endings.append(threading.Thread(target=self._await_end, args=(worker, life.closed)))
+            self._endings.append(threading.Thread(target=self._await_end, args=(worker, member.closed)))
             self._endings[-1].start()
 
     def _await_end(self, worker: Worker, closed: Span) -> None:

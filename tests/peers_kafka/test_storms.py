@@ -20,7 +20,7 @@ from jobs.check import broken_rules
 from jobs.home import Home
 from jobs.replay.command import make_history
 from jobs.replay.input_of import input_of
-from tests.peers_kafka.storm import SESSIONS_MS, Life, Recorded, Span, Storm
+from tests.peers_kafka.storm import SESSIONS_MS, Member, Recorded, Span, Storm
 from tests.replayed import QUIET
 
 SEED = int(os.environ.get("STORM_SEED", "1"))
@@ -53,7 +53,7 @@ CONVERSIONS = """
 """
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """A rebalance whose cause an input tells as certain."""
 
     group_id: str
@@ -89,19 +89,19 @@ def homes_of(recorded: Recorded, folder: Path) -> dict[str, Home]:
     return made
 
 
-def told_of(home: Home) -> list[Told]:
-    return [Told(*row) for row in ask(home.path, REBALANCES).rows]
+def causes_of(home: Home) -> list[Reported]:
+    return [Reported(*row) for row in ask(home.path, REBALANCES).rows]
 
 
-def compared(homes: dict[str, Home]) -> Iterator[tuple[str, str, Told, Told]]:
+def compared(homes: dict[str, Home]) -> Iterator[tuple[str, str, Reported, Reported]]:
     """What two inputs are both certain of: a rebalance between the same generations at about one time. One that a group
     had twice, as one that began anew, is left out.
     """
-    by_input: dict[str, dict[tuple[str, int, int], Told]] = {}
+    by_input: dict[str, dict[tuple[str, int, int], Reported]] = {}
     for name, home in homes.items():
-        told = told_of(home)
-        times = Counter(one.between for one in told)
-        by_input[name] = {one.between: one for one in told if times[one.between] == 1}
+        reported = causes_of(home)
+        times = Counter(one.between for one in reported)
+        by_input[name] = {one.between: one for one in reported if times[one.between] == 1}
     for first, second in combinations(by_input, 2):
         for between in sorted(by_input[first].keys() & by_input[second].keys()):
             one, other = by_input[first][between], by_input[second][between]
@@ -109,42 +109,48 @@ def compared(homes: dict[str, Home]) -> Iterator[tuple[str, str, Told, Told]]:
                 yield first, second, one, other
 
 
-def contradict(one: Told, other: Told, recorded: Recorded) -> bool:
+def contradict(one: Reported, other: Reported, recorded: Recorded) -> bool:
     """Whether the causes differ, or the culprits where both name one: a broker's log may name an instance."""
-    lives = [recorded.lives.get(told.client_id) for told in (one, other) if told.client_id]
-    names = {told.client_id for told in (one, other) if told.client_id}
-    names = {life.act.instance_id or life.act.client_id for life in lives if life} | (names - recorded.lives.keys())
+    members = [recorded.members.get(reported.client_id) for reported in (one, other) if reported.client_id]
+    names = {reported.client_id for reported in (one, other) if reported.client_id}
+    names = {member.act.instance_id or member.act.client_id for member in members if member} | (
+        names - recorded.members.keys()
+    )
     return one.cause != other.cause or len(names) > 1
 
 
-def untrue(told: Told, recorded: Recorded) -> str:
+def untrue(reported: Reported, recorded: Recorded) -> str:
     """Why a cause cannot be, by what was done; empty: it may be."""
-    if told.cause == "metadata_changed":
-        return "" if any(each.from_ms <= told.to_ms for each in recorded.grown) else "no topic had grown"
-    lives = [one for one in recorded.lives.values() if told.client_id in (one.act.client_id, one.act.instance_id)]
-    if not told.client_id:
+    if reported.cause == "metadata_changed":
+        return "" if any(each.from_ms <= reported.to_ms for each in recorded.grown) else "no topic had grown"
+    members = [
+        one for one in recorded.members.values() if reported.client_id in (one.act.client_id, one.act.instance_id)
+    ]
+    if not reported.client_id:
         return ""
-    if not any(one.started_ms <= told.to_ms + SLACK_MS for one in lives):
+    if not any(one.started_ms <= reported.to_ms + SLACK_MS for one in members):
         return "no such member had been started"
-    if told.cause == "member_left" and not any(one.closed and one.closed.from_ms <= told.to_ms for one in lives):
+    if reported.cause == "member_left" and not any(
+        one.closed and one.closed.from_ms <= reported.to_ms for one in members
+    ):
         return "its culprit had not been closed"
-    if told.cause in ("session_expired", "rebalance_timeout"):
-        return "" if any(_was_silent(told, one, recorded) for one in lives) else "its culprit had not been silent"
+    if reported.cause in ("session_expired", "rebalance_timeout"):
+        return "" if any(_was_silent(reported, one, recorded) for one in members) else "its culprit had not been silent"
     return ""
 
 
-def _was_silent(told: Told, life: Life, recorded: Recorded) -> bool:
+def _was_silent(reported: Reported, member: Member, recorded: Recorded) -> bool:
     """Whether a member may have sent nothing, or none heard it. A static member that is closed does not leave, nor does
     one that has not been answered yet.
     """
-    silences = [*life.stalls, *recorded.restarts]
-    if life.killed_ms is not None:
-        silences.append(Span(life.killed_ms, told.to_ms))
-    if closed := life.closed:
-        does_not_leave = bool(life.act.instance_id) or closed.from_ms < life.started_ms + SLACK_MS
+    silences = [*member.stalls, *recorded.restarts]
+    if member.killed_ms is not None:
+        silences.append(Span(member.killed_ms, reported.to_ms))
+    if closed := member.closed:
+        does_not_leave = bool(member.act.instance_id) or closed.from_ms < member.started_ms + SLACK_MS
         if does_not_leave or any(closed.touches(each.from_ms, each.to_ms) for each in silences):
-            silences.append(Span(closed.from_ms, told.to_ms))
-    return any(each.touches(told.from_ms - max(SESSIONS_MS) - SLACK_MS, told.to_ms) for each in silences)
+            silences.append(Span(closed.from_ms, reported.to_ms))
+    return any(each.touches(reported.from_ms - max(SESSIONS_MS) - SLACK_MS, reported.to_ms) for each in silences)
 
 
 @pytest.mark.nightly
@@ -157,9 +163,9 @@ def test_no_row_is_one_that_cannot_be(homes: dict[str, Home], name: str) -> None
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", INPUTS)
 def test_no_certain_cause_is_another_than_what_was_done(recorded: Recorded, homes: dict[str, Home], name: str) -> None:
-    told = told_of(homes[name])
-    assert len(told) > 50
-    assert [(one, why) for one in told if (why := untrue(one, recorded))] == []
+    reported = causes_of(homes[name])
+    assert len(reported) > 50
+    assert [(one, why) for one in reported if (why := untrue(one, recorded))] == []
 
 
 @pytest.mark.nightly
