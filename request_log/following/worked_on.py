@@ -32,6 +32,9 @@ def at_the_best_time(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest
     best, most = trial, count_fitting(model, trial.group, following, trial.at_ms)
     for part in range(1, _PARTS + 1):
         at_ms = trial.at_ms + floor((entry.until_ms - trial.at_ms) * part / _PARTS)
+        if model.next_due_ms(at_ms - 1) is not None:
+            # The deadline would fire in the past.
+            break
         later = model.try_request(entry, at_ms)
         count = count_fitting(model, later.group, following, at_ms) if later.fits else 0
         if count > most:
@@ -44,8 +47,10 @@ def try_later(model: GroupModel, entry: LoggedRequest, at_ms: int) -> Trial | No
     if model.group.consumer is None:
         return None
     until_ms = floor(entry.until_ms)
-    later = model.try_request(entry, until_ms) if until_ms > at_ms else None
-    return later if later is not None and later.fits else None
+    if until_ms <= at_ms or model.next_due_ms(until_ms - 1) is not None:
+        return None
+    later = model.try_request(entry, until_ms)
+    return later if later.fits else None
 
 
 def _computes_target(before: Group, trial: Trial) -> bool:
