@@ -1,6 +1,6 @@
 """What Rollcall says of a storm on a real Kafka, from each recording of it: held to the others and to what was done.
 
-STORM_SEED names another storm. A cause is certain if it is not unknown, not inferred, and not one of several candidates.
+STORM_SEED names another storm. A cause is certain if it is not unknown, not inferred and not one of several.
 """
 
 from __future__ import annotations
