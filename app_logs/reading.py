@@ -15,13 +15,14 @@ from typing import TypeVar
 
 import re2
 
+from app_logs.broken_lines import BrokenLines
 from app_logs.clocks import difference, moved
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import open_blocks, text_of
 from app_logs.forged_lines import broken_lines, marked
 from app_logs.logged_facts import BROKER, LoggedFact
-from app_logs.wrappings import entries_in, in_order
+from app_logs.wrappings import entries_in, entry_of, in_order
 from programs.errors import UserError
 from why.words import some
 
@@ -38,8 +39,8 @@ _MARKS = re2.compile("|".join(sorted({re2.escape(mark) for dialect in DIALECTS f
 _OPENED = [dialect for dialect in DIALECTS if dialect.opening]
 _MOST_FREQUENT = "roup"
 """A mark of brokers: to look for it alone first is much quicker."""
-BESIDE = 3
-"""Lines before and after one that matters, which may belong to it: a heading, a rest, a record broken in parts."""
+BESIDE = 32
+"""Lines before and after one that matters, which may belong to it: a heading, a rest, a line broken in parts."""
 REQUEST = b"Completed request:"
 """What every line of a broker's request log has."""
 _Line = TypeVar("_Line", Entry, LoggedFact)
@@ -129,9 +130,12 @@ def read_lines(file: str, lines: Iterable[str]) -> FileRead:
 def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     read = FileRead(file)
     lines = _Lines(read)
-    entries = [*entries_in(file, lines.numbered(blocks), lines.may_matter)]
+    broken = BrokenLines(lines.said_by)
+    entries = [*entries_in(file, broken.together(lines.numbered(blocks)), lines.may_matter)]
+    if broken.doubtful:
+        entries = [one._replace(is_suspect=one.line_number in broken.doubtful) for one in entries]
     ordered, notes = in_order(marked(entries))
-    if broken_lines(entries) >= SEVERAL:
+    if broken.put_together + broken_lines(entries) >= SEVERAL:
         notes.append(BROKEN)
     every = _facts_in(ordered)
     found = [fact for fact in every if fact.is_certain]
@@ -182,6 +186,17 @@ class _Lines:
             yield from enumerate(before + lines, read.lines + 1 - len(before))
             read.lines += len(lines)
             before, goes_on = [], any(map(self.may_matter, lines[-BESIDE:]))
+
+    def said_by(self, line: str) -> LoggedFact | None:
+        """What a line says that was put together, in whichever dialect; such a line matters from then on."""
+        if not may_matter(line):
+            return None
+        entry = entry_of("", 0, line)
+        among = (dialect.fact_among_its_own(entry) for dialect in DIALECTS)
+        fact = fact_of(entry) or next(filter(None, among), None)
+        if fact is not None:
+            self._marked.add(line)
+        return fact
 
     def may_matter(self, line: str) -> bool:
         """Whether a line has a mark, or a record that was made of several."""

@@ -1,0 +1,216 @@
+"""Lines that a paste broke at a width, put together as they were printed.
+
+A run is a line that begins an entry, and the lines behind it that begin none. If it ends in the name of a class, all of
+it is one line that was broken. Otherwise the width at which the file is broken has to show, and says where a line ends.
+A break stands within a word or between two. What a run says is believed if all readings that fit say the same. Knows
+how a line begins and ends, and is given what one says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, islice, pairwise
+from operator import add
+from typing import Any, NamedTuple
+
+MOST_PARTS = 200
+"""Lines of a run: what does not end within them is taken line by line."""
+_AT_ONCE = 1_000
+_USUAL = ("[20", "20")
+"""How most programs' lines begin: with a date."""
+_BEGINNING = re.compile(
+    r"\[?\{\s*(?:\"|\Z)|\"|\[(?:Group|Consumer |Worker |pod/)|[A-Za-z0-9][\w.-]{0,80} *\| |(?:time|ts|t|level|lvl|msg)="
+    r"|.{0,60}?(?:\d:\d\d:\d\d|\b\d{10}\.\d{3}\b|\b(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b)"
+)
+_STACK = re.compile(r"\t|\s*(?:at [\w.$/@]+[(<]|Caused by: |\.\.\. \d)")
+_CLASS = re.compile(r"\((?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*(?::\d+)?\)(?: \[[^\]]*\])?\s*\Z")
+_LONGEST_CLASS = 300
+_ENOUGH = 3
+"""Breaks that show a width: fewer may be accidents."""
+_NARROWEST = 40
+_MOSTLY = 0.8
+_HYPHEN = re.compile(r"\w-\Z")
+_HYPHEN_AND_BLANK = re.compile(r"\w- ")
+
+
+class _Run(NamedTuple):
+    numbers: list[int]
+    parts: list[str]
+    begins: bool
+    is_closed: bool
+    """Whether it ends in the name of a class."""
+
+
+class _Width(NamedTuple):
+    """How a file is broken."""
+
+    columns: int
+    joint: str
+    """What the break took away: a blank between words, or nothing."""
+    is_hard: bool
+
+    def is_full(self, part: str, after: str) -> bool:
+        """Whether a line had to be broken here, so that the next one continues it."""
+        if self.is_hard:
+            return self.columns - 1 <= len(part) <= self.columns
+        return len(part.rstrip()) + 1 + len(after.lstrip().partition(" ")[0]) >= self.columns
+
+
+class BrokenLines:
+    """The lines of one file. says: what a line says, None if nothing."""
+
+    def __init__(self, says: Callable[[str], Any]) -> None:
+        self._says = says
+        self._breaks: Counter[tuple[int, int, bool]] = Counter()
+        """For each break: the length of the line before, of the word behind, and whether a blank stands at it."""
+        self._width: _Width | None = None
+        self._hyphens = 0
+        """Breaks behind a hyphen."""
+        self._has_hyphen_and_blank = False
+        """Whether a blank stands behind a hyphen within a line, so that a break there may have been one."""
+        self.put_together = 0
+        self.doubtful: set[int] = set()
+        """Numbers of lines whose readings say different things."""
+
+    def together(self, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """Each line as it was printed, with the number of its first part."""
+        rest, held = iter(lines), list[tuple[int, str]]()
+        while taken := [*islice(rest, _AT_ONCE)]:
+            held += taken
+            if all(line.startswith(_USUAL) for _, line in held):
+                yield from held[:-1]
+                held = held[-1:]
+                continue
+            runs = [*_runs(held)]
+            yield from self._read(runs[:-1])
+            held = [*zip(runs[-1].numbers, runs[-1].parts, strict=True)]
+        yield from self._read([*_runs(held)])
+
+    @property
+    def _at_hyphens(self) -> bool:
+        return self._hyphens >= _ENOUGH and not self._has_hyphen_and_blank
+
+    def _read(self, runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
+        for run in runs:
+            if run.begins and not any(map(_STACK.match, run.parts[1:])):
+                self._breaks.update(
+                    (len(before), len(after.lstrip().partition(" ")[0]), before.endswith(" "))
+                    for before, after in pairwise(run.parts)
+                )
+                self._hyphens += sum(_HYPHEN.search(part) is not None for part in run.parts[:-1])
+            self._has_hyphen_and_blank |= any(_HYPHEN_AND_BLANK.search(part.rstrip()) for part in run.parts)
+        self._width = _width_of(self._breaks)
+        for run in runs:
+            yield from self._read_run(run)
+
+    def _read_run(self, run: _Run) -> Iterator[tuple[int, str]]:
+        numbered = [*zip(run.numbers, run.parts, strict=True)]
+        if len(numbered) == 1 or any(map(_STACK.match, run.parts[1:])):
+            yield from numbered
+        elif not run.begins:
+            is_rest = run.is_closed and self._width is not None
+            yield from [(run.numbers[0], "".join(run.parts))] if is_rest else numbered
+        elif run.is_closed:
+            yield self._one_of(run.numbers, self._readings(run.parts))
+        else:
+            end = self._end_of(run.parts)
+            yield from self._open_line(run.numbers[:end], run.parts[:end])
+            yield from numbered[end:]
+
+    def _end_of(self, parts: Sequence[str]) -> int:
+        """How many parts a line has that no class closes, as the width shows it."""
+        width = self._width
+        if width is None:
+            return 1
+        ends = (place for place, two in enumerate(pairwise(parts), 1) if not width.is_full(*two))
+        return next(ends, len(parts))
+
+    def _open_line(self, numbers: Sequence[int], parts: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """A line whose end is not certain: it may have ended with each of its parts, and something else follow."""
+        readings = self._readings(parts) if len(parts) > 1 else []
+        if all(self._says(reading) is None for reading in readings):
+            if readings and self._says(parts[0]) is not None:
+                self.doubtful.update(numbers)
+            yield from zip(numbers, parts, strict=True)
+            return
+        joint = "" if self._width is None else self._width.joint
+        shorter = accumulate(parts[:-1], lambda before, after: f"{before}{joint}{after}")
+        yield self._one_of(numbers, [*readings, *shorter])
+
+    def _readings(self, parts: Sequence[str]) -> list[str]:
+        """What the line may have been, the likeliest first."""
+        width, lengths = self._width, {len(part) for part in parts[:-1]}
+        if width is None:
+            hard = [_within_words(parts, max(lengths))] if max(lengths) - min(lengths) <= 1 else []
+            return hard + self._between_words(parts, max(lengths))
+        if width.is_hard and all(map(width.is_full, parts[:-1], parts[1:])):
+            return [_within_words(parts, width.columns)]
+        if width.joint:
+            return self._between_words(parts, width.columns)
+        return ["".join(parts), words] if width.is_hard else ["".join(parts)]
+
+    def _between_words(self, parts: Sequence[str], columns: int) -> list[str]:
+        """Parts with blanks between them; and each way to read it where one break may stand within a word."""
+        parts, joints, doubtful = [part.strip() for part in parts], [""], list[int]()
+        for place, (before, after) in enumerate(pairwise(parts), 1):
+            is_hyphen = _HYPHEN.search(before) is not None
+            long_word = len(before.rpartition(" ")[2]) + len(after.partition(" ")[0])
+            joints.append("" if is_hyphen and self._at_hyphens else " ")
+            if (is_hyphen and not self._at_hyphens) or (len(before) >= columns and long_word > columns):
+                doubtful.append(place)
+        ways = [joints, *([*joints[:place], "", *joints[place + 1 :]] for place in doubtful)]
+        return ["".join(map(add, way, parts)) for way in ways]
+
+    def _one_of(self, numbers: Sequence[int], readings: Sequence[str]) -> tuple[int, str]:
+        """The first reading that says something; doubtful if another one says something else."""
+        said = [(reading, fact) for reading in dict.fromkeys(readings) for fact in (self._says(reading),) if fact]
+        self.put_together += 1
+        if any(fact != said[0][1] for _, fact in said[1:]):
+            self.doubtful.update(numbers)
+        return numbers[0], said[0][0] if said else readings[0]
+
+
+def _within_words(parts: Sequence[str], columns: int) -> str:
+    """Parts of one width as a line; an editor takes away the blanks at the ends of lines."""
+    return "".join([*(part.ljust(columns) for part in parts[:-1]), parts[-1]])
+
+
+def _width_of(breaks: Counter[tuple[int, int, bool]]) -> _Width | None:
+    """The width that most breaks show; None: they show none."""
+    total = breaks.total()
+    lengths: Counter[int] = Counter()
+    for (length, _, _), times in breaks.items():
+        lengths[length] += times
+    if total < _ENOUGH:
+        return None
+    (commonest, times), widest = lengths.most_common(1)[0], max(lengths)
+    if times + lengths[commonest - 1] >= _MOSTLY * total and commonest >= _NARROWEST:
+        return _Width(commonest, "", is_hard=True)
+    kept = sum(times for (_, _, has_blank), times in breaks.items() if has_blank)
+    full = sum(times for (length, word, _), times in breaks.items() if length + 1 + word >= widest)
+    if full < _MOSTLY * total or widest < _NARROWEST:
+        return None
+    return _Width(widest, "" if kept >= _MOSTLY * total else " ", is_hard=False)
+
+
+def _runs(lines: Sequence[tuple[int, str]]) -> Iterator[_Run]:
+    """The lines in runs. One ends where the next line begins an entry, is empty or far, or where its class stands."""
+    numbers, parts, begins, end = list[int](), list[str](), False, ""
+    for number, line in lines:
+        is_beginning = line.startswith(_USUAL) or _BEGINNING.match(line) is not None
+        is_next = bool(numbers) and number == numbers[-1] + 1 and len(numbers) < MOST_PARTS
+        if numbers and (is_beginning or not is_next or not line.strip() or parts[0].startswith(("{", "[{"))):
+            yield _Run(numbers, parts, begins, is_closed=False)
+            numbers, parts, end = [], [], ""
+        if not numbers:
+            begins = is_beginning
+        numbers.append(number)
+        parts.append(line)
+        end = (end + line)[-_LONGEST_CLASS:]
+        if line.rstrip().endswith((")", "]")) and _CLASS.search(end) is not None:
+            yield _Run(numbers, parts, begins, is_closed=True)
+            numbers, parts, end = [], [], ""
+    if numbers:
+        yield _Run(numbers, parts, begins, is_closed=False)
