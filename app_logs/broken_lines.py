@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 MOST_PARTS = 200
 """Lines of a run: what does not end within them is taken line by line."""
 _AT_ONCE = 1_000
-_USUAL = ("[20", "20")
-"""How most programs' lines begin: with a date."""
+_USUAL = re.compile(r"\[?20\d\d-\d\d-\d\d")
+"""How most programs' lines begin."""
 _BEGINNING = re.compile(
-    r"\[?\{\s*(?:\"|\Z)|\"|\[(?:Group|Consumer |Worker |pod/)|[A-Za-z0-9][\w.-]{0,80} *\| |(?:time|ts|t|level|lvl|msg)="
+    r"\[?\{\s*(?:\"|\Z)|\"|\[(?:Group ?(?:Coord|Metad)|Consumer |pod/)|[A-Za-z0-9][\w.-]{0,80} *\| |(?:time|ts|t|level|lvl|msg)="
     r"|.{0,60}?(?:\d:\d\d:\d\d|\b\d{10}\.\d{3}\b|\b(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b)"
 )
 _STACK = re.compile(r"\t|\s*(?:at [\w.$/@]+[(<]|Caused by: |\.\.\. \d)")
@@ -31,8 +31,8 @@ _ENOUGH = 3
 """Breaks that show a width: fewer may be accidents."""
 _NARROWEST = 40
 _MOSTLY = 0.8
-_HYPHEN = re.compile(r"\w-\Z")
-_HYPHEN_AND_BLANK = re.compile(r"\w- ")
+_HYPHEN = re.compile(r"\S-\Z")
+_HYPHEN_AND_BLANK = re.compile(r"\S- ")
 
 
 class _Run(NamedTuple):
@@ -70,6 +70,8 @@ class BrokenLines:
         """Breaks behind a hyphen."""
         self._has_hyphen_and_blank = False
         """Whether a blank stands behind a hyphen within a line, so that a break there may have been one."""
+        self._has_strays = False
+        """Whether lines stand in the file that belong to no entry, so that one may stand behind any line."""
         self.put_together = 0
         self.doubtful: set[int] = set()
         """Numbers of lines whose readings say different things."""
@@ -79,7 +81,7 @@ class BrokenLines:
         rest, held = iter(lines), list[tuple[int, str]]()
         while taken := [*islice(rest, _AT_ONCE)]:
             held += taken
-            if all(line.startswith(_USUAL) for _, line in held):
+            if all(_USUAL.match(line) for _, line in held):
                 yield from held[:-1]
                 held = held[-1:]
                 continue
@@ -102,6 +104,7 @@ class BrokenLines:
                 self._hyphens += sum(_HYPHEN.search(part) is not None for part in run.parts[:-1])
             self._has_hyphen_and_blank |= any(_HYPHEN_AND_BLANK.search(part.rstrip()) for part in run.parts)
         self._width = _width_of(self._breaks)
+        self._has_strays |= any(map(self._is_followed_by_a_stray, runs))
         for run in runs:
             yield from self._read_run(run)
 
@@ -118,6 +121,10 @@ class BrokenLines:
             end = self._end_of(run.parts)
             yield from self._open_line(run.numbers[:end], run.parts[:end])
             yield from numbered[end:]
+
+    def _is_followed_by_a_stray(self, run: _Run) -> bool:
+        """Whether a line that continues nothing is among these: a remark, or a stack."""
+        return not run.begins or (not run.is_closed and self._end_of(run.parts) < len(run.parts))
 
     def _end_of(self, parts: Sequence[str]) -> int:
         """How many parts a line has that no class closes, as the width shows it."""
@@ -137,7 +144,7 @@ class BrokenLines:
             return
         joint = "" if self._width is None else self._width.joint
         shorter = accumulate(parts[:-1], lambda before, after: f"{before}{joint}{after}")
-        yield self._one_of(numbers, [*readings, *shorter])
+        yield self._one_of(numbers, [*readings, *(shorter if self._has_strays else ())])
 
     def _readings(self, parts: Sequence[str]) -> list[str]:
         """What the line may have been, the likeliest first."""
@@ -155,10 +162,12 @@ class BrokenLines:
         """Parts with blanks between them; and each way to read it where one break may stand within a word."""
         parts, joints, doubtful = [part.strip() for part in parts], [""], list[int]()
         for place, (before, after) in enumerate(pairwise(parts), 1):
-            is_hyphen = _HYPHEN.search(before) is not None
+            is_within = _HYPHEN.search(before) is not None and self._at_hyphens
             long_word = len(before.rpartition(" ")[2]) + len(after.partition(" ")[0])
-            joints.append("" if is_hyphen and self._at_hyphens else " ")
-            if (is_hyphen and not self._at_hyphens) or (len(before) >= columns and long_word > columns):
+            joints.append("" if is_within else " ")
+            if not is_within and (
+                before.endswith("-") or after.startswith("-") or (len(before) >= columns and long_word > columns)
+            ):
                 doubtful.append(place)
         ways = [joints, *([*joints[:place], "", *joints[place + 1 :]] for place in doubtful)]
         return ["".join(map(add, way, parts)) for way in ways]
@@ -199,7 +208,7 @@ def _runs(lines: Sequence[tuple[int, str]]) -> Iterator[_Run]:
     """The lines in runs. One ends where the next line begins an entry, is empty or far, or where its class stands."""
     numbers, parts, begins, end = list[int](), list[str](), False, ""
     for number, line in lines:
-        is_beginning = line.startswith(_USUAL) or _BEGINNING.match(line) is not None
+        is_beginning = _USUAL.match(line) is not None or _BEGINNING.match(line) is not None
         is_next = bool(numbers) and number == numbers[-1] + 1 and len(numbers) < MOST_PARTS
         if numbers and (is_beginning or not is_next or not line.strip() or parts[0].startswith(("{", "[{"))):
             yield _Run(numbers, parts, begins, is_closed=False)
