@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice, pairwise
 from operator import add
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from app_logs.logged_facts import BROKER, LoggedFact
 
 MOST_PARTS = 200
 """Lines of a run: what does not end within them is taken line by line."""
@@ -31,6 +33,8 @@ _ENOUGH = 3
 """Breaks that show a width: fewer may be accidents."""
 _NARROWEST = 40
 _MOSTLY = 0.8
+_MAY_BE_OPEN = {"member_id", "other_member_id", "reason", "client_reason"}
+"""Fields of a broker's line that it may lack, without saying something else."""
 _HYPHEN = re.compile(r"\S-\Z")
 _HYPHEN_AND_BLANK = re.compile(r"\S- ")
 
@@ -61,7 +65,7 @@ class _Width(NamedTuple):
 class BrokenLines:
     """The lines of one file. says: what a line says, None if nothing."""
 
-    def __init__(self, says: Callable[[str], Any]) -> None:
+    def __init__(self, says: Callable[[str], LoggedFact | None]) -> None:
         self._says = says
         self._breaks: Counter[tuple[int, int, bool]] = Counter()
         """For each break: the length of the line before, of the word behind, and whether a blank stands at it."""
@@ -75,6 +79,8 @@ class BrokenLines:
         self.put_together = 0
         self.doubtful: set[int] = set()
         """Numbers of lines whose readings say different things."""
+        self._open: dict[int, set[str]] = {}
+        """The fields in which the readings of a line differ, where it says the same otherwise."""
 
     def together(self, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Each line as it was printed, with the number of its first part."""
@@ -93,6 +99,11 @@ class BrokenLines:
     @property
     def _at_hyphens(self) -> bool:
         return self._hyphens >= _ENOUGH and not self._has_hyphen_and_blank
+
+    def without_what_is_open(self, fact: LoggedFact) -> LoggedFact:
+        """The same without what another reading of its line says otherwise."""
+        differing = self._open.get(fact.line_number)
+        return fact._replace(**dict.fromkeys(differing, "")) if differing else fact  # type: ignore[arg-type]
 
     def _read(self, runs: Sequence[_Run]) -> Iterator[tuple[int, str]]:
         for run in runs:
@@ -176,7 +187,11 @@ class BrokenLines:
         """The first reading that says something; doubtful if another one says something else."""
         said = [(reading, fact) for reading in dict.fromkeys(readings) for fact in (self._says(reading),) if fact]
         self.put_together += 1
-        if any(fact != said[0][1] for _, fact in said[1:]):
+        first = said[0][1] if said else None
+        differing = {name for _, fact in said[1:] for name, *two in zip(fact._fields, first, fact, strict=True) if two[0] != two[1]}
+        if first is not None and first.dialect == BROKER and differing <= _MAY_BE_OPEN:
+            self._open[numbers[0]] = differing
+        elif differing:
             self.doubtful.update(numbers)
         return numbers[0], said[0][0] if said else readings[0]
 

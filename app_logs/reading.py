@@ -137,7 +137,7 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     ordered, notes = in_order(marked(entries))
     if broken.put_together + broken_lines(entries) >= SEVERAL:
         notes.append(BROKEN)
-    every = _facts_in(ordered)
+    every = [broken.without_what_is_open(fact) for fact in _facts_in(ordered)]
     found = [fact for fact in every if fact.is_certain]
     doubtful = [fact.line_number for fact in every if not fact.is_certain]
     if doubtful:
