@@ -32,7 +32,8 @@ _LONGEST_CLASS = 300
 _ENOUGH = 3
 """Breaks that show a width: fewer may be accidents."""
 _NARROWEST = 40
-_MOSTLY = 0.8
+_MOSTLY, _PARTLY = 0.8, 0.4
+"""Shares of breaks. Remarks between the lines look like breaks as well."""
 _MAY_BE_OPEN = {"member_id", "other_member_id", "reason", "client_reason"}
 """Fields of a broker's line that it may lack, without saying something else."""
 _HYPHEN = re.compile(r"\S-\Z")
@@ -124,8 +125,7 @@ class BrokenLines:
         if len(numbered) == 1 or any(map(_STACK.match, run.parts[1:])):
             yield from numbered
         elif not run.begins:
-            is_rest = run.is_closed and self._width is not None
-            yield from [(run.numbers[0], "".join(run.parts))] if is_rest else numbered
+            yield from [(run.numbers[0], _rest(run.parts))] if run.is_closed else numbered
         elif run.is_closed:
             yield self._one_of(run.numbers, self._readings(run.parts))
         else:
@@ -155,7 +155,8 @@ class BrokenLines:
             return
         joint = "" if self._width is None else self._width.joint
         shorter = accumulate(parts[:-1], lambda before, after: f"{before}{joint}{after}")
-        yield self._one_of(numbers, [*readings, *(shorter if self._has_strays else ())])
+        may_be_shorter = self._has_strays or self._width is None or not self._width.is_hard
+        yield self._one_of(numbers, [*readings, *(shorter if may_be_shorter else ())])
 
     def _readings(self, parts: Sequence[str]) -> list[str]:
         """What the line may have been, the likeliest first."""
@@ -167,7 +168,7 @@ class BrokenLines:
             return [_within_words(parts, width.columns)]
         if width.joint:
             return self._between_words(parts, width.columns)
-        return ["".join(parts), words] if width.is_hard else ["".join(parts)]
+        return ["".join(parts), *self._between_words(parts, width.columns)] if width.is_hard else ["".join(parts)]
 
     def _between_words(self, parts: Sequence[str], columns: int) -> list[str]:
         """Parts with blanks between them; and each way to read it where one break may stand within a word."""
@@ -196,6 +197,13 @@ class BrokenLines:
         return numbers[0], said[0][0] if said else readings[0]
 
 
+def _rest(parts: Sequence[str]) -> str:
+    """The end of a line whose beginning is not here, with its class apart, by which it is known."""
+    text = "".join(parts)
+    found = _CLASS.search(text)
+    return text if found is None else f"{text[: found.start()].rstrip()} {found[0]}"
+
+
 def _within_words(parts: Sequence[str], columns: int) -> str:
     """Parts of one width as a line; an editor takes away the blanks at the ends of lines."""
     return "".join([*(part.ljust(columns) for part in parts[:-1]), parts[-1]])
@@ -210,13 +218,14 @@ def _width_of(breaks: Counter[tuple[int, int, bool]]) -> _Width | None:
     if total < _ENOUGH:
         return None
     (commonest, times), widest = lengths.most_common(1)[0], max(lengths)
-    if times + lengths[commonest - 1] >= _MOSTLY * total and commonest >= _NARROWEST:
+    full = sum(times for (length, word, _), times in breaks.items() if length + 1 + word >= widest)
+    even = times + lengths[commonest - 1]
+    if commonest >= _NARROWEST and (even >= _MOSTLY * total or _PARTLY * total <= _MOSTLY * full <= even):
         return _Width(commonest, "", is_hard=True)
     kept = sum(times for (_, _, has_blank), times in breaks.items() if has_blank)
-    full = sum(times for (length, word, _), times in breaks.items() if length + 1 + word >= widest)
-    if full < _MOSTLY * total or widest < _NARROWEST:
+    if full < _PARTLY * total or widest < _NARROWEST:
         return None
-    return _Width(widest, "" if kept >= _MOSTLY * total else " ", is_hard=False)
+    return _Width(widest, "" if kept >= _PARTLY * total else " ", is_hard=False)
 
 
 def _runs(lines: Sequence[tuple[int, str]]) -> Iterator[_Run]:
