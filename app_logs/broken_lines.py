@@ -23,7 +23,8 @@ _AT_ONCE = 1_000
 _USUAL = re.compile(r"\[?20\d\d-\d\d-\d\d")
 """How most programs' lines begin."""
 _BEGINNING = re.compile(
-    r"\[?\{\s*(?:\"|\Z)|\"|\[(?:Group ?(?:Coord|Metad)|Consumer |pod/)|[A-Za-z0-9][\w.-]{0,80} *\| |(?:time|ts|t|level|lvl|msg)="
+    r"\[?\{\s*(?:\"|\Z)|\"|\[(?:Group ?(?:Coord|Metad)|Consumer |pod/)|[A-Za-z0-9][\w.-]{0,80} *\| "
+    r"|(?:time|ts|t|level|lvl|msg)="
     r"|.{0,60}?(?:\d:\d\d:\d\d|\b\d{10}\.\d{3}\b|\b(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b)"
 )
 _STACK = re.compile(r"\t|\s*(?:at [\w.$/@]+[(<]|Caused by: |\.\.\. \d)")
@@ -31,7 +32,10 @@ _CLASS = re.compile(r"\((?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*(?::\d+)?\)(?: \[
 _LONGEST_CLASS = 300
 _ENOUGH = 3
 """Breaks that show a width: fewer may be accidents."""
-_NARROWEST = 40
+_NARROWEST, _WIDEST = 40, 512
+"""Columns."""
+_LONGEST_WORD = 64
+"""Longer ones count as so long."""
 _MOSTLY, _PARTLY = 0.8, 0.4
 """Shares of breaks. Remarks between the lines look like breaks as well."""
 _MAY_BE_OPEN = {"member_id", "other_member_id", "reason", "client_reason"}
@@ -110,8 +114,9 @@ class BrokenLines:
         for run in runs:
             if run.begins and not any(map(_STACK.match, run.parts[1:])):
                 self._breaks.update(
-                    (len(before), len(after.lstrip().partition(" ")[0]), before.endswith(" "))
+                    (len(before), min(len(after.lstrip().partition(" ")[0]), _LONGEST_WORD), before.endswith(" "))
                     for before, after in pairwise(run.parts)
+                    if len(before) <= _WIDEST
                 )
                 self._hyphens += sum(_HYPHEN.search(part) is not None for part in run.parts[:-1])
             self._has_hyphen_and_blank |= any(_HYPHEN_AND_BLANK.search(part.rstrip()) for part in run.parts)
@@ -130,12 +135,16 @@ class BrokenLines:
             yield self._one_of(run.numbers, self._readings(run.parts))
         else:
             end = self._end_of(run.parts)
+            if end == MOST_PARTS:
+                self.doubtful.update(run.numbers)
             yield from self._open_line(run.numbers[:end], run.parts[:end])
             yield from numbered[end:]
 
     def _is_followed_by_a_stray(self, run: _Run) -> bool:
         """Whether a line that continues nothing is among these: a remark, or a stack."""
-        return not run.begins or (not run.is_closed and self._end_of(run.parts) < len(run.parts))
+        if not run.begins:
+            return any(map(str.strip, run.parts))
+        return not run.is_closed and self._end_of(run.parts) < len(run.parts)
 
     def _end_of(self, parts: Sequence[str]) -> int:
         """How many parts a line has that no class closes, as the width shows it."""
@@ -186,15 +195,17 @@ class BrokenLines:
 
     def _one_of(self, numbers: Sequence[int], readings: Sequence[str]) -> tuple[int, str]:
         """The first reading that says something; doubtful if another one says something else."""
-        said = [(reading, fact) for reading in dict.fromkeys(readings) for fact in (self._says(reading),) if fact]
         self.put_together += 1
-        first = said[0][1] if said else None
-        differing = {name for _, fact in said[1:] for name, *two in zip(fact._fields, first, fact, strict=True) if two[0] != two[1]}
-        if first is not None and first.dialect == BROKER and differing <= _MAY_BE_OPEN:
+        said = [(reading, fact) for reading in dict.fromkeys(readings) for fact in (self._says(reading),) if fact]
+        if not said:
+            return numbers[0], readings[0]
+        reading, first = said[0]
+        differing = {name for _, fact in said for name in fact._fields if getattr(fact, name) != getattr(first, name)}
+        if first.dialect == BROKER and differing <= _MAY_BE_OPEN:
             self._open[numbers[0]] = differing
         elif differing:
             self.doubtful.update(numbers)
-        return numbers[0], said[0][0] if said else readings[0]
+        return numbers[0], reading
 
 
 def _rest(parts: Sequence[str]) -> str:
