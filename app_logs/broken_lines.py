@@ -74,6 +74,8 @@ class BrokenLines:
         self._says = says
         self._breaks: Counter[tuple[int, int, bool]] = Counter()
         """For each break: the length of the line before, of the word behind, and whether a blank stands at it."""
+        self._lengths: Counter[int] = Counter()
+        """Of all lines."""
         self._width: _Width | None = None
         self._hyphens = 0
         """Breaks behind a hyphen."""
@@ -120,7 +122,8 @@ class BrokenLines:
                 )
                 self._hyphens += sum(_HYPHEN.search(part) is not None for part in run.parts[:-1])
             self._has_hyphen_and_blank |= any(_HYPHEN_AND_BLANK.search(part.rstrip()) for part in run.parts)
-        self._width = _width_of(self._breaks)
+        self._lengths.update(min(len(part), _WIDEST + 1) for run in runs for part in run.parts)
+        self._width = _width_of(self._breaks, self._lengths)
         self._has_strays |= any(map(self._is_followed_by_a_stray, runs))
         for run in runs:
             yield from self._read_run(run)
@@ -220,7 +223,7 @@ def _within_words(parts: Sequence[str], columns: int) -> str:
     return "".join([*(part.ljust(columns) for part in parts[:-1]), parts[-1]])
 
 
-def _width_of(breaks: Counter[tuple[int, int, bool]]) -> _Width | None:
+def _width_of(breaks: Counter[tuple[int, int, bool]], of_lines: Counter[int]) -> _Width | None:
     """The width that most breaks show; None: they show none."""
     total = breaks.total()
     lengths: Counter[int] = Counter()
@@ -231,7 +234,8 @@ def _width_of(breaks: Counter[tuple[int, int, bool]]) -> _Width | None:
     (commonest, times), widest = lengths.most_common(1)[0], max(lengths)
     full = sum(times for (length, word, _), times in breaks.items() if length + 1 + word >= widest)
     even = times + lengths[commonest - 1]
-    if commonest >= _NARROWEST and (even >= _MOSTLY * total or _PARTLY * total <= _MOSTLY * full <= even):
+    is_widest = even >= _ENOUGH and max(of_lines) == commonest
+    if commonest >= _NARROWEST and (even >= _MOSTLY * total or (is_widest and even >= _MOSTLY * full)):
         return _Width(commonest, "", is_hard=True)
     kept = sum(times for (_, _, has_blank), times in breaks.items() if has_blank)
     if full < _PARTLY * total or widest < _NARROWEST:
