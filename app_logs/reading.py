@@ -30,8 +30,8 @@ DOUBTFUL = (
     "lines that are not believed, since they can be read in two ways or an id with line breaks may have written them:"
 )
 BROKEN = (
-    "several of its lines are broken at some width and were put together: a name or a reason at a break may be left out "
-    "here or cut off, and lines may be missing"
+    "several of its lines are broken at some width and were put together: a name or a reason at a break may be left "
+    "out here or cut off, and lines may be missing"
 )
 SEVERAL = 3
 """One line that is broken may be a single accident."""
