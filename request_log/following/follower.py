@@ -282,9 +282,7 @@ class Follower:
         model = self.model
         due_ms = model.next_due_ms(max(at_ms, entry.until_ms) + EARLY_MS)
         due = earliest(model.group)
-        if due_ms is None or due is None:
-            return None
-        if is_session(model, due) and may_not_be_first(model, self.upcoming, entry, due):
+        if due_ms is None or due is None or may_not_be_first(model, self.upcoming, entry, due):
             return None
         fired = model.try_deadline(due_ms)
         later_ms = max(at_ms, due_ms + 1)

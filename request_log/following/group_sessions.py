@@ -206,6 +206,8 @@ def may_follow_another(model: GroupModel, upcoming: Upcoming, entry: LoggedReque
 
 def may_not_be_first(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, due: Due) -> bool:
     """Whether a session that is over at about a request's time may not be what its answer shows."""
+    if due.timer is not None or due.member_timer is not None:
+        return False
     return may_have_gone_before(model, due) or may_follow_another(model, upcoming, entry, due)
 
 
