@@ -37,7 +37,6 @@ from request_log.following.passed_deadlines import (
     COORDINATOR_BACK,
     answer_overdue,
     explain_answered,
-    is_session,
     let_silence_pass,
     let_time_pass,
     pass_absence,
