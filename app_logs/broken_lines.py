@@ -83,6 +83,8 @@ class BrokenLines:
         """Whether a blank stands behind a hyphen within a line, so that a break there may have been one."""
         self._has_strays = False
         """Whether lines stand in the file that belong to no entry, so that one may stand behind any line."""
+        self._is_left_open = False
+        """Whether the line before began an entry and has no class at its end."""
         self.put_together = 0
         self.doubtful: set[int] = set()
         """Numbers of lines whose readings say different things."""
@@ -126,7 +128,11 @@ class BrokenLines:
         self._width = _width_of(self._breaks, self._lengths)
         self._has_strays |= any(map(self._is_followed_by_a_stray, runs))
         for run in runs:
+            if self._is_left_open and run.is_closed and len(run.parts) > 1:
+                # The end may be that of the line before, and what it closes be written by a client.
+                self.doubtful.update(run.numbers)
             yield from self._read_run(run)
+            self._is_left_open = run.begins and not run.is_closed
 
     def _read_run(self, run: _Run) -> Iterator[tuple[int, str]]:
         numbered = [*zip(run.numbers, run.parts, strict=True)]

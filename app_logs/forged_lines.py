@@ -66,7 +66,10 @@ def marked(entries: Sequence[Entry]) -> list[Entry]:
             continue
         if open_at is not None and open_at == len(found) - 1:
             first = found[open_at]
-            found[open_at] = first._replace(text=f"{first.text}{entry.text}", logger=entry.logger)
+            # Behind another line without its end this may be that one's, and what it closes be written by a client.
+            is_suspect = open_at > 0 and _opens(found[open_at - 1])
+            text = f"{first.text}{entry.text}"
+            found[open_at] = first._replace(text=text, logger=entry.logger, is_suspect=is_suspect)
         else:
             open_at = _within_reach(found) if open_at is None else open_at
             found.append(entry)

@@ -73,3 +73,23 @@ def test_a_layout_without_classes_is_read_though_no_line_is_closed() -> None:
     log = GrowingLog("server.log", ZoneInfo("UTC"))
     facts = [*log.read(lines, is_pause=False).facts, *log.read([], is_pause=True).facts]
     assert [fact.member_id for fact in facts] == [f"{name}-{UUID}" for name in "abc"]
+
+
+CUT = f"{AT}Preparing to rebalance group payroll in state PreparingRebalance with old generation 76 (reason: x"
+"""A line without its class, which the rest of the line around it may end."""
+
+
+def test_a_line_out_of_an_id_is_not_believed_where_the_rest_of_the_ids_line_ends_it() -> None:
+    read = read_lines("server.log", [*given(f"evil\n{CUT}\n"), *given("honest")])
+    assert [fact.member_id for fact in read.facts] == [f"honest-{UUID}"]
+    assert read.notes
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_nor_is_it_where_a_log_grows_in_pieces(at_once: int) -> None:
+    lines = [*enumerate([*given(f"evil\n{CUT}\n"), *given("honest")], 1)]
+    log, facts = GrowingLog("server.log", ZoneInfo("UTC")), list[LoggedFact]()
+    for start in range(0, len(lines), at_once):
+        facts += log.read(lines[start : start + at_once], is_pause=False).facts
+    facts += log.read([], is_pause=True).facts
+    assert [fact.member_id for fact in facts] == [f"honest-{UUID}"]
