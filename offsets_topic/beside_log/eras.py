@@ -153,11 +153,14 @@ def _taken_back(era: Era, at_ms: int) -> list[Fact]:
 
 def _gone_at_downgrade(facts: Sequence[Fact]) -> frozenset[str]:
     """The members that left as the group became classic again. The topic has them before the rebalance that follows."""
-    downgrades = {
-        f.at_ms for f in facts if isinstance(f.content, GroupTypeChanged) and f.content.to_type == GroupType.CLASSIC
-    }
+    downgrades = {fact.at_ms for fact in facts if is_to_classic(fact)}
     gone = (f for f in facts if f.effect == EffectName.MEMBER_REMOVED and f.at_ms in downgrades)
     return frozenset(fact.member_id or "" for fact in gone)
+
+
+def is_to_classic(fact: Fact) -> bool:
+    """Whether the group becomes a classic one."""
+    return isinstance(fact.content, GroupTypeChanged) and fact.content.to_type == GroupType.CLASSIC
 
 
 def _begun_by(fact: Fact, era: Era, reached: Reached) -> Era | None:

@@ -15,7 +15,7 @@ import msgspec
 from coordinator_udfs.protocol.consumer.states import GroupType
 from offsets_topic.beside_log.choice import FOREVER_MS, SLACK_MS, Before, Choice, Difference, Until
 from offsets_topic.beside_log.commits import LoggedCommits
-from offsets_topic.beside_log.eras import NO_GROUP, OF_GROUPS, Era, Reached, eras_of, take_members
+from offsets_topic.beside_log.eras import NO_GROUP, OF_GROUPS, Era, Reached, eras_of, is_to_classic, take_members
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effect_names import EffectName
 from schemas.effects import CauseFound, Effect
@@ -142,7 +142,7 @@ class Merging:
             if is_topic and is_reported:
                 self._tell_held(decided)
             is_again = is_reported and self._is_again(fact)
-            if is_topic and is_again and _is_downgrade(fact):
+            if is_topic and is_again and is_to_classic(fact):
                 downgraded_ms = fact.at_ms
             # The log's rebalance that follows a downgrade has begun when the topic's records of the downgrade come.
             is_again |= is_topic and fact.at_ms == downgraded_ms and fact.effect in _OF_A_DOWNGRADE
@@ -267,10 +267,6 @@ def _is_then(fact: Fact) -> bool:
     if isinstance(fact.content, GroupTypeChanged):
         return fact.content.to_type == GroupType.CONSUMER
     return fact.effect == EffectName.MEMBER_JOINED
-
-
-def _is_downgrade(fact: Fact) -> bool:
-    return isinstance(fact.content, GroupTypeChanged) and fact.content.to_type == GroupType.CLASSIC
 
 
 def _is_cause_of(fact: Fact, generations: Sequence[int]) -> bool:
