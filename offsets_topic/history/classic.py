@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from coordinator_udfs.protocol.consumer.states import GroupType
 from coordinator_udfs.protocol.states import GroupState
-from offsets_topic.history.departures import EXPIRED_OR_REPLACED, REPLACED, Evidence, judge
+from offsets_topic.history.departures import REPLACED, Evidence, judge, judge_absent
 from offsets_topic.history.generations import Change, cause_of
 from offsets_topic.history.state import History, Member
 from offsets_topic.history.story import Story, candidates_of, cause_among, cause_by
@@ -202,20 +202,22 @@ def _emit_generation(
 def _change(value: GroupMetadataValue, members: Sequence[Member], formed_at_ms: int, history: History) -> Change:
     """The difference between the known generation and that of a record."""
     now = {member.member_id: member for member in members}
-    by_instance = {member.group_instance_id: member for member in members if member.group_instance_id is not None}
+    by_instance: dict[str | None, Member] = {
+        member.group_instance_id: member for member in members if member.group_instance_id is not None
+    }
     is_last = not members and len(history.members) == 1
     stayed, replaced, gone = [], [], []
     for old in history.members.values():
         if old.member_id in now:
             stayed.append((old, now[old.member_id]))
             continue
+        new = by_instance.get(old.group_instance_id)
         evidence = evidence_of(old, formed_at_ms, history, is_exact=is_last)
-        if old.group_instance_id is None or old.group_instance_id not in by_instance:
-            gone.append((old, judge(evidence)))
-        elif evidence.is_expiry_possible:
-            gone.append((old, EXPIRED_OR_REPLACED))
+        verdict = judge_absent(evidence, is_back=new is not None)
+        if new is not None and verdict is REPLACED:
+            replaced.append((old, new))
         else:
-            replaced.append((old, by_instance[old.group_instance_id]))
+            gone.append((old, verdict))
     known = {new.member_id for _, new in (*stayed, *replaced)}
     return Change(
         before=list(history.members.values()),

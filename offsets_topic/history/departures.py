@@ -216,6 +216,15 @@ def judge(e: Evidence) -> Verdict:
     return _open(e)
 
 
+def judge_absent(e: Evidence, *, is_back: bool) -> Verdict:
+    """How a member went that a later record lacks. is_back: its instance id is there under another member id. Then it
+    was replaced, for certain if its session cannot have ended before.
+    """
+    if not is_back:
+        return judge(e)
+    return EXPIRED_OR_REPLACED if e.is_expiry_possible else REPLACED
+
+
 def _static(e: Evidence) -> Verdict:
     """A static member sends no LeaveGroup unless configured to; an administrator can remove it."""
     if e.silence_ms >= e.session_ms or (e.fell_silent and e.is_expiry_possible):

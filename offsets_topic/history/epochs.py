@@ -11,12 +11,12 @@ from typing import assert_never
 from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState
 from offsets_topic.history.classic import evidence_of
 from offsets_topic.history.departures import (
-    EXPIRED_OR_REPLACED,
     REPLACED,
     RETURNS_AT_ONCE_MS,
     Evidence,
     Verdict,
     judge,
+    judge_absent,
     returning,
 )
 from offsets_topic.history.state import Departure, History, Member, Operation, Rebalance
@@ -68,16 +68,14 @@ def emit_upgraded(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -
         if new is not None:
             new.since_ms, new.commits = old.since_ms, old.commits
             continue
-        evidence = evidence_of(old, at_ms, history, is_exact=False)
         new = _with_instance(old.group_instance_id, came.values())
-        if new is None:
-            story.removed(old, at_ms, judge(evidence))
-        elif evidence.is_expiry_possible:
-            story.removed(old, at_ms, EXPIRED_OR_REPLACED)
-        else:
+        verdict = judge_absent(evidence_of(old, at_ms, history, is_exact=False), is_back=new is not None)
+        if new is not None and verdict is REPLACED:
             del came[new.member_id]
-            story.removed(old, at_ms, REPLACED, replaced_by=new.member_id)
+            story.removed(old, at_ms, verdict, replaced_by=new.member_id)
             story.joined(new, at_ms, is_inferred=True, replaces_member_id=old.member_id)
+        else:
+            story.removed(old, at_ms, verdict)
     for member in came.values():
         story.joined(member, at_ms, is_inferred=True)
     history.converting, history.converted_at_ms = {}, -1
