@@ -27,7 +27,7 @@ from tests.nightly import nightly_but
 from tests.offsets_topic.folded import fold
 from tests.offsets_topic.half_logs import lived, settled
 from tests.offsets_topic.written import Writer
-from tests.views.random_lives import GROUP, mixed, with_outages
+from tests.views.random_lives import GROUP, of_both_protocols
 
 LIVES = (*range(40), 42, 52, 75, 101, 167, 244)
 EXACT_AT_LEAST = 0.65
@@ -55,8 +55,7 @@ def causes(seed: int) -> list[tuple[Cause, Cause]]:
 @cache
 def mixed_life(seed: int) -> tuple[list[Effect], list[Effect]]:
     """A life of both protocols, as its topic tells it, and as it was."""
-    chance = random.Random(seed)
-    broker = with_outages(mixed(chance, seed), chance)
+    broker, _ = of_both_protocols(seed)
     truth = list(without_strangers_commits(effect for group, effect in broker.effects if group == GROUP))
     return fold(Writer(GROUP).write(truth)).reported.get(GROUP, []), truth
 

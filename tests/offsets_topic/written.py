@@ -28,7 +28,7 @@ from schemas.effects import (
     StateChanged,
     TopicPartitions,
 )
-from tests.offsets_topic.written_consumers import ConsumerRecords, Numbered
+from tests.offsets_topic.written_consumers import ConsumerRecords, Numbered, take_terms
 from tests.request_log.broker import id_of
 
 COMMIT, GROUP = 1, 2
@@ -115,10 +115,7 @@ class Writer:
             case MemberJoined():
                 self._join(effect)
             case MemberUpdated() if effect.member_id in self.members:
-                joined = self.members[effect.member_id]
-                joined.session_timeout_ms = effect.session_timeout_ms
-                joined.rebalance_timeout_ms = effect.rebalance_timeout_ms
-                joined.topics = effect.topics
+                take_terms(self.members[effect.member_id], effect)
             case MemberRemoved():
                 self.members.pop(effect.member_id, None)
             case StateChanged():

@@ -145,10 +145,7 @@ class ConsumerRecords:
             case MemberRemoved():
                 self._remove(effect)
             case MemberUpdated():
-                joined = self.members[effect.member_id].joined
-                joined.session_timeout_ms = effect.session_timeout_ms
-                joined.rebalance_timeout_ms = effect.rebalance_timeout_ms
-                joined.topics = effect.topics
+                take_terms(self.members[effect.member_id].joined, effect)
                 self._changed[effect.member_id] = effect.at_ms
             case MemberSubscribed():
                 self.members[effect.member_id].subscribed = effect
@@ -263,6 +260,13 @@ class ConsumerRecords:
             partitions_pending_revocation=_current(member.to_revoke),
         )
         return self.numbered.of_member(STEP, at_ms, member.member_id, value)
+
+
+def take_terms(joined: MemberJoined, updated: MemberUpdated) -> None:
+    """The terms that a member has from now on."""
+    joined.session_timeout_ms = updated.session_timeout_ms
+    joined.rebalance_timeout_ms = updated.rebalance_timeout_ms
+    joined.topics = updated.topics
 
 
 def _current(partitions: Iterable[TopicPartitions]) -> list[CurrentPartitions]:

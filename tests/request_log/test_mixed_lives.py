@@ -4,7 +4,6 @@ what the broker did, and its rebalances end as they did.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from schemas.effects import Effect, RebalanceEnded, RebalanceStarted
 from tests.nightly import nightly_but
 from tests.request_log.truth import certain_and_wrong
-from tests.views.random_lives import logged, mixed, of_the_group, with_outages
+from tests.views.random_lives import logged, of_both_protocols, of_the_group
 
 NO_LINE_SHOWS = frozenset({43, 88, 125, 151, 238, 264, 284, 347, 442})
 """Lives whose coordinator was away for 5 ms, which no line shows, or kept members that no generation has, which a real
@@ -29,8 +28,7 @@ lives = pytest.mark.parametrize("seed", nightly_but(LIVES, MANY))
 
 def life(seed: int, folder: Path) -> tuple[list[Effect], list[Effect]]:
     """As the log tells it, and as it was."""
-    chance = random.Random(seed)
-    broker = with_outages(mixed(chance, seed), chance)
+    broker, _ = of_both_protocols(seed)
     return logged(broker.write(folder / f"{seed}.log"))[0], of_the_group(broker)
 
 

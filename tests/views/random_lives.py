@@ -64,6 +64,12 @@ def with_outages(broker: Broker, chance: random.Random) -> Broker:
     return broker
 
 
+def of_both_protocols(seed: int) -> tuple[Broker, random.Random]:
+    """A life of both protocols whose coordinator goes down or moves, and the chance that goes on from it."""
+    chance = random.Random(seed)
+    return with_outages(mixed(chance, seed), chance), chance
+
+
 def of_the_group(broker: Broker) -> list[Effect]:
     return [effect for group, effect in broker.effects if group == GROUP]
 
@@ -78,8 +84,7 @@ def logged(path: Path) -> tuple[list[Effect], int]:
 
 def by_log(seed: int, folder: Path) -> Rows:
     """A life of both protocols as the broker has it, as its log tells it, and as a log that lacks something does."""
-    chance = random.Random(seed)
-    broker = with_outages(mixed(chance, seed), chance)
+    broker, chance = of_both_protocols(seed)
     path = broker.write(folder / f"{seed}.log")
     found = {f"broker {seed}": list(numbered(of_the_group(broker)))}
     found[f"whole log {seed}"] = list(numbered(logged(path)[0]))
@@ -96,14 +101,13 @@ def by_topic(seed: int, folder: Path) -> Rows:
 
 def by_topic_of_both_protocols(seed: int, folder: Path) -> Rows:
     """Likewise a life of both protocols, whose coordinator goes down or moves."""
-    chance = random.Random(seed)
-    return _by_topic_and_both(f"mixed {seed}", with_outages(mixed(chance, seed), chance), folder, chance)
+    broker, chance = of_both_protocols(seed)
+    return _by_topic_and_both(f"mixed {seed}", broker, folder, chance)
 
 
 def topic_of_both_protocols(seed: int) -> list[Record]:
     """The records of such a life."""
-    chance = random.Random(seed)
-    return list(Writer(GROUP).write(of_the_group(with_outages(mixed(chance, seed), chance))))
+    return list(Writer(GROUP).write(of_the_group(of_both_protocols(seed)[0])))
 
 
 def _by_topic_and_both(name: str, broker: Broker, folder: Path, chance: random.Random) -> Rows:
