@@ -35,7 +35,7 @@ _ENOUGH = 3
 _NARROWEST, _WIDEST = 40, 512
 """Columns."""
 _LONGEST_WORD = 64
-"""Longer ones count as so long."""
+"""A longer word counts as one of this length."""
 _MOSTLY, _PARTLY = 0.8, 0.4
 """Shares of breaks. Remarks between the lines look like breaks as well."""
 _MAY_BE_OPEN = {"member_id", "other_member_id", "reason", "client_reason"}

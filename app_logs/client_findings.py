@@ -77,12 +77,12 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """How long its application was away in all; of a leave that set nothing off, that its poll timeout was over."""
     left: LoggedFact | None = None
-    told: LoggedFact | None = None
+    notified: LoggedFact | None = None
     for fact in facts:
         if fact.kind is FactKind.POLL_TIMEOUT:
             left = left or fact
         elif learnt_of_others(fact):
-            left, told = None, fact  # A client that has left sends no heartbeats: another one printed this line.
+            left, notified = None, fact  # A client that has left sends no heartbeats: another one printed this line.
         elif fact.kind in (FactKind.JOIN_SENT, FactKind.MEMBERSHIP_LOST):
             if left is not None:
                 yield Finding(
@@ -91,13 +91,13 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
                     f"{lasting(' {} later', left, fact)}: one round of its loop took max.poll.interval.ms and that.",
                     (left, fact),
                 )
-            left = told = None
-    if left is not None and told is not None:
+            left = notified = None
+    if left is not None and notified is not None:
         yield Finding(
             "left_others_rebalance",
             f"{who} had been told of a rebalance, and left instead of joining again: its application did not poll "
             "within max.poll.interval.ms.",
-            (told, left),
+            (notified, left),
         )
 
 

@@ -39,7 +39,7 @@ def _closes(entry: Entry) -> bool:
     return entry.clock is Clock.NONE and not entry.level and bool(entry.logger)
 
 
-def broken_lines(entries: Sequence[Entry]) -> int:
+def ends_alone(entries: Sequence[Entry]) -> int:
     """How many ends of a coordinator's lines stand alone in a line: a paste broke these lines."""
     return sum(_closes(entry) and OF_BROKERS in entry.logger for entry in entries)
 

@@ -15,7 +15,7 @@ from why.words import count, duration
 SOON_MS = 60_000
 """A member that is told of the next rebalance within this time of its join was hardly in its generation."""
 OFTEN = 3
-"""So many short generations after each other are a loop."""
+"""This number of short generations after each other is a loop."""
 OUTLIVED_MS = 1_000
 """A session that is released later than this after its heartbeats stopped did not end by itself."""
 _JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)

@@ -20,7 +20,7 @@ from app_logs.clocks import difference, moved
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import open_blocks, text_of
-from app_logs.forged_lines import broken_lines, marked
+from app_logs.forged_lines import ends_alone, marked
 from app_logs.logged_facts import BROKER, LoggedFact
 from app_logs.wrappings import entries_in, entry_of, in_order
 from programs.errors import UserError
@@ -135,7 +135,7 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     if broken.doubtful:
         entries = [one._replace(is_suspect=one.line_number in broken.doubtful) for one in entries]
     ordered, notes = in_order(marked(entries))
-    if broken.put_together + broken_lines(entries) >= SEVERAL:
+    if broken.put_together + ends_alone(entries) >= SEVERAL:
         notes.append(BROKEN)
     every = [broken.without_what_is_open(fact) for fact in _facts_in(ordered)]
     found = [fact for fact in every if fact.is_certain]
