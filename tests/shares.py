@@ -39,7 +39,7 @@ class Share(NamedTuple):
 
 
 def counted(true: Iterable[True_], reported: Reported) -> Counter[str]:
-    """exact, open, wrong (told as inferred) and `wrong, certain`."""
+    """exact, open, wrong (reported as inferred) and `wrong, certain`."""
     counts, left = Counter[str](), list(reported)
     for from_id, kind, member_id in true:
         cause = next((cause for of, cause in left if of == from_id), None)

@@ -217,7 +217,7 @@ def test_what_a_groups_alarm_covers_is_reported_only_where_it_outlasts_it(tmp_pa
         assert len(alarms.kept.covered) == 1
     with closing(Alarms(tmp_path, AlertSettings(kinds=("near_misses",)), [Reported()])) as alarms:
         alarms.look(33_000)
-        # The standstill is no kind of these settings, so its alarm is over; the near miss was told with it.
+        # The standstill is no kind of these settings, so its alarm is over; the near miss was reported with it.
         assert alarms.kept.open == {}
 
 

@@ -35,7 +35,7 @@ _ROW = re.compile(r"^\| `([\w-]+)` \| (.*) \| (.*) \|$", re.MULTILINE)
 def test_each_incident_gives_the_alarms_that_the_docs_show(name: str, tmp_path: Path) -> None:
     found = alarms_in(tmp_path / "home", capture(name))
     groups = Counter(alarm.group_id for alarm in found)
-    assert set(groups.values()) <= {1}, "an incident of a group is told once"
+    assert set(groups.values()) <= {1}, "an incident of a group is reported once"
     shown = {row[0]: row[1:] for row in _ROW.findall(DOCS.read_text())}
     kinds = sorted(Counter(alarm.kind for alarm in found).items())
     reported = ", ".join(f"{kind} of {number} group{'s' * (number > 1)}" for kind, number in kinds) or "none"

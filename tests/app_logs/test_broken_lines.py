@@ -89,7 +89,7 @@ def rebalances_of(read: FileRead) -> dict[tuple[str, int | None], list[LoggedReb
 
 
 def is_consistent(ours: LoggedRebalance, true: LoggedRebalance) -> bool:
-    """Whether nothing that is told as certain of a rebalance is otherwise in truth."""
+    """Whether nothing that is reported as certain of a rebalance is otherwise in truth."""
     named = [(ours.outcome, true.outcome), (ours.members, true.members), (ours.ended_at_ms, true.ended_at_ms)]
     if not ours.cause.is_inferred and not ours.cause.candidates and ours.cause.kind != "unknown":
         named += [(ours.cause.kind, true.cause.kind), (ours.cause.member_id, true.cause.member_id)]

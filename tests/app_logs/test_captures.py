@@ -1,4 +1,4 @@
-"""A broker's own log against the truth of recorded incidents: who and why, and nothing wrong told as certain."""
+"""A broker's own log against the truth of recorded incidents: who and why, and nothing wrong reported as certain."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_rebalance_is_found_once_with_its_culprit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_cause_is_told_as_certain_and_wrong(name: str) -> None:
+def test_no_cause_is_reported_as_certain_and_wrong(name: str) -> None:
     for true, one in (*classic(name), *bumps(name, "consumer")):
         assert one.cause.kind == true["cause"] or one.cause.is_inferred, (name, true)
         if one.cause.kind != true["cause"]:

@@ -19,7 +19,7 @@ from tests.app_logs.recorded import INCIDENTS, LOGS, truth_of_incident
 
 
 class Figures(NamedTuple):
-    """Of an incident's rebalances: how many causes are told as certain, as one that fits, and not at all."""
+    """Of an incident's rebalances: how many causes are reported as certain, as one that fits, and not at all."""
 
     certain: int
     fits: int
@@ -45,7 +45,7 @@ FIGURES = {
     ("late-in-a-rebalance", "brokers"): Figures(8, 1, 0),
     ("late-in-a-rebalance", "all"): Figures(8, 1, 0),
     ("late-in-a-rebalance", "members"): Figures(0, 8, 1),
-    # Looked at only when all else was done, and told as they are.
+    # Looked at only when all else was done, and reported as they are.
     ("consumer-protocol", "brokers"): Figures(9, 3, 0),
     ("consumer-protocol", "all"): Figures(10, 2, 0),
     ("consumer-protocol", "members"): Figures(0, 4, 5),
@@ -92,7 +92,7 @@ def test_every_rebalance_is_found_and_none_besides(name: str, whose: str) -> Non
 
 
 @pytest.mark.parametrize(("name", "whose"), FIGURES)
-def test_no_cause_and_no_culprit_is_told_and_wrong(name: str, whose: str) -> None:
+def test_no_cause_and_no_culprit_is_reported_and_wrong(name: str, whose: str) -> None:
     clients: dict[str, str] = {}
     for true, one in pairs(name, whose):
         assert true["cause"] in causes_found(one) or not causes_found(one), true
@@ -151,7 +151,7 @@ def test_a_java_leader_s_list_names_who_came_and_who_went_without_a_log() -> Non
     assert cause_sentence(own).startswith("pay-aio set it off, by one of: left, polled too")
 
 
-def test_of_two_clients_that_each_set_a_rebalance_off_neither_is_told_as_the_one() -> None:
+def test_of_two_clients_that_each_set_a_rebalance_off_neither_is_reported_as_the_one() -> None:
     alone, known = group_of("cooperative", "members").rebalances, group_of("cooperative", "brokers").rebalances
     for one, of_broker in zip(alone, known, strict=True):
         assert one.cause.is_inferred or one.cause.client_id == of_broker.cause.client_id

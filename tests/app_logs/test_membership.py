@@ -88,7 +88,7 @@ def test_a_member_that_is_removed_soon_after_each_join_is_in_a_loop() -> None:
     assert not found("removed_in_a_loop", *lines[:2])
 
 
-def test_a_session_of_sarama_s_that_outlives_its_heartbeats_is_told() -> None:
+def test_a_session_of_sarama_s_that_outlives_its_heartbeats_is_reported() -> None:
     def session(second: int, generation: int, text: str) -> str:
         return f"[Sarama] 2026/03/01 03:12:{second:02} consumergroup/session/{MEMBER}/{generation} {text}"
 
@@ -100,7 +100,7 @@ def test_a_session_of_sarama_s_that_outlives_its_heartbeats_is_told() -> None:
     assert not found("session_outlived", *at_once)
 
 
-def test_a_connect_leader_that_holds_work_back_is_told() -> None:
+def test_a_connect_leader_that_holds_work_back_is_reported() -> None:
     given = (
         "Joined group at generation 90 with protocol version 2 and got assignment: Assignment{{error=0, delay={0}}} "
     )

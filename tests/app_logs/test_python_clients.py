@@ -180,7 +180,7 @@ def test_another_client_s_join_is_not_the_return_of_the_one_that_left() -> None:
     assert found(group, "polled_again") == []
 
 
-def test_a_refused_commit_is_told_and_a_fatal_refusal_is_not_tried_again() -> None:
+def test_a_refused_commit_is_reported_and_a_fatal_refusal_is_not_tried_again() -> None:
     lines = (
         printed("00:01,000", TEXT),
         printed("00:01,010", "Attempt to join group orders failed due to fatal error: GroupAuthorizationFailedError"),

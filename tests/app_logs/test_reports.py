@@ -150,7 +150,7 @@ def test_a_client_that_is_removed_again_and_again_is_told_once() -> None:
 # ---------------------------------------------------------------- a broker's lines
 
 
-def test_members_that_expired_are_told_though_no_rebalance_is() -> None:
+def test_members_that_expired_are_reported_though_no_rebalance_is() -> None:
     (expired,) = group_in(broker(1, f"Member {MEMBER} in group orders has failed, removing it from the group")).findings
     assert (expired.finding, expired.is_inferred) == ("expired_apart", False)
     assert MEMBER in expired.sentence
@@ -222,7 +222,7 @@ def test_a_streams_thread_that_is_fenced_may_have_lost_its_producer_alone() -> N
     assert "another producer fenced its own" in found.candidates
 
 
-def test_a_static_member_of_a_consumer_group_that_comes_back_is_told() -> None:
+def test_a_static_member_of_a_consumer_group_that_comes_back_is_reported() -> None:
     heading = "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] [GroupId orders] "
     came = (
         "Static member with instance id pod-1 re-joins the consumer group using the consumer protocol. Created a new "

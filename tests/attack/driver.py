@@ -1,7 +1,7 @@
 """Attacks inputs with cases from a seed, for a stated time or a number of cases, and tells what was found.
 
 A finding is played again after a start: alone, else with the cases before it. What does so again is kept; what was only
-slow, once, is told and nothing more, for the machine may have been busy. Knows time, memory and seeds; knows no input.
+slow, once, is reported alone, for the machine may have been busy. Knows time, memory and seeds; knows no input.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def attack(
     """Attacks the inputs one after another, each for its part of the time or so many cases. tell: where findings are
     told; clock: what a slow case is measured by.
 
-    Raises KeyboardInterrupt when it is stopped, once what was done so far is told.
+    Raises KeyboardInterrupt when it is stopped, once what was done so far is reported.
     """
     reports = []
     for attacked in inputs:

@@ -14,7 +14,7 @@ WRITTEN_AT = "at_ms"
 
 
 def assert_same_tables(ours: Home, reported: Replayed, theirs: Home, also: Replayed) -> None:
-    """Every row of every table, and all that is told."""
+    """Every row of every table, and all that is reported."""
     assert also.tally == reported.tally
     assert also.inferred == reported.inferred
     assert (also.parity.equal, also.parity.different) == (reported.parity.equal, reported.parity.different)

@@ -1,4 +1,4 @@
-"""`rollcall export` serves a home in both formats, says when it cannot, and ends when it is told."""
+"""`rollcall export` serves a home in both formats, says when it cannot, and ends when it is asked to."""
 
 from __future__ import annotations
 

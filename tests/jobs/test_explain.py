@@ -66,7 +66,7 @@ def test_what_lies_within_a_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert [one["generation_id"] for one in group["rebalances"]] == [2]
 
 
-def test_a_client_that_gives_no_rebalance_is_told_as_it_is() -> None:
+def test_a_client_that_gives_no_rebalance_is_reported_as_it_is() -> None:
     text = shown(str(LOGS / "field" / "f28.log"))
     assert "link-8.3.2: 0 rebalances" in text
     assert "It and the leader do not read the same config topic. (concluded)" in text

@@ -131,7 +131,7 @@ def fail(line: BadLine) -> None:
 
 
 @pytest.mark.parametrize("name", INCIDENTS)
-def test_a_topic_beside_lines_is_told_as_a_home_of_both(
+def test_a_topic_beside_lines_is_reported_as_a_home_of_both(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     topic, lines, home = CAPTURES / name / TOPIC, BROKERS / f"{name}.log.gz", tmp_path / "home"

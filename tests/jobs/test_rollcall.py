@@ -1,4 +1,4 @@
-"""The command `rollcall`: what its help shows, how its words are read, and how a mistake in them is told."""
+"""The command `rollcall`: what its help shows, how its words are read, and how a mistake in them is reported."""
 
 from __future__ import annotations
 

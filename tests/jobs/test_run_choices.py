@@ -1,4 +1,4 @@
-"""What `rollcall run` is told: which programs it starts how, and what it refuses before any of them."""
+"""What `rollcall run` is asked for: which programs it starts how, and what it refuses before any of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user is told when an object store refuses."""
+"""What a user reads when an object store refuses."""
 
 from __future__ import annotations
 

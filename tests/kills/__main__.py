@@ -49,7 +49,7 @@ def main(kills: int, seed: int, consumers: int) -> None:
         print(f"{count:5}  {what}")
     for what, count in reported.items():
         print(f"{count:7,}  {what}")
-    print(f"nothing lost, nothing told twice, nobody removed, in {time.monotonic() - began:.0f} s")
+    print(f"nothing lost, nothing reported twice, nobody removed, in {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def main(kills: int, seed: int) -> None:
     with tempfile.TemporaryDirectory(prefix="rollcall-kills-") as folder:
         for number, moment in enumerate(kill_followers(Path(folder) / "cluster", kills, dice), 1):
             print(f"{number:3} {time.monotonic() - began:6.0f} s  {moment.victim}: {moment.name}", flush=True)
-    print(f"nothing lost, nothing told twice, in {time.monotonic() - began:.0f} s")
+    print(f"nothing lost, nothing reported twice, in {time.monotonic() - began:.0f} s")
 
 
 class Churn:
@@ -124,7 +124,7 @@ def _kill_one(
         for shadow in (killed, whole):
             shadow.stop()
         assert facts_of(killed) == facts_of(whole), difference(killed, whole)
-        assert set(facts_of(killed).values()) == {1}, "a fact was told twice"
+        assert set(facts_of(killed).values()) == {1}, "a fact was reported twice"
     finally:
         for shadow in (killed, whole):
             shadow.end()

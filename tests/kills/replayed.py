@@ -30,7 +30,7 @@ OF_THE_MOMENT = ("at_ms", "seq", "at_date", "received_at_ms", "detail")
 
 
 def facts_of(rows: Iterable[Mapping[str, Any]]) -> Counter[tuple[tuple[str, Any], ...]]:
-    """How often each fact is told, its time apart. Of a run each heartbeat is one: what cuts it depends on the time."""
+    """How often each fact is there, its time apart. Of a run each heartbeat is one: its cuts depend on the time."""
     return Counter(
         tuple((name, each[name]) for name in each if name not in OF_THE_MOMENT)
         for row in rows

@@ -113,7 +113,7 @@ class World:
         return moment
 
     def check(self) -> dict[str, int]:
-        """Raises AssertionError: something was lost or told twice; how much there was of what."""
+        """Raises AssertionError: something was lost or reported twice; how much there was of what."""
         self._look_after_members()
         assert_reported_once(self._job)
         assert_no_gap(self._job)
@@ -122,7 +122,7 @@ class World:
         assert not DeltaTable(self.home.quarantine).to_pyarrow_table().num_rows
         counts = {
             "requests, each answered once": len(self._job.request_ids()),
-            "facts, each told once, numbered without a gap": len(self._job.effects()),
+            "facts, each reported once, numbered without a gap": len(self._job.effects()),
             "heartbeats answered": len(self._job.heartbeats()),
             "commits acknowledged, the last of each partition found again": self._asked,
         }

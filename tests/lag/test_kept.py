@@ -1,4 +1,4 @@
-"""What is kept of ends and fetches that are told: literal moments and offsets, and what holds for any order of news."""
+"""What is kept of reported ends and fetches: literal moments and offsets, and what holds for any order of news."""
 
 from __future__ import annotations
 

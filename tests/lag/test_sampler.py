@@ -1,4 +1,4 @@
-"""When a cluster is asked where logs end, and what is written of its answers: virtual time, a cluster that is told."""
+"""When a cluster is asked where logs end, and what is written of its answers: virtual time, by a cluster in memory."""
 
 from __future__ import annotations
 

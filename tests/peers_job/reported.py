@@ -1,4 +1,4 @@
-"""What a home tells of the clients that were there: their heartbeats, who came and went, and that each was told once.
+"""What a home has of the clients that were there: their heartbeats, who came and went, and that each is reported once.
 
 Knows the effects table's columns; must not know where a home is.
 """

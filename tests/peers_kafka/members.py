@@ -1,4 +1,4 @@
-"""Members of one group of a real cluster, by librdkafka, that come, commit and go as they are told.
+"""Members of one group of a real cluster, by librdkafka, that come, commit and go as a test asks.
 
 Knows consumers and the one topic that they share; must not know who looks at their group.
 """

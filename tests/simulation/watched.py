@@ -1,6 +1,6 @@
 """A world that is looked at after everything that happens: do two consumers with a valid session own one partition?
 
-Knows what applications are told and what the coordinator answers; see `tests.simulation.ownership`.
+Knows what applications are notified of and what the coordinator answers; see `tests.simulation.ownership`.
 """
 
 from __future__ import annotations

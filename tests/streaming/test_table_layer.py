@@ -38,7 +38,7 @@ def test_what_spark_puts_together_deletes_and_checkpoints_is_read_as_delta_says(
         frame.write.format("delta").mode("append").save(path)
 
     def check() -> None:
-        """What is new was told once; what is there are the files that Spark reads."""
+        """What is new was reported once; what is there are the files that Spark reads."""
         reported.extend(number for table in follower.poll() for number in table["seq"].to_pylist())
         live = live_files(log)
         found = sorted(

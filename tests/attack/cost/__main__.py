@@ -1,6 +1,6 @@
 """Searches for the dearest request of every API and page, and runs the commands: `python -m tests.attack.cost`.
 
-Exit status 1 if memory or bytes miss their goal by far; times that do are told. Knows the command line and in which
+Exit status 1 if memory or bytes miss their goal by far; times that do are reported. Knows the command line and in which
 order things are measured.
 """
 
