@@ -45,6 +45,7 @@ _TEMPLATES = (
             ("illegal_generation", "3.0"),
         )
     ),
+    Template(F.INSTANCE_FENCED, _AGAIN + "fenced_instance_id", since="3.0"),
     Template(F.COORDINATOR_LOST, _AGAIN + "{connection_down,{reason}", since="2.2"),
     Template(F.COORDINATOR_LOST, _AGAIN + "not_coordinator", since="3.0", reason="not_coordinator"),
     Template(F.REJOIN_WANTED, _AGAIN + "topics", since="2.2", reason="its subscription has changed"),

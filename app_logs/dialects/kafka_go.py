@@ -19,7 +19,7 @@ _BEGINS = re.compile(
     r"Failed to (?:join|sync) group |Unable to establish connection to consumer group coordinator for group "
 )
 
-
+_NO_CONNECTION = "Unable to establish connection to consumer group coordinator for"
 _TEMPLATES = (
     Template(F.CLIENT_STARTED, "entering loop for consumer group, {group_id}"),
     Template(F.JOINED, "joined group {group_id} as member {member_id} in generation {generation_id}"),
@@ -43,14 +43,16 @@ _TEMPLATES = (
     ),
     Template(F.LEAVE_SENT, "Leaving group {group_id}, member {member_id}"),
     *(
+        Template(F.COORDINATOR_LOST, f"{failed} group {{group_id}}: {network} {{reason}}")
+        for failed in (*(f"Failed to {request}" for request in ("join", "sync")), _NO_CONNECTION)
+        for network in ("dial tcp", "read tcp", "write tcp")
+    ),
+    *(
         Template(kind, f"Failed to {request} group {{group_id}}: {error}")
         for kind, request in ((F.JOIN_REFUSED, "join"), (F.SYNC_REFUSED, "sync"))
         for error in ("[{number}] {error}", "{error}")
     ),
-    Template(
-        F.COORDINATOR_LOST,
-        "Unable to establish connection to consumer group coordinator for group {group_id}: {reason}",
-    ),
+    Template(F.COORDINATOR_LOST, f"{_NO_CONNECTION} group {{group_id}}: {{reason}}"),
 )
 
 DIALECT = Dialect(

@@ -209,6 +209,25 @@ def test_an_error_of_kafka_go_s_has_its_number_and_no_second_reading() -> None:
     assert refused.error == "Rebalance In Progress: rejoin the group"
 
 
+def test_kafka_go_has_no_connection_to_its_coordinator_whatever_colons_the_reason_has() -> None:
+    network = "dial tcp 10.0.0.3:9092: connect: connection refused"
+    at = "2026/03/01 03:12:00"
+    lost = facts_in(
+        f"{at} Unable to establish connection to consumer group coordinator for group orders: {network}",
+        f"{at} Failed to join group orders: {network}",
+    )
+    expected = (FactKind.COORDINATOR_LOST, "orders", "10.0.0.3:9092: connect: connection refused", True)
+    assert [(one.kind, one.group_id, one.reason, one.is_certain) for one in lost] == [expected] * 2
+
+
+def test_a_static_member_of_brod_is_fenced() -> None:
+    (fenced,) = facts_in(
+        "Group member (orders,coor=#PID<0.922.0>,cb=#PID<0.921.0>,generation=17): re-joining group, "
+        "reason::fenced_instance_id"
+    )
+    assert (fenced.kind, fenced.group_id, fenced.generation_id) == (FactKind.INSTANCE_FENCED, "orders", 17)
+
+
 def test_kafkajs_is_told_of_an_old_generation_and_gets_no_assignment() -> None:
     old, refused = facts_in(
         kafkajs(
