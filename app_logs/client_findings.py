@@ -102,13 +102,14 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
 
 
 def _fenced(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    for fact in facts:
-        if fact.kind is FactKind.INSTANCE_FENCED:
-            yield Finding(
-                "fenced",
-                f"{who} was fenced: another member uses its group.instance.id.",
-                (fact,),
-            )
+    """A client prints one fencing in several lines; it can be fenced again only once it is a member again."""
+    fenced: list[LoggedFact] = []
+    for fact in (*facts, None):
+        if fact is not None and fact.kind is FactKind.INSTANCE_FENCED:
+            fenced.append(fact)
+        elif fenced and (fact is None or fact.kind in _WORKS):
+            yield Finding("fenced", f"{who} was fenced: another member uses its group.instance.id.", tuple(fenced))
+            fenced = []
 
 
 def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """What sarama prints (Go): no levels, and no group in most lines.
 
-Source: `consumer_group.go`, `consumer.go` and `client.go` of 1.22 to 1.46. A consumer's errors go to a channel, so the
-application prints them in words of its own around sarama's.
+Source: `consumer_group.go`, `consumer.go` and `client.go` of 1.22 to 1.46; errors of joins by sarama-cluster. A
+consumer's errors go to a channel, so the application prints them in words of its own around sarama's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from app_logs.templates import Template, Templates
 _BEGINS = re.compile(
     r"consumergroup/|consumer/broker/\d+ (?:added|abandoned|closed dead) subscription to |"
     r"JoinGroup failed: group instance id |client/coordinator coordinator for consumergroup |"
-    r"kafka: error while consuming "
+    r"kafka: error while consuming |rebalance error: kafka server: "
 )
 _OUT_OF_STEP = (
     "kafka server: The provided member is not known in the current generation",
@@ -41,6 +41,12 @@ _TEMPLATES = (
     Template(F.INSTANCE_FENCED, "JoinGroup failed: group instance id {instance_id} has been fenced"),
     Template(F.COORDINATOR_FOUND, "client/coordinator coordinator for consumergroup {group_id} is #{broker_id} ({})"),
     Template(F.COORDINATOR_FOUND, "client/coordinator coordinator for consumergroup {group_id} is #{broker_id}"),
+    Template(
+        F.COORDINATOR_LOST,
+        "rebalance error: kafka server: Request was for a consumer group that is not coordinated by this broker",
+        reason="NOT_COORDINATOR",
+    ),
+    Template(F.JOIN_REFUSED, "rebalance error: kafka server: {error}"),
     Template(F.PARTITIONS_ADDED, "consumer/broker/{broker_id} added subscription to {partitions}"),
     Template(
         F.CLIENT_STATE,
@@ -66,6 +72,7 @@ DIALECT = Dialect(
         "consumer/broker/",
         "JoinGroup failed: group instance id",
         "kafka: error while consuming ",
+        "rebalance error: kafka server: ",
     ),
     example="[Sarama] 2026/03/01 03:12:00 {}",
     heading=wherever(_BEGINS),

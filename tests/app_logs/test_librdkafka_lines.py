@@ -320,3 +320,16 @@ def test_versions_before_0_11_print_a_time_a_level_and_the_client_before_the_mes
     ]
     assert {(fact.client_id, fact.clock) for fact in facts} == {("orders#consumer-1", Clock.UTC)}
     assert [fact.at_ms for fact in facts] == [NOON_MS + ms for ms in range(4)]
+
+
+def test_one_fencing_that_stands_in_several_lines_is_one() -> None:
+    fenced = "Static consumer fenced by other consumer with same group.instance.id"
+    beat = 'HEARTBEAT|{}| [thrd:main]: Group "orders" heartbeat error response in state up '
+    lines = [
+        f"%7|1594908244.958|{beat.format('orders-1#consumer-1')}"
+        f"(join state started, 1 partition(s) assigned): Broker: {fenced}",
+        f"%0|1594908244.959|FATAL|orders-1#consumer-1| [thrd:main]: Fatal error: Broker: {fenced}: "
+        f"Fatal consumer error: Broker: {fenced}",
+    ]
+    (found,) = group_of(*lines).findings
+    assert (found.finding, [fact.line_number for fact in found.facts]) == ("fenced", [1, 2])

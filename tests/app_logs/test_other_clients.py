@@ -328,3 +328,10 @@ def test_a_line_of_json_may_end_a_sentence() -> None:
         FactKind.GROUP_IS_REBALANCING,
         FactKind.JOINED_AND_SYNCED,
     ]
+
+
+def test_sarama_cluster_s_refused_rebalance_is_a_coordinator_that_did_not_move() -> None:
+    found = "client/coordinator coordinator for consumergroup orders is #146 (10.0.0.1:9092)"
+    denied = "rebalance error: kafka server: Request was for a consumer group that is not coordinated by this broker."
+    lines = [f"[sarama]2018/01/18 04:38:29 {text}" for text in (found, denied, found)]
+    assert [one.finding for one in group_in(lines).findings] == ["coordinator_lost_by_client"]
