@@ -108,8 +108,9 @@ class _History:
         self.removed = []
 
     def _goes_on(self, fact: LoggedFact) -> bool:
-        """Whether a rebalance that begins follows the running one: no generation is missing between them."""
-        return self.running is not None and fact.generation_id == self.running.generation_id
+        """Whether a rebalance that begins follows the running one, whose assignment is awaited: no line is missing."""
+        running = self.running
+        return running is not None and running.joined_at_ms is not None and fact.generation_id == running.generation_id
 
     def _end_join_phase(self, fact: LoggedFact) -> None:
         running = self._of_generation(fact)
@@ -169,6 +170,9 @@ class _History:
         reason = read_reason(fact.reason)
         if reason is None:
             return Cause(kind=CauseKind.UNKNOWN)
+        before = self.facts[place - 1].member_id if place else ""
+        if reason.member_id and before.startswith(reason.member_id):
+            reason = reason._replace(member_id=before)  # Where a line is cut within the id, the one before it has it.
         if reason.kind is CauseKind.SYNC_TIMEOUT and reason.member_ids:
             reason = reason._replace(member_id=reason.member_ids[0])
         elif reason.candidates == left(Reason(CauseKind.UNKNOWN)).candidates:

@@ -30,9 +30,10 @@ _BY_CLASS = re.compile(
 _BEHIND_LOGGER = re.compile(r"\A(?:\[[^\]]{1,100}\]: |\d{1,6} - )")
 _ITS_OWN = re.compile(
     r"Successfully (?:joined group with|synced group in) generation Generation\{|Request joining group due to: |"
-    r"Finished assignment for group at generation \d{1,10}: \{"
+    r"Finished assignment for group at generation \d{1,10}: \{|"
+    r"(?:CommitFailed|RebalanceInProgress)Exception: (?:Offset c|C)ommit cannot be completed since "
 )
-"""Words that no other library has, of a line whose prefix somebody has taken off."""
+"""Words that no other library has, of a line whose prefix somebody has taken off, or of an application's own line."""
 _BESIDE_ITS_OWN = re.compile(
     r"\(Re-\)joining group$|(?:Adding|Setting) newly assigned partitions: |"
     r"(?:Revoke|Lost|Giving away all) (?:previously )?assigned partitions |Attempt to heartbeat failed "
@@ -196,6 +197,8 @@ _ENDS = (
         F.COMMIT_REFUSED, "Offset commit failed on partition {partitions} at offset {number}: {error}", since="0.11"
     ),
     Template(F.COMMIT_REFUSED, "Failing OffsetCommit request since {error}", since="2.6"),
+    Template(F.COMMIT_REFUSED, "CommitFailedException: {error}", since="0.9"),
+    Template(F.COMMIT_REFUSED, "RebalanceInProgressException: {error}", since="2.6"),
     Template(F.COMMIT_REFUSED, "Synchronous auto-commit of offsets {} failed: {error}", since="1.0"),
     Template(F.COMMIT_REFUSED, "Asynchronous auto-commit of offsets {} failed: {error}", since="1.0"),
 )
@@ -230,7 +233,15 @@ _STREAMS = (
 DIALECT = Dialect(
     name="java",
     title="a Java client's log",
-    marks=("roupId=", "stream-thread [", "joining group", "Generation{", " assigned partitions", *_CLASSES),
+    marks=(
+        "roupId=",
+        "stream-thread [",
+        "joining group",
+        "Generation{",
+        " assigned partitions",
+        "ommit cannot be completed since ",
+        *_CLASSES,
+    ),
     example="2026-03-01 03:12:00,417 INFO [Consumer clientId=orders-1, groupId=orders] {}",
     heading=java_heading,
     templates=Templates(

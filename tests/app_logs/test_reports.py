@@ -239,3 +239,46 @@ def test_a_class_name_behind_a_broken_line_is_no_part_of_a_reason() -> None:
         java(1, left), " expired. (org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)"
     ).rebalances
     assert one.cause.client_reason == "consumer poll timeout has expired"
+
+
+def test_a_rebalance_whose_join_phase_has_no_line_of_its_end_is_not_superseded() -> None:
+    began = "Preparing to rebalance group orders in state PreparingRebalance with old generation {} (reason: {})"
+    first, second = (
+        broker(1, began.format(69, f"leader {MEMBER} re-joining group during Stable")),
+        broker(9, began.format(70, f"removing member {MEMBER} on heartbeat expiration")),
+    )
+    ended = broker(2, "Stabilized group orders generation 70 (__consumer_offsets-0)")
+    assert [one.outcome for one in group_in(first, second).rebalances] == ["", ""]
+    assert [one.outcome for one in group_in(first, ended, second).rebalances] == ["superseded", ""]
+
+
+def test_an_id_at_which_a_line_is_cut_is_the_one_of_the_line_before() -> None:
+    given = broker(
+        1,
+        "Dynamic member with unknown member id joins group orders in Stable state. "
+        f"Created a new member id {MEMBER} and request the member to rejoin with this id.",
+    )
+    whole = broker(
+        1,
+        "Preparing to rebalance group orders in state PreparingRebalance with old generation 7 "
+        f"(__consumer_offsets-0) (reason: Adding new member {MEMBER}",
+    )
+    cut = whole[: whole.index(MEMBER) + 3]
+    (one,) = group_in(given, cut).rebalances
+    assert (one.cause.kind, one.cause.member_id) == (CauseKind.MEMBER_JOINED, MEMBER)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'Exception in thread "main" org.apache.kafka.clients.consumer.CommitFailedException: {}',
+        "2026-03-01 03:12:00,417 ERROR [io.sma.rea.mes.kaf.imp.KafkaSource] (vert.x-eventloop-thread-0) Unable to read "
+        "a record: org.apache.kafka.clients.consumer.CommitFailedException: {}",
+    ],
+)
+def test_an_application_s_own_line_of_a_commit_that_failed_is_a_java_client_s(line: str) -> None:
+    why = (
+        "Commit cannot be completed since the group has already rebalanced and assigned the partitions to another one."
+    )
+    group = group_in(line.format(why), "\tat org.apache.kafka.clients.consumer.KafkaConsumer.commitSync(K.java:1)")
+    assert keys_of(group) == ["commit_refused", "commit_of_no_member"]
