@@ -29,6 +29,8 @@ _PREFIX = re.compile(
 )
 _BEFORE = re.compile(r"[A-Za-z][\w-]{0,30}:? +(?:[A-Z]{4,5} +)?(?=\[Group(?:Coordinator|MetadataManager) )")
 """A reporter's own word for who prints it, and a level behind that."""
+_CUT_LOGGER = re.compile(r" \((?:k|ka|kaf|kafk|kafka|kafka\.[\w.$]*|o|or|org|org\.[\w.$]*)?$")
+"""A line that is cut within the class that printed it has its whole message."""
 _LONGEST_PREFIX = 200
 _OTHER_PROGRAMS = re.compile(r"\[(?:\w*Consumer|Worker|Producer|AdminClient|Share\w+|kafka-\w+) ")
 
@@ -44,6 +46,8 @@ def broker_heading(entry: Entry) -> Heading | None:
     length, fields = _prefix(text[: begin + 2])
     if not length and _OTHER_PROGRAMS.match(text):
         return None
+    if text.rfind(" (") > text.rfind(")"):
+        text = _CUT_LOGGER.sub("", text)
     return Heading(fields, text[length:].rstrip("."))
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from app_logs.dialects.broker import DIALECT
 from app_logs.entries import Entry
+from app_logs.logged_facts import FactKind
 from app_logs.reading import fact_of
 from app_logs.reasons import read_reason
 from app_logs.templates import Template
@@ -26,6 +27,17 @@ def test_a_template_reads_back_what_it_prints(template: Template, heading: str) 
         if name not in ("", "number", "old_state", "broker_id", "reason"):
             assert getattr(fact, name) == FILLED[name][1]
     assert (fact.file, fact.line_number, fact.at_ms) == ("server.log", 3, 1000)
+
+
+@pytest.mark.parametrize("length", range(1, len(" (kafka.coordinator.group.GroupCoordinator)")))
+def test_a_line_that_is_cut_within_its_logger_has_its_whole_message(length: int) -> None:
+    message = (
+        f"Assignment received from leader {MEMBER} for group orders for generation 7. The group has 1 members, 0 of "
+    )
+    line = f"[GroupCoordinator 1]: {message}which are static. (kafka.coordinator.group.GroupCoordinator)"
+    fact = fact_of(Entry("server.log", 1, line[:-length].rstrip()))
+    assert fact is not None
+    assert (fact.kind, fact.group_id, fact.members) == (FactKind.ASSIGNMENT_RECEIVED, "orders", 1)
 
 
 def test_a_client_that_names_a_group_is_no_broker() -> None:
