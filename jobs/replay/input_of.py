@@ -33,23 +33,21 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     dumps = [path for path in paths if is_dump(path)]
     printed = [path for path in paths if path not in dumps and is_printed(path)]
     logs = [path for path in paths if path not in (*dumps, *printed)]
-    if len(dumps) > 1 or len(logs) > 1 or (printed and logs and dumps):
+    if len(dumps) > 1 or len(logs) > 1:
         found = (count(len(logs), "request log"), count(len(dumps), "dump"), count(len(printed), "log"))
         raise InputError(
-            "LOG={}: names {}, {} of __consumer_offsets and {} of brokers or clients, and what goes together is "
-            "two of these kinds, with one request log and one dump at most.".format(" ".join(map(str, paths)), *found)
+            "LOG={}: names {}, {} of __consumer_offsets and {} of brokers or clients, and what goes together is one "
+            "request log and one dump at most.".format(" ".join(map(str, paths)), *found)
         )
-    if printed and logs:
-        return PrintedBesideLog(LogInput(logs[0], given, zone), PrintedInput(printed, zone))
-    if printed and not dumps:
+    if not dumps and not logs:
         if given:
             raise InputError(
                 f"SET={next(iter(given))}: is said of a request log or a dump, and {printed[0]} is neither."
             )
         return PrintedInput(printed, zone)
-    if not dumps:
-        return LogInput(logs[0], given, zone)
-    topic = TopicInput(dumps[0], given)
-    if printed:
-        return PrintedBesideTopic(PrintedInput(printed, zone), topic)
-    return BothInput(LogInput(logs[0], given, zone), topic) if logs else topic
+    topic = TopicInput(dumps[0], given) if dumps else None
+    if not logs and topic is not None:
+        return PrintedBesideTopic(PrintedInput(printed, zone), topic) if printed else topic
+    log = LogInput(logs[0], given, zone)
+    recorded = log if topic is None else BothInput(log, topic)
+    return PrintedBesideLog(recorded, PrintedInput(printed, zone)) if printed else recorded

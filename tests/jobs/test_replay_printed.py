@@ -98,14 +98,28 @@ def test_settings_of_a_broker_are_said_of_requests(
     assert sentence in capsys.readouterr().err
 
 
-def test_a_request_log_a_topic_and_a_brokers_log_are_not_one_history(
+def test_a_request_log_a_topic_and_a_brokers_log_are_one_history_group_by_group(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capture = CAPTURES / "n-classic-mixed"
     recordings = capture / "requests.log.gz", capture / "offsets-topic.jsonl.gz"
-    assert replayed(tmp_path / "home", *recordings, KILLED) == 2
+    lines = BROKERS / "n-classic-mixed.log.gz"
+    found = {}
+    for home, paths in {"recorded": recordings, "lines": (KILLED,), "all": (*recordings, lines, KILLED)}.items():
+        assert replayed(tmp_path / home, *paths) == 0
+        printed = capsys.readouterr().out
+        found[home] = rows_of(tmp_path / home)
+    assert "groups by these lines alone: audit-trail, clicks-agg, views-agg" in printed
+    by_time = sorted((*found["recorded"], *found["lines"]), key=lambda row: (row["started_ms"], row["group_id"]))
+    assert found["all"] == by_time
+    assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "all"))} == {}
+
+
+def test_two_dumps_are_not_one_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dumps = (CAPTURES / name / "offsets-topic.jsonl.gz" for name in NAMES[:2])
+    assert replayed(tmp_path / "home", *dumps, KILLED) == 2
     assert (
-        "names 1 request log, 1 dump of __consumer_offsets and 1 log of brokers or clients" in capsys.readouterr().err
+        "names 0 request logs, 2 dumps of __consumer_offsets and 1 log of brokers or clients" in capsys.readouterr().err
     )
 
 
@@ -118,9 +132,7 @@ def test_beside_a_request_log_lines_tell_of_the_groups_that_it_lacks(
     for home, paths in {"both": (log, KILLED), "log": (log,), "lines": (KILLED,)}.items():
         assert replayed(tmp_path / home, *paths) == 0
         printed = capsys.readouterr().out
-        assert ("groups by these lines, which the request log does not tell of: views-agg" in printed) == (
-            home == "both"
-        )
+        assert ("groups by these lines alone: views-agg" in printed) == (home == "both")
     both, by_log, by_lines = (rows_of(tmp_path / home) for home in ("both", "log", "lines"))
     assert {row["group_id"] for row in by_log} == {"clicks-agg", "audit-trail"}
     of_lines = [row for row in by_lines if row["group_id"] == "views-agg"]
