@@ -31,9 +31,10 @@ _BEHIND_LOGGER = re.compile(r"\A(?:\[[^\]]{1,100}\]: |\d{1,6} - )")
 _ITS_OWN = re.compile(
     r"Successfully (?:joined group with|synced group in) generation Generation\{|Request joining group due to: |"
     r"Finished assignment for group at generation \d{1,10}: \{|"
+    r"KafkaException: Unexpected error in join group response: |"
     r"(?:CommitFailed|RebalanceInProgress)Exception: (?:Offset c|C)ommit cannot be completed since "
 )
-"""Words that no other library has, of a line whose prefix somebody has taken off, or of an application's own line."""
+"""Words that no other library has, of a line without its prefix, or of an application's own."""
 _BESIDE_ITS_OWN = re.compile(
     r"\(Re-\)joining group$|(?:Adding|Setting) newly assigned partitions: |"
     r"(?:Revoke|Lost|Giving away all) (?:previously )?assigned partitions |Attempt to heartbeat failed "
@@ -84,6 +85,7 @@ def _stream_thread(entry: Entry) -> Heading | None:
 
 
 _GENERATION = "Generation{generationId={generation_id}, memberId='{member_id}', protocol={}"
+_JOIN_FAILED = "KafkaException: Unexpected error in join group response: "
 
 _JOINS = (
     Template(F.JOIN_SENT, "(Re-)joining group", since="1.0"),
@@ -197,6 +199,10 @@ _ENDS = (
         F.COMMIT_REFUSED, "Offset commit failed on partition {partitions} at offset {number}: {error}", since="0.11"
     ),
     Template(F.COMMIT_REFUSED, "Failing OffsetCommit request since {error}", since="2.6"),
+    *(
+        Template(F.JOIN_REFUSED, _JOIN_FAILED + error, since="0.9", state=FATAL)
+        for error in ("{error}, :backtrace=>{}", "{error}")  # Logstash prints the stack behind it.
+    ),
     Template(F.COMMIT_REFUSED, "CommitFailedException: {error}", since="0.9"),
     Template(F.COMMIT_REFUSED, "RebalanceInProgressException: {error}", since="2.6"),
     Template(F.COMMIT_REFUSED, "Synchronous auto-commit of offsets {} failed: {error}", since="1.0"),
@@ -240,6 +246,7 @@ DIALECT = Dialect(
         "Generation{",
         " assigned partitions",
         "ommit cannot be completed since ",
+        _JOIN_FAILED,
         *_CLASSES,
     ),
     example="2026-03-01 03:12:00,417 INFO [Consumer clientId=orders-1, groupId=orders] {}",

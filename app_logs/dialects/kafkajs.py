@@ -6,30 +6,49 @@ Source: `src/consumer` and `src/network/connection.js` of 1.4 to 2.2.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.entries import Entry
 from app_logs.logged_facts import FactKind as F
 from app_logs.logged_rebalances import client_id_of
+from app_logs.stamps import stamp_at
 from app_logs.templates import Template, Templates
 
 _NAMES = {"groupId": "group_id", "memberId": "member_id", "leaderId": "other_member_id", "clientId": "client_id"}
+_BEGINS = re.compile(r"\[(?:Connection|ConsumerGroup|Consumer|Runner)\] ")
 
 
 def kafkajs_heading(entry: Entry) -> Heading | None:
     """The fields; the message with its error behind it. A member id begins with its client's id."""
-    if not entry.message.startswith("["):
+    message, fields = (entry.message, entry.fields) if entry.message.startswith("[") else _with_fields(entry.printed)
+    if not message:
         return None
-    found: dict[str, Any] = {
-        name: entry.fields[key] for key, name in _NAMES.items() if isinstance(entry.fields.get(key), str)
-    }
+    found: dict[str, Any] = {name: fields[key] for key, name in _NAMES.items() if isinstance(fields.get(key), str)}
     found.setdefault("client_id", client_id_of(found.get("member_id", "")))
-    if "memberAssignment" in entry.fields:
-        found["partitions"] = json.dumps(entry.fields["memberAssignment"])
-    error = entry.fields.get("error")
-    behind = f"; error: {error}" if isinstance(error, str) and entry.message.startswith("[Connection] ") else ""
-    return Heading(found, entry.message + behind)
+    if "memberAssignment" in fields:
+        found["partitions"] = json.dumps(fields["memberAssignment"])
+    stamp = stamp_at(str(fields.get("timestamp", ""))) if entry.at_ms is None else None
+    if stamp is not None:
+        found |= {"at_ms": stamp.at_ms, "clock": stamp.clock}
+    error = fields.get("error")
+    behind = f"; error: {error}" if isinstance(error, str) and message.startswith("[Connection] ") else ""
+    return Heading(found, message + behind)
+
+
+def _with_fields(text: str) -> tuple[str, Mapping[str, Any]]:
+    """A message and the fields that a program puts behind it; an empty one: there are none."""
+    head, brace, rest = text.partition(" {")
+    begins = _BEGINS.search(head) if brace else None
+    if begins is None:
+        return "", {}
+    try:
+        fields, _ = json.JSONDecoder().raw_decode("{" + rest)
+    except (ValueError, RecursionError):
+        return "", {}
+    return head[begins.start() :], fields
 
 
 _HEARTBEAT = "[Connection] Response Heartbeat(key: 12, version: {number}); error: "

@@ -20,7 +20,7 @@ _LONGEST_HEAD = 400
 """Characters before the thread in which a name is looked for."""
 _NAME = re.compile(r"(?P<client_id>[^|\[\]]{0,255}#consumer-\d{1,9})[|:\]]")
 _BEFORE_THREADS = re.compile(
-    r"(?:(?:RDKAFKA-\d-[A-Z]{2,20}: |\|[A-Z]{2,20}\|)(?P<head>[^|\[\]:]{0,255}#consumer-\d{1,9}[:|])"
+    r"(?:(?:RDKAFKA-\d-[A-Z]{2,20}: |(?:\A|\|)[A-Z]{2,20}\|)(?P<head>[^|\[\]:]{0,255}#consumer-\d{1,9}[:|])"
     r"|(?:\A|\|)(?P<handle>[^|\[\]:]{0,255}#consumer-\d{1,9}\|)[A-Z]{2,20}\|) "
 )
 """What 0.9 has before its message; rdkafka-dotnet prints the name first."""

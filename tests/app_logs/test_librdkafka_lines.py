@@ -322,6 +322,13 @@ def test_versions_before_0_11_print_a_time_a_level_and_the_client_before_the_mes
     assert [fact.at_ms for fact in facts] == [NOON_MS + ms for ms in range(4)]
 
 
+def test_versions_before_0_11_print_a_client_s_name_behind_the_facility() -> None:
+    lost = 'Group "orders" heartbeat error response in state up (join state started, 1 partition(s) assigned): Broker: '
+    (fact,) = facts_of((0, f"{lost}Unknown member"))
+    (older,) = read_lines("app.log", [f"%7|1488192974.277|HEARTBEAT|orders-1#consumer-1| {lost}Unknown member"]).facts
+    assert (older.kind, older.client_id) == (fact.kind, "orders-1#consumer-1")
+
+
 def test_one_fencing_that_stands_in_several_lines_is_one() -> None:
     fenced = "Static consumer fenced by other consumer with same group.instance.id"
     beat = 'HEARTBEAT|{}| [thrd:main]: Group "orders" heartbeat error response in state up '

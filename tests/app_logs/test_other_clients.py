@@ -209,6 +209,21 @@ def test_an_error_of_kafka_go_s_has_its_number_and_no_second_reading() -> None:
     assert refused.error == "Rebalance In Progress: rejoin the group"
 
 
+def test_kafkajs_may_be_printed_with_its_fields_behind_the_message() -> None:
+    behind = {
+        "timestamp": "2026-03-01T03:12:00.417Z",
+        "logger": "kafkajs",
+        "groupId": "orders",
+        "memberId": MEMBER,
+        "error": "The group is rebalancing, so a rejoin is needed",
+    }
+    text = f"ERROR [Runner] The group is rebalancing, re-joining {json.dumps(behind)}"
+    for line in (text, json.dumps({"loglevel": "error", "msg": text})):
+        (found,) = facts_in(line)
+        assert (found.kind, found.group_id, found.member_id) == (FactKind.GROUP_IS_REBALANCING, "orders", MEMBER)
+        assert found.at_ms == 1_772_334_720_417
+
+
 def test_kafka_go_has_no_connection_to_its_coordinator_whatever_colons_the_reason_has() -> None:
     network = "dial tcp 10.0.0.3:9092: connect: connection refused"
     at = "2026/03/01 03:12:00"

@@ -282,3 +282,14 @@ def test_an_application_s_own_line_of_a_commit_that_failed_is_a_java_client_s(li
     )
     group = group_in(line.format(why), "\tat org.apache.kafka.clients.consumer.KafkaConsumer.commitSync(K.java:1)")
     assert keys_of(group) == ["commit_refused", "commit_of_no_member"]
+
+
+def test_a_join_that_logstash_died_of_was_refused_for_good() -> None:
+    line = (
+        "[2026-03-01T03:12:00,417][FATAL][logstash.runner          ] An unexpected error occurred! "
+        "{:error=>org.apache.kafka.common.KafkaException: Unexpected error in join group response: The group is "
+        'rebalancing, so a rejoin is needed., :backtrace=>["org.apache.kafka.clients.KafkaClient.handle(K.java:1)"]}'
+    )
+    (refused,) = group_in(line).findings
+    assert refused.finding == "join_refused"
+    assert "The group is rebalancing, so a rejoin is needed. This error is fatal" in refused.sentence
