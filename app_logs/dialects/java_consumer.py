@@ -31,7 +31,7 @@ _BEHIND_LOGGER = re.compile(r"\A(?:\[[^\]]{1,100}\]: |\d{1,6} - )")
 _ITS_OWN = re.compile(
     r"Successfully (?:joined group with|synced group in) generation Generation\{|Request joining group due to: |"
     r"Finished assignment for group at generation \d{1,10}: \{|"
-    r"KafkaException: Unexpected error in join group response: |"
+    r"KafkaException: Unexpected error in join group response: |FencedInstanceIdException: The broker rejected |"
     r"(?:CommitFailed|RebalanceInProgress)Exception: (?:Offset c|C)ommit cannot be completed since "
 )
 """Words that no other library has, of a line without its prefix, or of an application's own."""
@@ -203,6 +203,9 @@ _ENDS = (
         Template(F.JOIN_REFUSED, _JOIN_FAILED + error, since="0.9", state=FATAL)
         for error in ("{error}, :backtrace=>{}", "{error}")  # Logstash prints the stack behind it.
     ),
+    Template(
+        F.INSTANCE_FENCED, "FencedInstanceIdException: The broker rejected this static consumer since {}", since="2.3"
+    ),
     Template(F.COMMIT_REFUSED, "CommitFailedException: {error}", since="0.9"),
     Template(F.COMMIT_REFUSED, "RebalanceInProgressException: {error}", since="2.6"),
     Template(F.COMMIT_REFUSED, "Synchronous auto-commit of offsets {} failed: {error}", since="1.0"),
@@ -247,6 +250,7 @@ DIALECT = Dialect(
         " assigned partitions",
         "ommit cannot be completed since ",
         _JOIN_FAILED,
+        "FencedInstanceIdException: The ",
         *_CLASSES,
     ),
     example="2026-03-01 03:12:00,417 INFO [Consumer clientId=orders-1, groupId=orders] {}",

@@ -284,6 +284,17 @@ def test_an_application_s_own_line_of_a_commit_that_failed_is_a_java_client_s(li
     assert keys_of(group) == ["commit_refused", "commit_of_no_member"]
 
 
+def test_a_spring_container_stopped_since_its_member_was_fenced() -> None:
+    stopped = (
+        "2026-03-01 03:12:00.417 ERROR 1 --- [nsumer-0-C-1] o.s.k.l.K : Fatal consumer exception; stopping container"
+    )
+    why = (
+        "org.apache.kafka.common.errors.FencedInstanceIdException: The broker rejected this static consumer since "
+        "another consumer with the same group.instance.id has registered with a different member.id."
+    )
+    assert keys_of(group_in(stopped, "", why)) == ["fenced"]
+
+
 def test_a_join_that_logstash_died_of_was_refused_for_good() -> None:
     line = (
         "[2026-03-01T03:12:00,417][FATAL][logstash.runner          ] An unexpected error occurred! "
