@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 
 from gateway.access import Access, read_rules
@@ -65,11 +64,13 @@ def before_upstream(settings: Settings, upstream: Address, backend: Backend) -> 
     """A gateway that passes on all requests but those about groups. Raises ConfigError: a file that cannot be used."""
     access, topic_ids, metrics = _access(settings), TopicIds(), Metrics(backend.figures)
 
-    def endpoints(coordinator: Callable[[Caller], Node]) -> list[Endpoint]:
-        groups = GroupApis(backend, coordinator, access, topic_ids, settings.send_max_bytes, metrics)
-        return [*groups.endpoints(LAST_OF_OURS), *_sasl(settings)]
+    def coordinator(caller: Caller) -> Node:
+        return server.node(caller)
 
-    return UpstreamServer(settings, upstream, backend, metrics, endpoints, topic_ids, tls_context(settings))
+    groups = GroupApis(backend, coordinator, access, topic_ids, settings.send_max_bytes, metrics)
+    routing = Routing([*groups.endpoints(LAST_OF_OURS), *_sasl(settings)])
+    server = UpstreamServer(settings, upstream, routing, backend, metrics, topic_ids, tls_context(settings))
+    return server
 
 
 class Nodes:
@@ -81,13 +82,9 @@ class Nodes:
 
     def own(self, caller: Caller) -> Node:
         """This gateway: at the address of the settings, else at the one that the caller connected to."""
-        number = 0 if self._registry is None else self._registry.number
-        settings = self._settings
-        if settings.advertised is not None:
-            return number, *settings.advertised
-        if settings.listen.is_wildcard or settings.listen.port == 0:
-            return number, *caller.reached_at
-        return number, *settings.listen
+        number, advertised = 0 if self._registry is None else self._registry.number, self._settings.advertised
+        host, port = caller.reached_at
+        return number, self._settings.host_for(host), port if advertised is None else advertised.port
 
     def all(self, caller: Caller) -> list[Node]:
         """This gateway first, then the others."""

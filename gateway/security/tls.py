@@ -1,12 +1,8 @@
-"""TLS to an upstream, and who a client's certificate says it is. Knows certificates; knows no socket."""
+"""Who a client's certificate says it is. Knows certificates; knows no socket."""
 
 from __future__ import annotations
 
-import ssl
 from typing import Any
-
-from gateway.settings import PREFIX, Settings
-from listeners.tls import naming_setting
 
 _SHORT_NAMES = {
     "commonName": "CN",
@@ -20,16 +16,6 @@ _SHORT_NAMES = {
     "userId": "UID",
 }
 _ESCAPED = str.maketrans({character: f"\\{character}" for character in ',+"\\<>;'})
-
-
-def upstream_tls_context(settings: Settings) -> ssl.SSLContext:
-    """TLS to an upstream, whose host name and certificate are checked. Raises ConfigError."""
-    with naming_setting(PREFIX + "upstream.ssl.ca", settings.upstream_ssl_ca):
-        context = ssl.create_default_context(cafile=settings.upstream_ssl_ca)
-    if settings.upstream_ssl_certificate is not None:
-        with naming_setting(PREFIX + "upstream.ssl.certificate", settings.upstream_ssl_certificate):
-            context.load_cert_chain(settings.upstream_ssl_certificate, settings.upstream_ssl_key)
-    return context
 
 
 def principal_of(certificate: dict[str, Any] | None) -> str | None:

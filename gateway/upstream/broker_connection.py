@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gateway.answer_queue import Slot
 from gateway.answering import Client
-from gateway.upstream.upstream_login import LOGIN_WITHIN_S, UpstreamLogin
+from gateway.upstream.upstream_client import LOGIN_WITHIN_S, UpstreamLogin
 from gateway.wire.codec import Head
 from gateway.wire.frames import LENGTH_BYTES, FrameCutter, FrameError
 from listeners.addresses import Address

@@ -11,9 +11,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from gateway.upstream.metadata_brokers import MAX_BROKERS
-from gateway.upstream.upstream_client import UpstreamError, first_connected_to
-from gateway.upstream.upstream_login import UpstreamLogin
-from gateway.wire.codec import codec
+from gateway.upstream.upstream_client import UpstreamError, UpstreamLogin, asked, first_connected_to
 from listeners.addresses import MAX_PORT, Address
 
 log = logging.getLogger("gateway")
@@ -62,8 +60,7 @@ class Brokers:
     async def start(self) -> None:
         """Asks the upstream for its brokers and opens their ports, the lowest id at the first. Raises OSError."""
         async with first_connected_to(self._bootstrap, self._login) as client:
-            answer = await client.ask("Metadata", _METADATA_VERSION, {"topics": []})
-            _, message = codec("Metadata", _METADATA_VERSION).read_response(answer)
+            message = await asked(client.send, "Metadata", _METADATA_VERSION, {"topics": []})
         known = [(each.node_id, each.host, each.port) for each in message.brokers if each.node_id != _NO_ID]
         if not known:
             raise UpstreamError(f"gateway.upstream={self._bootstrap}: names no broker")

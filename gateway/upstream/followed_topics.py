@@ -18,8 +18,7 @@ from typing import NamedTuple
 from gateway.fair_threads import FairThreads
 from gateway.topic_ids import TopicIds
 from gateway.upstream.apis import METADATA
-from gateway.upstream.upstream_client import UpstreamClient, connected_to, first_connected_to
-from gateway.upstream.upstream_login import UpstreamLogin
+from gateway.upstream.upstream_client import UpstreamClient, UpstreamLogin, asked, connected_to, first_connected_to
 from gateway.wire.codec import WireError, codec
 from listeners.addresses import Address
 from schemas.cluster_sizes import PARTITIONS_MAX, is_believable
@@ -30,8 +29,6 @@ TOPICS_VERSION = 12
 """The first version whose answers have names and ids of topics."""
 _ELEMENTS_MAX = 16 * PARTITIONS_MAX
 """The most elements of an answer: partitions, and the brokers with replicas of each."""
-_ASK = {"topics": None}
-"""All of them."""
 _GONE_FOR_S = 15.0
 """A topic that was deleted and made again is gone for this long, the longest heartbeat interval that Kafka allows. So
 groups revoke its old partitions before they assign the new ones.
@@ -84,8 +81,7 @@ class FollowedTopics:
     async def start(self) -> None:
         """Knows the topics when it returns, unless the upstream is too old to name them by id. Raises UpstreamError."""
         async with first_connected_to(self._bootstrap, self._login) as client:
-            versions = codec("ApiVersions", 0)
-            _, offered = versions.read_response(await client.ask("ApiVersions", 0, {}))
+            offered = await asked(client.send, "ApiVersions", 0, {})
             last = next((known.max_version for known in offered.api_keys if known.api_key == METADATA), 0)
             if last < TOPICS_VERSION:
                 log.warning("upstream: Metadata ends with v%d, so consumer groups (KIP-848) are not offered", last)
@@ -117,7 +113,8 @@ class FollowedTopics:
     async def _look(self, client: UpstreamClient) -> float:
         """Learns the topics as they are now; how long to wait before the next look, in seconds."""
         loop = asyncio.get_running_loop()
-        frame = await client.ask("Metadata", TOPICS_VERSION, _ASK)
+        # None: all of them.
+        frame = await client.ask("Metadata", TOPICS_VERSION, {"topics": None})
         began = loop.time()
         digest = hashlib.blake2b(frame).digest()
         if digest != self._digest:

@@ -37,10 +37,11 @@ class Split(NamedTuple):
 class _Beginning:
     """How the beginning of one version's answer is read and written."""
 
-    def __init__(self, response_type: Any) -> None:
+    def __init__(self, version: int) -> None:
+        response_type: Any = codec("Metadata", version).response_type
         broker_type = get_args(next(field.type for field in fields(response_type) if field.name == "brokers"))[0]
         is_flexible = response_type.__flexible__
-        self.fixed_bytes = _THROTTLE_TIME_BYTES if response_type.__version__ >= _THROTTLE_TIME_SINCE else 0
+        self.fixed_bytes = _THROTTLE_TIME_BYTES if version >= _THROTTLE_TIME_SINCE else 0
         self.read_head = reader(response_type.__header_schema__)
         self.read_count = read_compact_array_length if is_flexible else read_legacy_array_length
         self.write_count: Any = write_compact_array_length if is_flexible else write_legacy_array_length
@@ -48,9 +49,7 @@ class _Beginning:
         self.write_broker = entity_writer(broker_type)
 
 
-@cache
-def _beginning(version: int) -> _Beginning:
-    return _Beginning(codec("Metadata", version).response_type)
+_beginning = cache(_Beginning)
 
 
 def split(version: int, frame: bytes) -> Split:

@@ -75,19 +75,17 @@ class Rewriting:
             return len(frame).to_bytes(LENGTH_BYTES, "big") + frame
         api, rewrite = self._apis[head.api_key]
         spoken = codec(api, head.api_version)
-        if len(frame) <= LONG_FRAME_BYTES:
-            correlation_id, message = spoken.read_response(frame, MAX_PARTITIONS)
-            return spoken.write_response(correlation_id, await rewrite(message, head.api_version, host))
-        reading = partial(spoken.read_response, frame, MAX_PARTITIONS)
-        correlation_id, message = await self._threads.run(caller.host, reading)
+        work = partial(self._worked, caller, len(frame))
+        correlation_id, message = await work(partial(spoken.read_response, frame, MAX_PARTITIONS))
         ours = await rewrite(message, head.api_version, host)
-        return await self._threads.run(caller.host, partial(spoken.write_response, correlation_id, ours))
+        return await work(partial(spoken.write_response, correlation_id, ours))
+
+    async def _worked(self, caller: Caller, length: int, work: Callable[[], Any]) -> Any:
+        """What work on an answer of this length gives; on a long one it is done in a thread."""
+        return work() if length <= LONG_FRAME_BYTES else await self._threads.run(caller.host, work)
 
     async def _metadata(self, version: int, frame: bytes, host: str, caller: Caller) -> bytes:
-        if len(frame) <= LONG_FRAME_BYTES:
-            parts = split(version, frame)
-        else:
-            parts = await self._threads.run(caller.host, partial(split, version, frame))
+        parts = await self._worked(caller, len(frame), partial(split, version, frame))
         self._named({broker.node_id for broker in parts.brokers})
         ours = parts._replace(brokers=await self._ours(parts.brokers, "node_id", host))
         return joined(version, ours)

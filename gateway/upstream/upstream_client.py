@@ -1,27 +1,112 @@
-"""A connection of the gateway's own to the upstream: it logs in, asks one request at a time, and is answered.
+"""How the gateway gets into its upstream, and a connection of its own to it, which asks one request at a time.
 
-Knows frames and the login; knows no message.
+The upstream sees every client under the name that the gateway logs in with; only the gateway knows the client. Knows
+the settings, frames and SASL's two messages; knows no other message.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 import struct
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from gateway.upstream.upstream_login import CLIENT_ID, LOGIN_WITHIN_S, UpstreamLogin
+from gateway.security.client import tokens
+from gateway.security.mechanisms import AuthenticationError
+from gateway.settings import PREFIX, Settings
 from gateway.wire.codec import WireError, codec
 from gateway.wire.shaping import entity_of
 from listeners.addresses import Address
+from listeners.tls import naming_setting
+from programs.errors import ConfigError
 
-_ANSWER_MAX_BYTES = 67_108_864
+LOGIN_WITHIN_S = 10.0
+"""Connecting and authenticating may take at most this long, and so may each answer."""
+_CLIENT_ID = "rollcall-gateway"
 _CORRELATION_ID = 3
+_ANSWER_MAX_BYTES = 67_108_864
+_SASL_VERSION = 1
+"""Of both messages; every broker of the last years answers it."""
+
+Send = Callable[[bytes], Awaitable[bytes]]
+"""Sends a request, its length first, and gives the answer without."""
 
 
 class UpstreamError(OSError):
     """The upstream cannot be asked; the text says which and why."""
+
+
+async def asked(send: Send, api: str, version: int, values: Mapping[str, Any]) -> Any:
+    """The answer's message. Raises WireError, and as `send` does."""
+    return codec(api, version).read_response(await send(_request(api, version, values)))[1]
+
+
+def _request(api: str, version: int, values: Mapping[str, Any]) -> bytes:
+    spoken = codec(api, version)
+    return spoken.write_request(_CORRELATION_ID, _CLIENT_ID, entity_of(spoken.request_type, values))
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamLogin:
+    """How the upstream's listener wants the gateway to log in."""
+
+    tls: ssl.SSLContext | None = None
+    """None: the listener has no TLS."""
+    mechanism: str | None = None
+    """None: the listener has no authentication."""
+    name: str = ""
+    password: str = ""
+
+    async def log_in(self, send: Send) -> None:
+        """Logs a new connection in. Raises PermissionError, saying why it is refused; WireError, and as `send` does."""
+        if self.mechanism is None:
+            return
+        offered = await asked(send, "SaslHandshake", _SASL_VERSION, {"mechanism": self.mechanism})
+        if offered.error_code:
+            known = ", ".join(offered.mechanisms) or "no mechanism"
+            raise PermissionError(f"it offers {known} and not {self.mechanism}")
+        conversation = tokens(self.mechanism, self.name, self.password)
+        try:
+            token = next(conversation)
+            while True:
+                reply = await asked(send, "SaslAuthenticate", _SASL_VERSION, {"auth_bytes": token})
+                if reply.error_code:
+                    why = reply.error_message or reply.error_code.name
+                    raise PermissionError(f"it does not let {self.name!r} in: {why}")
+                token = conversation.send(reply.auth_bytes)
+        except StopIteration:
+            return
+        except AuthenticationError as error:
+            raise PermissionError(str(error)) from None
+
+
+def login_of(settings: Settings) -> UpstreamLogin:
+    """The login that the settings describe. Raises ConfigError: a file that cannot be used."""
+    protocol = settings.upstream_security_protocol
+    tls = _tls_context(settings) if protocol.endswith("SSL") else None
+    if not protocol.startswith("SASL"):
+        return UpstreamLogin(tls)
+    path = settings.upstream_sasl_password_file
+    assert path is not None
+    try:
+        password = path.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{PREFIX}upstream.sasl.password.file={path}: cannot be read: {why}") from None
+    return UpstreamLogin(tls, settings.upstream_sasl_mechanism, settings.upstream_sasl_username, password)
+
+
+def _tls_context(settings: Settings) -> ssl.SSLContext:
+    """TLS that checks the upstream's host name and certificate."""
+    with naming_setting(PREFIX + "upstream.ssl.ca", settings.upstream_ssl_ca):
+        context = ssl.create_default_context(cafile=settings.upstream_ssl_ca)
+    if settings.upstream_ssl_certificate is not None:
+        with naming_setting(PREFIX + "upstream.ssl.certificate", settings.upstream_ssl_certificate):
+            context.load_cert_chain(settings.upstream_ssl_certificate, settings.upstream_ssl_key)
+    return context
 
 
 class UpstreamClient:
@@ -33,8 +118,7 @@ class UpstreamClient:
 
     async def ask(self, api: str, version: int, values: Mapping[str, Any]) -> bytes:
         """The answer to a request, without its length. Raises OSError, EOFError, WireError."""
-        spoken = codec(api, version)
-        return await self.send(spoken.write_request(_CORRELATION_ID, CLIENT_ID, entity_of(spoken.request_type, values)))
+        return await self.send(_request(api, version, values))
 
     async def send(self, request: bytes) -> bytes:
         """The same for a request that is bytes already, its length first."""

@@ -20,7 +20,7 @@ from gateway.upstream.apis import API_VERSIONS, FIND_COORDINATOR, PRODUCE, is_pa
 from gateway.upstream.broker_connection import BrokerConnection, Passed
 from gateway.upstream.brokers import Broker
 from gateway.upstream.rewriting import Rewriting
-from gateway.upstream.upstream_login import UpstreamLogin
+from gateway.upstream.upstream_client import UpstreamLogin
 from gateway.wire.codec import Head, WireError, codec, read_head
 from gateway.wire.reading import Elements, reader
 from schemas.messages import APIS, GROUP_RESOURCE

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterable
 
 from gateway.answering import Client
 from gateway.backend import Backend
-from gateway.exchange import Caller, Endpoint
+from gateway.exchange import Caller
 from gateway.group_apis import Node
 from gateway.metrics import Metrics
 from gateway.routing import Routing
@@ -17,12 +16,9 @@ from gateway.topic_ids import TopicIds
 from gateway.upstream.brokers import Broker, Brokers
 from gateway.upstream.followed_topics import FollowedTopics
 from gateway.upstream.rewriting import Rewriting
-from gateway.upstream.upstream_login import login_of
+from gateway.upstream.upstream_client import login_of
 from gateway.upstream.upstream_proxy import UpstreamProxy
 from listeners.addresses import Address
-
-Endpoints = Callable[[Callable[[Caller], Node]], Iterable[Endpoint]]
-"""The group APIs' endpoints, given the node that a caller is sent to about its group."""
 
 
 class UpstreamServer(Server):
@@ -35,13 +31,13 @@ class UpstreamServer(Server):
         self,
         settings: Settings,
         upstream: Address,
+        routing: Routing,
         backend: Backend,
         metrics: Metrics,
-        endpoints: Endpoints,
         topic_ids: TopicIds,
         tls: ssl.SSLContext | None,
     ) -> None:
-        super().__init__(settings, Routing(endpoints(self._node)), backend, metrics, tls)
+        super().__init__(settings, routing, backend, metrics, tls)
         self._login = login_of(settings)
         self._brokers = Brokers(upstream, self._login, settings.listen.port, self._listen_for, self.close_port)
         self._rewriting = Rewriting(
@@ -72,6 +68,7 @@ class UpstreamServer(Server):
 
         return await self.listen(taker_for, wished_port)
 
-    def _node(self, caller: Caller) -> Node:
+    def node(self, caller: Caller) -> Node:
+        """Where a caller is sent about its group."""
         host, port = caller.reached_at
         return self._brokers.behind(port).node_id, self._settings.host_for(host), port

@@ -13,7 +13,7 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPar
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from gateway.settings import Settings
-from gateway.upstream.upstream_login import login_of
+from gateway.upstream.upstream_client import login_of
 from jobs.shadow.log_ends_sampler import Listed, Partition
 
 _T = TypeVar("_T")
