@@ -23,7 +23,7 @@ EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
 def appended(versions: Versions, version: int) -> list[str]:
     """The files that a version added; unreadable ones are left out and logged."""
     try:
-        paths = [file.path for file in versions.appended(version) or []]
+        paths = list(versions.appended(version) or ())
     except ValueError as error:
         left_out(EFFECTS_FOLDER, f"version {version}", error)
         return []

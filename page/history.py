@@ -188,7 +188,7 @@ class History:
         return _ALL if is_all else Change(frozenset(made)) if made else None
 
     def _files(self, version: int) -> list[str]:
-        return files_of(self.home / EFFECTS_FOLDER, version) if self._versions.all() else []
+        return files_of(self.home / EFFECTS_FOLDER, version) if self._versions.latest() >= 0 else []
 
     def _make(self, names: Sequence[str], groups: Collection[str] | None) -> None:
         """Lists, for some groups or for all (None)."""

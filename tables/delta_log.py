@@ -144,10 +144,12 @@ class DeltaLog:
         except FileNotFoundError:
             return None
 
-    def appended(self, version: int) -> list[Path] | None:
-        """The data files whose rows are new with a version (see `Commit.appended`), None if its commit is not there."""
+    def appended(self, version: int) -> dict[Path, AddedFile] | None:
+        """The data files whose rows are new with a version (see `Commit.appended`), by where they lie; None if its
+        commit is not there. Raises ValueError: it cannot be read.
+        """
         commit = self.read(version)
-        return None if commit is None else [self.path_of(file) for file in commit.appended]
+        return None if commit is None else {self.path_of(file): file for file in commit.appended}
 
     def last_checkpoint(self, at_most: int) -> Checkpoint | None:
         """The last whole checkpoint of a version that is at most this one, None if there is none. Lists the folder."""

@@ -31,20 +31,12 @@ class TableFollower:
         self._path = path
         self._log = DeltaLog(path)
         self._columns = list(columns)
-        self._next = self._log.latest() + 1 if from_version is None else from_version
+        self.next_version = self._log.latest() + 1 if from_version is None else from_version
         self._looked_at = float("-inf")
-
-    @property
-    def next_version(self) -> int:
-        return self._next
-
-    def go_on_after(self, version: int) -> None:
-        """Goes on after this version; the caller knows the table up to it."""
-        self._next = version + 1
 
     def has_news(self) -> bool:
         """Whether the next version is there; costs one look at a file's name."""
-        if self._log.has(self._next):
+        if self._log.has(self.next_version):
             return True
         now = time.monotonic()
         if now - self._looked_at < _LOST_AFTER_S:
@@ -56,17 +48,17 @@ class TableFollower:
         """Skips versions that were cleaned away, starts again in a table made anew; returns whether there is a next
         version."""
         versions = self._log.versions()
-        first = min((version for version in versions if version >= self._next), default=None)
+        first = min((version for version in versions if version >= self.next_version), default=None)
         if first is None:
-            if max(versions, default=-1) < self._next - 1:
-                self._next = 0
+            if max(versions, default=-1) < self.next_version - 1:
+                self.next_version = 0
             return False
-        if first > self._next and self._log.has(self._next):
+        if first > self.next_version and self._log.has(self.next_version):
             # A folder that grows may be listed with a gap.
-            first = self._next
-        if first > self._next:
-            log.warning("%s: versions %d to %d are gone unread", self._path.name, self._next, first - 1)
-        self._next = first
+            first = self.next_version
+        if first > self.next_version:
+            log.warning("%s: versions %d to %d are gone unread", self._path.name, self.next_version, first - 1)
+        self.next_version = first
         return True
 
     def read_next(self) -> list[pa.Table]:
@@ -75,14 +67,14 @@ class TableFollower:
         A version or file that is broken or missing is left out, and `tables.unread` logs it. Raises OSError: it cannot
         be read just now, and stays the next.
         """
-        version = self._next
+        version = self.next_version
         try:
-            paths = self._log.appended(version) or []
+            paths = list(self._log.appended(version) or ())
         except ValueError as error:
             left_out(self._path.name, f"version {version}", error)
             paths = []
         found = [rows for rows in (self._rows_of(path, version) for path in paths) if rows is not None]
-        self._next = version + 1
+        self.next_version = version + 1
         self._looked_at = time.monotonic()
         return found
 

@@ -37,7 +37,7 @@ class EffectsTable(TableFollower):
     def history(self) -> list[Fact]:
         """The events that say how groups and members are now, in order; `news` goes on from there."""
         found = lasting_facts(self._path)
-        self.go_on_after(found.version)
+        self.next_version = found.version + 1
         return found.facts
 
     def news(self) -> News:

@@ -50,7 +50,7 @@ class Watch:
         """The groups with new facts since the watch began."""
         try:
             before = lasting_facts(home / EFFECTS_FOLDER)
-            self._follower.go_on_after(before.version)
+            self._follower.next_version = before.version + 1
             self.begin_with(fact._asdict() for fact in before.facts)
         except (TableError, OSError) as error:
             left_out(EFFECTS_FOLDER, "what was before now", error)

@@ -102,7 +102,7 @@ def test_many_files_become_one_with_every_row_in_its_order(requests: Requests) -
 def test_readers_of_new_rows_are_given_none(requests: Requests) -> None:
     requests.send(3)
     requests.compact()
-    assert requests.log.appended(requests.log.latest()) == []
+    assert requests.log.appended(requests.log.latest()) == {}
 
 
 def test_the_log_tells_how_many_rows_a_file_has_and_of_which_time(requests: Requests) -> None:
@@ -238,7 +238,7 @@ def test_old_rows_go_from_files_whole_and_in_part_while_others_commit(
     overtake(monkeypatch, lambda: requests.send(40))
     assert remove_before(requests.path, T + 6, LAYOUT) == 1
     assert requests.read == requests.sent[6:]
-    assert requests.log.appended(requests.log.latest()) == []
+    assert requests.log.appended(requests.log.latest()) == {}
     assert remove_before(requests.path, T + 6, LAYOUT) == 0
 
 

@@ -80,7 +80,7 @@ def test_a_file_that_is_added_again_with_other_statistics_brings_no_row(tmp_path
     (first,) = live_files(log).files
     again = {"add": {"path": first.path, "partitionValues": {}, "size": first.size, "dataChange": False}}
     log.commit_path(1).write_text(json.dumps(again) + "\n\n")
-    assert log.appended(1) == []
+    assert log.appended(1) == {}
     assert [file.stats for file in live_files(log).files] == [None]
     assert [file.rows for file in live_files(log, 0).files] == [1]
 

@@ -77,7 +77,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, path: str, tick_ms: int, max_requests: int) -> None:
         outlive_signals()
         self.path = path
-        self._versions = Versions(Path(path))
+        self._log = Versions(Path(path))
         self.tick_ms = tick_ms
         self.max_requests = max_requests
         self._commits: dict[int, Appended] = {}
@@ -91,7 +91,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self.max_requests)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._last_version = self._versions.latest()
+        self._last_version = self._log.latest()
         self.tick_ms = 0
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
@@ -142,7 +142,7 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _check(self, version: int) -> None:
         """Raises RuntimeError: the log has lost commits after this version, or is another table's."""
-        versions = self._versions.all()
+        versions = self._log.versions()
         if not versions:
             return
         if version > max(versions):
@@ -162,10 +162,10 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = self._commits.get(version)
         if found is not None:
             return found
-        files = self._versions.appended(version)
+        files = self._log.appended(version)
         if files is None:
             return None
-        paths = tuple(str(file.path) for file in files)
-        rows = sum(1 if file.rows is None else file.rows for file in files)
+        paths = tuple(map(str, files))
+        rows = sum(1 if file.rows is None else file.rows for file in files.values())
         self._commits[version] = Appended(paths, rows)
         return self._commits[version]
