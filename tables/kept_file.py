@@ -6,16 +6,13 @@ know what it sums up.
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from tables.unread import fault_of_parquet
-
-_NAME = re.compile(r"(\d{20})\.parquet")
+from tables.whole_file import replacing
 
 
 class KeptFile(NamedTuple):
@@ -37,19 +34,11 @@ class KeptFile(NamedTuple):
     def renewed(self, version: int) -> Iterator[Path]:
         """Where to write the file as of this version; afterwards it is in place, and the others are removed."""
         self.folder.mkdir(exist_ok=True)
-        beside = self.folder / f".{version}.{os.getpid()}"
-        try:
+        with replacing(self.path(version)) as beside:
             yield beside
-            os.replace(beside, self.path(version))
-        finally:
-            beside.unlink(missing_ok=True)
         for other in self._versions():
             if other != version:
                 self.path(other).unlink(missing_ok=True)
 
     def _versions(self) -> list[int]:
-        try:
-            names = os.listdir(self.folder)
-        except FileNotFoundError:
-            return []
-        return [int(found.group(1)) for found in map(_NAME.fullmatch, names) if found]
+        return [int(path.stem) for path in self.folder.glob(f"{'[0-9]' * 20}.parquet")]

@@ -18,7 +18,6 @@ import re
 import shutil
 import threading
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -33,7 +32,7 @@ from tables.home_location import cache_folder
 from tables.job_status import STATUS_FILE, JobStatus
 from tables.live_files import live_files
 from tables.own_folder import own_folder
-from tables.whole_file import write_whole
+from tables.whole_file import replacing, write_whole
 
 LOOK_EVERY_S = 0.1
 """How often the next commit is looked for."""
@@ -156,13 +155,8 @@ class TableCopy:
 
     def _copy(self, source: str, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{uuid.uuid4()}")
-        try:
-            with self._store.open_input_stream(source) as stream:
-                beside.write_bytes(stream.read())
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+        with replacing(path) as beside, self._store.open_input_stream(source) as stream:
+            beside.write_bytes(stream.read())
 
     def _publish(self, names: Sequence[str]) -> None:
         if names:
