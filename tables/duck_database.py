@@ -76,12 +76,9 @@ def files_of(folder: Path, version: int | None = None) -> list[str]:
 def rows_of(files: Sequence[str], table: Table) -> str:
     """The FROM clause for the rows of a table's files, at least one. Of a day only its own files are read."""
     days = ", hive_partitioning = true, hive_types = {'at_date': DATE}" if table.partition_by else ""
-    return f"read_parquet([{_listed(files)}]{days})"
+    listed = ", ".join(f"'{quoted(path)}'" for path in files)
+    return f"read_parquet([{listed}]{days})"
 
 
 def quoted(path: str | Path) -> str:
     return str(path).replace("'", "''")
-
-
-def _listed(paths: Sequence[str | Path]) -> str:
-    return ", ".join(f"'{quoted(path)}'" for path in paths)

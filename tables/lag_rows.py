@@ -15,6 +15,7 @@ from lag.rows import Fetched, LagRows, LogEnd
 from schemas.tables import FETCHES, FETCHES_FOLDER, LOG_ENDS, LOG_ENDS_FOLDER, Table
 from tables.appending import append, open_table
 from tables.properties import table_properties
+from tables.rows import with_days
 
 
 def append_lag(home: Path, rows: LagRows, cluster: str | None = None) -> None:
@@ -42,10 +43,9 @@ def fetches_table(fetches: Sequence[Fetched]) -> pa.Table:
 
 def _table(table: Table, fields: Sequence[str], rows: Sequence[tuple[object, ...]]) -> pa.Table:
     columns = dict(zip(fields, zip(*rows, strict=True), strict=True)) if rows else {}
-    arrays = [pa.array(columns.get(name, [None] * len(rows)), table.arrow.field(name).type) for name in table.names]
-    made = pa.table(arrays, schema=table.arrow)
-    days = pc.cast(pc.cast(made["at_ms"], pa.timestamp("ms")), pa.date32())
-    return made.set_column(table.names.index("at_date"), table.arrow.field("at_date"), days)
+    given = [field for field in table.arrow if field.name != "at_date"]
+    arrays = [pa.array(columns.get(field.name, [None] * len(rows)), field.type) for field in given]
+    return with_days(pa.table(arrays, schema=pa.schema(given)), table)
 
 
 def _append(path: Path, table: Table, rows: pa.Table) -> None:

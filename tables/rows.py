@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 
 from schemas.effect_rows import LINE
-from schemas.tables import EFFECTS
+from schemas.tables import EFFECTS, Table
 
 _BLOCK_BYTES = 4 << 20
 
@@ -27,11 +27,11 @@ def read_lines(pieces: Sequence[bytes], schema: pa.Schema) -> pa.Table:
     return pj.read_json(pa.BufferReader(b"".join(pieces)), blocks, columns)
 
 
-def with_days(rows: pa.Table) -> pa.Table:
-    """Effects with all their columns: the day is that of UTC, and null where the moment is null."""
+def with_days(rows: pa.Table, table: Table = EFFECTS) -> pa.Table:
+    """Rows with all columns of their table: the day is that of UTC, and null where the moment is null."""
     # No arithmetic: Arrow takes a number of Python's only with pandas at hand, which takes long to load.
     days = rows["at_ms"].cast(pa.timestamp("ms")).cast(pa.date32(), safe=False)
-    return rows.append_column("at_date", days).select(EFFECTS.names)
+    return rows.append_column("at_date", days).select(table.names)
 
 
 def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
