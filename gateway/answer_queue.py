@@ -8,24 +8,23 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 
+@dataclass(slots=True, eq=False)
 class Slot:
     """A request's place in the order of answers."""
 
-    __slots__ = ("api", "asked_at", "frame", "holds", "size_bytes", "waits_for")
-
-    def __init__(self, api: str, asked_at: float, size_bytes: int, holds: bool) -> None:
-        self.api = api
-        self.asked_at = asked_at
-        self.size_bytes = size_bytes
-        self.holds = holds
-        """Whether the requests behind it wait until it is answered."""
-        self.frame: bytes | None = None
-        """Its answer, once that is known."""
-        self.waits_for: asyncio.Future[Any] | None = None
-        """What its answer waits for; cancelled if the connection ends before."""
+    api: str
+    asked_at: float
+    size_bytes: int
+    holds: bool
+    """Whether the requests behind it wait until it is answered."""
+    frame: bytes | None = None
+    """Its answer, once that is known."""
+    waits_for: asyncio.Future[Any] | None = None
+    """What its answer waits for; cancelled if the connection ends before."""
 
 
 class AnswerQueue:

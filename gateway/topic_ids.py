@@ -33,12 +33,11 @@ from schemas.messages import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
-    OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
     OffsetTopic,
     Response,
 )
-from schemas.refusals import refusal
+from schemas.refusals import fetched_topic, refusal
 from schemas.wire_fields import first_version
 
 Asked = TypeVar("Asked", OffsetCommitRequestTopic, OffsetFetchRequestTopic, ConsumerGroupTopicPartitions)
@@ -134,7 +133,9 @@ class TopicIds:
                 known = self._with_ids(group.topics, self.by_name.get)
                 answered = {topic.topic_id for topic in known}
                 asked = request.groups[0].topics or []
-                missing = [_unknown_fetched(topic) for topic in asked if topic.topic_id not in answered]
+                missing = [
+                    fetched_topic(topic, Error.UNKNOWN_TOPIC_ID) for topic in asked if topic.topic_id not in answered
+                ]
                 answer = msgspec.structs.replace(group, topics=known + missing)
                 return msgspec.structs.replace(response, groups=[answer])
             case ConsumerGroupHeartbeatRequest(), ConsumerGroupHeartbeatResponse() if response.assignment is not None:
@@ -166,14 +167,6 @@ class TopicIds:
         """None: the topic is gone."""
         found = self.by_name.get(name)
         return found if found is not None or self._are_learned else uuid.uuid5(_NAMESPACE, name)
-
-
-def _unknown_fetched(topic: OffsetFetchRequestTopic) -> OffsetFetchResponseTopic:
-    error = Error.UNKNOWN_TOPIC_ID
-    partitions = [
-        OffsetFetchResponsePartition(partition_index=one, error_code=error) for one in topic.partition_indexes
-    ]
-    return OffsetFetchResponseTopic(topic_id=topic.topic_id, partitions=partitions)
 
 
 def _has_ids(request: OffsetCommitRequest | OffsetFetchRequest) -> bool:

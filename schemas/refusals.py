@@ -73,7 +73,7 @@ def refusal(request: ClientRequest, error: Error) -> Response:
         case OffsetCommitRequest():
             return _offset_commit(request, error)
         case OffsetFetchRequest() if request.api_version < _FETCH_ERROR_ON_TOP_SINCE:
-            return OffsetFetchResponse(topics=[_fetched_topic(topic, error) for topic in request.topics or []])
+            return OffsetFetchResponse(topics=[fetched_topic(topic, error) for topic in request.topics or []])
         case ListGroupsRequest() | ListConfigResourcesRequest():
             return api.response(error_code=error)
     if not listed_in(request):
@@ -98,9 +98,11 @@ def _offset_commit(request: OffsetCommitRequest, error: Error) -> OffsetCommitRe
     )
 
 
-def _fetched_topic(topic: OffsetFetchRequestTopic, error: Error) -> OffsetFetchResponseTopic:
+def fetched_topic(topic: OffsetFetchRequestTopic, error: Error) -> OffsetFetchResponseTopic:
+    """A topic of an OffsetFetch with this error for each of its partitions."""
     return OffsetFetchResponseTopic(
         name=topic.name,
+        topic_id=topic.topic_id,
         partitions=[
             OffsetFetchResponsePartition(partition_index=partition, error_code=error)
             for partition in topic.partition_indexes

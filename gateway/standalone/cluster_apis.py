@@ -49,29 +49,25 @@ class Cluster:
                 "topics": [self._topic(name, topic_id, nodes[0][0]) for name, topic_id in asked],
             }
 
-        return Building(len(asked) + sum(self._partition_count(*topic) for topic in asked), build)
-
-    def _partition_count(self, name: str | None, topic_id: uuid.UUID | None) -> int:
-        known = self._topic_ids.name_by_id.get(str(topic_id)) if name is None else name
-        return self._topics.get(known or "", 0)
+        return Building(len(asked) + sum(self._topics.get(name or "", 0) for name, _ in asked), build)
 
     def _asked(self, ask: Ask) -> list[tuple[str | None, uuid.UUID | None]]:
-        """(name, id) of each topic asked for; one of them may be None. All topics if none is named. A request by id has
-        an empty name or none, and is answered by the id.
+        """(name, id) of each topic asked for, the name None if it is unknown. All topics if none is named. A request by
+        id has an empty name or none, and is answered by the id.
         """
         topics = ask.message.topics
         if topics is None or (not topics and ask.codec.version == _ALL_TOPICS_IS_EMPTY_LIST):
             return list(self._topic_ids.by_name.items())
         ids = [getattr(topic, "topic_id", None) for topic in topics]
+        by_id = self._topic_ids.name_by_id
         return [
-            (topic.name if topic_id is None else None, topic_id) for topic, topic_id in zip(topics, ids, strict=True)
+            (topic.name if topic_id is None else by_id.get(str(topic_id)), topic_id)
+            for topic, topic_id in zip(topics, ids, strict=True)
         ]
 
     def _topic(self, name: str | None, topic_id: uuid.UUID | None, leader: int) -> Values:
         if name is None and topic_id is not None:
-            name = self._topic_ids.name_by_id.get(str(topic_id))
-            if name is None:
-                return {"topic_id": topic_id, "error_code": Error.UNKNOWN_TOPIC_ID}
+            return {"topic_id": topic_id, "error_code": Error.UNKNOWN_TOPIC_ID}
         if name is None or name not in self._topics:
             return {"name": name, "error_code": Error.UNKNOWN_TOPIC_OR_PARTITION}
         partitions = [

@@ -55,7 +55,6 @@ class Codec:
         self.request_type: type = getattr(import_module(f"{folder}.request"), f"{api}Request")
         self.response_type: type = getattr(import_module(f"{folder}.response"), f"{api}Response")
         self.is_flexible: bool = self.request_type.__flexible__
-        self._write_response = _Writer(self.response_type)
         self.says_error_only = {field.name for field in fields(self.response_type)} <= {"error_code", "throttle_time"}
         """Whether a response has no other field than its error and throttle time."""
 
@@ -69,7 +68,7 @@ class Codec:
 
     def write_response(self, correlation_id: int, message: Any) -> bytes:
         """A whole response, its length first."""
-        return self._write_response({"correlation_id": correlation_id}, message)
+        return _written(self.response_type, {"correlation_id": correlation_id}, message)
 
     def write_request(self, correlation_id: int, client_id: str, message: Any) -> bytes:
         """A whole request to an upstream, its length first."""
@@ -79,7 +78,7 @@ class Codec:
             "correlation_id": correlation_id,
             "client_id": client_id,
         }
-        return _Writer(self.request_type)(head, message)
+        return _written(self.request_type, head, message)
 
     def read_response(self, frame: bytes, max_elements: int | None = None) -> tuple[int, Any]:
         """The correlation id and the message of an upstream's response. Raises WireError.
@@ -107,19 +106,13 @@ def _read(entity_type: Any, frame: bytes, max_elements: int) -> tuple[Any, Any]:
     return head, message
 
 
-class _Writer:
+def _written(entity_type: Any, head: dict[str, Any], message: Any) -> bytes:
     """A frame, its length first, from head and message."""
-
-    def __init__(self, entity_type: Any) -> None:
-        self.head_type = entity_type.__header_schema__
-        self.write_head = entity_writer(self.head_type)
-        self.write_entity = entity_writer(entity_type)
-
-    def __call__(self, head: dict[str, Any], message: Any) -> bytes:
-        buffer = BytesIO()
-        buffer.write(_ROOM_FOR_LENGTH)
-        self.write_head(buffer, self.head_type(**head))
-        self.write_entity(buffer, message)
-        frame = buffer.getbuffer()
-        _LENGTH.pack_into(frame, 0, len(frame) - _LENGTH.size)
-        return bytes(frame)
+    head_type = entity_type.__header_schema__
+    buffer = BytesIO()
+    buffer.write(_ROOM_FOR_LENGTH)
+    entity_writer(head_type)(buffer, head_type(**head))
+    entity_writer(entity_type)(buffer, message)
+    frame = buffer.getbuffer()
+    _LENGTH.pack_into(frame, 0, len(frame) - _LENGTH.size)
+    return bytes(frame)
