@@ -37,7 +37,7 @@ class Caller:
     """Whether authentication has failed; the connection ends when the client has the answer."""
     muted_until_s: float = 0.0
     """No request is taken before this time of the loop's clock: the client was throttled (KIP-219)."""
-    mechanism: Any = None
+    conversation: Any = None
     """The SASL conversation that is going on."""
 
 

@@ -1,112 +1,143 @@
-"""The server's side of SASL/PLAIN (RFC 4616) and SCRAM (RFC 5802, RFC 7677): tokens in, tokens out, and a name.
+"""SASL/PLAIN (RFC 4616) and SCRAM (RFC 5802, RFC 7677): for the gateway's clients, and for itself at its upstream.
 
-Knows credentials; knows no message of Kafka's. A step may take some milliseconds: it is run in a thread.
+Each conversation is a generator of tokens. Knows credentials; knows no message of Kafka's. A step of the server's side
+may take some milliseconds: it is run in a thread.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import secrets
-from typing import NamedTuple, Protocol
+from collections.abc import Generator
+from functools import lru_cache
+from typing import NamedTuple
 
-from listeners.credentials import Credential, Users
+from listeners.credentials import HASHES, Users, keys_of
 
+MOST_ITERATIONS = 65_536
+"""Kafka takes 16,384 at most; more only costs the clients time."""
 _NONCE_BYTES = 24
+_NO_CHANNEL_BINDING = "n,,"
+_keys_of = lru_cache(maxsize=16)(keys_of)
+"""A server's salt stays the same from connection to connection."""
 
 
 class AuthenticationError(Exception):
-    """A client cannot prove its name, or does not follow the mechanism; the text may be sent to it."""
+    """A side cannot prove its name, or does not follow the mechanism; the text may be sent to a client."""
 
 
 class Step(NamedTuple):
-    """One answer of a conversation."""
+    """A server's answer to a token."""
 
     token: bytes
     """The token for the client."""
-    name: str | None
+    name: str | None = None
     """The client's name, once it is proven."""
 
 
-class Mechanism(Protocol):
-    """One conversation with one client."""
+# ---------------------------------------------------------------- the server's side
 
-    def step(self, token: bytes) -> Step:
-        """Raises AuthenticationError."""
+Conversation = Generator[Step, bytes, None]
+"""Is sent a client's tokens. Raises AuthenticationError."""
 
 
-class Plain:
+def conversation(mechanism: str, users: Users) -> Conversation:
+    """With one client, by one of the mechanisms that the settings know; takes the first token."""
+    begun = _plain_of(users) if mechanism == "PLAIN" else _scram_of(mechanism, users)
+    next(begun)
+    return begun
+
+
+def _plain_of(users: Users) -> Conversation:
     """One token: authorization id, name and password, parted by NUL."""
-
-    def __init__(self, users: Users) -> None:
-        self._users = users
-
-    def step(self, token: bytes) -> Step:
-        try:
-            authorization_id, name, password = token.decode().split("\0")
-        except ValueError:
-            raise AuthenticationError("the token is not of the form [id] NUL name NUL password") from None
-        if authorization_id not in ("", name):
-            raise AuthenticationError("the authorization id is another than the name")
-        if not name or not password or not self._users.is_password(name, password):
-            raise AuthenticationError("invalid user name or password")
-        return Step(b"", name)
+    token = yield Step(b"")
+    try:
+        authorization_id, name, password = token.decode().split("\0")
+    except ValueError:
+        raise AuthenticationError("the token is not of the form [id] NUL name NUL password") from None
+    if authorization_id not in ("", name):
+        raise AuthenticationError("the authorization id is another than the name")
+    if not name or not password or not users.is_password(name, password):
+        raise AuthenticationError("invalid user name or password")
+    yield Step(b"", name)
 
 
-class Scram:
+def _scram_of(mechanism: str, users: Users) -> Conversation:
     """Two tokens: the client's name and nonce, then its proof."""
-
-    def __init__(self, users: Users, mechanism: str) -> None:
-        self._users = users
-        self._mechanism = mechanism
-        self._credential: Credential | None = None
-
-    def step(self, token: bytes) -> Step:
-        try:
-            text = token.decode()
-            return self._first(text) if self._credential is None else self._final(self._credential, text)
-        except (ValueError, KeyError, binascii.Error):
-            raise AuthenticationError(f"a malformed {self._mechanism} message") from None
-
-    def _first(self, text: str) -> Step:
-        flag, authorization_id, bare = text.split(",", 2)
+    token = yield Step(b"")
+    try:
+        flag, authorization_id, bare = token.decode().split(",", 2)
         if flag not in ("n", "y"):
             raise AuthenticationError("channel binding is not offered")
-        self._header = f"{flag},{authorization_id},"
-        given = attributes(bare)
-        self._name = _unescaped(given["n"])
-        if authorization_id and _unescaped(authorization_id.removeprefix("a=")) != self._name:
+        given = _attributes(bare)
+        name = _unescaped(given["n"])
+        if authorization_id and _unescaped(authorization_id.removeprefix("a=")) != name:
             raise AuthenticationError("the authorization id is another than the name")
         if not given["r"]:
             raise AuthenticationError("an empty nonce")
-        self._credential = self._users.credential(self._name, self._mechanism)
-        self._nonce = given["r"] + secrets.token_urlsafe(_NONCE_BYTES)
-        salt = base64.b64encode(self._credential.salt).decode()
-        answer = f"r={self._nonce},s={salt},i={self._credential.iterations}"
-        self._auth_message = f"{bare},{answer}"
-        return Step(answer.encode(), None)
-
-    def _final(self, credential: Credential, text: str) -> Step:
-        without_proof, _, proof = text.rpartition(",p=")
-        given = attributes(without_proof)
-        if base64.b64decode(given["c"], validate=True).decode() != self._header or given["r"] != self._nonce:
+        credential = users.credential(name, mechanism)
+        nonce = given["r"] + secrets.token_urlsafe(_NONCE_BYTES)
+        first = f"r={nonce},s={_encoded(credential.salt)},i={credential.iterations}"
+        without_proof, _, proof = (yield Step(first.encode())).decode().rpartition(",p=")
+        given = _attributes(without_proof)
+        if _decoded(given["c"]) != f"{flag},{authorization_id},".encode() or given["r"] != nonce:
             raise AuthenticationError("the channel binding or the nonce is not the one of before")
-        message = f"{self._auth_message},{without_proof}".encode()
+        message = f"{bare},{first},{without_proof}".encode()
         signature = hmac.digest(credential.stored_key, message, credential.hash_name)
-        sent = base64.b64decode(proof, validate=True)
-        if len(sent) != len(signature):
-            raise AuthenticationError("invalid user name or password")
-        client_key = bytes(a ^ b for a, b in zip(sent, signature, strict=True))
-        stored_key = hashlib.new(credential.hash_name, client_key).digest()
-        if not hmac.compare_digest(stored_key, credential.stored_key):
-            raise AuthenticationError("invalid user name or password")
-        verifier = hmac.digest(credential.server_key, message, credential.hash_name)
-        return Step(b"v=" + base64.b64encode(verifier), self._name)
+        client_key = _xor(_decoded(proof), signature)
+    except (ValueError, KeyError):
+        raise AuthenticationError(f"a malformed {mechanism} message") from None
+    stored_key = hashlib.new(credential.hash_name, client_key).digest()
+    if not hmac.compare_digest(stored_key, credential.stored_key):
+        raise AuthenticationError("invalid user name or password")
+    verifier = hmac.digest(credential.server_key, message, credential.hash_name)
+    yield Step(f"v={_encoded(verifier)}".encode(), name)
 
 
-def attributes(text: str) -> dict[str, str]:
+# ---------------------------------------------------------------- the client's side
+
+Tokens = Generator[bytes, bytes, None]
+
+
+def tokens(mechanism: str, name: str, password: str) -> Tokens:
+    """A client's tokens by a mechanism; is sent the server's, and ends once the client is authenticated.
+
+    Raises AuthenticationError: the server does not prove itself.
+    """
+    return _plain(name, password) if mechanism == "PLAIN" else _scram(mechanism, name, password)
+
+
+def _plain(name: str, password: str) -> Tokens:
+    yield f"\0{name}\0{password}".encode()
+
+
+def _scram(mechanism: str, name: str, password: str) -> Tokens:
+    hash_name = HASHES[mechanism]
+    nonce = secrets.token_urlsafe(_NONCE_BYTES)
+    bare = f"n={name.replace('=', '=3D').replace(',', '=2C')},r={nonce}"
+    try:
+        first = (yield f"{_NO_CHANNEL_BINDING}{bare}".encode()).decode()
+        given = _attributes(first)
+        both_nonces, salt, iterations = given["r"], _decoded(given["s"]), int(given["i"])
+        if not both_nonces.startswith(nonce) or not 0 < iterations <= MOST_ITERATIONS:
+            raise AuthenticationError("the server's nonce or number of iterations is unfit")
+        client_key, server_key = _keys_of(password, mechanism, iterations, salt)
+        last = f"c={_encoded(_NO_CHANNEL_BINDING.encode())},r={both_nonces}"
+        message = f"{bare},{first},{last}".encode()
+        signature = hmac.digest(hashlib.new(hash_name, client_key).digest(), message, hash_name)
+        final = _attributes((yield f"{last},p={_encoded(_xor(client_key, signature))}".encode()).decode())
+        if not hmac.compare_digest(_decoded(final["v"]), hmac.digest(server_key, message, hash_name)):
+            raise AuthenticationError("the server does not know the password")
+    except (ValueError, KeyError):
+        raise AuthenticationError("the server's SCRAM message is malformed") from None
+
+
+# ---------------------------------------------------------------- SCRAM's messages
+
+
+def _attributes(text: str) -> dict[str, str]:
     """`n=alice,r=abc` by letter. Raises ValueError: also for a letter that comes twice, and for the mandatory extension
     `m=`. By RFC 5802 a side that does not know a mandatory extension must end the conversation; none is known.
     """
@@ -117,15 +148,19 @@ def attributes(text: str) -> dict[str, str]:
     return given
 
 
-def escaped(name: str) -> str:
-    """A name as it stands among attributes; `_unescaped` takes it back."""
-    return name.replace("=", "=3D").replace(",", "=2C")
-
-
 def _unescaped(name: str) -> str:
     return name.replace("=2C", ",").replace("=3D", "=")
 
 
-def mechanism(name: str, users: Users) -> Mechanism:
-    """A conversation by one of the mechanisms that the settings know."""
-    return Plain(users) if name == "PLAIN" else Scram(users, name)
+def _xor(one: bytes, other: bytes) -> bytes:
+    """Raises ValueError: they are not of one length."""
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+
+
+def _encoded(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _decoded(text: str) -> bytes:
+    """Raises ValueError."""
+    return base64.b64decode(text, validate=True)

@@ -17,7 +17,7 @@ from kio.schema.errors import ErrorCode
 
 from gateway.exchange import Answer, Ask, Building, Caller, Endpoint, Later
 from gateway.fair_threads import FairThreads
-from gateway.security.mechanisms import AuthenticationError, mechanism
+from gateway.security.mechanisms import AuthenticationError, conversation
 from listeners.credentials import Users
 
 _THREADS = min(4, os.cpu_count() or 1)
@@ -45,17 +45,17 @@ class Sasl:
         elif name not in self._mechanisms:
             values["error_code"] = ErrorCode.unsupported_sasl_mechanism
         else:
-            ask.caller.mechanism = mechanism(name, self._users)
+            ask.caller.conversation = conversation(name, self._users)
         return values
 
     def _authenticate(self, ask: Ask) -> Answer:
-        if ask.caller.mechanism is None:
+        if ask.caller.conversation is None:
             return _refused(ask.caller, ErrorCode.illegal_sasl_state, "SaslHandshake comes first, and once")
         return Later(asyncio.ensure_future(self._answer(ask)), lambda done: Building(0, done.result))
 
     async def _answer(self, ask: Ask) -> dict[str, Any]:
         try:
-            step = partial(ask.caller.mechanism.step, ask.message.auth_bytes)
+            step = partial(ask.caller.conversation.send, ask.message.auth_bytes)
             token, name = await self._threads.run(ask.caller.host, step)
         except AuthenticationError as error:
             await asyncio.sleep(_REFUSAL_S)
@@ -63,7 +63,7 @@ class Sasl:
         if name is not None:
             ask.caller.principal = f"User:{name}"
             ask.caller.is_known = True
-            ask.caller.mechanism = None
+            ask.caller.conversation = None
         return {"auth_bytes": token}
 
 

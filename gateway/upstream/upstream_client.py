@@ -14,8 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.security.client import tokens
-from gateway.security.mechanisms import AuthenticationError
+from gateway.security.mechanisms import AuthenticationError, tokens
 from gateway.settings import PREFIX, Settings
 from gateway.wire.codec import WireError, codec
 from gateway.wire.shaping import entity_of

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.security.mechanisms import AuthenticationError, Plain, Scram
+from gateway.security.mechanisms import AuthenticationError, conversation
 from listeners.credentials import ITERATIONS, Credential, Users, credential_of, write_user
 from tests.examples import examples
 from tests.gateway.logging_in import ScramClient
@@ -20,10 +20,10 @@ def test_scram_sha_256_speaks_as_rfc_7677_does(monkeypatch: pytest.MonkeyPatch, 
     made = credential_of("pencil", "SCRAM-SHA-256", 4096, base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ=="))
     users = Users(_written(tmp_path, "user", made))
     monkeypatch.setattr("secrets.token_urlsafe", lambda _: "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0")
-    server = Scram(users, "SCRAM-SHA-256")
-    first = server.step(b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO")
+    server = conversation("SCRAM-SHA-256", users)
+    first = server.send(b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO")
     assert first.token == b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
-    final = server.step(
+    final = server.send(
         b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
     )
     assert final == (b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=", "user")
@@ -52,20 +52,21 @@ def _written(folder: Path, name: str, credential: Credential) -> Path:
 )
 def test_a_first_message_that_is_not_scrams_is_refused(token: bytes, users_file: Path) -> None:
     with pytest.raises(AuthenticationError):
-        Scram(Users(users_file), "SCRAM-SHA-256").step(token)
+        conversation("SCRAM-SHA-256", Users(users_file)).send(token)
 
 
 @examples(60, 400)
 @given(data=st.data())
 def test_no_final_message_but_the_right_one_is_taken(data: st.DataObject, users_file: Path) -> None:
-    server, client = Scram(Users(users_file), "SCRAM-SHA-256"), ScramClient("SCRAM-SHA-256", "alice", "wonderlan")
-    right = client.final(server.step(client.first()).token)
+    server = conversation("SCRAM-SHA-256", Users(users_file))
+    client = ScramClient("SCRAM-SHA-256", "alice", "wonderlan")
+    right = client.final(server.send(client.first()).token)
     at = data.draw(st.integers(0, len(right) - 1))
     forged = data.draw(
         st.binary(max_size=80) | st.just(right) | st.just(right[:at]) | st.just(right[:at] + b"x" + right[at + 1 :])
     )
     with pytest.raises(AuthenticationError):
-        server.step(forged)
+        server.send(forged)
 
 
 @given(st.binary(max_size=60))
@@ -78,7 +79,7 @@ def test_no_plain_token_but_the_right_one_is_taken(token: bytes) -> None:
             return False
 
     with pytest.raises(AuthenticationError):
-        Plain(Nobody()).step(token)
+        conversation("PLAIN", Nobody()).send(token)
 
 
 @pytest.mark.parametrize(
@@ -86,11 +87,11 @@ def test_no_plain_token_but_the_right_one_is_taken(token: bytes) -> None:
 )
 def test_a_mandatory_extension_and_a_letter_said_twice_are_refused(token: bytes, users_file: Path) -> None:
     with pytest.raises(AuthenticationError, match="malformed"):
-        Scram(Users(users_file), "SCRAM-SHA-256").step(token)
+        conversation("SCRAM-SHA-256", Users(users_file)).send(token)
 
 
 def test_an_optional_extension_is_passed_over(users_file: Path) -> None:
-    assert Scram(Users(users_file), "SCRAM-SHA-256").step(b"n,,n=alice,r=abc,x=ext").name is None
+    assert conversation("SCRAM-SHA-256", Users(users_file)).send(b"n,,n=alice,r=abc,x=ext").name is None
 
 
 def test_unknown_users_look_like_known_ones_after_a_restart_too(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.wire_client import Client
-from gateway.security.client import tokens
-from gateway.security.mechanisms import AuthenticationError
+from gateway.security.mechanisms import AuthenticationError, tokens
 from gateway.server import Server
 from gateway.settings import Settings
 from listeners.credentials import write_user
