@@ -24,6 +24,11 @@ class RequestRow(NamedTuple):
     request_seq: int
     request: str
 
+    @property
+    def size_bytes(self) -> int:
+        """How long its request is."""
+        return len(self.request.encode())
+
 
 def row_of(request: StreamRequest, group_id: str) -> RequestRow:
     text = _encoder.encode(request).decode()

@@ -45,7 +45,7 @@ class RequestWriter:
     def put(self, row: RequestRow, appended: Callable[[], None] | None = None) -> None:
         """A row behind all others. appended: called once it is in the table."""
         self._queue.append((row, appended))
-        self._queued_bytes += len(row.request)
+        self._queued_bytes += row.size_bytes
         self._wake.set()
 
     async def write(self) -> None:
@@ -69,7 +69,7 @@ class RequestWriter:
                     for _, appended in queue:
                         if appended is not None:
                             appended()
-                self._queued_bytes -= sum(len(row.request) for row in rows)
+                self._queued_bytes -= sum(row.size_bytes for row in rows)
 
     async def _append(self, rows: list[RequestRow]) -> bool:
         """Whether all of them are in the table."""

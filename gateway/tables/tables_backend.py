@@ -14,7 +14,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -46,13 +46,12 @@ from schemas.messages import (
     JoinGroupRequest,
     OffsetCommitRequest,
     Response,
-    StreamRequest,
 )
 from schemas.tables import EFFECTS_FOLDER
 from tables.job_status import read_status
 from tables.lasting_facts import Fact
 from tables.replies import Reply
-from tables.request_rows import RequestRow
+from tables.request_rows import RequestRow, row_of
 from tables.unread import left_out, row_named
 
 log = logging.getLogger("gateway")
@@ -93,7 +92,6 @@ class TablesBackend:
         self._commits = EarlyCommits(self.known, self._pending, settings.group)
         self._unsent = UnsentAssignments()
         self._is_behind = False
-        self._encoder = msgspec.json.Encoder()
         self._tasks = KeptTasks()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="tables")
         self._writer = RequestWriter(requests, self._threads, settings.flush_interval_ms, self._not_appended)
@@ -158,10 +156,10 @@ class TablesBackend:
                 self._append(runs)
                 return _NONE
         self._append(self._early.run_before(request))
-        packed = self._encoder.encode(request)
+        row = row_of(request, group_id_of(request))
         unseen = unseen_answer(request) if self._is_away else None
         try:
-            self._check_length(request, packed)
+            self._check_length(row)
             if unseen is not None and self._pending.has_heartbeat_of(request):
                 return unseen
             self._new_groups.take(request)
@@ -173,9 +171,9 @@ class TablesBackend:
         one = self._pending.add(request, waiting if answer is None else None)
         self._note_member(one, request)
         if is_young and isinstance(request, OffsetCommitRequest) and answer is None:
-            self._put_commit(request, packed, one)
+            self._put_commit(request, row, one)
         else:
-            self._put_row(request, packed)
+            self._writer.put(row)
         return waiting if answer is None else answer
 
     def _note_member(self, one: Pending, request: GroupRequest) -> None:
@@ -183,10 +181,10 @@ class TablesBackend:
         if group is not None and member_id in group.members:
             one.member_id, one.generation_id = member_id, getattr(request, "generation_id", -1)
 
-    def _put_commit(self, request: OffsetCommitRequest, packed: bytes, one: Pending) -> None:
-        answer = self._commits.answer(request, len(packed)) if self._may_acknowledge else None
+    def _put_commit(self, request: OffsetCommitRequest, row: RequestRow, one: Pending) -> None:
+        answer = self._commits.answer(request, row.size_bytes) if self._may_acknowledge else None
         if answer is None:
-            self._put_row(request, packed)
+            self._writer.put(row)
             return
         known_good = msgspec.structs.replace(request, is_acknowledged=True)
 
@@ -195,7 +193,7 @@ class TablesBackend:
                 self._commits.acknowledged(known_good)
                 one.give(answer)
 
-        self._put_row(known_good, self._encoder.encode(known_good), acknowledge)
+        self._writer.put(row_of(known_good, known_good.group_id), acknowledge)
 
     @property
     def _may_acknowledge(self) -> bool:
@@ -203,12 +201,12 @@ class TablesBackend:
         is_in_time = time.monotonic() < self._young_until and not self._is_behind and not self._writer.is_failing
         return is_in_time and self._settings.early_commits and self._slower == 1.0 and self._requests.is_alone()
 
-    def _check_length(self, request: GroupRequest, packed: bytes) -> None:
-        if len(group_id_of(request).encode()) > self._settings.group_id_max_bytes:
+    def _check_length(self, row: RequestRow) -> None:
+        if len(row.group_id.encode()) > self._settings.group_id_max_bytes:
             raise BackendError("the group id is too long", Error.INVALID_GROUP_ID)
-        if len(packed) > self._settings.request_max_bytes:
+        if row.size_bytes > self._settings.request_max_bytes:
             raise BackendError("the request is too long", Error.INVALID_REQUEST)
-        if not self._writer.has_room_for(len(packed)):
+        if not self._writer.has_room_for(row.size_bytes):
             raise BackendError("requests come faster than they can be appended")
 
     def _first_join_answer(self, request: GroupRequest) -> Response | None:
@@ -219,12 +217,7 @@ class TablesBackend:
 
     def _append(self, runs: Iterable[HeartbeatRunRequest]) -> None:
         for run in runs:
-            self._put_row(run, self._encoder.encode(run), lambda run=run: self._commits.appended(run, now_ms()))  # type: ignore[misc]
-
-    def _put_row(self, request: StreamRequest, packed: bytes, appended: Callable[[], None] | None = None) -> None:
-        group_id, text = group_id_of(request), packed.decode()
-        row = RequestRow(group_id, request.request_id, request.received_at_ms, request.request_seq, text)
-        self._writer.put(row, appended)
+            self._writer.put(row_of(run, run.group_id), lambda run=run: self._commits.appended(run, now_ms()))  # type: ignore[misc]
 
     def _not_appended(self, request_id: str, error: Exception) -> None:
         one = self._pending.remove(request_id)
