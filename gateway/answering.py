@@ -90,9 +90,7 @@ class Answering:
             self._answer(slot, correlation_id, endpoint, read(endpoint, spoken, frame, client.caller))
             return
         reading = self._threads.run(client.caller.host, partial(_read, endpoint, spoken, frame, client.caller))
-        slot.waits_for = reading
-        answered = self._guarded(lambda done: self._answer(slot, correlation_id, endpoint, done.result()))
-        reading.add_done_callback(answered)
+        self._await(slot, reading, lambda done: self._answer(slot, correlation_id, endpoint, done.result()))
 
     def _read_once(self, endpoint: Endpoint, spoken: Codec, frame: bytes, caller: Caller) -> Ask:
         """As `_read`; a request that is the one before, but for its correlation id, is not read again."""
@@ -104,9 +102,8 @@ class Answering:
     def _answer(self, slot: Slot, correlation_id: int, endpoint: Endpoint, ask: Ask) -> None:
         answer, spoken = endpoint.answer(ask), ask.codec
         if isinstance(answer, Later):
-            slot.waits_for = answer.future
-            built = self._guarded(lambda done: self._build(slot, correlation_id, spoken, answer.response(done)))
-            answer.future.add_done_callback(built)
+            built = answer.response
+            self._await(slot, answer.future, lambda done: self._build(slot, correlation_id, spoken, built(done)))
         elif isinstance(answer, Building):
             self._build(slot, correlation_id, spoken, answer)
         else:
@@ -121,11 +118,10 @@ class Answering:
         else:
             self._client.answers.hold_behind(slot)
             building = self._threads.run(self._client.caller.host, written)
-            slot.waits_for = building
-            building.add_done_callback(self._guarded(lambda done: self._client.answers.fill(slot, done.result())))
+            self._await(slot, building, lambda done: self._client.answers.fill(slot, done.result()))
 
-    def _guarded(self, go_on: Callable[[asyncio.Future[Any]], None]) -> Callable[[asyncio.Future[Any]], None]:
-        """A callback for a future: does nothing once the connection has ended; an error ends the connection."""
+    def _await(self, slot: Slot, future: asyncio.Future[Any], go_on: Callable[[asyncio.Future[Any]], None]) -> None:
+        """Goes on with a future of a request once it is done, if the connection lasts; an error ends the connection."""
 
         def is_done(done: asyncio.Future[Any]) -> None:
             if done.cancelled():
@@ -145,7 +141,8 @@ class Answering:
                 failed.__traceback__ = None
             self._client.go_on()
 
-        return is_done
+        slot.waits_for = future
+        future.add_done_callback(is_done)
 
     def can_write(self) -> None:
         """The client reads again."""

@@ -49,11 +49,20 @@ def _requests(home: Path, settings: Settings, topic: Topic | None, gateway_id: s
 
 def stand_alone(settings: Settings, backend: Backend, registry: Registry | None = None) -> Server:
     """A gateway that answers for topics and records as well. Raises ConfigError: a file that cannot be used."""
-    nodes = Nodes(settings, registry)
+
+    def own(caller: Caller) -> Node:
+        number, advertised = 0 if registry is None else registry.number, settings.advertised
+        host, port = caller.reached_at
+        return number, settings.host_for(host), port if advertised is None else advertised.port
+
+    def nodes(caller: Caller) -> list[Node]:
+        others = [] if registry is None else registry.others()
+        return [own(caller), *((number, *address) for number, address in others)]
+
     topic_ids, metrics = TopicIds(settings.topics), Metrics(backend.figures)
     endpoints = [
-        *GroupApis(backend, nodes.own, _access(settings), topic_ids, settings.send_max_bytes, metrics).endpoints(),
-        *Cluster(settings.topics, topic_ids, nodes.all).endpoints(),
+        *GroupApis(backend, own, _access(settings), topic_ids, settings.send_max_bytes, metrics).endpoints(),
+        *Cluster(settings.topics, topic_ids, nodes).endpoints(),
         *EmptyLog(settings.topics, topic_ids).endpoints(),
         *_sasl(settings),
     ]
@@ -71,25 +80,6 @@ def before_upstream(settings: Settings, upstream: Address, backend: Backend) -> 
     routing = Routing([*groups.endpoints(LAST_OF_OURS), *_sasl(settings)])
     server = UpstreamServer(settings, upstream, routing, backend, metrics, topic_ids, tls_context(settings))
     return server
-
-
-class Nodes:
-    """The gateways of the home, as a caller should reach them."""
-
-    def __init__(self, settings: Settings, registry: Registry | None) -> None:
-        self._settings = settings
-        self._registry = registry
-
-    def own(self, caller: Caller) -> Node:
-        """This gateway: at the address of the settings, else at the one that the caller connected to."""
-        number, advertised = 0 if self._registry is None else self._registry.number, self._settings.advertised
-        host, port = caller.reached_at
-        return number, self._settings.host_for(host), port if advertised is None else advertised.port
-
-    def all(self, caller: Caller) -> list[Node]:
-        """This gateway first, then the others."""
-        others = [] if self._registry is None else self._registry.others()
-        return [self.own(caller), *((number, *address) for number, address in others)]
 
 
 def _access(settings: Settings) -> Access:

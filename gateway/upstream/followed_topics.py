@@ -13,7 +13,6 @@ import hashlib
 import logging
 import uuid
 from collections.abc import Callable
-from typing import NamedTuple
 
 from gateway.fair_threads import FairThreads
 from gateway.topic_ids import TopicIds
@@ -37,18 +36,11 @@ _REST = 20
 """After an answer that took long to read, the next request waits this many times as long."""
 
 
-class TopicThere(NamedTuple):
-    """A topic of the upstream."""
-
-    topic_id: uuid.UUID
-    partitions: int
-
-
-def topics_in(frame: bytes) -> dict[str, TopicThere]:
-    """The topics of a whole Metadata answer that have no error. Raises WireError."""
+def topics_in(frame: bytes) -> dict[str, tuple[uuid.UUID, int]]:
+    """The id and the partition count of each topic that has no error, of a whole Metadata answer. Raises WireError."""
     _, message = codec("Metadata", TOPICS_VERSION).read_response(frame, _ELEMENTS_MAX)
     return {
-        topic.name: TopicThere(topic.topic_id, len(topic.partitions))
+        topic.name: (topic.topic_id, len(topic.partitions))
         for topic in message.topics
         if topic.name and topic.topic_id and not topic.error_code
     }
@@ -73,7 +65,7 @@ class FollowedTopics:
         self._threads = threads
         self._interval_s = interval_ms / 1000
         self._digest = b""
-        self._there: dict[str, TopicThere] = {}
+        self._there: dict[str, tuple[uuid.UUID, int]] = {}
         self._gone_until: dict[str, float] = {}
         """Until when a topic that was made again is gone, by the loop's clock."""
         self._task: asyncio.Task[None] | None = None
@@ -119,9 +111,7 @@ class FollowedTopics:
         digest = hashlib.blake2b(frame).digest()
         if digest != self._digest:
             found = await self._threads.run(str(self._bootstrap), lambda: topics_in(frame))
-            made_again = {
-                name for name in found.keys() & self._there.keys() if found[name].topic_id != self._there[name].topic_id
-            }
+            made_again = {name for name in found.keys() & self._there.keys() if found[name][0] != self._there[name][0]}
             self._gone_until |= dict.fromkeys(made_again, began + _GONE_FOR_S)
             self._there, self._digest = found, digest
         self._learn(began)
@@ -129,7 +119,7 @@ class FollowedTopics:
 
     def _learn(self, now: float) -> None:
         self._gone_until = {name: until for name, until in self._gone_until.items() if until > now}
-        sizes = {name: topic.partitions for name, topic in self._there.items() if name not in self._gone_until}
+        sizes = {name: count for name, (_, count) in self._there.items() if name not in self._gone_until}
         if not is_believable(sizes):
             raise WireError(f"more than {PARTITIONS_MAX} partitions, which consumer groups cannot share out")
-        self._topic_ids.learn(sizes, {name: topic.topic_id for name, topic in self._there.items()})
+        self._topic_ids.learn(sizes, {name: topic_id for name, (topic_id, _) in self._there.items()})
