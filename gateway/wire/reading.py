@@ -2,8 +2,7 @@
 
 kio's own reader allocates as many elements as an array claims to have, so that ten bytes could end the process. It
 accepts null for an array that cannot be null, and strings that older versions cannot carry. It refuses unknown tagged
-fields, which the protocol ignores. So it is used here for single values, and for whole messages that have none of
-these.
+fields, which the protocol ignores. So it is used here for single values alone.
 
 Knows the layout of Kafka's types; knows no message by name.
 """
@@ -14,13 +13,10 @@ import types
 from collections.abc import Callable
 from dataclasses import Field, fields
 from functools import cache
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, get_args, get_origin
 
-from kio.serial import entity_reader
 from kio.serial._parse import get_reader
 from kio.serial.readers import (
-    compact_array_reader,
-    legacy_array_reader,
     read_compact_array_length,
     read_int8,
     read_legacy_array_length,
@@ -56,40 +52,12 @@ KeyError: there is no such value.
 """
 
 
-class _Kind(NamedTuple):
-    read: Read
-    has_array: bool = False
-    has_string: bool = False
-    native: Any = None
-    """kio's reader of a single value that is no string."""
-
-
 @cache
 def reader(entity_type: Any) -> Read:
     """The reader of a message, a head or a part of a message."""
-    kind = _entity(entity_type)
-    if kind.has_array:
-        return kind.read
-    whole, has_string = entity_reader(entity_type), kind.has_string
-
-    def read(message: bytes, at: int, elements: Elements) -> tuple[Any, int]:
-        if not has_string or len(message) <= STRING_MAX_BYTES:
-            try:
-                entity, size = whole(message, at)
-                return entity, at + size
-            except KeyError:
-                # A tagged field that kio does not know.
-                pass
-        return kind.read(message, at, elements)
-
-    return read
-
-
-@cache
-def _entity(entity_type: Any) -> _Kind:
     is_flexible: bool = entity_type.__flexible__
-    plain: list[tuple[str, _Kind]] = []
-    tagged: dict[int, tuple[str, _Kind]] = {}
+    plain: list[tuple[str, Read]] = []
+    tagged: dict[int, tuple[str, Read]] = {}
     for field in fields(entity_type):
         # A client id keeps its old form in every version of a request's head.
         is_old = entity_type.__name__ == "RequestHeader" and field.name == "client_id"
@@ -99,11 +67,9 @@ def _entity(entity_type: Any) -> _Kind:
         else:
             plain.append(named)
 
-    reads = [(name, kind.read) for name, kind in plain]
-
     def read(message: bytes, at: int, elements: Elements) -> tuple[Any, int]:
         values = {}
-        for name, read_field in reads:
+        for name, read_field in plain:
             values[name], at = read_field(message, at, elements)
         if is_flexible:
             count, at = _varint(message, at)
@@ -115,26 +81,24 @@ def _entity(entity_type: Any) -> _Kind:
                 if at + length > len(message):
                     raise ValueError(f"{at + length - len(message)} bytes are missing")
                 if tag in tagged:
-                    name, kind = tagged[tag]
-                    values[name], _ = kind.read(message, at, elements)
+                    name, read_field = tagged[tag]
+                    values[name], _ = read_field(message, at, elements)
                 at += length
         return entity_type(**values), at
 
-    kinds = [kind for _, kind in (*plain, *tagged.values())]
-    return _Kind(read, any(kind.has_array for kind in kinds), any(kind.has_string for kind in kinds))
+    return read
 
 
-def _field(field: Field[Any], is_flexible: bool, owner: str) -> _Kind:
+def _field(field: Field[Any], is_flexible: bool, owner: str) -> Read:
     declared: Any = without_none(field.type)
     is_nullable = declared is not field.type and "tag" not in field.metadata
     if get_origin(declared) is tuple:
         inner = without_none(get_args(declared)[0])
-        kind = (
-            _Kind(reader(inner)) if hasattr(inner, "__flexible__") else _single(field, is_flexible, is_nullable=False)
-        )
-        return _array(kind, is_flexible, None if is_nullable else f"{field.name}: null in {owner}")
+        is_entity = hasattr(inner, "__flexible__")
+        element = reader(inner) if is_entity else _single(field, is_flexible, is_nullable=False)
+        return _array(element, is_flexible, None if is_nullable else f"{field.name}: null in {owner}")
     if hasattr(declared, "__flexible__"):
-        return _nullable(_entity(declared)) if is_nullable else _entity(declared)
+        return _nullable(reader(declared)) if is_nullable else reader(declared)
     return _single(field, is_flexible, is_nullable)
 
 
@@ -144,10 +108,9 @@ def without_none(declared: Any) -> Any:
     return next(part for part in get_args(declared) if part is not types.NoneType) if is_union else declared
 
 
-def _single(field: Field[Any], is_flexible: bool, is_nullable: bool) -> _Kind:
-    kafka_type: str = field.metadata["kafka_type"]
-    native = get_reader(kafka_type, is_flexible, is_nullable)
-    is_string = kafka_type == "string"
+def _single(field: Field[Any], is_flexible: bool, is_nullable: bool) -> Read:
+    native = get_reader(field.metadata["kafka_type"], is_flexible, is_nullable)
+    is_string = field.metadata["kafka_type"] == "string"
 
     def read(message: bytes, at: int, elements: Elements) -> tuple[Any, int]:
         value, size = native(message, at)
@@ -155,22 +118,19 @@ def _single(field: Field[Any], is_flexible: bool, is_nullable: bool) -> _Kind:
             raise ValueError(f"a string of {length} bytes, {STRING_MAX_BYTES} at most")
         return value, at + size
 
-    return _Kind(read, has_string=is_string, native=None if is_string else native)
+    return read
 
 
-def _nullable(kind: _Kind) -> _Kind:
+def _nullable(read_value: Read) -> Read:
     def read(message: bytes, at: int, elements: Elements) -> tuple[Any, int]:
         marker, size = read_int8(message, at)
-        return (None, at + size) if marker < 0 else kind.read(message, at + size, elements)
+        return (None, at + size) if marker < 0 else read_value(message, at + size, elements)
 
-    return _Kind(read, kind.has_array, kind.has_string)
+    return read
 
 
-def _array(element: _Kind, is_flexible: bool, why_not_null: str | None) -> _Kind:
+def _array(read_element: Read, is_flexible: bool, why_not_null: str | None) -> Read:
     read_length = read_compact_array_length if is_flexible else read_legacy_array_length
-    array_reader = compact_array_reader if is_flexible else legacy_array_reader
-    whole = None if element.native is None else array_reader(element.native)
-    read_element = element.read
 
     def read(message: bytes, at: int, elements: Elements) -> tuple[Any, int]:
         count, size = read_length(message, at)
@@ -181,9 +141,6 @@ def _array(element: _Kind, is_flexible: bool, why_not_null: str | None) -> _Kind
         elements.count(count)
         if count > len(message) - at:
             raise ValueError(f"an array of {count} elements in {len(message) - at} bytes")
-        if whole is not None:
-            found, size = whole(message, at)
-            return found, at + size
         at += size
         values = []
         for _ in range(count):
@@ -191,7 +148,7 @@ def _array(element: _Kind, is_flexible: bool, why_not_null: str | None) -> _Kind
             values.append(value)
         return tuple(values), at
 
-    return _Kind(read, has_array=True)
+    return read
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
