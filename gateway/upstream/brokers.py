@@ -59,8 +59,8 @@ class Brokers:
 
     async def start(self) -> None:
         """Asks the upstream for its brokers and opens their ports, the lowest id at the first. Raises OSError."""
-        async with first_connected_to(self._bootstrap, self._login) as client:
-            message = await asked(client.send, "Metadata", _METADATA_VERSION, {"topics": []})
+        async with first_connected_to(self._bootstrap, self._login) as send:
+            message = await asked(send, "Metadata", _METADATA_VERSION, {"topics": []})
         known = [(each.node_id, each.host, each.port) for each in message.brokers if each.node_id != _NO_ID]
         if not known:
             raise UpstreamError(f"gateway.upstream={self._bootstrap}: names no broker")

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from gateway.fair_threads import FairThreads
 from gateway.topic_ids import TopicIds
 from gateway.upstream.apis import METADATA
-from gateway.upstream.upstream_client import UpstreamClient, UpstreamLogin, asked, connected_to, first_connected_to
+from gateway.upstream.upstream_client import Send, UpstreamLogin, asked, connected_to, first_connected_to, request_of
 from gateway.wire.codec import WireError, codec
 from listeners.addresses import Address
 from schemas.cluster_sizes import PARTITIONS_MAX, is_believable
@@ -72,13 +72,13 @@ class FollowedTopics:
 
     async def start(self) -> None:
         """Knows the topics when it returns, unless the upstream is too old to name them by id. Raises UpstreamError."""
-        async with first_connected_to(self._bootstrap, self._login) as client:
-            offered = await asked(client.send, "ApiVersions", 0, {})
+        async with first_connected_to(self._bootstrap, self._login) as send:
+            offered = await asked(send, "ApiVersions", 0, {})
             last = next((known.max_version for known in offered.api_keys if known.api_key == METADATA), 0)
             if last < TOPICS_VERSION:
                 log.warning("upstream: Metadata ends with v%d, so consumer groups (KIP-848) are not offered", last)
                 return
-            await self._look(client)
+            await self._look(send)
         self._task = asyncio.create_task(self._follow())
 
     def close(self) -> None:
@@ -92,9 +92,9 @@ class FollowedTopics:
             places = [self._bootstrap, *self._brokers()]
             place = places[number % len(places)]
             try:
-                async with connected_to(place, self._login) as client:
+                async with connected_to(place, self._login) as send:
                     while True:
-                        await asyncio.sleep(await self._look(client))
+                        await asyncio.sleep(await self._look(send))
             except (OSError, EOFError, WireError, ValueError) as error:
                 log.warning("upstream: %s does not list its topics: %s", place, str(error) or type(error).__name__)
             except Exception:
@@ -102,11 +102,11 @@ class FollowedTopics:
             number += 1
             await asyncio.sleep(self._interval_s)
 
-    async def _look(self, client: UpstreamClient) -> float:
+    async def _look(self, send: Send) -> float:
         """Learns the topics as they are now; how long to wait before the next look, in seconds."""
         loop = asyncio.get_running_loop()
         # None: all of them.
-        frame = await client.ask("Metadata", TOPICS_VERSION, {"topics": None})
+        frame = await send(request_of("Metadata", TOPICS_VERSION, {"topics": None}))
         began = loop.time()
         digest = hashlib.blake2b(frame).digest()
         if digest != self._digest:

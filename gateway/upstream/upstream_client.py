@@ -40,10 +40,11 @@ class UpstreamError(OSError):
 
 async def asked(send: Send, api: str, version: int, values: Mapping[str, Any]) -> Any:
     """The answer's message. Raises WireError, and as `send` does."""
-    return codec(api, version).read_response(await send(_request(api, version, values)))[1]
+    return codec(api, version).read_response(await send(request_of(api, version, values)))[1]
 
 
-def _request(api: str, version: int, values: Mapping[str, Any]) -> bytes:
+def request_of(api: str, version: int, values: Mapping[str, Any]) -> bytes:
+    """A request, its length first."""
     spoken = codec(api, version)
     return spoken.write_request(_CORRELATION_ID, _CLIENT_ID, entity_of(spoken.request_type, values))
 
@@ -108,46 +109,35 @@ def _tls_context(settings: Settings) -> ssl.SSLContext:
     return context
 
 
-class UpstreamClient:
-    """Such a connection. Raises TimeoutError: an answer takes longer than LOGIN_WITHIN_S."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    async def ask(self, api: str, version: int, values: Mapping[str, Any]) -> bytes:
-        """The answer to a request, without its length. Raises OSError, EOFError, WireError."""
-        return await self.send(_request(api, version, values))
-
-    async def send(self, request: bytes) -> bytes:
-        """The same for a request that is bytes already, its length first."""
-        async with asyncio.timeout(LOGIN_WITHIN_S):
-            self._writer.write(request)
-            (length,) = struct.unpack(">i", await self._reader.readexactly(4))
-            if not 0 < length <= _ANSWER_MAX_BYTES:
-                raise WireError(f"an answer of {length} bytes; is gateway.upstream.security.protocol its listener's?")
-            return await self._reader.readexactly(length)
-
-
 @asynccontextmanager
-async def connected_to(address: Address, login: UpstreamLogin) -> AsyncIterator[UpstreamClient]:
-    """A client that is connected and logged in. Raises OSError, EOFError, WireError."""
+async def connected_to(address: Address, login: UpstreamLogin) -> AsyncIterator[Send]:
+    """Asks one request at a time over a connection that is logged in. Raises OSError, EOFError, WireError; of them
+    TimeoutError: an answer takes longer than LOGIN_WITHIN_S.
+    """
     async with asyncio.timeout(LOGIN_WITHIN_S):
         reader, writer = await asyncio.open_connection(*address, ssl=login.tls)
+
+    async def send(request: bytes) -> bytes:
+        async with asyncio.timeout(LOGIN_WITHIN_S):
+            writer.write(request)
+            (length,) = struct.unpack(">i", await reader.readexactly(4))
+            if not 0 < length <= _ANSWER_MAX_BYTES:
+                raise WireError(f"an answer of {length} bytes; is gateway.upstream.security.protocol its listener's?")
+            return await reader.readexactly(length)
+
     try:
-        client = UpstreamClient(reader, writer)
-        await login.log_in(client.send)
-        yield client
+        await login.log_in(send)
+        yield send
     finally:
         writer.close()
 
 
 @asynccontextmanager
-async def first_connected_to(bootstrap: Address, login: UpstreamLogin) -> AsyncIterator[UpstreamClient]:
+async def first_connected_to(bootstrap: Address, login: UpstreamLogin) -> AsyncIterator[Send]:
     """The same, for what must be known before the gateway starts. Raises UpstreamError alone."""
     try:
-        async with asyncio.timeout(LOGIN_WITHIN_S), connected_to(bootstrap, login) as client:
-            yield client
+        async with asyncio.timeout(LOGIN_WITHIN_S), connected_to(bootstrap, login) as send:
+            yield send
     except UpstreamError:
         raise
     except TimeoutError:
