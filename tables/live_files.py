@@ -6,10 +6,12 @@ must not know rows, nor load pyarrow or deltalake. Source: the Delta protocol, "
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from tables.delta_log import AddedFile, DeltaLog, DeltaLogError
 from tables.unread import left_out
@@ -68,7 +70,7 @@ def _looked_at(log: DeltaLog, version: int | None) -> LiveFiles:
     return LiveFiles(wanted, list(live.values()), [log.path_of(file) for file in live.values()])
 
 
-def _in_checkpoint(paths: Sequence[Path]) -> Iterator[AddedFile]:
+def _in_checkpoint(paths: Sequence[Path]) -> list[AddedFile]:
     """The live files that a checkpoint lists. Raises OSError: it cannot be read."""
     # Imported here: a table without a checkpoint needs none.
     import duckdb
@@ -80,12 +82,4 @@ def _in_checkpoint(paths: Sequence[Path]) -> Iterator[AddedFile]:
     except duckdb.Error as error:
         is_gone = not all(path.exists() for path in paths)
         raise (FileNotFoundError if is_gone else OSError)(f"{paths[0]}: {error}") from error
-    for (add,) in rows:
-        yield AddedFile(
-            path=add["path"],
-            partition_values=dict(add["partitionValues"]),
-            size=add["size"],
-            data_change=add["dataChange"],
-            stats=add.get("stats"),
-            deletion_vector=add.get("deletionVector"),
-        )
+    return [msgspec.convert(add, AddedFile) for (add,) in rows]

@@ -181,15 +181,13 @@ class TableCopy:
 
 
 class StoreCopy:
-    """The copy of a home's tables in a folder, refreshed when it is asked, or from then on in a thread of its own."""
+    """The copy of a home's tables in a folder."""
 
     def __init__(self, location: str, folder: Path, *, tables: Sequence[str]) -> None:
         """Raises NoWayError."""
         self.location, self.folder = location, folder
         self._store, self._source = opened(location)
         self._tables = [TableCopy(self._store, self._source, folder, table) for table in tables]
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="store-copy", daemon=True)
         self._listed_s = time.monotonic()
         self._asked_s = self._last_batch_s = float("-inf")
         self._batch_id: int | None = None
@@ -205,18 +203,10 @@ class StoreCopy:
         except (OSError, pa.ArrowException) as error:
             raise StoreError(f"{self.location} cannot be read: {_line(error)}") from None
 
-    def keep(self) -> None:
-        """Copies new commits until it is closed. A store that does not answer is asked again."""
-        self._thread.start()
-
-    def close(self) -> None:
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join(_ANSWER_WITHIN_S)
-
-    def _run(self) -> None:
+    def follow(self, ended: threading.Event) -> None:
+        """Copies new commits until the end. A store that does not answer is asked again."""
         is_failing = False
-        while not self._ended.wait(LOOK_EVERY_S):
+        while not ended.wait(LOOK_EVERY_S):
             was_failing, is_failing = is_failing, False
             try:
                 self._look()
@@ -281,8 +271,11 @@ def followed_copy(location: str, tables: Sequence[str]) -> Iterator[Path]:
     with own_folder("rollcall-copy-") as folder:
         copy = StoreCopy(location, folder, tables=tables)
         copy.refresh()
-        copy.keep()
+        ended = threading.Event()
+        following = threading.Thread(target=copy.follow, args=(ended,), name="store-copy", daemon=True)
+        following.start()
         try:
             yield folder
         finally:
-            copy.close()
+            ended.set()
+            following.join(_ANSWER_WITHIN_S)
