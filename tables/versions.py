@@ -11,6 +11,7 @@ from pathlib import Path
 from tables.delta_log import LOG_FOLDER, DeltaLog, DeltaLogError
 
 Versions = DeltaLog
+"""Others ask it for `versions`, `latest`, `has` and `appended`."""
 TableError = DeltaLogError
 
 
