@@ -1,4 +1,4 @@
-"""The gateway as a process, its port for metrics and health, and the numbers by which gateways know each other."""
+"""The gateway as a process, and its port for metrics and health."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ import pytest
 from gateway.__main__ import main
 from gateway.backend import Figures
 from gateway.metrics import Metrics
-from gateway.registry import GATEWAYS_FOLDER, Registry
 from listeners.addresses import Address
 from listeners.monitor import Monitor
 from tests.gateway.running import asynchronous, gateway
@@ -115,49 +114,6 @@ def test_the_backends_figures_are_shown_when_asked_for() -> None:
         'rebalances_total{cause="member_left"} 7.0',
     ):
         assert f"rollcall_gateway_{line}" in lines
-
-
-# ---------------------------------------------------------------- numbers
-
-HERE, THERE, ELSEWHERE = (Address("127.0.0.1", port) for port in (1, 2, 3))
-
-
-def test_every_gateway_has_a_number_of_its_own_and_sees_the_others(tmp_path: Path) -> None:
-    one, other = Registry(tmp_path), Registry(tmp_path)
-    one.join(HERE)
-    other.join(THERE)
-    assert (one.number, other.number) == (0, 1)
-    assert one.others() == [(1, THERE)]
-    assert other.others() == [(0, HERE)]
-    one.leave()
-    other.leave()
-
-
-def test_a_gateway_that_is_gone_is_seen_no_more_and_gets_its_number_back(tmp_path: Path) -> None:
-    one, other, third = (Registry(tmp_path) for _ in range(3))
-    one.join(HERE)
-    other.join(THERE)
-    other.leave()
-    assert one.others() == []
-    one.leave()
-    other = Registry(tmp_path)
-    other.join(THERE)
-    assert other.number == 1
-    third.join(ELSEWHERE)
-    assert third.number == 0
-    other.leave()
-    third.leave()
-
-
-def test_a_file_that_is_no_number_and_one_without_an_address_disturb_nobody(tmp_path: Path) -> None:
-    folder = tmp_path / GATEWAYS_FOLDER
-    folder.mkdir()
-    (folder / "notes").write_text("hello")
-    (folder / "0").write_text("nonsense")
-    registry = Registry(tmp_path)
-    registry.join(HERE)
-    assert (registry.number, registry.others()) == (0, [])
-    registry.leave()
 
 
 # ---------------------------------------------------------------- the process

@@ -10,7 +10,7 @@ import pytest
 from gateway.registry import GATEWAYS_FOLDER, Registry
 from listeners.addresses import Address
 
-HERE, THERE = Address("127.0.0.1", 9092), Address("127.0.0.1", 9192)
+HERE, THERE, ELSEWHERE = (Address("127.0.0.1", port) for port in (9092, 9192, 9292))
 
 
 def test_gateways_have_numbers_of_their_own_and_see_each_other(tmp_path: Path) -> None:
@@ -19,11 +19,34 @@ def test_gateways_have_numbers_of_their_own_and_see_each_other(tmp_path: Path) -
     second.join(THERE)
     assert (first.number, first.others(), second.others()) == (0, [(1, THERE)], [(0, HERE)])
     first.leave()
-    again = Registry(tmp_path)
-    again.join(HERE)
-    assert again.number == 0
-    again.leave()
     second.leave()
+
+
+def test_a_gateway_that_is_gone_is_seen_no_more_and_gets_its_number_back(tmp_path: Path) -> None:
+    one, other, third = (Registry(tmp_path) for _ in range(3))
+    one.join(HERE)
+    other.join(THERE)
+    other.leave()
+    assert one.others() == []
+    one.leave()
+    other = Registry(tmp_path)
+    other.join(THERE)
+    assert other.number == 1
+    third.join(ELSEWHERE)
+    assert third.number == 0
+    other.leave()
+    third.leave()
+
+
+def test_a_file_that_is_no_number_and_one_without_an_address_disturb_nobody(tmp_path: Path) -> None:
+    folder = tmp_path / GATEWAYS_FOLDER
+    folder.mkdir()
+    (folder / "notes").write_text("hello")
+    (folder / "0").write_text("nonsense")
+    registry = Registry(tmp_path)
+    registry.join(HERE)
+    assert (registry.number, registry.others()) == (0, [])
+    registry.leave()
 
 
 @pytest.mark.parametrize("what", ["link", "link to nothing", "fifo", "folder"])

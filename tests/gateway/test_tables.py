@@ -384,19 +384,6 @@ def test_only_what_a_version_added_is_read_and_of_replies_only_our_own(tmp_path:
     assert not followed.has_news()
 
 
-def test_a_compaction_is_no_news(tmp_path: Path) -> None:
-    path = tmp_path / EFFECTS_FOLDER
-    for group in ("a", "b"):
-        write_deltalake(str(path), effects(created(group)), mode="append")
-    followed = EffectsTable(path, "gw")
-    assert [len(followed.news().facts) for _ in range(2)] == [1, 1]
-    DeltaTable(str(path)).optimize.compact()
-    assert followed.has_news()
-    assert followed.news() == ([], [])
-    write_deltalake(str(path), effects(created("c")), mode="append")
-    assert [fact.group_id for fact in followed.news().facts] == ["c"]
-
-
 def test_versions_cleaned_away_unread_are_passed_over_and_no_more(tmp_path: Path) -> None:
     path = tmp_path / EFFECTS_FOLDER
     for group in ("a", "b", "c", "d"):
