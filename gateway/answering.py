@@ -30,14 +30,10 @@ class Client(Protocol):
 
     caller: Caller
     answers: AnswerQueue
-
-    @property
-    def is_ended(self) -> bool:
-        """Whether nothing can be sent any more."""
-
-    @property
-    def is_write_paused(self) -> bool:
-        """Whether the client reads too slowly for more."""
+    is_ended: bool
+    """Whether nothing can be sent any more."""
+    is_write_paused: bool
+    """Whether the client reads too slowly for more."""
 
     def write(self, part: bytes) -> None:
         """Sends bytes, which must be the first request's answer."""

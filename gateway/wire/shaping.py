@@ -171,21 +171,13 @@ def _reading(entity_type: Any, shape_type: type[Shape]) -> tuple[_Step, ...]:
 
 
 def _from_kio(field: Field[Any], own_type: Any) -> Convert | None:
-    shape_type = _element_type(own_type)
-    if shape_type is None:
-        nested = _shape_in(own_type)
-        if nested is not None:
-            return lambda item: nested(**values_of(item, nested))
-        return _FROM_KIO.get(_kafka_type(field))
-    if isinstance(shape_type, type) and issubclass(shape_type, Shape):
-        return lambda items: [shape_type(**values_of(item, shape_type)) for item in items]
-    return list
-
-
-def _shape_in(own_type: Any) -> type[Shape] | None:
-    """The shape that a field holds by itself, null allowed; None for another kind of field."""
-    nested = without_none(own_type)
-    return nested if isinstance(nested, type) and issubclass(nested, Shape) else None
+    element = _element_type(own_type)
+    shape_type = without_none(own_type) if element is None else element
+    if not (isinstance(shape_type, type) and issubclass(shape_type, Shape)):
+        return _FROM_KIO.get(_kafka_type(field)) if element is None else list
+    if element is None:
+        return lambda item: shape_type(**values_of(item, shape_type))
+    return lambda items: [shape_type(**values_of(item, shape_type)) for item in items]
 
 
 _FROM_KIO: dict[str, Convert] = {
