@@ -72,11 +72,8 @@ def stand_alone(settings: Settings, backend: Backend, registry: Registry | None 
 def before_upstream(settings: Settings, upstream: Address, backend: Backend) -> Server:
     """A gateway that passes on all requests but those about groups. Raises ConfigError: a file that cannot be used."""
     access, topic_ids, metrics = _access(settings), TopicIds(), Metrics(backend.figures)
-
-    def coordinator(caller: Caller) -> Node:
-        return server.node(caller)
-
-    groups = GroupApis(backend, coordinator, access, topic_ids, settings.send_max_bytes, metrics)
+    # Late: the server knows the node, and it is made last.
+    groups = GroupApis(backend, lambda caller: server.node(caller), access, topic_ids, settings.send_max_bytes, metrics)
     routing = Routing([*groups.endpoints(LAST_OF_OURS), *_sasl(settings)])
     server = UpstreamServer(settings, upstream, routing, backend, metrics, topic_ids, tls_context(settings))
     return server
