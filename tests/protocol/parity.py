@@ -49,8 +49,8 @@ CONSUMER_SUITES = {
 }
 HEAD = """# Parity with Kafka's group coordinator
 
-Every rule of the classic group protocol and of the newer one (KIP-848) has a test under `tests/protocol`, and every
-recorded scenario is held against the answers of a real Apache Kafka 4.3.1. Beside a rule stand the tests of Kafka's own
+Every rule of the classic group protocol and of the newer one (KIP-848) has a recorded scenario, which is held against
+the answers of a real Apache Kafka 4.3.1, or a test under `tests/protocol`. Beside a rule stand the tests of Kafka's own
 suites that pin it down too. What is done otherwise on purpose stands in docs/decisions.
 """
 
@@ -64,12 +64,15 @@ class Proof(NamedTuple):
 
 @dataclass(frozen=True)
 class Item:
-    """One line of the checklist. reasons: for the tests among them that do not apply here."""
+    """One line of the checklist. reasons: for the tests among them that do not apply here. scenarios: by test, the
+    recorded scenario that pins its rule down.
+    """
 
     number: int
     suite: str
     names: tuple[str, ...]
     reasons: dict[str, str]
+    scenarios: dict[str, str]
 
 
 def proofs() -> list[Proof]:
@@ -102,15 +105,18 @@ def checklist(file: str = "kafka_tests.txt") -> list[Item]:
         if line.startswith("- "):
             name, _, reason = line.removeprefix("- ").partition(": ")
             items[-1].reasons[name] = reason
+        elif line.startswith("+ "):
+            scenario, _, names = line.removeprefix("+ ").partition(": ")
+            items[-1].scenarios.update(dict.fromkeys(names.split(), scenario))
         elif not line.startswith("#"):
-            number, suite, *names = line.split()
-            items.append(Item(int(number), suite, tuple(names), {}))
+            number, suite, *tests = line.split()
+            items.append(Item(int(number), suite, tuple(tests), {}, {}))
     return items
 
 
-def proven_by(found: Iterable[Proof]) -> dict[str, list[str]]:
-    """The tests by the names of Kafka's tests that they stand for."""
-    by_origin: dict[str, list[str]] = {}
+def proven_by(found: Iterable[Proof], items: Iterable[Item]) -> dict[str, list[str]]:
+    """The tests and the scenarios by the names of Kafka's tests that they stand for."""
+    by_origin = {name: [scenario] for item in items for name, scenario in item.scenarios.items()}
     for proof in found:
         for origin in proof.rule.origins:
             tests = by_origin.setdefault(origin, [])
@@ -152,7 +158,7 @@ def _invariants() -> Iterator[str]:
 
 
 def _kafkas_tests(title: str, found: list[Proof], items: list[Item], suites: dict[str, str]) -> Iterator[str]:
-    by_origin = proven_by(found)
+    by_origin = proven_by(found, items)
     names = [name for item in items for name in item.names]
     proven = sum(name in by_origin for name in names)
     yield f"\n## {title}\n"

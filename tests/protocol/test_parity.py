@@ -14,14 +14,16 @@ from tests.protocol.parity import (
     proofs,
     proven_by,
 )
+from tests.protocol.scenario import FOLDER, scenario_files
 
 LISTS = {"kafka_tests.txt": 147, CONSUMER_LIST: 123}
 """The checklists, with the number of their items."""
 
 
 def proven(file: str) -> dict[str, list[str]]:
-    """The tests by the names of those of Kafka's tests that are on this list."""
-    return proven_by(proof for proof in proofs() if is_of_consumers(proof) == (file == CONSUMER_LIST))
+    """The tests and scenarios by the names of those of Kafka's tests that are on this list."""
+    tests = (proof for proof in proofs() if is_of_consumers(proof) == (file == CONSUMER_LIST))
+    return proven_by(tests, checklist(file))
 
 
 def names_of(file: str) -> set[str]:
@@ -30,7 +32,7 @@ def names_of(file: str) -> set[str]:
 
 def test_the_page_has_a_row_for_each_proof() -> None:
     written = page()
-    assert len(proofs()) > 500
+    assert len(proofs()) + len(scenario_files()) > 500
     assert [proof.test for proof in proofs() if f"`{proof.test}`" not in written] == []
 
 
@@ -45,6 +47,13 @@ def test_each_of_kafkas_tests_is_proven_or_does_not_apply_for_a_reason(file: str
     reasons = {name: reason for item in checklist(file) for name, reason in item.reasons.items()}
     assert {name for name in names if name not in done and not reasons.get(name)} == set()
     assert {name for name in reasons if name in done or name not in names} == set()
+
+
+@pytest.mark.parametrize("file", LISTS)
+def test_a_scenario_that_stands_for_a_test_exists(file: str) -> None:
+    recorded = {str(path.relative_to(FOLDER).with_suffix("")) for path in scenario_files()}
+    assert {scenario for item in checklist(file) for scenario in item.scenarios.values()} <= recorded
+    assert all(item.scenarios.keys() <= set(item.names) for item in checklist(file))
 
 
 @pytest.mark.parametrize("file", LISTS)
