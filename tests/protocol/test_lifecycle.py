@@ -110,7 +110,21 @@ def test_an_empty_group_is_given_up() -> None:
     assert bench.last(PendingMemberRemoved).end_cause is EndCause.GROUP_UNLOADED
 
 
-@rule("Unload: no timer of the group fires any more")
+@rule(
+    "Unload: what names a member of a Dead group is answered COORDINATOR_NOT_AVAILABLE",
+    origin="testHeartbeatDeadGroup testJoinGroupUnknownConsumerNewDeadGroup testExistingMemberJoinDeadGroup"
+    " testLeaveDeadGroup testGenericGroupOffsetCommitWithDeadGroup",
+)
+def test_a_dead_group_sends_its_members_to_look_for_the_coordinator() -> None:
+    bench = Bench().stable("m1").unload()
+    joined, named = bench.join("x", ""), bench.join("x", "some-id")
+    left = bench.leave("m1")
+    sent = [joined, named, left, bench.heartbeat("m1"), bench.sync("m1"), bench.commit("m1")]
+    assert {call.error for call in sent} == {Error.COORDINATOR_NOT_AVAILABLE}
+    assert (joined.response.member_id, named.response.member_id, left.response.members) == ("", "some-id", [])
+
+
+@rule("Unload: no timer of the group fires any more", origin="testCompleteJoinPhaseInEmptyStateSkipsRebalance")
 @pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
 def test_a_dead_group_has_no_timers(state: str) -> None:
     bench = getattr(Bench(), state)("m1", "m2")
