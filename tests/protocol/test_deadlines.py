@@ -48,6 +48,22 @@ def test_the_timers_of_the_initial_window() -> None:
     assert bench.deadlines() == {"sweep": DAY_MS, "join": 3_000, "m1": 300_000}
 
 
+@rule(
+    "Initial delay: the windows together last no longer than the first member's rebalance timeout",
+    origin="testDelayRebalanceUptoRebalanceTimeout",
+)
+def test_the_windows_end_at_the_first_members_rebalance_timeout() -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=3_000)
+    first = bench.enter("m1", rebalance_ms=7_000)
+    for now_ms in (2_000, 5_000, 6_500):
+        bench.at(now_ms)
+        bench.enter(f"m{now_ms}", rebalance_ms=60_000)
+    bench.tick(6_999)
+    assert first.is_parked
+    bench.tick(7_000)
+    assert (first.answered_at_ms, len(bench.members)) == (7_000, 4)
+
+
 @rule("Timers: only what the table says restarts a session")
 def test_what_restarts_a_session() -> None:
     bench = quiet_bench().stable("m1", "m2")
