@@ -1,4 +1,4 @@
-"""Static members that are away: they keep their place through join phases, until a timer or an administrator."""
+"""Static members that are away: what a join phase costs that starts over for them."""
 
 from __future__ import annotations
 
@@ -8,57 +8,9 @@ import pytest
 
 from coordinator_udfs.protocol import expiry
 from coordinator_udfs.protocol.states import GroupState
-from schemas.effects import JoinPhaseEnded, TimerArmed
-from schemas.errors import Error
+from schemas.effects import TimerArmed
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
-
-
-@rule(
-    "Static members: a follower absent at the end of a join phase stays, with its old protocols",
-    origin="testStaticMemberFollowerFailToRejoinBeforeRebalanceTimeout",
-)
-def test_an_absent_static_follower_stays() -> None:
-    bench = Bench().static("m2")
-    for client in ("m1", "m2"):
-        bench.client(client, rebalance_ms=3_000)
-    bench.stable("m1", "m2")
-    leader = bench.join("m1")
-    bench.tick(3_000)
-    assert [member.group_instance_id for member in leader.response.members] == [None, "i2"]
-    assert (bench.generation, bench.deadlines()["m2"]) == (3, 13_000)
-    assert bench.heartbeat("m2", 3).error is Error.NONE
-
-
-@rule(
-    "Static members: a leader absent at the end of a join phase stays, and one that joined leads",
-    origin="testStaticMemberLeaderFailToRejoinBeforeRebalanceTimeout",
-)
-def test_an_absent_static_leader_stays_and_leads_no_longer() -> None:
-    bench = Bench().static("m1")
-    for client in ("m1", "m2"):
-        bench.client(client, rebalance_ms=3_000)
-    bench.stable("m1", "m2")
-    joined = bench.join("m2", protocols=["range", "sticky"])
-    bench.tick(3_000)
-    assert (joined.response.leader, len(joined.response.members)) == (bench.id_of("m2"), 2)
-    assert bench.last(JoinPhaseEnded).member_ids == [bench.id_of("m1"), bench.id_of("m2")]
-
-
-@rule(
-    "Static members: only absent ones left, the join phase starts over, generation unchanged, until they expire",
-    origin="testCompleteJoinPhaseNoMembersRejoinedExtendsJoinPhase"
-    " testGroupStuckInRebalanceTimeoutDueToNonjoinedStaticMember",
-)
-def test_a_phase_with_only_absent_static_members_is_prolonged() -> None:
-    bench = Bench().static("m1")
-    bench.client("m1", rebalance_ms=3_000, session_ms=8_000)
-    bench.stable("m1", "m2")
-    bench.leave("m2")
-    bench.tick(3_000)
-    assert (bench.state, bench.generation, bench.deadlines()["join"]) == (GroupState.PREPARING_REBALANCE, 2, 6_000)
-    bench.tick(8_000)
-    assert (bench.state, bench.generation, bench.members) == (GroupState.EMPTY, 3, [])
 
 
 @rule("Static members: a short join phase that starts over and over is told once a second, and costs no more than that")
@@ -128,18 +80,3 @@ def test_an_absent_leader_misses_phase_after_phase_until_it_comes_or_expires(com
     assert bench.members == ["m1", "m2"]
     bench.tick(66_000)
     assert "m1" not in bench.members
-
-
-@rule("Static members: one removed by an administrator ends the join phase that waited for it")
-def test_an_administrator_ends_the_wait_for_an_absent_static_member() -> None:
-    bench = Bench().static("m2").preparing("m1", "m2")
-    bench.leave(("", "i2"))
-    assert (bench.state, bench.members) == (GroupState.COMPLETING_REBALANCE, ["m1"])
-
-
-@rule("Static members: one that left is a newcomer when it returns")
-def test_a_static_member_that_left_returns_as_a_newcomer() -> None:
-    bench = Bench().static("m1").stable("m1", "m2")
-    bench.leave(("", "i1"))
-    assert bench.join("m1b", instance_id="i1").is_parked
-    assert (bench.member("m1b").is_new, bench.leader) == (True, "m2")
