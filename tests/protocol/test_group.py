@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from coordinator_udfs.protocol.group import Group, Member, ParkedJoin, ParkedSync, PendingMember
-from schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 
@@ -173,46 +172,6 @@ def test_a_place_passes_to_another_id() -> None:
         ["old"],
     )
     assert (group.is_supported_by_all("range"), group.is_supported_by_all("sticky")) == (True, False)
-
-
-@rule(
-    "Group: an instance id that stands for nobody is replaced by nobody",
-    origin="testReplaceGroupInstanceWithNonExistingMember",
-)
-def test_an_unknown_instance_joins_as_a_newcomer() -> None:
-    bench = Bench().stable("m1")
-    bench.join("m2", instance_id="i2")
-    assert bench.member("m2").is_new
-
-
-@rule(
-    "Group: SyncGroups are awaited of members only, and each once",
-    origin="testCannotAddPendingSyncOfUnknownMember testCannotRemovePendingSyncOfUnknownMember"
-    " testCanAddAndRemovePendingSyncMember",
-)
-def test_only_members_are_awaited_to_sync() -> None:
-    bench = Bench().completing("m1", "m2")
-    bench.join("m3")
-    assert bench.sync("m3").error is Error.UNKNOWN_MEMBER_ID
-    assert set(bench.group.pending_sync) == {bench.id_of("m1"), bench.id_of("m2")}
-    bench.sync("m2")
-    bench.sync("m2")
-    assert set(bench.group.pending_sync) == {bench.id_of("m1")}
-
-
-@rule(
-    "Group: an answer is given to who waits, and to nobody twice",
-    origin="testCompleteSyncFuture testNotCompleteSyncFuture testCompleteAllSyncFutures",
-)
-def test_waiting_syncs_are_answered_once() -> None:
-    bench = Bench().completing("m1", "m2", "m3")
-    waiting = bench.sync("m2")
-    bench.sync("m1", plan=["m1", "m2", "m3"])
-    assert (waiting.error, bench.member("m2").parked_sync) == (Error.NONE, None)
-    answered = len(bench.replies())
-    bench.at(1_000)
-    bench.enter("m4")
-    assert len(bench.replies()) == answered + 1, "the one who asks for an id"
 
 
 @rule("Group: forgotten, it is as if it had never been")

@@ -151,26 +151,3 @@ def test_a_new_group_begins_empty() -> None:
     bench = Bench()
     bench.join("m1")
     assert (bench.state, bench.group.previous_state, bench.generation) == (EMPTY, DEAD, 0)
-
-
-@rule(
-    "States: the generation grows once for each join phase that ends, in Empty too",
-    origin="testGenerationIdIncrementsOnRebalance",
-)
-def test_the_generation_counts_join_phases() -> None:
-    bench = Bench().stable("m1", "m2")
-    bench.join("m1")
-    assert bench.generation == 2
-    bench.join("m2")
-    assert bench.generation == 3
-    bench.leave("m1")
-    bench.leave("m2")
-    assert (bench.state, bench.generation) == (EMPTY, 4)
-    assert bench.enter("m3").response.generation_id == 5
-
-
-@rule("States: only DeleteGroups sets the generation back")
-def test_a_deleted_group_starts_over() -> None:
-    bench = Bench().empty()
-    bench.delete_group()
-    assert bench.enter("m1").response.generation_id == 1
