@@ -1,11 +1,10 @@
-"""OffsetCommit: which partitions, whose commits, in which states, and what is stored."""
+"""OffsetCommit: how partitions are named, the order of its checks, what is stored, and how much."""
 
 from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.states import GroupState
-from schemas.effects import GroupCreated, OffsetsCommitted
+from schemas.effects import OffsetsCommitted
 from schemas.errors import Error
 from schemas.messages import OffsetCommitRequest, OffsetCommitRequestTopic
 from tests.protocol.bench import Bench
@@ -14,42 +13,6 @@ from tests.protocol.rules import rule
 T1 = ("t1", 0)
 
 # ---------------------------------------------------------------- partitions
-
-
-@rule("OffsetCommit: a topic or partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, the others are stored")
-def test_unknown_partitions_are_refused_one_by_one() -> None:
-    bench = Bench(topics={"t1": 4})
-    sent = bench.commit(offsets={T1: 1, ("t1", 4): 2, ("t1", -1): 3, ("nope", 0): 4})
-    assert sent.partition_errors == {
-        T1: Error.NONE,
-        ("t1", 4): Error.UNKNOWN_TOPIC_OR_PARTITION,
-        ("t1", -1): Error.UNKNOWN_TOPIC_OR_PARTITION,
-        ("nope", 0): Error.UNKNOWN_TOPIC_OR_PARTITION,
-    }
-    assert list(bench.group.offsets) == [T1]
-
-
-@rule("OffsetCommit: with no partition left the group is not looked at")
-def test_a_commit_of_nothing_known_leaves_the_group_alone() -> None:
-    bench = Bench(topics={"t1": 4})
-    sent = bench.commit("m1", 99, {("nope", 0): 1})
-    assert sent.partition_errors == {("nope", 0): Error.UNKNOWN_TOPIC_OR_PARTITION}
-    assert not bench.group.is_known
-    bench.stable("m1")
-    bench.at(4_000)
-    bench.commit("m1", offsets={("nope", 0): 1})
-    assert bench.deadlines()["m1"] == 10_000
-
-
-@rule("OffsetCommit: a group's refusal stands on every partition that exists")
-def test_the_groups_refusal_is_repeated() -> None:
-    bench = Bench(topics={"t1": 4}).stable("m1")
-    sent = bench.commit("stranger", offsets={T1: 1, ("t1", 1): 2, ("nope", 0): 3})
-    assert sent.partition_errors == {
-        T1: Error.UNKNOWN_MEMBER_ID,
-        ("t1", 1): Error.UNKNOWN_MEMBER_ID,
-        ("nope", 0): Error.UNKNOWN_TOPIC_OR_PARTITION,
-    }
 
 
 @rule("OffsetCommit: v10 names topics by id; an unknown one is UNKNOWN_TOPIC_ID")
@@ -90,97 +53,7 @@ def test_metadata_has_a_limit(metadata: str | None, error: Error) -> None:
     assert (T1 in bench.group.offsets) is (error is Error.NONE)
 
 
-@rule("OffsetCommit: metadata is checked last, so the group is created and the session renewed all the same")
-def test_too_large_metadata_still_proves_its_member_alive() -> None:
-    bench = Bench()
-    bench.commit(metadata="x" * 4097)
-    assert bench.group.is_known
-    bench.stable("m1")
-    bench.at(4_000)
-    bench.commit("m1", metadata="x" * 4097)
-    assert bench.deadlines()["m1"] == 14_000
-
-
 # ---------------------------------------------------------------- whose
-
-
-@rule(
-    "OffsetCommit: without a generation it creates a simple group, whatever ids it names",
-    origin="testSimpleGroupOffsetCommit testSimpleGroupOffsetCommitWithInstanceId",
-)
-@pytest.mark.parametrize(("generation", "member_id", "instance_id"), [(-1, "", None), (-1, "x", "i"), (-2, "", None)])
-def test_a_simple_commit_creates_a_group(generation: int, member_id: str, instance_id: str | None) -> None:
-    bench = Bench()
-    assert bench.commit("admin", generation, member_id=member_id, instance_id=instance_id).error is Error.NONE
-    assert (bench.state, bench.group.protocol_type, len(bench.of(GroupCreated))) == (GroupState.EMPTY, None, 1)
-
-
-@rule(
-    "OffsetCommit: an unknown group with a generation is GROUP_ID_NOT_FOUND from v9, before that ILLEGAL_GENERATION",
-    origin="testOffsetCommitWithUnknownGroup",
-)
-@pytest.mark.parametrize(
-    ("v", "error"), [(2, Error.ILLEGAL_GENERATION), (8, Error.ILLEGAL_GENERATION), (9, Error.GROUP_ID_NOT_FOUND)]
-)
-def test_an_unknown_group_has_no_generation(v: int, error: Error) -> None:
-    bench = Bench()
-    assert bench.commit("m1", 0, v=v).error is error
-    assert not bench.group.is_known
-
-
-@rule("OffsetCommit: Dead is COORDINATOR_NOT_AVAILABLE", origin="testGenericGroupOffsetCommitWithDeadGroup")
-def test_a_dead_group_stores_nothing() -> None:
-    bench = Bench().stable("m1").unload()
-    assert bench.commit("m1").error is Error.COORDINATOR_NOT_AVAILABLE
-
-
-@rule(
-    "OffsetCommit: without a generation into an Empty group no id is checked",
-    origin="testManualCommitOffsetShouldNotValidateMemberIdAndInstanceId testCommitOffsetsAfterGroupIsEmpty",
-)
-def test_an_empty_group_takes_offsets_from_anybody() -> None:
-    bench = Bench().empty()
-    assert bench.commit("admin", -1, member_id="gone", instance_id="gone").error is Error.NONE
-
-
-@rule("OffsetCommit: a generation into an Empty group is UNKNOWN_MEMBER_ID")
-@pytest.mark.parametrize("generation", [0, 2])
-def test_an_empty_group_has_no_member_of_any_generation(generation: int) -> None:
-    assert Bench().empty().commit("gone", generation).error is Error.UNKNOWN_MEMBER_ID
-
-
-@rule(
-    "OffsetCommit: an unknown member is UNKNOWN_MEMBER_ID",
-    origin="testGenericGroupOffsetCommitWithUnknownMemberId testCommitOffsetInCompletingRebalanceFromUnknownMemberId",
-)
-@pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
-def test_a_stranger_commits_nothing(state: str) -> None:
-    bench = getattr(Bench(), state)("m1", "m2")
-    assert bench.commit("stranger").error is Error.UNKNOWN_MEMBER_ID
-
-
-@rule(
-    "OffsetCommit: another generation is ILLEGAL_GENERATION",
-    origin="testGenericGroupOffsetCommitWithIllegalGeneration"
-    " testCommitOffsetInCompletingRebalanceFromIllegalGeneration",
-)
-@pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
-@pytest.mark.parametrize("generation", [-1, 0, 3])
-def test_another_generation_commits_nothing_and_keeps_nobody_alive(state: str, generation: int) -> None:
-    bench = getattr(Bench(), state)("m1", "m2")
-    bench.at(4_000)
-    assert bench.commit("m1", generation).error is Error.ILLEGAL_GENERATION
-    assert bench.deadlines()["m1"] == 10_000
-
-
-@rule(
-    "OffsetCommit: without ids into a living group is UNKNOWN_MEMBER_ID",
-    origin="testGenericGroupOffsetCommitWithoutMemberIdAndGeneration",
-)
-@pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
-def test_a_living_group_takes_no_simple_commits(state: str) -> None:
-    bench = getattr(Bench(), state)("m1", "m2")
-    assert bench.commit().error is Error.UNKNOWN_MEMBER_ID
 
 
 @rule("OffsetCommit: an unknown instance id", origin="testGenericGroupOffsetCommitWithUnknownInstanceId")
@@ -209,41 +82,6 @@ def test_the_checks_come_in_kafkas_order(
     bench = Bench().static("m2").completing("m1", "m2")
     sent = bench.commit("anyone", generation, member_id=bench.id_of(member_id), instance_id=instance_id)
     assert sent.error is error
-
-
-# ---------------------------------------------------------------- when
-
-
-@rule(
-    "OffsetCommit: CompletingRebalance is REBALANCE_IN_PROGRESS",
-    origin="testGenericGroupOffsetCommitWhileInCompletingRebalanceState testCommitOffsetInCompletingRebalance",
-)
-def test_between_two_generations_nobody_commits() -> None:
-    bench = Bench().completing("m1", "m2")
-    bench.at(4_000)
-    assert bench.commit("m1").error is Error.REBALANCE_IN_PROGRESS
-    assert bench.deadlines()["m1"] == 10_000
-
-
-@rule(
-    "OffsetCommit: in PreparingRebalance and Stable it is stored, and renews the session",
-    origin="testGenericGroupOffsetCommitMaintainsSession testCommitMaintainsSession",
-)
-@pytest.mark.parametrize("state", ["preparing", "stable"])
-def test_a_members_commit_keeps_it_alive(state: str) -> None:
-    bench = getattr(Bench(), state)("m1", "m2")
-    bench.at(4_000)
-    assert bench.commit("m2", offsets={T1: 42}).error is Error.NONE
-    assert (bench.group.offsets[T1].committed_offset, bench.deadlines()["m2"]) == (42, 14_000)
-
-
-@rule("OffsetCommit: a newcomer that waits may commit with the current generation, and is then held to its session")
-def test_a_newcomer_commits_before_it_is_in_a_generation() -> None:
-    bench = Bench().stable("m1")
-    bench.enter("m2", session_ms=2_000)
-    bench.at(1_000)
-    assert bench.commit("m2", 1).error is Error.NONE
-    assert bench.deadlines()["m2"] == 3_000
 
 
 # ---------------------------------------------------------------- what
