@@ -1,10 +1,9 @@
-"""OffsetFetch and OffsetDelete: what a group has committed, and taking it away."""
+"""OffsetFetch and OffsetDelete: what a group has committed, by version, and taking it away."""
 
 from __future__ import annotations
 
 import pytest
 
-from schemas.consumer_protocol import Subscription, encode_subscription
 from schemas.effects import OffsetsRemoved
 from schemas.errors import Error
 from tests.protocol.bench import Bench, subscribed_to
@@ -53,15 +52,6 @@ def test_all_that_is_committed_is_answered(v: int) -> None:
     assert fetched(bench, v=v) == {T1: 5, ("t1", 3): 6, T2: 7}
 
 
-@rule("OffsetFetch: the state of the group does not matter")
-@pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
-def test_offsets_are_fetched_in_every_state(state: str) -> None:
-    bench = Bench()
-    bench.commit(offsets={T1: 5})
-    getattr(bench, state)("m1", "m2")
-    assert fetched(bench, partitions={"t1": [0]}) == {T1: 5}
-
-
 @rule("OffsetFetch: unknown partitions are asked for like known ones; v10 names an unknown topic id")
 def test_what_does_not_exist_is_not_committed() -> None:
     bench = Bench(topics={"t1": 4})
@@ -91,12 +81,6 @@ def test_everything_committed_comes_back() -> None:
 # ---------------------------------------------------------------- OffsetDelete
 
 
-@rule("OffsetDelete: an empty group id is INVALID_GROUP_ID on top, with no topics")
-def test_an_empty_group_id_is_refused() -> None:
-    sent = Bench("").delete_offsets({"t1": [0]})
-    assert (sent.response.error_code, sent.response.topics) == (Error.INVALID_GROUP_ID, [])
-
-
 @rule(
     "OffsetDelete: an unknown or Dead group is GROUP_ID_NOT_FOUND on top, with no topics",
     origin="testGenericGroupOffsetDeleteWithErrors testDeleteOffsetOfNonExistingGroup"
@@ -112,19 +96,6 @@ def test_there_must_be_a_group(is_dead: bool) -> None:
 
 
 @rule(
-    "OffsetDelete: members of another protocol type are NON_EMPTY_GROUP on top",
-    origin="testDeleteOffsetOfNonEmptyNonConsumerGroup",
-)
-def test_a_living_group_of_another_type_keeps_its_offsets() -> None:
-    bench = Bench()
-    bench.client("c1", protocol_type="connect")
-    bench.stable("c1")
-    assert bench.delete_offsets({"t1": [0]}).response.error_code is Error.NON_EMPTY_GROUP
-    bench.leave("c1")
-    assert bench.delete_offsets({"t1": [0]}).response.error_code is Error.NONE
-
-
-@rule(
     "OffsetDelete: an Empty group's offsets go, committed or not is NONE",
     origin="testDeleteOffsetOfEmptyNonConsumerGroup testDeleteOffsetOfEmptyConsumerGroup testGenericGroupOffsetDelete",
 )
@@ -137,54 +108,11 @@ def test_an_empty_group_gives_its_offsets_up() -> None:
     assert bench.last(OffsetsRemoved).offsets[0].partitions == [0]
 
 
-@rule(
-    "OffsetDelete: a subscribed topic is GROUP_SUBSCRIBED_TO_TOPIC, the others go",
-    origin="testDeleteOffsetOfStableConsumerGroup testIsSubscribedToTopic testSubscribedTopics",
-)
-@pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
-def test_what_the_members_subscribe_to_stays(state: str) -> None:
-    bench = Bench()
-    bench.commit(offsets={T1: 5, T2: 6})
-    getattr(bench, state)("m1", "m2")
-    sent = bench.delete_offsets({"t1": [0], "t2": [0]})
-    assert sent.partition_errors == {T1: Error.GROUP_SUBSCRIBED_TO_TOPIC, T2: Error.NONE}
-
-
-@rule("OffsetDelete: unknown partitions are UNKNOWN_TOPIC_OR_PARTITION, before the subscription")
-def test_unknown_partitions_are_refused() -> None:
-    bench = Bench(topics={"t1": 4}).stable("m1")
-    sent = bench.delete_offsets({"t1": [4], "nope": [0]})
-    assert set(sent.partition_errors.values()) == {Error.UNKNOWN_TOPIC_OR_PARTITION}
-
-
 @rule("OffsetDelete: no topics, and topics without partitions, are answered with no topics")
 def test_nothing_asked_nothing_answered() -> None:
     bench = Bench().empty()
     assert bench.delete_offsets({}).response.topics == []
     assert bench.delete_offsets({"t1": []}).response.topics == []
-
-
-@rule(
-    "Subscription: bytes that cannot be read leave it unknown, and everything counts as subscribed",
-    origin="testDeleteOffsetOfConsumerGroupWithUnparsableProtocol",
-)
-@pytest.mark.parametrize("metadata", [b"", b"\x00", b"\x00\x01\x7f\xff\xff\xff", b"\xff\xff\x00\x00\x00\x00"])
-def test_an_unreadable_subscription_is_to_everything(metadata: bytes) -> None:
-    bench = Bench()
-    bench.client("m1", protocols={"range": metadata})
-    bench.stable("m1")
-    assert bench.delete_offsets({"t1": [0]}).partition_errors == {T1: Error.GROUP_SUBSCRIBED_TO_TOPIC}
-
-
-@rule("Subscription: the topics are read from any version of the bytes, by the selected protocol")
-@pytest.mark.parametrize("version", [0, 1, 2, 3])
-def test_every_version_of_a_subscription_names_its_topics(version: int) -> None:
-    bench = Bench()
-    protocols = {"range": encode_subscription(Subscription(topics=("t2",)), version), "sticky": subscribed_to("t1")}
-    bench.client("m1", protocols=protocols)
-    bench.stable("m1")
-    sent = bench.delete_offsets({"t1": [0], "t2": [0]})
-    assert sent.partition_errors == {T1: Error.NONE, T2: Error.GROUP_SUBSCRIBED_TO_TOPIC}
 
 
 @rule("Subscription: it changes at the end of a join phase only")
@@ -202,19 +130,3 @@ def test_a_return_changes_no_subscription() -> None:
     bench.join("m1b", instance_id="i1", protocols={"range": subscribed_to("t2")})
     sent = bench.delete_offsets({"t1": [0], "t2": [0]})
     assert sent.partition_errors == {T1: Error.GROUP_SUBSCRIBED_TO_TOPIC, T2: Error.NONE}
-
-
-@rule(
-    "Subscription: of an emptied group it is to nothing, before the first join phase to everything, of other types"
-    " to nothing",
-    origin="testSubscribedTopicsNonConsumerGroup",
-)
-def test_the_subscription_of_groups_without_members() -> None:
-    emptied = Bench().empty()
-    assert emptied.delete_offsets({"t1": [0]}).partition_errors == {T1: Error.NONE}
-    first = Bench(group_initial_rebalance_delay_ms=3_000)
-    first.enter("m1")
-    assert first.delete_offsets({"t2": [0]}).partition_errors == {T2: Error.GROUP_SUBSCRIBED_TO_TOPIC}
-    simple = Bench()
-    simple.commit()
-    assert simple.delete_offsets({"t1": [0]}).partition_errors == {T1: Error.NONE}
