@@ -1,15 +1,14 @@
-"""DescribeGroups, DeleteGroups, ListGroups and FindCoordinator: what administrators and starting clients are told."""
+"""DescribeGroups, DeleteGroups and FindCoordinator: what administrators and starting clients are told."""
 
 from __future__ import annotations
 
 import pytest
 
 from coordinator_udfs.protocol.find_coordinator import find_coordinator
-from coordinator_udfs.protocol.list_groups import list_groups
 from schemas.effects import GroupRemoved, OffsetsRemoved
 from schemas.errors import Error
-from schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse, ListGroupsRequest
-from tests.protocol.bench import HOST, Bench, subscribed_to
+from schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 
 # ---------------------------------------------------------------- DescribeGroups
@@ -29,49 +28,6 @@ def test_an_unknown_group_is_described_as_dead(v: int, error: Error, message: st
     assert (described.error_code, described.error_message, described.group_state) == (error, message, "Dead")
     assert (described.protocol_type, described.protocol_data, described.members) == ("", "", [])
     assert not bench.group.is_known
-
-
-@rule("DescribeGroups: Stable shows protocol, metadata and assignments", origin="testDescribeGroupStable")
-def test_a_stable_group_is_described_in_full() -> None:
-    bench = Bench().static("m2").stable("m1", "m2")
-    described = bench.describe()
-    assert (described.group_state, described.protocol_type, described.protocol_data) == ("Stable", "consumer", "range")
-    first, second = described.members
-    assert (first.member_id, first.group_instance_id, first.client_id, first.client_host) == (
-        bench.id_of("m1"),
-        None,
-        "m1",
-        HOST,
-    )
-    assert (second.group_instance_id, second.member_metadata, second.member_assignment) == (
-        "i2",
-        subscribed_to("t1"),
-        b"m2-2",
-    )
-
-
-@rule(
-    "DescribeGroups: other states show neither protocol nor metadata, but the assignments there are",
-    origin="testDescribeGroupRebalancing",
-)
-def test_a_rebalancing_group_shows_what_its_members_own() -> None:
-    bench = Bench().preparing("m1", "m2")
-    described = bench.describe()
-    assert (described.group_state, described.protocol_data) == ("PreparingRebalance", "")
-    assert [(m.member_metadata, m.member_assignment) for m in described.members] == [(b"", b"m1-2"), (b"", b"m2-2")]
-    bench.join("m2")
-    described = bench.describe()
-    assert (described.group_state, described.protocol_data) == ("CompletingRebalance", "")
-    assert [member.member_assignment for member in described.members] == [b"m1-2", b"m2-2"]
-
-
-@rule("DescribeGroups: Empty shows the protocol type it had; ids given out are not shown")
-def test_an_empty_group_is_described_without_members() -> None:
-    bench = Bench().empty()
-    bench.join("m1")
-    described = bench.describe()
-    assert (described.group_state, described.protocol_type, described.protocol_data) == ("Empty", "consumer", "")
-    assert described.members == []
 
 
 @rule("DescribeGroups: Dead shows itself as such")
@@ -106,17 +62,6 @@ def test_there_must_be_a_group_to_delete(is_dead: bool) -> None:
 
 
 @rule(
-    "DeleteGroups: a group that is not Empty is NON_EMPTY_GROUP",
-    origin="testDeleteNonEmptyGroup testClassicGroupMaybeDelete",
-)
-@pytest.mark.parametrize("state", ["preparing", "completing", "stable"])
-def test_a_group_with_members_stays(state: str) -> None:
-    bench = getattr(Bench(), state)("m1", "m2")
-    assert bench.delete_group() is Error.NON_EMPTY_GROUP
-    assert bench.members == ["m1", "m2"]
-
-
-@rule(
     "DeleteGroups: an Empty group goes with its offsets, and its sweep",
     origin="testClassicGroupDelete testDeleteEmptyGroup testDeleteEmptyGroupWithStoredOffsets"
     " testDeleteGroupAllOffsets",
@@ -128,47 +73,6 @@ def test_an_empty_group_is_deleted() -> None:
     assert (bench.group.is_known, bench.group.offsets, bench.deadlines()) == (False, {}, {})
     assert (bench.last(GroupRemoved).why, bench.last(OffsetsRemoved).why) == ("deleted", "group_removed")
     assert bench.delete_group() is Error.GROUP_ID_NOT_FOUND
-
-
-@rule("DeleteGroups: a simple group goes too")
-def test_a_simple_group_is_deleted() -> None:
-    bench = Bench()
-    bench.commit()
-    assert bench.delete_group() is Error.NONE
-
-
-# ---------------------------------------------------------------- ListGroups
-
-KNOWN = [("a", "consumer", "Stable"), ("b", "connect", "Empty"), ("c", "", "PreparingRebalance")]
-
-
-@rule("ListGroups: filters by state and type ignore case, none means all", origin="testListGroups testIsInStates")
-@pytest.mark.parametrize(
-    ("states", "types", "listed"),
-    [
-        ([], [], "abc"),
-        (["Stable"], [], "a"),
-        (["sTABLE", " empty "], [], "ab"),
-        (["preparingrebalance"], ["Classic"], "c"),
-        (["Dead"], [], ""),
-        (["nonsense"], [], ""),
-        ([""], [], ""),
-        ([], ["consumer"], ""),
-        ([], ["consumer", "CLASSIC"], "abc"),
-        ([], [" classic"], ""),
-        ([], [""], ""),
-        (["Stable"], ["nonsense"], ""),
-    ],
-)
-def test_filters(states: list[str], types: list[str], listed: str) -> None:
-    request = ListGroupsRequest(request_id="1", api_version=5, states_filter=states, types_filter=types)
-    assert [group.group_id for group in list_groups(KNOWN, request).groups] == list(listed)
-
-
-@rule("ListGroups: protocol type, state and type of each")
-def test_what_is_listed_of_a_group() -> None:
-    group = list_groups(KNOWN, ListGroupsRequest(request_id="1", api_version=5)).groups[1]
-    assert (group.protocol_type, group.group_state, group.group_type) == ("connect", "Empty", "classic")
 
 
 # ---------------------------------------------------------------- FindCoordinator
