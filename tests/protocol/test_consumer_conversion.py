@@ -9,7 +9,7 @@ import pytest
 from coordinator_udfs.protocol.config import MigrationPolicy
 from coordinator_udfs.protocol.states import GroupState
 from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import RebalanceStarted, Reply
+from schemas.effects import RebalanceStarted
 from schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench, identity
 from tests.protocol.mixed_groups import classic, mixed
@@ -63,21 +63,6 @@ def test_a_consumer_joins_a_classic_group() -> None:
     reported = bench.of(GroupTypeChanged)[-1]
     assert (reported.why, reported.generation_id, reported.client_id) == ("upgraded", 1, "m1")
     assert [m.member_type for m in bench.describe().members] == [0, 1]
-
-
-@rule(
-    "Upgrade: who waits is told REBALANCE_IN_PROGRESS, with its id, and is in",
-    origin="testConsumerGroupHeartbeatWithPreparingRebalanceClassicGroup "
-    "testConsumerGroupHeartbeatWithCompletingRebalanceClassicGroup",
-)
-def test_parked_requests_are_answered() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    classic(bench)
-    assert bench.join_classic("c2", "t1", member_id="", v=3) is None
-    assert bench.join("m1", "t1").epoch == 2
-    refused = [reply for reply in bench.of(Reply) if reply.error_code is Error.REBALANCE_IN_PROGRESS]
-    assert [(reply.client_id, reply.member_id in bench.consumer.members) for reply in refused] == [("c2", True)]
-    assert len(bench.consumer.members) == 3
 
 
 @rule("Upgrade: in the very first join phase too, at epoch 1, by what each member names first")

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: its checks in order, what joining does, which epoch follows from what, and what is told."""
+"""ConsumerGroupHeartbeat: what is refused and why, what a rebalance is told with, and what needs none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
 
-UNKNOWN, FENCED, INVALID = Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH, Error.INVALID_REQUEST
+INVALID = Error.INVALID_REQUEST
 
 
 @rule("Consumer heartbeat: what is wrong with the request itself", origin="testConsumerHeartbeatRequestValidation")
@@ -51,62 +51,6 @@ def test_an_unknown_assignor_is_refused(epoch: int) -> None:
     assert answer.response.error_message.endswith("Supported assignors: uniform, range.")
 
 
-@rule("Consumer heartbeat: v0 may leave its id to the coordinator", origin="testMemberIdGeneration")
-def test_a_member_without_an_id_is_given_one() -> None:
-    bench = ConsumerBench()
-    answer = bench.join("m1", "t1", member_id="", v=0)
-    assert (answer.error, answer.epoch, len(answer.response.member_id)) == (Error.NONE, 2, 22)
-    assert list(bench.consumer.members) == [answer.response.member_id]
-
-
-@rule("Consumer heartbeat: an unknown group is GROUP_ID_NOT_FOUND unless it is joined", origin="testUnknownGroupId")
-@pytest.mark.parametrize("epoch", [1, -1])
-def test_an_unknown_group_can_only_be_joined(epoch: int) -> None:
-    assert ConsumerBench().heartbeat("m1", epoch).error is Error.GROUP_ID_NOT_FOUND
-
-
-@rule("Consumer heartbeat: an unknown member is UNKNOWN_MEMBER_ID", origin="testUnknownMemberIdJoinsConsumerGroup")
-@pytest.mark.parametrize("epoch", [1, -1])
-def test_a_stranger_with_an_epoch_is_unknown(epoch: int) -> None:
-    bench = ConsumerBench().with_members("m1")
-    assert bench.heartbeat("m2", epoch).error is UNKNOWN
-
-
-@rule(
-    "Consumer heartbeat: another epoch is fenced, but the one before of a member that owns no more than it may",
-    origin="testConsumerGroupMemberEpochValidation",
-)
-def test_epochs_are_fenced() -> None:
-    bench = ConsumerBench(topics={"t1": 4}).with_members("m1", "m2")
-    bench.beat("m1")
-    bench.beat("m1", {"t1": [0, 1]})
-    assert (bench.epochs["m1"], bench.member("m1").previous_epoch) == (3, 2)
-    assert bench.heartbeat("m1", 4).error is FENCED
-    assert bench.heartbeat("m1", 1, {}).error is FENCED
-    assert bench.heartbeat("m1", 2).error is FENCED
-    assert bench.heartbeat("m1", 2, {"t1": [0, 1, 2]}).error is FENCED
-    assert bench.heartbeat("m1", 2, {"t1": [1]}).epoch == 3
-    assert bench.heartbeat("m1", 2, {}).epoch == 3
-    assert "m1" in bench.consumer.members
-
-
-@rule(
-    "Consumer heartbeat: epoch 0 of a member is never fenced, raises no epoch, and acknowledges all it was to give up",
-    origin="testMemberCanRejoinWithEpochZeroInStableState testMemberCanRejoinWithEpochZeroInUnrevokedPartitionsState "
-    "testMemberCanRejoinWithEpochZeroInUnreleasedPartitionsState",
-)
-def test_a_member_rejoins_in_every_state() -> None:
-    bench = ConsumerBench(topics={"t1": 4}).with_members("m1")
-    assert bench.join("m1", "t1").assigned == {"t1": [0, 1, 2, 3]}
-    assert bench.join("m2", "t1").assigned == {}
-    assert bench.join("m2", "t1").assigned == {}
-    bench.beat("m1")
-    rejoined = bench.join("m1", "t1")
-    assert (rejoined.epoch, rejoined.assigned) == (3, {"t1": [0, 1]})
-    assert bench.epoch == 3
-    assert bench.beat("m2").assigned == {"t1": [2, 3]}
-
-
 @rule(
     "Consumer heartbeat: a request that comes twice is answered the same and changes nothing",
     origin="testDuplicateFullHeartbeatInStableState testDuplicateFullHeartbeatInUnrevokedPartitionsState "
@@ -124,14 +68,6 @@ def test_a_repeated_request_is_answered_alike() -> None:
         answer = bench.heartbeat("m1", 2, {"t1": [0, 1]}, **full)
         assert (answer.epoch, answer.assigned) == (3, {"t1": [0, 1]})
     assert bench.epoch == 3
-
-
-@rule("Consumer heartbeat: the first member of a new group has epoch 2", origin="testMemberJoinsEmptyConsumerGroup")
-def test_the_first_member_is_given_everything() -> None:
-    bench = ConsumerBench(topics={"t1": 2})
-    answer = bench.join("m1", "t1")
-    assert (answer.epoch, answer.assigned, answer.response.heartbeat_interval_ms) == (2, {"t1": [0, 1]}, 5000)
-    assert (bench.state, bench.epoch) == ("Stable", 2)
 
 
 @rule("Consumer heartbeat: who subscribes to nothing raises no epoch")
@@ -190,21 +126,6 @@ def test_what_is_no_cause_of_a_rebalance(said: dict[str, Any]) -> None:
     assert getattr(bench.member("m1"), name) == value
 
 
-@rule(
-    "Consumer heartbeat: the assignment is told at epoch 0, when it changed, and in answer to a full request",
-    origin="testConsumerGroupHeartbeatFullResponse",
-)
-def test_the_assignment_is_answered_where_it_may_be_news() -> None:
-    bench = ConsumerBench(topics={"t1": 1}).with_members("m1")
-    owned, names = {"t1": [0]}, ["t1"]
-    assert bench.beat("m1").assigned is None
-    assert bench.beat("m1", owned).assigned is None
-    assert bench.beat("m1", owned, rebalance_timeout_ms=5).assigned is None
-    assert bench.beat("m1", owned, subscribed_topic_names=names).assigned is None
-    assert bench.beat("m1", rebalance_timeout_ms=5, subscribed_topic_names=names).assigned is None
-    assert bench.beat("m1", owned, rebalance_timeout_ms=5, subscribed_topic_names=names).assigned == owned
-
-
 @rule("Consumer heartbeat: a full group takes nobody", origin="testNewMemberIsRejectedWithMaximumMembersIsReached")
 def test_a_full_group_is_full() -> None:
     bench = ConsumerBench(max_size=1)
@@ -213,21 +134,6 @@ def test_a_full_group_is_full() -> None:
     bench.leave("m1", -2, instance_id="i1")
     assert bench.join("m2", "t1", instance_id="i1").error is Error.GROUP_MAX_SIZE_REACHED
     assert bench.join("m1", "t1", instance_id="i1").error is Error.NONE
-
-
-@rule("Consumer group: its state follows from epochs and members", origin="testConsumerGroupStates testGroupState")
-def test_states() -> None:
-    bench = ConsumerBench(topics={"t1": 4}, assignment_interval_ms=1000).with_members("m1")
-    assert bench.state == "Stable"
-    bench.join("m2", "t1")
-    assert bench.state == "Assigning"
-    bench.at(1000).beat("m1")
-    assert bench.state == "Reconciling"
-    bench.settle()
-    bench.leave("m1")
-    assert bench.state == "Assigning"
-    bench.leave("m2")
-    assert (bench.state, bench.epoch, bench.consumer.target_epoch) == ("Empty", 5, 3)
 
 
 @rule("Consumer group: each epoch is one rebalance, told with its cause", origin="testConsumerGroupRebalanceSensor")
@@ -239,25 +145,6 @@ def test_each_epoch_is_a_rebalance() -> None:
     assert reported == [(2, "completed", "m1"), (3, "completed", "m2")]
     last = bench.of(RebalanceEnded)[-1]
     assert (last.slowest_client_id, last.slowest_wait_ms, last.joined) == ("m1", 300, ["m2"])
-
-
-@rule(
-    "Consumer group: within the assignment interval a newcomer has the old epoch and nothing; the first heartbeat "
-    "after it assigns for all that changed",
-    origin="testConsumerGroupAssignmentInterval testCanComputeNextTargetAssignment "
-    "testCanComputeNextTargetAssignmentWithNoPreviousAssignmentTimestamp "
-    "testCanComputeNextTargetAssignmentWithZeroAssignmentIntervalMs",
-)
-def test_the_assignment_interval() -> None:
-    bench = ConsumerBench(topics={"t1": 4}, assignment_interval_ms=1000)
-    assert bench.at(500).join("m1", "t1").assigned == {"t1": [0, 1, 2, 3]}
-    answer = bench.at(600).join("m2", "t1")
-    assert (answer.epoch, answer.assigned, bench.state) == (2, {}, "Assigning")
-    bench.at(700).join("m3", "t1")
-    assert bench.at(1499).beat("m1").epoch == 2
-    assert bench.consumer.target_epoch == 2
-    assert bench.at(1500).beat("m3").epoch == 4
-    assert bench.consumer.target_epoch == 4
 
 
 @rule("Consumer group: settings are read at each request", origin="testDynamicBrokerAndGroupConfigs "

@@ -28,15 +28,6 @@ def static_member() -> ConsumerBench:
 # ---------------------------------------------------------------- going
 
 
-@rule("Leaving: raises the epoch and computes nothing", origin="testLeavingMemberBumpsGroupEpoch")
-def test_a_leaver_is_gone_and_its_partitions_are_free() -> None:
-    bench = ConsumerBench(topics={"t1": 4}).with_members("m1", "m2")
-    answer = bench.leave("m1")
-    assert (answer.epoch, answer.response.heartbeat_interval_ms, answer.assigned) == (-1, 0, None)
-    assert (bench.state, bench.epoch, bench.consumer.target_epoch) == ("Assigning", 4, 3)
-    assert bench.beat("m2").assigned == {"t1": [0, 1, 2, 3]}
-
-
 class Names(tuple[str, ...]):
     """The topics that a member names; counts how often all of them are read."""
 
@@ -125,18 +116,6 @@ def test_who_does_not_give_up_in_time_is_removed() -> None:
     assert bench.beat("m2").assigned == {"t1": [0, 1, 2, 3]}
 
 
-@rule("Rebalance timeout: none for a member that acknowledged, or that waits for others")
-def test_waiting_has_no_timeout() -> None:
-    bench = ConsumerBench(topics={"t1": 4})
-    bench.join("m1", "t1", rebalance_timeout_ms=5_000)
-    bench.join("m2", "t1", rebalance_timeout_ms=5_000)
-    bench.beat("m1")
-    bench.beat("m1", {"t1": [0, 1]})
-    for now_ms in range(1_000, 20_000, 1_000):
-        bench.at(now_ms).beat("m1")
-        assert bench.heartbeat("m2", 3).error is Error.NONE
-
-
 @rule(
     "Load: sessions run anew for all, rebalance timers for who has something to give up",
     origin="testOnLoaded testOnLoadedSessionTimeoutExpiration",
@@ -165,12 +144,6 @@ def test_resumed_timers() -> None:
 
 
 # ---------------------------------------------------------------- static members
-
-
-@rule("Static members: a new instance raises the epoch", origin="testGroupEpochBumpWhenNewStaticMemberJoins")
-def test_a_new_static_member() -> None:
-    assert (bench := static_member()).epoch == 2
-    assert bench.join("m2", "t1", instance_id="i2").epoch == 3
 
 
 @rule(
@@ -221,33 +194,6 @@ def test_a_static_member_comes_back_for_something_else() -> None:
     bench.leave("m1", -2, **STATIC)
     answer = bench.join("m2", "t2", **STATIC)
     assert (answer.epoch, answer.assigned) == (3, {"t2": [0]})
-
-
-@rule("Static members: the session of one that is away ends", origin="testSessionTimeoutExpirationStaticMember")
-def test_who_is_away_for_too_long_is_removed() -> None:
-    bench = static_member()
-    bench.at(1_000).leave("m1", -2, **STATIC)
-    bench.tick(45_000)
-    assert (bench.state, bench.epoch) == ("Empty", 3)
-
-
-@rule("Static members: a plain leave removes one for good", origin="testLeavingStaticMemberBumpsGroupEpoch")
-def test_a_static_member_leaves_for_good() -> None:
-    bench = static_member()
-    bench.leave("m1", **STATIC)
-    assert (bench.state, bench.epoch) == ("Empty", 3)
-    assert bench.join("m2", "t1", **STATIC).epoch == 4
-
-
-@rule(
-    "Static members: the instance id of a living one is UNRELEASED_INSTANCE_ID, to its own id as well",
-    origin="testShouldThrownUnreleasedInstanceIdExceptionWhenNewMemberJoinsWithInUseInstanceId",
-)
-@pytest.mark.parametrize("member_id", ["m1", "m2"])
-def test_a_living_instance_is_not_replaced(member_id: str) -> None:
-    bench = static_member()
-    assert bench.join(member_id, "t1", **STATIC).error is Error.UNRELEASED_INSTANCE_ID
-    assert bench.join("m1", "t1").error is Error.NONE
 
 
 @rule(

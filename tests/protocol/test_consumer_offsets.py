@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from coordinator_udfs.protocol.list_groups import KnownGroup, list_groups
 from schemas.errors import Error
-from schemas.messages import (
-    DeleteGroupsRequest,
-    DescribeGroupsRequest,
-    ListGroupsRequest,
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
 
@@ -43,29 +32,6 @@ def test_an_administrator_commits_into_an_empty_group() -> None:
 @rule("Consumer offsets: a consumer commits from v9 on")
 def test_an_old_commit_of_a_consumer_is_refused() -> None:
     assert group().commit("m1", 3, v=8) == [Error.UNSUPPORTED_VERSION]
-
-
-@rule(
-    "Consumer offsets: at its very epoch a member commits anything, at a newer one nothing",
-    origin="testConsumerGroupOffsetCommit testConsumerGroupOffsetCommitWithUnknownMemberId "
-    "testConsumerGroupOffsetCommitWithStaleMemberEpoch testConsumerGroupOffsetCommitResolvesTopicId "
-    "testValidateOffsetCommitWithEpochValidation",
-)
-@pytest.mark.parametrize(("client", "epoch", "error"), [("m1", 3, NONE), ("m1", 4, STALE), ("m9", 3, UNKNOWN)])
-def test_commits_by_epoch(client: str, epoch: int, error: Error) -> None:
-    assert group().commit(client, epoch, ("t1", 3)) == [error]
-
-
-@rule(
-    "Consumer offsets: an older epoch commits what the member has had since then, all of it or nothing",
-    origin="testValidateOffsetCommitWithUnassignedTopicOrPartition",
-)
-def test_older_epochs() -> None:
-    bench = group()
-    assert bench.commit("m1", 2, ("t1", 0), ("t1", 1)) == [NONE, NONE]
-    assert bench.commit("m1", 1, ("t1", 0)) == [STALE]
-    assert bench.commit("m1", 2, ("t1", 0), ("t1", 3)) == [STALE, STALE]
-    assert bench.commit("m2", 2, ("t1", 2)) == [STALE]
 
 
 @rule("Consumer offsets: what is being given up may be committed still")
@@ -101,20 +67,6 @@ def test_an_old_life_commits_nothing() -> None:
 
 
 @rule(
-    "Consumer offsets: fetching wants the very epoch; without id and epoch anybody fetches",
-    origin="testValidateOffsetFetch testConsumerGroupOffsetFetchWithMemberIdAndEpoch "
-    "testConsumerGroupOffsetFetchFromAdminClient testConsumerGroupOffsetFetchWithUnknownMemberId "
-    "testConsumerGroupOffsetFetchWithStaleMemberEpoch",
-)
-@pytest.mark.parametrize(
-    ("member_id", "epoch", "error"),
-    [(None, -1, NONE), ("m1", 3, NONE), ("m1", 2, STALE), ("m1", 4, STALE), ("m9", 3, UNKNOWN), (None, 3, UNKNOWN)],
-)
-def test_fetches_by_epoch(member_id: str | None, epoch: int, error: Error) -> None:
-    assert group().fetch(member_id, epoch) is error
-
-
-@rule(
     "Consumer offsets: a classic member is told ILLEGAL_GENERATION",
     origin="testValidateOffsetCommitWithClassicProtocolMember testConsumerGroupOffsetCommitWithIllegalGenerationId "
     "testConsumerGroupOffsetFetchWithIllegalGenerationId",
@@ -125,22 +77,6 @@ def test_classic_members_and_their_generations() -> None:
     assert bench.commit("c1", 9) == [Error.ILLEGAL_GENERATION]
     assert bench.commit("c1", bench.epochs["c1"], v=8) == [NONE]
     assert bench.fetch("c1", 1) is Error.ILLEGAL_GENERATION
-
-
-@rule(
-    "Consumer offsets: those of a subscribed topic are not deleted, in no state; others are",
-    origin="testConsumerGroupOffsetDelete testConsumerGroupOffsetDeleteWithErrors testIsSubscribedToTopic",
-)
-def test_deleting_offsets() -> None:
-    bench = ConsumerBench(topics={"t1": 1, "t2": 1}).with_members("m1")
-    bench.commit("m1", 2, ("t1", 0), ("t2", 0))
-    topics = [
-        OffsetDeleteRequestTopic(name=name, partitions=[OffsetDeleteRequestPartition(partition_index=0)])
-        for name in ("t1", "t2")
-    ]
-    answer = bench.send(OffsetDeleteRequest, 0, "admin", group_id="g", topics=topics)
-    assert [t.partitions[0].error_code for t in answer.response.topics] == [Error.GROUP_SUBSCRIBED_TO_TOPIC, NONE]
-    assert bench.group.offsets.keys() == {("t1", 0)}
 
 
 @rule(
@@ -192,53 +128,3 @@ def test_describing_the_empty_id() -> None:
     bench = ConsumerBench()
     bench.group.group_id = ""
     assert bench.describe().error_code is Error.INVALID_GROUP_ID
-
-
-@rule(
-    "Consumer groups: listed with their state and type, found by either in any case",
-    origin="testListGroups testAsListedGroup testIsInStatesCaseInsensitive",
-)
-def test_listing() -> None:
-    bench = ConsumerBench().with_members("m1")
-    mine = KnownGroup("g", bench.group.protocol_type or "", bench.state, bench.group.group_type)
-    known = [mine, KnownGroup("c", "", "Empty")]
-
-    def listed(states: list[str], types: list[str]) -> list[tuple[str, str, str]]:
-        request = ListGroupsRequest(request_id="r", api_version=5, states_filter=states, types_filter=types)
-        return [(g.group_id, g.group_state, g.group_type) for g in list_groups(known, request).groups]
-
-    consumer, classic = ("g", "Stable", "consumer"), ("c", "Empty", "classic")
-    assert listed([], []) == [consumer, classic]
-    assert listed(["sTable"], []) == [consumer]
-    assert listed([], ["Consumer"]) == [consumer]
-    assert listed([], ["CLASSIC", "share"]) == [classic]
-    assert listed([], ["nonsense"]) == []
-
-
-@rule("Consumer groups: DescribeGroups does not know them, ConsumerGroupDescribe knows no classic one")
-def test_the_other_kind_is_unknown() -> None:
-    bench = ConsumerBench().with_members("m1")
-    answer = bench.send(DescribeGroupsRequest, 6, "admin", groups=["g"]).response.groups[0]
-    assert (answer.group_state, answer.error_code) == ("Dead", Error.GROUP_ID_NOT_FOUND)
-    bench = ConsumerBench()
-    bench.join_classic("c1", member_id="", v=3)
-    assert bench.describe().error_message == "Group g is not a consumer group."
-
-
-@rule(
-    "Consumer groups: deleted when Empty, with their offsets, and begun anew after that",
-    origin="testConsumerGroupDelete testConsumerGroupMaybeDelete testValidateDeleteGroup",
-)
-def test_deleting_groups() -> None:
-    bench = ConsumerBench().with_members("m1")
-    bench.commit("m1", 2)
-
-    def delete() -> Error:
-        error: Error = bench.send(DeleteGroupsRequest, 2, "admin", groups_names=["g"]).response.results[0].error_code
-        return error
-
-    assert delete() is Error.NON_EMPTY_GROUP
-    bench.leave("m1")
-    assert delete() is NONE
-    assert delete() is Error.GROUP_ID_NOT_FOUND
-    assert (bench.join("m1", "t1").epoch, bench.group.offsets) == (2, {})

@@ -29,45 +29,12 @@ def test_free_partitions_are_given_at_once() -> None:
 
 
 @rule(
-    "Reconciliation: what is to be given up is pending, and the epoch stays",
-    origin="testStableToUnrevokedPartitions",
-)
-def test_partitions_to_give_up_are_pending() -> None:
-    bench = two_members()
-    answer = bench.beat("m1")
-    assert (answer.epoch, answer.assigned, bench.member("m1").state) == (2, {"t1": [0, 1]}, "unrevoked")
-    assert bench.member("m1").pending_revocation == {"t1": {2: 2, 3: 2}}
-
-
-@rule("Reconciliation: what others hold is waited for at the new epoch", origin="testStableToUnreleasedPartitions")
-def test_what_others_hold_is_waited_for() -> None:
-    bench = two_members()
-    assert (bench.member("m2").state, bench.member("m2").member_epoch) == ("unreleased", 3)
-    assert bench.beat("m2").assigned is None
-
-
-@rule(
     "Reconciliation: who shows that it has given up already is never asked to",
     origin="testStableToUnreleasedPartitionsWithOwnedPartitionsNotHavingRevokedPartitions",
 )
 def test_giving_up_can_be_shown_at_once() -> None:
     answer = (bench := two_members()).beat("m1", {"t1": [0, 1]})
     assert (answer.epoch, answer.assigned, bench.member("m1").state) == (3, {"t1": [0, 1]}, "stable")
-
-
-@rule(
-    "Reconciliation: only owned partitions without any of those acknowledge",
-    origin="testRemainsInUnrevokedPartitions testUnrevokedPartitionsToStable",
-)
-def test_an_acknowledgement_names_what_is_owned() -> None:
-    bench = two_members()
-    bench.beat("m1")
-    assert bench.beat("m1").assigned is None
-    assert bench.beat("m1", {"t1": [0, 1, 2]}).epoch == 2
-    answer = bench.beat("m1", {"t1": [0]})
-    assert (answer.epoch, answer.assigned, bench.member("m1").state) == (3, None, "stable")
-    assert bench.beat("m2").assigned == {"t1": [2, 3]}
-    assert bench.state == "Stable"
 
 
 @rule(
