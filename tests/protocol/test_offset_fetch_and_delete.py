@@ -130,3 +130,19 @@ def test_a_return_changes_no_subscription() -> None:
     bench.join("m1b", instance_id="i1", protocols={"range": subscribed_to("t2")})
     sent = bench.delete_offsets({"t1": [0], "t2": [0]})
     assert sent.partition_errors == {T1: Error.GROUP_SUBSCRIBED_TO_TOPIC, T2: Error.NONE}
+
+
+@rule(
+    "Subscription: of an emptied group it is to nothing, before the first join phase to everything, of other types"
+    " to nothing",
+    origin="testSubscribedTopicsNonConsumerGroup",
+)
+def test_the_subscription_of_groups_without_members() -> None:
+    emptied = Bench().empty()
+    assert emptied.delete_offsets({"t1": [0]}).partition_errors == {T1: Error.NONE}
+    first = Bench(group_initial_rebalance_delay_ms=3_000)
+    first.enter("m1")
+    assert first.delete_offsets({"t2": [0]}).partition_errors == {T2: Error.GROUP_SUBSCRIBED_TO_TOPIC}
+    simple = Bench()
+    simple.commit()
+    assert simple.delete_offsets({"t1": [0]}).partition_errors == {T1: Error.NONE}
