@@ -262,6 +262,12 @@ class Bench(Requests, GroupBench):
         assert self.state is GroupState.STABLE, self.state
         return self
 
+    def patient(self, *clients: str, rebalance_ms: int = 30_000) -> Bench:
+        """These clients are Stable members with long sessions, so that only what a test does happens."""
+        for client in clients:
+            self.client(client, rebalance_ms=rebalance_ms, session_ms=200_000)
+        return self.stable(*clients)
+
     def empty(self) -> Bench:
         """A group that had a member once: Empty, generation 2."""
         self.stable("gone").leave("gone")

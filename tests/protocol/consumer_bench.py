@@ -87,6 +87,10 @@ class ConsumerBench(GroupBench):
         said: dict[str, Any] = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": list(topics), "owned": {}}
         return self.heartbeat(client, 0, **(said | fields))
 
+    def join_matching(self, client: str, pattern: str) -> Call:
+        """Epoch 0, with the topics that a regular expression stands for."""
+        return self.join(client, subscribed_topic_names=None, subscribed_topic_regex=pattern)
+
     def beat(self, client: str, owned: Partitions | None = None, **fields: Any) -> Call:
         """A heartbeat with the epoch told last."""
         return self.heartbeat(client, self.epochs[client], owned, **fields)

@@ -9,20 +9,15 @@ from schemas.causes import CauseKind
 from schemas.consumer_effects import PatternsResolved
 from schemas.effects import RebalanceStarted, Reply
 from schemas.errors import Error
-from tests.protocol.bench import Call
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
 
 TOPICS = {"t1": 1, "t2": 1, "u1": 1}
 
 
-def join(bench: ConsumerBench, client: str, pattern: str) -> Call:
-    return bench.join(client, subscribed_topic_names=None, subscribed_topic_regex=pattern)
-
-
 def one_member(pattern: str = "t.*") -> ConsumerBench:
     bench = ConsumerBench(topics=TOPICS)
-    join(bench, "m1", pattern)
+    bench.join_matching("m1", pattern)
     return bench
 
 
@@ -40,7 +35,7 @@ def test_whole_names_match(pattern: str, found: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("pattern", ["t[", "(", "t(?!1)", r"\8"])
 def test_a_bad_pattern_changes_nothing(pattern: str) -> None:
     bench = ConsumerBench(topics=TOPICS)
-    assert join(bench, "m1", pattern).error is Error.INVALID_REGULAR_EXPRESSION
+    assert bench.join_matching("m1", pattern).error is Error.INVALID_REGULAR_EXPRESSION
     assert not bench.group.is_known
     bench = one_member()
     answer = bench.beat("m1", subscribed_topic_regex=pattern)
@@ -58,7 +53,7 @@ def test_a_bad_pattern_changes_nothing(pattern: str) -> None:
 )
 def test_a_new_pattern_is_resolved_after_the_answer() -> None:
     bench = ConsumerBench(topics=TOPICS)
-    answer = join(bench, "m1", "t.*")
+    answer = bench.join_matching("m1", "t.*")
     assert (answer.epoch, answer.assigned) == (1, {})
     kinds = [type(effect) for effect in bench.effects]
     assert kinds.index(Reply) < kinds.index(PatternsResolved) < kinds.index(RebalanceStarted)
@@ -75,7 +70,7 @@ def test_a_new_pattern_is_resolved_after_the_answer() -> None:
 def test_a_known_pattern_needs_no_resolution() -> None:
     bench = one_member()
     bench.beat("m1")
-    answer = join(bench, "m2", "t.*")
+    answer = bench.join_matching("m2", "t.*")
     assert (answer.epoch, len(bench.of(PatternsResolved))) == (3, 1)
     assert bench.of(RebalanceStarted)[-1].cause.client_id == "m2"
     assert {name: len(target) for name, target in bench.targets().items()} == {"m1": 1, "m2": 1}
@@ -105,7 +100,7 @@ def test_resolutions_keep_their_distance() -> None:
     assert bench.consumer.patterns == {}
     bench.at(1_100).beat("m1")
     assert bench.consumer.patterns == {"u.*": ("u1",)}
-    join(bench.at(2_000), "m2", "t.*")
+    bench.at(2_000).join_matching("m2", "t.*")
     bench.at(11_100).beat("m1", {})
     assert bench.consumer.patterns == {"u.*": ("u1",)}
     bench.at(11_101).beat("m1", {})
@@ -152,7 +147,7 @@ def test_a_pattern_is_given_up() -> None:
 )
 def test_unused_patterns_are_forgotten() -> None:
     bench = one_member()
-    join(bench.at(20_000), "m2", "u.*")
+    bench.at(20_000).join_matching("m2", "u.*")
     assert bench.consumer.patterns.keys() == {"t.*", "u.*"}
     bench.leave("m1")
     assert bench.consumer.patterns.keys() == {"u.*"}

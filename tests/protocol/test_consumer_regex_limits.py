@@ -20,10 +20,6 @@ from tests.protocol.rules import rule
 TOPICS = {"t1": 1, "t2": 1, "u1": 1}
 
 
-def join(bench: ConsumerBench, client: str, pattern: str) -> Call:
-    return bench.join(client, subscribed_topic_names=None, subscribed_topic_regex=pattern)
-
-
 def refused(reported: Call, says: str) -> bool:
     return reported.error is Error.INVALID_REGULAR_EXPRESSION and says in reported.response.error_message
 
@@ -32,10 +28,10 @@ def refused(reported: Call, says: str) -> bool:
 def test_one_expression_too_many_is_refused_and_harms_nobody() -> None:
     bench = ConsumerBench(topics=TOPICS, expressions=ExpressionLimits(count=2))
     for client, pattern in (("m1", "t.*"), ("m2", "u.*")):
-        assert join(bench, client, pattern).error is Error.NONE
-    assert refused(join(bench, "m3", "v.*"), "has 2 regular expressions already, at most 2 are taken")
+        assert bench.join_matching(client, pattern).error is Error.NONE
+    assert refused(bench.join_matching("m3", "v.*"), "has 2 regular expressions already, at most 2 are taken")
     assert list(bench.consumer.members) == ["m1", "m2"]
-    assert join(bench, "m3", "t.*").error is Error.NONE
+    assert bench.join_matching("m3", "t.*").error is Error.NONE
     assert refused(bench.beat("m3", subscribed_topic_regex="v.*"), "at most 2")
     assert bench.beat("m2", subscribed_topic_regex="v.*").error is Error.NONE
     assert bench.consumer.patterns_in_use.keys() == {"t.*", "v.*"}
@@ -56,13 +52,13 @@ def test_what_costs_too_much_is_refused_by_the_name_of_its_limit(
     limits: ExpressionLimits, pattern: str, says: str
 ) -> None:
     bench = ConsumerBench(topics=TOPICS, expressions=limits)
-    assert join(bench, "m1", "t.*").error is Error.NONE
-    assert refused(join(bench, "m2", pattern), says)
+    assert bench.join_matching("m1", "t.*").error is Error.NONE
+    assert refused(bench.join_matching("m2", pattern), says)
     assert list(bench.consumer.members) == ["m1"]
     recorded = ConsumerBench(topics=TOPICS)
-    assert join(recorded, "m1", "t.*").error is Error.NONE
+    assert recorded.join_matching("m1", "t.*").error is Error.NONE
     if not pattern.startswith(r"\pL"):
-        assert join(recorded, "m2", pattern).error is Error.NONE
+        assert recorded.join_matching("m2", pattern).error is Error.NONE
 
 
 @pytest.fixture
@@ -81,10 +77,10 @@ def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @rule("Patterns: only what is new is matched, all of them where the topics are others")
 def test_nothing_is_matched_again_that_did_not_change(matched: list[str]) -> None:
     bench = ConsumerBench(topics=TOPICS)
-    join(bench, "m1", "t.*")
-    join(bench.at(11_000), "m2", "u.*")
+    bench.join_matching("m1", "t.*")
+    bench.at(11_000).join_matching("m2", "u.*")
     assert matched == ["t.*", "u.*"]
-    join(bench.at(22_000), "m3", "v.*")
+    bench.at(22_000).join_matching("m3", "v.*")
     assert matched == ["t.*", "u.*", "v.*"]
     assert bench.consumer.patterns == {"t.*": ("t1", "t2"), "u.*": ("u1",), "v.*": ()}
     bench.set_topics(v1=1)
@@ -96,7 +92,7 @@ def test_nothing_is_matched_again_that_did_not_change(matched: list[str]) -> Non
 @rule("Patterns: a refresh finds the same topics without matching")
 def test_a_refresh_of_the_same_topics_matches_nothing(matched: list[str]) -> None:
     bench = ConsumerBench(topics=TOPICS)
-    join(bench, "m1", "t.*")
+    bench.join_matching("m1", "t.*")
     for now_ms in range(40_000, 600_000, 40_000):
         bench.at(now_ms).beat("m1")
     bench.at(600_001).beat("m1")
@@ -115,7 +111,7 @@ def test_what_cannot_be_read_is_read_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(re2, "compile", count)
     bench = ConsumerBench(topics=TOPICS, expressions=ExpressionLimits())
     for client in ("m1", "m2", "m3"):
-        assert refused(join(bench, client, "never-read-before("), "missing )")
+        assert refused(bench.join_matching(client, "never-read-before("), "missing )")
     assert compiled == ["never-read-before("]
 
 
@@ -124,7 +120,7 @@ def test_no_fact_lists_more_than_a_megabyte() -> None:
     topics = {f"{'t' * 200}{number:04}": 8 for number in range(2_000)}
     bench = ConsumerBench(topics=topics, session_timeout_ms=600_000)
     for number in range(8):
-        join(bench.at(number * 11_000), f"m{number}", "." * (number + 1) + "*")
+        bench.at(number * 11_000).join_matching(f"m{number}", "." * (number + 1) + "*")
     last_ms = bench.of(PatternsResolved)[-1].at_ms
     facts = [fact.patterns for fact in bench.of(PatternsResolved) if fact.at_ms == last_ms]
     assert [len(fact) for fact in facts] == [3, 3, 2]

@@ -19,15 +19,6 @@ from schemas.messages import LeaveGroupRequest
 from tests.protocol.bench import HOST, Bench, subscribed_to
 from tests.protocol.rules import rule
 
-
-def bench_of(*clients: str, rebalance_ms: int = 30_000, **habits: object) -> Bench:
-    """A Stable group; sessions are long, so that only what a test does happens."""
-    bench = Bench()
-    for client in clients:
-        bench.client(client, rebalance_ms=rebalance_ms, session_ms=200_000, **habits)
-    return bench.stable(*clients)
-
-
 # ---------------------------------------------------------------- causes and culprits
 
 T1_0, T1_1 = TopicPartition("t1", 0), TopicPartition("t1", 1)
@@ -107,7 +98,7 @@ def test_the_cause_of_a_rebalance(cause: str) -> None:
 @rule("History: what a replay concluded from later lines is said to be inferred")
 @pytest.mark.parametrize("inferred", [None, "poll_timeout"])
 def test_an_inferred_cause_says_so(inferred: str | None) -> None:
-    bench = bench_of("m1", "m2")
+    bench = Bench().patient("m1", "m2")
     bench.send(LeaveGroupRequest, 1, "m2", group_id="g", member_id=bench.id_of("m2"), inferred_cause=inferred)
     cause = bench.last(RebalanceStarted).cause
     assert (cause.kind, cause.is_inferred) == (inferred or CauseKind.MEMBER_LEFT, inferred is not None)
@@ -119,7 +110,7 @@ def test_a_cooperative_consumer_comes_back_without_a_word() -> None:
     def owning(*partitions: TopicPartition) -> dict[str, bytes]:
         return {"range": encode_subscription(Subscription(topics=("t1",), owned_partitions=partitions))}
 
-    bench = bench_of("m1", "m2")
+    bench = Bench().patient("m1", "m2")
     bench.join("m2", protocols=owning(T1_0, T1_1))
     bench.join("m1")
     bench.sync("m1", plan={"m2": encode_assignment(Assignment(partitions=(T1_0,)))})
@@ -142,7 +133,7 @@ def test_the_culprit_is_named_in_full() -> None:
 
 @rule("History: SyncGroups that never came are a cause, and the first of the late its culprit")
 def test_a_sync_timeout_is_a_cause() -> None:
-    bench = bench_of("m1")
+    bench = Bench().patient("m1")
     bench.client("m2", rebalance_ms=30_000, session_ms=200_000)
     bench.enter("m2")
     bench.join("m1")
@@ -154,14 +145,14 @@ def test_a_sync_timeout_is_a_cause() -> None:
 
 @rule("History: of a batch the first who went is the culprit")
 def test_the_first_of_a_batch_is_the_culprit() -> None:
-    bench = bench_of("m1", "m2", "m3")
+    bench = Bench().patient("m1", "m2", "m3")
     bench.leave("m3", "m2")
     assert bench.last(RebalanceStarted).cause.client_id == "m3"
 
 
 @rule("History: a rebalance tells where it starts, with how many members, and how long it may last")
 def test_a_rebalance_tells_how_it_starts() -> None:
-    bench = bench_of("m1", "m2", "m3")
+    bench = Bench().patient("m1", "m2", "m3")
     bench.at(1_000)
     bench.leave("m3")
     started = bench.last(RebalanceStarted)
@@ -174,7 +165,7 @@ def test_a_rebalance_tells_how_it_starts() -> None:
 
 @rule("History: at its end a rebalance tells who joined, left and expired, and how many there are")
 def test_who_came_and_went() -> None:
-    bench = bench_of("m1", "m2", "m3", "m4")
+    bench = Bench().patient("m1", "m2", "m3", "m4")
     bench.at(1_000)
     bench.enter("m5", rebalance_ms=30_000, session_ms=200_000)
     bench.leave("m2")
@@ -191,7 +182,7 @@ def test_who_came_and_went() -> None:
 
 @rule("History: a rebalance that another overtakes is superseded, one that nobody survives is empty")
 def test_how_a_rebalance_may_end() -> None:
-    bench = bench_of("m1", "m2")
+    bench = Bench().patient("m1", "m2")
     bench.join("m1")
     bench.join("m2")
     bench.leave("m2")
@@ -206,7 +197,7 @@ def test_how_a_rebalance_may_end() -> None:
 
 @rule("History: who joins last kept the others waiting, since the one before it")
 def test_the_last_to_join_kept_the_others_waiting() -> None:
-    bench = bench_of("m1", "m2", "m3")
+    bench = Bench().patient("m1", "m2", "m3")
     bench.at(1_000)
     bench.join("m1")
     bench.at(1_200)
@@ -225,7 +216,7 @@ def test_the_last_to_join_kept_the_others_waiting() -> None:
 
 @rule("History: who never joins keeps the others waiting to the end of the join phase")
 def test_who_never_joined_kept_the_others_waiting() -> None:
-    bench = bench_of("m1", "m2")
+    bench = Bench().patient("m1", "m2")
     bench.at(1_000)
     bench.join("m1")
     bench.tick(31_000)
@@ -236,7 +227,7 @@ def test_who_never_joined_kept_the_others_waiting() -> None:
 
 @rule("History: … a session that expires first ends the wait there")
 def test_who_expired_kept_the_others_waiting_until_then() -> None:
-    bench = bench_of("m1")
+    bench = Bench().patient("m1")
     bench.client("m2", session_ms=4_000, rebalance_ms=30_000)
     bench.enter("m2")
     bench.join("m1")
@@ -252,7 +243,7 @@ def test_who_expired_kept_the_others_waiting_until_then() -> None:
 
 @rule("History: who left before the join phase ended is not the one that was waited for")
 def test_a_leaver_is_not_blamed_for_what_came_after() -> None:
-    bench = bench_of("m1", "m2", "m3")
+    bench = Bench().patient("m1", "m2", "m3")
     bench.join("m1")
     bench.at(1_000)
     bench.leave("m2")
@@ -266,7 +257,7 @@ def test_a_leaver_is_not_blamed_for_what_came_after() -> None:
 @rule("History: an id given out that never came back is the one that was waited for")
 @pytest.mark.parametrize(("session_ms", "waited_ms"), [(90_000, 30_000), (8_000, 7_500)])
 def test_an_id_given_out_kept_the_others_waiting(session_ms: int, waited_ms: int) -> None:
-    bench = bench_of("m1")
+    bench = Bench().patient("m1")
     bench.at(500)
     bench.join("m2", session_ms=session_ms)
     bench.at(1_000)
@@ -292,7 +283,7 @@ def test_an_absent_static_member_kept_the_others_waiting() -> None:
 
 @rule("History: the leader's assignment holds everybody up, from the end of the join phase")
 def test_the_leader_may_be_the_slow_one() -> None:
-    bench = bench_of("m1", "m2")
+    bench = Bench().patient("m1", "m2")
     bench.join("m1")
     bench.at(1_000)
     bench.join("m2")

@@ -27,17 +27,9 @@ from tests.protocol.rules import rule
 T1_0, T1_1 = TopicPartition("t1", 0), TopicPartition("t1", 1)
 
 
-def bench_of(*clients: str, rebalance_ms: int = 30_000) -> Bench:
-    """A Stable group; sessions are long, so that only what a test does happens."""
-    bench = Bench()
-    for client in clients:
-        bench.client(client, rebalance_ms=rebalance_ms, session_ms=200_000)
-    return bench.stable(*clients)
-
-
 @rule("History: the story of a rebalance in order, replies among it")
 def test_the_story_of_a_rebalance() -> None:
-    bench = bench_of("m1", "m2")
+    bench = Bench().patient("m1", "m2")
     so_far = len(bench.effects)
     bench.join("m1")
     bench.join("m2")
@@ -55,7 +47,7 @@ def test_the_story_of_a_rebalance() -> None:
 
 @rule("History: a member's beginning, change and end are told")
 def test_the_life_of_a_member() -> None:
-    bench = bench_of("m1")
+    bench = Bench().patient("m1")
     bench.at(1_000)
     bench.enter("m2", session_ms=8_000, rebalance_ms=9_000)
     joined = bench.last(MemberJoined)
@@ -88,7 +80,7 @@ def test_what_a_member_owns_is_reported(assignment: bytes, partitions: list[Topi
 
 @rule("History: a request refused for the size, or dropped at the timeout, ends a membership with that cause")
 def test_the_ends_that_start_no_rebalance() -> None:
-    bench = bench_of("m1", "m2", rebalance_ms=3_000)
+    bench = Bench().patient("m1", "m2", rebalance_ms=3_000)
     bench.join("m1")
     bench.tick(3_000)
     assert bench.last(MemberRemoved).end_cause is EndCause.REBALANCE_TIMEOUT
@@ -99,7 +91,7 @@ def test_the_ends_that_start_no_rebalance() -> None:
 
 @rule("History: a rebalance completed is counted once", origin="testClassicGroupCompletedRebalanceSensor")
 def test_one_completed_rebalance_a_generation() -> None:
-    bench = bench_of("m1", "m2")
+    bench = Bench().patient("m1", "m2")
     completed = [ended for ended in bench.of(RebalanceEnded) if ended.outcome == "completed"]
     assert len(completed) == 1
     bench.sync("m1", plan=["m1"])

@@ -11,20 +11,12 @@ from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 
 
-def bench_of(rebalance_ms: int, *clients: str) -> Bench:
-    """A Stable group of these clients, all with this rebalance timeout and long sessions."""
-    bench = Bench()
-    for client in clients:
-        bench.client(client, rebalance_ms=rebalance_ms, session_ms=100_000)
-    return bench.stable(*clients)
-
-
 @rule(
     "Join phase: members absent at the rebalance timeout are dropped, dynamic ones",
     origin="testCompleteJoinRemoveNotYetRejoinedDynamicMembers",
 )
 def test_absent_dynamic_members_are_dropped_at_the_timeout() -> None:
-    bench = bench_of(3_000, "m1", "m2")
+    bench = Bench().patient("m1", "m2", rebalance_ms=3_000)
     rejoined = bench.join("m1")
     bench.tick(2_999)
     assert rejoined.is_parked
@@ -36,7 +28,7 @@ def test_absent_dynamic_members_are_dropped_at_the_timeout() -> None:
 
 @rule("Leader: of several that joined the one longest a member leads (Kafka: any of them)")
 def test_the_oldest_of_those_that_joined_leads() -> None:
-    bench = bench_of(3_000, "m1", "m2", "m3")
+    bench = Bench().patient("m1", "m2", "m3", rebalance_ms=3_000)
     bench.join("m3", protocols=["range", "sticky"])
     bench.join("m2")
     bench.tick(3_000)
@@ -46,7 +38,7 @@ def test_the_oldest_of_those_that_joined_leads() -> None:
 @rule("Leader: a recording's own choice is taken where it joined")
 @pytest.mark.parametrize(("recorded", "leader"), [("m3", "m3"), ("m1", "m2"), (None, "m2")])
 def test_a_replay_takes_the_recorded_leader(recorded: str | None, leader: str) -> None:
-    bench = bench_of(3_000, "m1", "m2", "m3")
+    bench = Bench().patient("m1", "m2", "m3", rebalance_ms=3_000)
     recorded_id = None if recorded is None else bench.id_of(recorded)
     bench.join("m2", protocols=["range", "sticky"])
     bench.join("m3", recorded_leader_id=recorded_id)
