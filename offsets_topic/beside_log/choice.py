@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from offsets_topic.beside_log.eras import NO_GROUP, Era, Reached
+from offsets_topic.beside_log.eras import NO_GROUP, Era, Reached, is_conversion
 from schemas.effect_names import EffectName
 from schemas.effects import GroupObserved
 from why.facts import Fact
@@ -83,6 +83,8 @@ class Choice:
         """For each era of the log, whether it is taken from the log."""
         self._logged = {0} if before.is_logged else set[int]()
         """The topic's eras that are taken from the log."""
+        self._changed_ms = [fact.at_ms for era in topic for fact in (*era.forming, *era.tail) if is_conversion(fact)]
+        """When the group became one of the other type, by the topic."""
         self._named: set[int] = set()
         """The log's eras whose generation the topic has as well."""
         self.waits_from_ms = FOREVER_MS
@@ -224,10 +226,14 @@ class Choice:
             return self.is_log_reporting
         goes_on = not (era.is_over or other.is_over)
         is_as_long = goes_on or (era.is_over and era.ended_ms <= other.ended_ms + SLACK_MS)
-        if not is_as_long or era.members_before != other.members_before:
+        if not is_as_long or self._ends_late(era, other) or era.members_before != other.members_before:
             return False
         is_seen = self.is_log_reporting or (era.is_cause_known and earlier.ended_ms < era.began_ms)
         return is_seen and self._agree(era, other)
+
+    def _ends_late(self, era: Era, other: Era) -> bool:
+        """Whether the log ends a rebalance only after a change of type, which ends it in the topic."""
+        return era.is_over and any(other.began_ms < at_ms < era.ended_ms for at_ms in self._changed_ms)
 
     def _is_logs_alone(self, era: Era) -> bool:
         """Whether an era of either is the log's, whatever the topic has: the log had the group already when compaction

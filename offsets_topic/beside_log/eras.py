@@ -68,6 +68,7 @@ class Era:
     """A generation by one input, or a time without a group, or (is_gap) one for which the log has only conclusions."""
 
     number: int
+    """0: the group is created, or begun anew as one of the other type when it was Empty."""
     is_consumer: bool
     began_ms: int
     members_before: frozenset[str] = frozenset()
@@ -158,6 +159,11 @@ def _gone_at_downgrade(facts: Sequence[Fact]) -> frozenset[str]:
     return frozenset(fact.member_id or "" for fact in gone)
 
 
+def is_conversion(fact: Fact) -> bool:
+    """Whether a group becomes one of another type."""
+    return isinstance(fact.content, GroupTypeChanged) and fact.content.from_type is not None
+
+
 def is_to_classic(fact: Fact) -> bool:
     """Whether the group becomes a classic one."""
     return isinstance(fact.content, GroupTypeChanged) and fact.content.to_type == GroupType.CLASSIC
@@ -177,6 +183,8 @@ def _begun_by(fact: Fact, era: Era, reached: Reached) -> Era | None:
     if fact.effect == EffectName.GROUP_CREATED:
         reached.generation, reached.is_consumer = 0, False
         return Era(0, False, fact.at_ms, at_ms=fact.at_ms)
+    if isinstance(fact.content, GroupTypeChanged) and fact.content.why == "replaced":
+        return Era(0, fact.content.to_type == GroupType.CONSUMER, fact.at_ms, at_ms=fact.at_ms)
     if fact.effect not in OF_GENERATIONS or not (leads_to(fact) > reached.generation or era.is_gap):
         return None
     # A classic group may rebalance again before a generation has its assignment: the topic has only the last one.

@@ -42,9 +42,11 @@ def ended(at_ms: int, to: int, members: list[str], *, is_logged: bool) -> list[E
     ]
 
 
-def changed(at_ms: int, from_type: GroupType | None, to_type: GroupType, generation: int) -> GroupTypeChanged:
+def changed(
+    at_ms: int, from_type: GroupType | None, to_type: GroupType, generation: int, why: str = "seen"
+) -> GroupTypeChanged:
     return GroupTypeChanged(
-        at_ms=at_ms, from_type=from_type, to_type=to_type, why="seen", generation_id=generation, client_id="a"
+        at_ms=at_ms, from_type=from_type, to_type=to_type, why=why, generation_id=generation, client_id="a"
     )
 
 

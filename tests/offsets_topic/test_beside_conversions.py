@@ -54,3 +54,47 @@ def test_a_creation_that_a_late_log_only_concludes_is_the_topics() -> None:
     log: list[Effect] = [GroupCreated(at_ms=4_000), observed(4_000, 2, "a"), joined(4_000, "a")]
     both = merged({"g": facts_of(log)}, {"g": facts_of(created(1_000))}, 30_000, 30_000)
     assert reported_of(both, EffectName.GROUP_CREATED) == [(1_000, "topic")]
+
+
+def test_a_rebalance_that_the_log_ends_after_the_topics_change_of_type_is_the_topics() -> None:
+    """No line has the downgrade, so the log concludes it from a later one; the topic has it to the millisecond."""
+    topic = [*created(1_003), joined(5_003, "b"), began(5_003, 3, 1), gone(6_003, "a", 3)]
+    topic += [_superseded(6_003, 5_003), changed(6_003, *FROM_CONSUMER, 3), *ended(9_004, 4, ["b"], is_logged=False)]
+    log = [
+        *created(1_000),
+        joined(5_000, "b"),
+        began(5_000, 3, 1),
+        gone(9_000, "a", 3),
+        changed(9_000, *FROM_CONSUMER, 3),
+    ]
+    log += [_superseded(9_000, 5_000), began(9_000, 4, 2), *ended(9_003, 4, ["b"], is_logged=True)]
+    both = merged({"g": facts_of(log)}, {"g": facts_of(topic)}, 30_000, 30_000)
+    assert reported_of(both, EffectName.GROUP_TYPE_CHANGED) == [(1_000, "log"), (6_003, "topic")]
+    assert reported_of(both, EffectName.REBALANCE_STARTED) == [(1_000, "log"), (5_003, "topic")]
+    assert reported_of(both, EffectName.REBALANCE_ENDED) == [(1_000, "log"), (6_003, "topic"), (9_004, "topic")]
+
+
+def _superseded(at_ms: int, started_at_ms: int) -> Effect:
+    names = {"from_generation_id": 2, "to_generation_id": 3, "members_before": 1, "members_after": 1}
+    return effect(RebalanceEnded, at_ms, **names, started_at_ms=started_at_ms, outcome="superseded")
+
+
+def test_a_group_that_is_begun_anew_is_the_logs_from_there_on() -> None:
+    """Else the topic's change of type came within the log's first rebalance of the new group."""
+    topic: list[Effect] = [*created(1_003), *_emptied(5_003), changed(8_003, *FROM_CONSUMER, 0, "replaced")]
+    topic += [joined(8_504, "b"), *ended(8_504, 1, ["b"], is_logged=False)]
+    log: list[Effect] = [observed(4_000, 2, "a"), changed(4_000, None, GroupType.CONSUMER, 2), joined(4_000, "a")]
+    log += [*_emptied(5_000), changed(8_000, *FROM_CONSUMER, 0, "replaced")]
+    log += [joined(8_002, "b"), began(8_002, 1, 0), *ended(8_503, 1, ["b"], is_logged=True)]
+    both = merged({"g": facts_of(log)}, {"g": facts_of(topic)}, 30_000, 30_000)
+    assert reported_of(both, EffectName.GROUP_TYPE_CHANGED) == [(1_003, "topic"), (8_000, "log")]
+    assert reported_of(both, EffectName.REBALANCE_STARTED)[-1] == (8_002, "log")
+
+
+def _emptied(at_ms: int) -> list[Effect]:
+    names = {"from_generation_id": 2, "to_generation_id": 3, "members_before": 1, "members_after": 0}
+    return [
+        gone(at_ms, "a", 2),
+        began(at_ms, 3, 1),
+        effect(RebalanceEnded, at_ms, **names, started_at_ms=at_ms, outcome="empty"),
+    ]
