@@ -169,14 +169,19 @@ def _forget(group: Group, member: Member, turn: Turn) -> None:
     """Removes a member; when and why it left is not known. Its parked request was answered without a line in the
     recording.
     """
-    join = group.take_parked_join(member)
-    for parked, api in ((join, "JoinGroup"), (member.parked_sync, "SyncGroup")):
-        if parked is not None:
-            drop(parked, api, member.member_id, "the recording shows the group without this member", turn)
+    _drop_parked(group, member, "the recording shows the group without this member", turn)
     group.remove(member.member_id)
     history.member_removed(group, member, EndCause.UNKNOWN, turn)
     if group.state is not GroupState.PREPARING_REBALANCE:
         group.note_gone(member, EndCause.UNKNOWN)
+
+
+def _drop_parked(group: Group, member: Member, why: str, turn: Turn) -> None:
+    join, sync = group.take_parked_join(member), member.parked_sync
+    member.parked_sync = None
+    for parked, api in ((join, "JoinGroup"), (sync, "SyncGroup")):
+        if parked is not None:
+            drop(parked, api, member.member_id, why, turn)
 
 
 def _see_state(group: Group, state: GroupState, turn: Turn) -> None:
@@ -187,7 +192,7 @@ def _see_state(group: Group, state: GroupState, turn: Turn) -> None:
             if group.state is GroupState.EMPTY:
                 _move(group, GroupState.STABLE, turn)
             prepare_rebalance(group, Cause(kind=CauseKind.UNKNOWN, is_inferred=True), turn)
-        case GroupState.STABLE if group.state is GroupState.COMPLETING_REBALANCE:
+        case GroupState.STABLE if group.state is GroupState.COMPLETING_REBALANCE and _has_risen(group):
             for member_id in list(group.pending_sync):
                 note_synced(group, member_id)
             assignments = {member.member_id: member.assignment for member in group.members.values()}
@@ -201,19 +206,21 @@ def _see_state(group: Group, state: GroupState, turn: Turn) -> None:
 def _move(group: Group, state: GroupState, turn: Turn) -> None:
     """Moves the group to a state without the protocol's rules: nothing of the old state stays."""
     for member in group.members.values():
-        join = group.take_parked_join(member)
-        if join is not None:
-            drop(join, "JoinGroup", member.member_id, "the recording shows a later state of the group", turn)
+        _drop_parked(group, member, "the recording shows a later state of the group", turn)
     end_pending_sync(group)
     group.join_deadline_ms = group.initial_delay_left_ms = None
     if state is GroupState.COMPLETING_REBALANCE:
         group.pending_sync = dict.fromkeys(group.members)
     move(group, state, turn)
     if state in (GroupState.STABLE, GroupState.EMPTY):
-        has_risen = group.rebalance is None or group.rebalance.from_generation_id < group.generation_id
         # One that led to no later generation is still to come, or never was.
-        outcome = "completed" if has_risen else "superseded"
+        outcome = "completed" if _has_risen(group) else "superseded"
         history.rebalance_ended(group, outcome if group.members else "empty", turn)
+
+
+def _has_risen(group: Group) -> bool:
+    """Whether the rebalance under way has led to a later generation."""
+    return group.rebalance is None or group.rebalance.from_generation_id < group.generation_id
 
 
 def _see_gone(group: Group, gone: list[GoneMember], turn: Turn) -> None:

@@ -27,8 +27,6 @@ SEED = int(os.environ.get("STORM_SEED", "1"))
 INPUTS = {"log": ("log",), "topic": ("topic",), "server": ("server",), "log and topic": ("log", "topic")}
 SLACK_MS = 3_000
 """How much later than an act Kafka may notice it besides a session. A log's times may be 2 s early."""
-KNOWN_BROKEN = {"log": {"generations_rise"}}
-"""Rules that an input may still break: a log around a short restart."""
 KNOWN_SHARE = {"log": 0.05, "log and topic": 0.02}
 """Of what an input tells as certain, how much another contradicts at most. By a log that does not say how long the
 sessions of the newer protocol are, a certain cause may stand one epoch beside its own.
@@ -155,7 +153,7 @@ def _was_silent(reported: Reported, member: Member, recorded: Recorded) -> bool:
 @pytest.mark.parametrize("name", INPUTS)
 def test_no_row_is_one_that_cannot_be(homes: dict[str, Home], name: str) -> None:
     broken = {rule.name: rows[:3] for rule, rows in broken_rules(homes[name])}
-    assert broken.keys() <= KNOWN_BROKEN.get(name, set()), broken
+    assert broken == {}
 
 
 @pytest.mark.nightly

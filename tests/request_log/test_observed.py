@@ -211,3 +211,17 @@ def test_a_rebalance_that_is_seen_to_have_led_to_no_later_generation_has_not_com
     effects = step(group, observed(state="Stable", generation_id=10, members=members), 3000, CONFIG)
     [ended] = of_kind(effects, RebalanceEnded)
     assert (ended.from_generation_id, ended.to_generation_id, ended.outcome) == (10, 10, "superseded")
+
+
+def test_nor_has_one_whose_assignment_was_awaited() -> None:
+    """A coordinator that was loaded counts on from the last generation that was written."""
+    group = formed_group("m1")
+    step(group, join("m1"), 2000, CONFIG)
+    step(group, observed(members=[{"member_id": "m2"}]), 2001, CONFIG)
+    sync = request("SyncGroup", 3, group_id="g", generation_id=8, member_id="m2", assignments=[])
+    assert not of_kind(step(group, sync, 2002, CONFIG), Reply)
+    effects = step(group, observed(generation_id=7, state="Stable"), 3000, CONFIG)
+    assert [dropped.api for dropped in of_kind(effects, RequestDropped)] == ["SyncGroup"]
+    [ended] = of_kind(effects, RebalanceEnded)
+    assert (ended.outcome, ended.from_generation_id, ended.to_generation_id) == ("superseded", 7, 7)
+    assert (group.state, group.pending_sync) == (GroupState.STABLE, {})
