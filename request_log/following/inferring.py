@@ -15,6 +15,7 @@ from request_log.explaining.inferred_causes import (
 )
 from request_log.following.group_model import GroupModel
 from request_log.following.neighbours import is_assigned
+from request_log.following.session_proofs import answered_epoch_of, is_epoch_proven
 from request_log.following.upcoming import Upcoming
 from request_log.recorded import LoggedRequest
 from request_log.survey import Survey
@@ -47,10 +48,34 @@ def infer_unproven(model: GroupModel, entry: LoggedRequest) -> None:
         request.inferred_cause = "member_joined"
 
 
+def _infer_of_epoch(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest) -> None:
+    """What raises the epoch of a consumer group is its cause, but only inferred where that may be another epoch's."""
+    request, consumer = entry.request, model.group.consumer
+    if consumer is None or entry.recorded.error is not Error.NONE:
+        return
+    match request:
+        case ConsumerGroupHeartbeatRequest(member_epoch=0, instance_id=None) | JoinGroupRequest(group_instance_id=None):
+            if request.member_id in consumer.members:
+                return
+            kind = CauseKind.MEMBER_JOINED
+        case ConsumerGroupHeartbeatRequest(member_epoch=-1):
+            kind = CauseKind.MEMBER_LEFT
+        case ConsumerGroupHeartbeatRequest(subscribed_topic_names=None, subscribed_topic_regex=None):
+            # Its topics have changed. Where an earlier epoch is not explained, that may be the one that they brought.
+            if model.is_elsewhere and answered_epoch_of(entry) > model.group.generation_id:
+                request.inferred_cause = CauseKind.METADATA_CHANGED.value
+            return
+        case _:
+            return
+    if not is_epoch_proven(model, upcoming.in_order(), entry):
+        request.inferred_cause = request.inferred_cause or kind.value
+
+
 def infer(model: GroupModel, upcoming: Upcoming, survey: Survey, known: PartitionCounts, entry: LoggedRequest) -> None:
     """Fills in a cause that the client did not give; keeps the evidence for later causes in `known`."""
     request, error = entry.request, entry.recorded.error
     group = model.group
+    _infer_of_epoch(model, upcoming, entry)
     match request:
         case LeaveGroupRequest():
             infer_cause_of_leaving(group, request, survey.came_back)

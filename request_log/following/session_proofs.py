@@ -70,6 +70,38 @@ def _epochs_brought(entry: LoggedRequest, risen: int) -> int:
             return 0
 
 
+def is_epoch_proven(model: GroupModel, upcoming: Iterable[LoggedRequest], entry: LoggedRequest) -> bool:
+    """Whether a consumer group surely is at the model's epoch before a request that raises it. It may be at a lower one
+    if that epoch is concluded and no member has reached it; at a higher one, in a group that was elsewhere than its
+    lines tell, if the next answer shows more epochs than lines bring.
+    """
+    group, consumer = model.group, model.group.consumer
+    assert consumer is not None
+    is_concluded = group.rebalance is not None and group.rebalance.cause.is_inferred
+    is_reached = any(each.member_epoch == group.generation_id for each in consumer.members.values())
+    if is_concluded and not is_reached and answered_epoch_of(entry) != group.generation_id:
+        return False
+    if not model.is_elsewhere:
+        return True
+    highest = group.generation_id + 1
+    for each in upcoming:
+        request = each.request
+        if each is entry or each.was_refused or each.recorded.error is not Error.NONE:
+            continue
+        match request:
+            case ConsumerGroupHeartbeatRequest(member_epoch=epoch) if epoch <= JOIN:
+                highest += 1
+            case ConsumerGroupHeartbeatRequest() if (shown := answered_epoch_of(each)) > group.generation_id:
+                return shown <= highest
+            case JoinGroupRequest(member_id=member_id) if member_id not in consumer.members:
+                highest += 1
+            case LeaveGroupRequest(members=members):
+                highest += max(1, len(members))
+            case _:
+                pass
+    return True
+
+
 def may_have_gone_before(model: GroupModel, due: Due) -> bool:
     """Whether a session that is over by our clock may have ended before: its member sent nothing since the epoch rose,
     in a group older than its log.

@@ -27,7 +27,7 @@ SEED = int(os.environ.get("STORM_SEED", "1"))
 INPUTS = {"log": ("log",), "topic": ("topic",), "server": ("server",), "log and topic": ("log", "topic")}
 SLACK_MS = 3_000
 """How much later than an act Kafka may notice it besides a session. A log's times may be 2 s early."""
-KNOWN_SHARE = {"log": 0.05, "log and topic": 0.02}
+KNOWN_SHARE = {"log": 0.03, "log and topic": 0.02}
 """Of what an input tells as certain, how much another contradicts at most. By a log that does not say how long the
 sessions of the newer protocol are, a certain cause may stand one epoch beside its own.
 """

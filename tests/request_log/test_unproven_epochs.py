@@ -1,0 +1,45 @@
+"""Causes beside an epoch that no answer proves: groups of storms on a real broker 4.3.1 (tests/peers_kafka), each with
+what its server log says of every epoch.
+
+Members are killed, stopped and closed, a topic grows, the broker is stopped and started. No line says how long sessions
+are, and a newcomer's answer may name an epoch below the group's.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from schemas.causes import CauseKind
+from schemas.effects import MemberRemoved, RebalanceStarted
+from tests.request_log.imported import Imported, imported
+from tests.request_log.recordings import INCIDENTS
+
+GROUP = "newer-1"
+RIGHT = {"storm-1": 20, "storm-3": 16}
+"""How many causes each log tells as certain: before those that may be another epoch's were inferred, 23 and 18."""
+
+
+@pytest.fixture(scope="module", params=sorted(RIGHT))
+def storm(request: pytest.FixtureRequest) -> tuple[str, Imported]:
+    return request.param, imported(INCIDENTS / "storms" / f"{request.param}.log.gz")
+
+
+def test_a_certain_cause_is_that_of_its_epoch(storm: tuple[str, Imported]) -> None:
+    name, found = storm
+    true = {
+        int(epoch): cause for epoch, cause in json.loads((INCIDENTS / "storms" / f"{name}.json").read_text()).items()
+    }
+    begun = found.of_group(GROUP, RebalanceStarted)
+    certain = [each for each in begun if not each.cause.is_inferred and each.cause.kind != CauseKind.UNKNOWN]
+    told = [(each.from_generation_id, str(each.cause.kind)) for each in certain if each.from_generation_id in true]
+    assert [row for row in told if row not in true.items()] == []
+    assert len(told) == RIGHT[name]
+
+
+def test_that_a_member_left_its_line_says_whatever_the_epoch_was(storm: tuple[str, Imported]) -> None:
+    _, found = storm
+    left = [each for each in found.of_group(GROUP, MemberRemoved) if each.end_cause == "member_left"]
+    assert left
+    assert not any(each.is_inferred for each in left)
