@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
 
 from offsets_topic.beside_log.eras import NO_GROUP, Era, Reached, is_conversion
 from schemas.effect_names import EffectName
-from schemas.effects import GroupObserved
+from schemas.effects import GroupObserved, MemberRemoved
 from why.facts import Fact
 
 SLACK_MS = 5_000
@@ -85,6 +86,11 @@ class Choice:
         """The topic's eras that are taken from the log."""
         self._changed_ms = [fact.at_ms for era in topic for fact in (*era.forming, *era.tail) if is_conversion(fact)]
         """When the group became one of the other type, by the topic."""
+        self._gone: dict[str | None, list[int]] = {}
+        """When each member went, by the topic."""
+        for one in chain.from_iterable((*era.forming, *era.tail) for era in topic):
+            if isinstance(one.content, MemberRemoved):
+                self._gone.setdefault(one.member_id, []).append(one.at_ms)
         self._named: set[int] = set()
         """The log's eras whose generation the topic has as well."""
         self.waits_from_ms = FOREVER_MS
@@ -228,12 +234,20 @@ class Choice:
         is_as_long = goes_on or (era.is_over and era.ended_ms <= other.ended_ms + SLACK_MS)
         if not is_as_long or self._ends_late(era, other) or era.members_before != other.members_before:
             return False
+        if era.is_consumer and any(map(self._stays, era.forming)):
+            return False
         is_seen = self.is_log_reporting or (era.is_cause_known and earlier.ended_ms < era.began_ms)
         return is_seen and self._agree(era, other)
 
     def _ends_late(self, era: Era, other: Era) -> bool:
         """Whether the log ends a rebalance only after a change of type, which ends it in the topic."""
         return era.is_over and any(other.began_ms < at_ms < era.ended_ms for at_ms in self._changed_ms)
+
+    def _stays(self, fact: Fact) -> bool:
+        """Whether the log only concludes that a member went, and the topic has it still."""
+        if not (isinstance(fact.content, MemberRemoved) and fact.content.is_inferred):
+            return False
+        return all(abs(at_ms - fact.at_ms) > SLACK_MS for at_ms in self._gone.get(fact.member_id, ()))
 
     def _is_logs_alone(self, era: Era) -> bool:
         """Whether an era of either is the log's, whatever the topic has: the log had the group already when compaction

@@ -6,7 +6,7 @@ from typing import Any
 
 from coordinator_udfs.protocol.consumer.states import GroupType
 from schemas.effect_names import EffectName
-from schemas.effects import Assigned, Effect, GroupCreated, RebalanceEnded, StateChanged
+from schemas.effects import Assigned, Effect, GroupCreated, MemberRemoved, RebalanceEnded, StateChanged
 from tests.offsets_topic.beside import facts_of, merged
 from tests.offsets_topic.beside_written import began, changed, ended, gone, joined, observed, reported_of
 from tests.written_effects import effect
@@ -98,3 +98,19 @@ def _emptied(at_ms: int) -> list[Effect]:
         began(at_ms, 3, 1),
         effect(RebalanceEnded, at_ms, **names, started_at_ms=at_ms, outcome="empty"),
     ]
+
+
+def test_an_epoch_by_an_end_that_the_log_only_concludes_is_the_topics_where_it_has_the_member() -> None:
+    """Else a member that the log misses owns nothing, and is owner again by the topic's next record."""
+    left = {"end_cause": "member_left", "is_inferred": False}
+    topic = [*created(1_003), joined(5_003, "b"), *epoch(5_003, 3, 1, 2), gone(9_003, "b", 3), *epoch(9_003, 4, 2, 1)]
+    log = [*created(1_000), joined(5_000, "b"), *epoch(5_000, 3, 1, 2)]
+    expired = effect(
+        MemberRemoved, 9_000, member_id="a", generation_id=3, end_cause="session_expired", is_inferred=True
+    )
+    both = merged({"g": facts_of([*log, expired, *epoch(9_000, 4, 2, 1)])}, {"g": facts_of(topic)}, 30_000, 30_000)
+    assert reported_of(both, EffectName.MEMBER_REMOVED) == [(9_003, "topic")]
+    assert reported_of(both, EffectName.REBALANCE_STARTED)[-1] == (9_003, "topic")
+    known = effect(MemberRemoved, 9_000, member_id="b", generation_id=3, **left)
+    both = merged({"g": facts_of([*log, known, *epoch(9_000, 4, 2, 1)])}, {"g": facts_of(topic)}, 30_000, 30_000)
+    assert reported_of(both, EffectName.MEMBER_REMOVED) == [(9_000, "log")]
