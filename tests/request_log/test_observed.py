@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.consumer.states import GroupType
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from schemas.causes import CauseKind, EndCause
+from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import (
     Effect,
     GroupObserved,
@@ -202,6 +204,17 @@ def test_classic_members_that_a_consumer_group_is_seen_without_have_gone_nobody_
     [removed] = of_kind(effects, MemberRemoved)
     assert (removed.member_id, removed.end_cause, removed.is_inferred) == ("m1", EndCause.UNKNOWN, True)
     assert [joined.member_id for joined in of_kind(effects, MemberJoined)] == ["n1"]
+
+
+@pytest.mark.parametrize(("epoch", "begun"), [(7, (None, "observed")), (2, (GroupType.CLASSIC, "replaced"))])
+def test_a_classic_group_that_is_seen_at_a_lower_epoch_was_begun_anew(
+    epoch: int, begun: tuple[GroupType | None, str]
+) -> None:
+    group = formed_group("m1")
+    consumer = {"member_id": "n1", "client_id": "new", "client_host": "/h", "member_epoch": epoch}
+    effects = step(group, observed(consumer={**consumer, "told_epoch": epoch}), 2000, CONFIG)
+    [changed] = of_kind(effects, GroupTypeChanged)
+    assert (changed.from_type, changed.why) == begun
 
 
 def test_a_rebalance_that_is_seen_to_have_led_to_no_later_generation_has_not_completed() -> None:

@@ -20,7 +20,7 @@ from coordinator_udfs.protocol.consumer.lifecycle import (
     raise_epoch,
     update_state,
 )
-from coordinator_udfs.protocol.consumer.states import MemberState
+from coordinator_udfs.protocol.consumer.states import GroupType, MemberState
 from coordinator_udfs.protocol.deadlines import note_deadline
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.group_configs import consumer_config_of
@@ -51,8 +51,11 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
             member_removed(group, known, EndCause.UNKNOWN, turn, is_inferred=True)
         if group.rebalance is not None and seen.answered_epoch <= group.rebalance.from_generation_id:
             rebalance_ended(group, "superseded", turn)
+        # Generations only rise: a lower epoch is that of a group begun anew when the known one was Empty.
+        is_anew = group.is_known and seen.answered_epoch < group.generation_id
+        from_type, why = (GroupType.CLASSIC, "replaced") if is_anew else (None, "observed")
         consumer = become_consumer_group(group, seen.answered_epoch)
-        history.type_changed(group, None, "observed", turn, seen.client_id)
+        history.type_changed(group, from_type, why, turn, seen.client_id)
     elif seen.answered_epoch > group.generation_id:
         raise_epoch(group, consumer, Cause(kind=CauseKind.UNKNOWN, is_inferred=True), turn)
         group.generation_id = seen.answered_epoch
