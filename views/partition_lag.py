@@ -84,7 +84,7 @@ PARTITION_LAG = View(
         Column("log_start_offset", "bigint", "the first offset that was there, null: not known"),
         Column("end_offset", "bigint", "where the log ended for the group, null: not known yet"),
         Column("is_commit", "boolean", "the group committed at this moment"),
-        Column("is_end_known", "boolean", "the end is known at this moment; false: it is interpolated, or as before"),
+        Column("is_told", "boolean", "the end is known at this moment; false: it is interpolated, or as before"),
         Column("lag_before_records", "bigint", "the lag just before, records; null: not known"),
         Column("lag_records", "bigint", "the lag from this moment on, records; null: not known"),
     ),
@@ -138,7 +138,7 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
       ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
 ), ended AS (
   SELECT group_id, topic, partition, at_ms, coalesce(committed >= 0, false) AS is_commit,
-    log_end IS NOT NULL AS is_end_known, ends_with_marker, start_now,
+    log_end IS NOT NULL AS is_told, ends_with_marker, start_now,
     nullif(committed_now, -1) AS committed_now,
     CASE WHEN committed_now >= 0 THEN greatest(committed_now, start_now) END AS read_now,
     CASE WHEN committed_before >= 0 THEN greatest(committed_before, start_before) END AS read_before,
@@ -154,7 +154,7 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
   FROM ended
 )
 SELECT group_id, topic, partition, timestamp_millis(at_ms) AS at, committed_now, start_now, end_now, is_commit,
-  is_end_known,
+  is_told,
   CASE WHEN ends_with_marker AND lag_before = 1 THEN 0 ELSE lag_before END AS lag_before_records,
   CASE WHEN ends_with_marker AND lag_now = 1 THEN 0 ELSE lag_now END AS lag_records
 FROM behind

@@ -156,9 +156,9 @@ def test_an_end_without_the_last_stable_offset_is_no_news_to_read_committed(ask:
     row = lag_of(ask, "decided but for the end")
     assert (row.lag_records, row.end_offset, row.last_stable_offset, row.end_known_at) == (6, 30, 16, 3000)
     assert (lag_of(ask, "all but decided").lag_records, lag_of(ask, "all but decided").end_known_at) == (30, 4000)
-    moments = ask("partition_lag", "decided but for the end", "at", "is_end_known", "lag_records")
+    moments = ask("partition_lag", "decided but for the end", "at", "is_told", "lag_records")
     assert moments[-2:] == [(3000, True, 6), (4000, False, 6)]
-    assert ask("partition_lag", "all but decided", "at", "is_end_known", "lag_records")[-1] == (4000, True, 30)
+    assert ask("partition_lag", "all but decided", "at", "is_told", "lag_records")[-1] == (4000, True, 30)
 
 
 def test_a_sample_of_all_ends_dates_no_earlier_last_stable_offset_anew(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_moment_before_is_answered_from_what_was_known_by_then(home: Path) -> 
 
 
 def test_a_commit_is_compared_with_the_end_of_its_own_moment(ask: Views) -> None:
-    rows = ask("partition_lag", "plain", "at", "is_end_known", "end_offset", "lag_before_records", "lag_records")
+    rows = ask("partition_lag", "plain", "at", "is_told", "end_offset", "lag_before_records", "lag_records")
     assert rows == [
         (1000, True, 0, None, None),
         (2000, False, 10, None, 0),

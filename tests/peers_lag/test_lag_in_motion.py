@@ -14,7 +14,7 @@ moment between the two."""
 def test_lag_in_records_lies_between_the_admin_clients_answers_before_and_after(played: Played) -> None:
     compared, outside = dict.fromkeys(KINDS, 0), list[object]()
     for row in played.views.rows("partition_lag"):
-        if not row.is_end_known or row.lag_records is None:
+        if not row.is_told or row.lag_records is None:
             continue
         place = row.topic, row.partition
         bounds = played.samples.bounds(row.group_id, place, row.at - ANSWER_WITHIN_MS, row.at + ANSWER_WITHIN_MS)
