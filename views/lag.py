@@ -5,7 +5,7 @@ from __future__ import annotations
 from lag.kept import MOVING_WITHIN_MS
 from schemas.effects import MemberJoined
 from views.details import opened
-from views.partition_lag import NAMED, READERS, commits_of
+from views.partition_lag import BEFORE, BEGINS_ANEW, NAMED, READERS, commits_of
 from views.view import GROUP_ID, Column, View
 
 TREND_MS = 60_000
@@ -50,8 +50,9 @@ LAG = View(
         "an end that was reported without that offset is no news for them. "
         "The lag in time is how long before end_known_at the log's end was at the commit. It is interpolated between "
         "two moments with known ends, and so only as exact as they are close; 0 if nothing is to be read; null if the "
-        "log's known history is too short. For a topic that was created again, an older commit beyond its end does not "
-        "count. The owner is the member that holds the partition now, whoever committed."
+        "log's known history is too short. For a topic that was created again, nothing from before its first known end "
+        "counts, by the rule of `partition_lag`. The owner is the member that holds the partition now, whoever "
+        "committed."
     ),
     columns=(
         GROUP_ID,
@@ -130,52 +131,88 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   SELECT group_id, topic, partition,
     max(CASE WHEN end_offset IS NOT NULL THEN struct(at_ms, end_offset, last_stable_offset) END) AS latest,
     max(CASE WHEN last_stable_offset IS NOT NULL THEN struct(at_ms, end_offset, last_stable_offset) END) AS decided,
-    max_by(log_start_offset, at_ms) FILTER (WHERE log_start_offset IS NOT NULL) AS log_start,
-    max(end_offset) AS highest, count_if(last_stable_offset < end_offset) > 0 AS has_transactions
+    max(CASE WHEN log_start_offset IS NOT NULL THEN struct(at_ms, log_start_offset) END) AS begun,
+    max(CASE WHEN end_offset IS NOT NULL AND at_ms < committed_ms THEN at_ms END) AS committed_after_ms,
+    max(CASE WHEN last_stable_offset < end_offset THEN at_ms END) AS undecided_ms,
+    max(end_offset) AS highest
   FROM (SELECT * FROM log_ends WHERE topic IS NOT NULL)
   JOIN held USING (topic, partition)
   GROUP BY group_id, topic, partition
 ), known AS (
-  SELECT *, said.end_offset AS log_end, said.last_stable_offset AS stable, said.at_ms AS said_ms
+  SELECT *, CASE WHEN committed >= 0 THEN greatest(committed, begun.log_start_offset) END AS read_to,
+    CASE WHEN is_read_committed THEN said.last_stable_offset ELSE said.end_offset END AS readable_end
   FROM (
     SELECT *, CASE WHEN is_read_committed THEN decided ELSE latest END AS said
     FROM held
     LEFT JOIN ends USING (group_id, topic, partition)
     LEFT JOIN readers USING (group_id, topic)
   )
-), placed AS (
-  SELECT group_id, topic, partition, member_id, client_id, committed, committed_ms, rose_ms, log_end, stable, log_start,
-    is_read_committed,
-    CASE WHEN said_ms < latest.at_ms THEN said_ms
-      WHEN said_ms IS NOT NULL THEN greatest(said_ms, (SELECT asked_ms FROM asked)) END AS end_known_ms,
-    CASE WHEN is_read_committed THEN stable ELSE log_end END AS readable_end,
-    coalesce(has_transactions AND (is_read_committed OR stable = log_end), false) AS ends_with_marker,
-    CASE WHEN committed > log_end AND highest > log_end THEN NULL
-      WHEN committed >= 0 THEN greatest(committed, log_start) END AS read_to
+), anew AS (
+  SELECT group_id, topic, partition, max(CASE WHEN begins_anew THEN at_ms END) AS anew_ms
+  FROM (
+    SELECT group_id, topic, partition, at_ms, {BEGINS_ANEW} AS begins_anew
+    FROM log_ends
+    JOIN (
+      SELECT group_id, topic, partition,
+        least(coalesce(committed_after_ms, committed_ms), said.at_ms, begun.at_ms,
+          CASE WHEN readable_end - read_to = 1 THEN undecided_ms END) AS from_ms
+      FROM known
+    ) USING (topic, partition)
+    WHERE at_ms >= from_ms
+    WINDOW {BEFORE}
+  )
+  GROUP BY group_id, topic, partition
+), reached AS (
+  SELECT group_id, topic, partition, read_to, is_read_committed, max(at_ms) AS before_ms
+  FROM log_ends
+  JOIN (
+    SELECT group_id, topic, partition, read_to, is_read_committed
+    FROM known
+    WHERE readable_end > read_to
+  ) USING (topic, partition)
+  WHERE CASE WHEN is_read_committed THEN last_stable_offset ELSE end_offset END <= read_to
+  GROUP BY group_id, topic, partition, read_to, is_read_committed
+), around AS (
+  SELECT group_id, topic, partition, read_to AS dated_to, before_ms, min(stood) AS before,
+    min(CASE WHEN stood > read_to THEN at_ms END) AS after_ms, min(CASE WHEN stood > read_to THEN stood END) AS after
+  FROM (
+    SELECT group_id, topic, partition, read_to, before_ms, at_ms,
+      CASE WHEN is_read_committed THEN last_stable_offset ELSE end_offset END AS stood, {BEGINS_ANEW} AS begins_anew
+    FROM log_ends
+    JOIN reached USING (topic, partition)
+    WHERE at_ms >= before_ms
+    WINDOW {BEFORE}
+  )
+  GROUP BY group_id, topic, partition, read_to, before_ms
+  HAVING NOT max(begins_anew)
+), of_this_log AS (
+  SELECT group_id, topic, partition, member_id, client_id, committed, committed_ms, rose_ms, is_read_committed, latest,
+    highest, anew_ms,
+    CASE WHEN said.at_ms >= coalesce(anew_ms, 0) THEN said END AS said,
+    CASE WHEN begun.at_ms >= coalesce(anew_ms, 0) THEN begun.log_start_offset END AS log_start,
+    coalesce(undecided_ms >= coalesce(anew_ms, 0), false) AS has_transactions
   FROM known
+  LEFT JOIN anew USING (group_id, topic, partition)
+), placed AS (
+  SELECT *, said.end_offset AS log_end, said.last_stable_offset AS stable,
+    CASE WHEN said.at_ms < latest.at_ms THEN said.at_ms
+      WHEN said IS NOT NULL THEN greatest(said.at_ms, (SELECT asked_ms FROM asked)) END AS end_known_ms,
+    CASE WHEN is_read_committed THEN said.last_stable_offset ELSE said.end_offset END AS readable_end,
+    has_transactions AND (is_read_committed OR said.last_stable_offset = said.end_offset)
+      AS ends_with_marker,
+    CASE WHEN committed_ms <= anew_ms OR (committed > said.end_offset AND highest > said.end_offset) THEN NULL
+      WHEN committed >= 0 THEN greatest(committed, log_start) END AS read_to
+  FROM of_this_log
 ), behind AS (
   SELECT *,
     CASE WHEN read_to IS NULL OR readable_end IS NULL THEN NULL
-      WHEN readable_end <= read_to OR (ends_with_marker AND readable_end - read_to = 1) THEN 0
+      WHEN readable_end <= read_to OR (coalesce(ends_with_marker, false) AND readable_end - read_to = 1) THEN 0
       ELSE readable_end - read_to END AS lag_records
   FROM placed
-), around AS (
-  SELECT group_id, topic, partition,
-    max(CASE WHEN stood <= read_to THEN stood_ms END) AS before_ms,
-    max(CASE WHEN stood <= read_to THEN stood END) AS before,
-    min(CASE WHEN stood > read_to THEN stood_ms END) AS after_ms,
-    min(CASE WHEN stood > read_to THEN stood END) AS after
-  FROM (
-    SELECT group_id, topic, partition, read_to, at_ms AS stood_ms,
-      CASE WHEN is_read_committed THEN last_stable_offset ELSE end_offset END AS stood
-    FROM log_ends
-    JOIN (SELECT * FROM behind WHERE lag_records > 0) USING (topic, partition)
-  )
-  GROUP BY group_id, topic, partition
 ), timed AS (
   SELECT *,
     CASE WHEN lag_records = 0 THEN 0
-      WHEN before_ms < after_ms
+      WHEN before_ms < after_ms AND read_to = dated_to
         THEN end_known_ms - before_ms - (after_ms - before_ms) * (read_to - before) div (after - before) END AS lag_ms
   FROM behind
   LEFT JOIN around USING (group_id, topic, partition)

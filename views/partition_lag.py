@@ -48,6 +48,17 @@ def commits_of(effects: str) -> str:
 
 COMMITS = commits_of("effects")
 
+BEGINS_ANEW = f"""--sql
+  coalesce(end_offset < last_value(end_offset) IGNORE NULLS OVER before
+    AND at_ms - last_value(CASE WHEN end_offset IS NOT NULL THEN at_ms END) IGNORE NULLS OVER before >= {LATE_MS},
+    false)
+"""
+"""Of the log ends of a partition, over the window BEFORE: the log is another one from here on. Which of the two a
+commit between two known ends is of, nobody knows."""
+BEFORE = """--sql
+  before AS (PARTITION BY group_id, topic, partition ORDER BY at_ms ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+"""
+
 READERS = f"""--sql
   SELECT group_id, topic, max(isolation_level = 'read_committed') AS is_read_committed
   FROM (
@@ -72,15 +83,19 @@ PARTITION_LAG = View(
         "with known ends the end is interpolated; a commit proves that the log reached it. If clients fetch with "
         "read_committed, the last stable offset is used. If the log has had transactions and one record is left, it is "
         "the marker of the last transaction and is not counted, unless clients read beyond the last stable offset. For "
-        "a topic that was created again, older commits do not count. Null: the group has committed nothing there, or "
-        "no end of the log is known."
+        "a topic that was created again, nothing from before its first known end counts: which of the two logs it is "
+        "of is not known. Null: no commit that counts is known, or no end of the log."
     ),
     columns=(
         GROUP_ID,
         Column("topic", "string", "the topic"),
         Column("partition", "int", "the partition"),
         Column("at", "timestamp", "the moment"),
-        Column("committed_offset", "bigint", "what the group had committed from this moment on, null: nothing"),
+        Column(
+            "committed_offset",
+            "bigint",
+            "what the group had committed from this moment on, null: nothing, or not known",
+        ),
         Column("log_start_offset", "bigint", "the first offset that was there, null: not known"),
         Column("end_offset", "bigint", "where the log ended for the group, null: not known yet"),
         Column("is_commit", "boolean", "the group committed at this moment"),
@@ -90,33 +105,35 @@ PARTITION_LAG = View(
     ),
     sql=f"""--sql
 WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
-  SELECT group_id, topic, partition, at_ms, max(log_start_offset) AS log_start, max(end_offset) AS log_end,
+  SELECT group_id, topic, partition, at_ms, max(log_start_offset) AS log_start, max(end_offset) AS end_offset,
     max(last_stable_offset) AS stable
   FROM (SELECT DISTINCT group_id, topic, partition FROM ({COMMITS}))
   JOIN log_ends USING (topic, partition)
   GROUP BY group_id, topic, partition, at_ms
 ), ends AS (
-  SELECT *, coalesce(log_end < last_value(log_end) IGNORE NULLS OVER before
-    AND at_ms - last_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER before >= {LATE_MS}, false)
-    AS is_cut
+  SELECT *, {BEGINS_ANEW} AS begins_anew
   FROM recorded
-  WINDOW before AS (PARTITION BY group_id, topic, partition ORDER BY at_ms
-    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+  WINDOW {BEFORE}
 ), points AS (
-  SELECT group_id, topic, partition, at_ms, min(committed) AS committed, max(log_start) AS log_start,
-    max(log_end) AS log_end, max(has_transactions) AS has_transactions, max(is_undecided) AS is_undecided
+  SELECT group_id, topic, partition, at_ms, CASE WHEN NOT max(begins_anew) THEN min(committed) END AS committed,
+    max(log_start) AS log_start, max(log_end) AS log_end, max(has_transactions) AS has_transactions,
+    max(is_undecided) AS is_undecided, max(begins_anew) AS begins_anew
   FROM (
     SELECT group_id, topic, partition, at_ms, committed, CAST(NULL AS BIGINT) AS log_start,
-      CAST(NULL AS BIGINT) AS log_end, false AS has_transactions, CAST(NULL AS BOOLEAN) AS is_undecided
+      CAST(NULL AS BIGINT) AS log_end, false AS has_transactions, CAST(NULL AS BOOLEAN) AS is_undecided,
+      false AS begins_anew
     FROM commits
     UNION ALL
-    SELECT group_id, topic, partition, at_ms, CASE WHEN is_cut THEN -1 END, log_start,
-      CASE WHEN is_read_committed THEN stable ELSE log_end END, stable < log_end,
-      stable < log_end AND NOT coalesce(is_read_committed, false)
+    SELECT group_id, topic, partition, at_ms, CAST(NULL AS BIGINT), log_start,
+      CASE WHEN is_read_committed THEN stable ELSE end_offset END, stable < end_offset,
+      stable < end_offset AND NOT coalesce(is_read_committed, false), begins_anew
     FROM ends
     LEFT JOIN readers USING (group_id, topic)
   )
   GROUP BY group_id, topic, partition, at_ms
+), of_logs AS (
+  SELECT *, count_if(begins_anew) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS log_number
+  FROM points
 ), known AS (
   SELECT *,
     last_value(committed) IGNORE NULLS OVER so_far AS committed_now,
@@ -129,16 +146,16 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
     first_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER to_come AS end_next_ms,
     max(has_transactions) OVER so_far
       AND NOT coalesce(last_value(is_undecided) IGNORE NULLS OVER so_far, false) AS ends_with_marker
-  FROM points
-  WINDOW so_far AS (PARTITION BY group_id, topic, partition ORDER BY at_ms
+  FROM of_logs
+  WINDOW so_far AS (PARTITION BY group_id, topic, partition, log_number ORDER BY at_ms
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW),
-    before AS (PARTITION BY group_id, topic, partition ORDER BY at_ms
+    before AS (PARTITION BY group_id, topic, partition, log_number ORDER BY at_ms
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-    to_come AS (PARTITION BY group_id, topic, partition ORDER BY at_ms
+    to_come AS (PARTITION BY group_id, topic, partition, log_number ORDER BY at_ms
       ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
 ), ended AS (
   SELECT group_id, topic, partition, at_ms, coalesce(committed >= 0, false) AS is_commit,
-    log_end IS NOT NULL AS is_told, ends_with_marker, start_now,
+    log_end IS NOT NULL AS is_told, begins_anew, ends_with_marker, start_now,
     nullif(committed_now, -1) AS committed_now,
     CASE WHEN committed_now >= 0 THEN greatest(committed_now, start_now) END AS read_now,
     CASE WHEN committed_before >= 0 THEN greatest(committed_before, start_before) END AS read_before,
@@ -152,11 +169,17 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
     CASE WHEN end_now - read_before > 0 THEN end_now - read_before WHEN end_now >= 0 AND read_before >= 0 THEN 0 END
       AS lag_before
   FROM ended
+), counted AS (
+  SELECT *,
+    CASE WHEN ends_with_marker AND lag_before = 1 THEN 0 ELSE lag_before END AS lag_before_records,
+    CASE WHEN ends_with_marker AND lag_now = 1 THEN 0 ELSE lag_now END AS lag_records
+  FROM behind
 )
 SELECT group_id, topic, partition, timestamp_millis(at_ms) AS at, committed_now, start_now, end_now, is_commit,
   is_told,
-  CASE WHEN ends_with_marker AND lag_before = 1 THEN 0 ELSE lag_before END AS lag_before_records,
-  CASE WHEN ends_with_marker AND lag_now = 1 THEN 0 ELSE lag_now END AS lag_records
-FROM behind
+  CASE WHEN begins_anew THEN lag(lag_records) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms)
+    ELSE lag_before_records END AS lag_before_records,
+  lag_records
+FROM counted
 """,
 )

@@ -45,6 +45,19 @@ def ends(*reported: tuple[int, int], topic: str = "t", partition: int = 0, start
     return [LogEnd(topic, partition, at_ms, start, end, end, "sample") for at_ms, end in reported]
 
 
+def group(
+    name: str, topic: str, *commits: tuple[int, int], client: str = "a", session_timeout_ms: int = 60_000
+) -> Story:
+    """A group of one member that owns partition 0 of a topic from 100 on, and commits (at_ms, offset)."""
+    story = Story(name)
+    story.join(100, client, topics=(topic,), session_timeout_ms=session_timeout_ms)
+    story.let_time_pass(100)
+    story.sync(100, client, {client: [f"{topic}-0"]})
+    for at_ms, offset in commits:
+        story.commit(at_ms, client, {f"{topic}-0": offset})
+    return story
+
+
 def write_home(
     home: Path, stories: Sequence[Story], reported: Sequence[LogEnd], fetches: Sequence[Fetched] = ()
 ) -> None:

@@ -10,23 +10,10 @@ import pytest
 from lag.kept import MOVING_WITHIN_MS
 from lag.rows import Fetched, LagRows, LogEnd
 from tables.lag_rows import append_lag
-from tests.lag.homes import ends, write_home
+from tests.lag.homes import ends, group, write_home
 from tests.views.story import Story
 from tests.views.view_rows import Row, Views, rows_of
 from views.lag_history import BUCKET_MS
-
-
-def group(
-    name: str, topic: str, *commits: tuple[int, int], client: str = "a", session_timeout_ms: int = 60_000
-) -> Story:
-    """A group of one member that owns partition 0 of a topic from 100 on, and commits (at_ms, offset)."""
-    story = Story(name)
-    story.join(100, client, topics=(topic,), session_timeout_ms=session_timeout_ms)
-    story.let_time_pass(100)
-    story.sync(100, client, {client: [f"{topic}-0"]})
-    for at_ms, offset in commits:
-        story.commit(at_ms, client, {f"{topic}-0": offset})
-    return story
 
 
 def taken_over() -> Story:

@@ -1,0 +1,73 @@
+"""What is said of the lag of a topic that was deleted and made again: nothing of the topic before counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from lag.rows import Fetched, LogEnd
+from tests.lag.homes import ends, group, write_home
+from tests.views.view_rows import Views
+
+BEFORE = ends((1000, 0), (3000, 100), topic="again")
+AFTER = ends((11_000, 5), (13_000, 60), topic="again")
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Views:
+    home = tmp_path_factory.mktemp("again")
+    stories = [
+        group("committed before", "again", (2000, 40)),
+        group("committed between", "again", (2000, 40), (10_000, 3)),
+        group("committed since", "again", (2000, 40), (12_000, 3)),
+        group("decided", "decided again", (2000, 40), (12_000, 3), client="c"),
+        group("unknown start", "other start", (2000, 40), (12_000, 3)),
+    ]
+    decided = [row._replace(topic="decided again", last_stable_offset=None) for row in AFTER]
+    started = [
+        LogEnd("other start", 0, 1000, 30, 100, 90, "fetch"),
+        LogEnd("other start", 0, 11_000, None, 50, None, "list_offsets"),
+    ]
+    fetches = [Fetched("c", "/10.0.0.1", "decided again", 0, 1500, 40, "read_committed")]
+    write_home(home, stories, [*BEFORE, *AFTER, *ends((1000, 90), topic="decided again"), *decided, *started], fetches)
+    return Views(home)
+
+
+def lag_now(ask: Views, group_id: str) -> tuple[int | None, int | None]:
+    """What `lag` and the last moment of `partition_lag` say."""
+    (row,) = ask.about("lag", group_id)
+    return row.lag_records, max(ask.about("partition_lag", group_id), key=lambda one: one.at).lag_records
+
+
+def test_a_commit_of_before_is_not_held_to_the_new_end(ask: Views) -> None:
+    assert lag_now(ask, "committed before") == (None, None)
+    (row,) = ask.about("lag", "committed before")
+    assert (row.lag_ms, row.records_lost, row.is_moving, row.caught_up_at) == (None, None, None, None)
+
+
+def test_which_topic_a_commit_is_of_that_came_before_its_first_known_end_is_not_known(ask: Views) -> None:
+    assert lag_now(ask, "committed between") == (None, None)
+
+
+def test_a_commit_since_then_counts(ask: Views) -> None:
+    assert lag_now(ask, "committed since") == (57, 57)
+
+
+def test_a_moment_of_the_log_before_does_not_date_an_offset_of_the_new_one(ask: Views) -> None:
+    """The log ended at 3 before its first known end: how old the record is is not known."""
+    (row,) = ask.about("lag", "committed since")
+    assert (row.lag_ms, row.caught_up_at) == (None, None)
+
+
+def test_a_last_stable_offset_of_before_is_none_of_the_new_log(ask: Views) -> None:
+    assert lag_now(ask, "decided") == (None, None)
+
+
+def test_a_log_start_of_before_is_none_of_the_new_log(ask: Views) -> None:
+    (row,) = ask.about("lag", "unknown start")
+    assert (row.log_start_offset, row.records_lost) == (None, None)
+    assert lag_now(ask, "unknown start") == (47, 47)
+
+
+def test_just_before_the_new_log_is_known_the_lag_is_that_of_the_log_before(ask: Views) -> None:
+    (row,) = [one for one in ask.about("partition_lag", "committed before") if one.at == 11_000]
+    assert (row.lag_before_records, row.lag_records, row.end_offset, row.committed_offset) == (60, None, 5, None)
