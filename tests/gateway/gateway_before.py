@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import struct
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+from benchmarks.wire_client import Client
 from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import before_upstream
 from gateway.server import Server
 from gateway.settings import Settings
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import GROUPS, Running, started
-from tests.gateway.scripted_broker import ScriptedBroker, framed
+from tests.gateway.scripted_broker import ScriptedBroker, framed, scripted_broker
 
 OTHER_API = 99
 """A key that nobody but the upstream knows."""
@@ -29,3 +31,16 @@ def gateway_before(
 def other(correlation_id: int, body: bytes = b"", api_key: int = OTHER_API, version: int = 0) -> bytes:
     """A request that is none of the gateway's, its length first."""
     return framed(struct.pack(">hhih", api_key, version, correlation_id, 0) + body)
+
+
+@asynccontextmanager
+async def before_scripted(**pairs: str) -> AsyncIterator[tuple[ScriptedBroker, Server, Client]]:
+    """A scripted upstream, a gateway before it and a client of that."""
+    async with scripted_broker() as broker, gateway_before(broker, **pairs) as server:
+        yield broker, server, await Client.connect(server.address)
+
+
+async def received(client: Client) -> int:
+    """Which request the next answer is to."""
+    number: int = struct.unpack_from(">i", await client.receive_raw())[0]
+    return number

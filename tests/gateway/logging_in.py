@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from pathlib import Path
 from typing import Any
 
 from benchmarks.wire_client import Client
 
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+CERTIFICATES = Path(__file__).parent / "certificates"
+TLS = {"gateway.ssl.certificate": f"{CERTIFICATES}/server.pem", "gateway.ssl.key": f"{CERTIFICATES}/server.key"}
 
 
 class ScramClient:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import struct
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,7 +14,7 @@ from gateway.wire.codec import Head, codec, read_head
 from gateway.wire.shaping import entity_of
 from listeners.addresses import Address
 
-Answering = Callable[[Head, bytes], Awaitable[bytes | None]]
+Answering = Callable[[Head, bytes], bytes | Awaitable[bytes | None] | None]
 """A request's head and whole frame -> the answer with its length, None if there is none."""
 
 
@@ -61,7 +62,9 @@ class ScriptedBroker:
             while True:
                 (length,) = struct.unpack(">i", await reader.readexactly(4))
                 frame = await reader.readexactly(length)
-                answer = await self._answer(read_head(frame), frame)
+                answer = self._answer(read_head(frame), frame)
+                if inspect.isawaitable(answer):
+                    answer = await answer
                 if answer is not None:
                     writer.write(answer)
                     await writer.drain()
@@ -69,14 +72,14 @@ class ScriptedBroker:
             writer.close()
             self._ends.put_nowait(None)
 
-    async def _answer(self, head: Head, frame: bytes) -> bytes | None:
+    def _answer(self, head: Head, frame: bytes) -> bytes | Awaitable[bytes | None] | None:
         if self.hangs_up:
             raise ConnectionError
         match head.api_key:
             case 3 if self.metadata is not None:
-                return await self.metadata(head, frame)
+                return self.metadata(head, frame)
             case 18 if self.versions is not None:
-                return await self.versions(head, frame)
+                return self.versions(head, frame)
             case 3:
                 nodes = [{"node_id": node, **self._place()} for node in self.nodes]
                 topics = [{"name": name} for name in self.topics] + [*map(self._topic, self.sizes)]
@@ -87,7 +90,7 @@ class ScriptedBroker:
                 features = [{"name": name, "max_version": 1} for name in ("metadata.version", "group.version")]
                 return written("ApiVersions", head, {"api_keys": keys, "supported_features": features})
         self.seen.append((head, frame))
-        return await self.answer(head, frame)
+        return self.answer(head, frame)
 
     def _topic(self, name: str) -> dict[str, Any]:
         partitions = [{"partition_index": i, "leader_id": 7, "replica_nodes": [7]} for i in range(self.sizes[name])]
@@ -97,13 +100,18 @@ class ScriptedBroker:
     def _place(self) -> dict[str, Any]:
         return self.place or {"host": self.address.host, "port": self.address.port}
 
-    async def echo(self, head: Head, frame: bytes) -> bytes:
+    def echo(self, head: Head, frame: bytes) -> bytes:
         """The answer to any request: its own bytes behind the correlation id."""
-        return framed(struct.pack(">i", head.correlation_id) + frame)
+        return answered(head, frame)
 
 
 def framed(frame: bytes) -> bytes:
     return struct.pack(">i", len(frame)) + frame
+
+
+def answered(head: Head, body: bytes) -> bytes:
+    """Any bytes as the answer to a request."""
+    return framed(struct.pack(">i", head.correlation_id) + body)
 
 
 def written(api: str, head: Head, values: dict[str, Any]) -> bytes:

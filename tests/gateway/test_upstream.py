@@ -11,19 +11,20 @@ from benchmarks.wire_client import Client
 from gateway.upstream.apis import our_ranges
 from gateway.wire.codec import Head
 from listeners.addresses import Address
-from tests.gateway.gateway_before import OTHER_API, gateway_before, other
+from tests.gateway.gateway_before import OTHER_API, before_scripted, gateway_before, other, received
 from tests.gateway.running import asynchronous
-from tests.gateway.scripted_broker import framed, scripted_broker, written
-from tests.gateway.wire_client import alone_in, heartbeat, join
+from tests.gateway.scripted_broker import answered, scripted_broker, written
+from tests.gateway.wire_client import alone_in, heartbeat, is_answered, is_served, join, park
 from tests.waiting import until_true
+
+LONG_BYTES = 40_000_000
 
 # ---------------------------------------------------------------- passed on
 
 
 @asynchronous
 async def test_what_is_not_about_groups_goes_to_the_upstream_and_comes_back_byte_for_byte() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, _, client):
         body = bytes(range(256)) * 100
         client.send_raw(other(7, body))
         answer = await client.receive_raw()
@@ -33,55 +34,52 @@ async def test_what_is_not_about_groups_goes_to_the_upstream_and_comes_back_byte
 
 @asynchronous
 async def test_answers_of_both_come_in_the_order_of_the_requests() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
+    async with before_scripted() as (_, _, client):
         for number in range(50):
             client.send_raw(other(1000 + number, b"x" * number))
             client.send("Heartbeat", 4, **heartbeat())
         for number in range(50):
-            assert struct.unpack_from(">i", await client.receive_raw())[0] == 1000 + number
+            assert await received(client) == 1000 + number
             assert (await client.receive("Heartbeat", 4))[0] == number + 1
 
 
 @asynchronous
 async def test_an_answer_of_the_upstream_waits_for_a_parked_join_before_it() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        first, second = await Client.connect(server.address), await Client.connect(server.address)
+    async with before_scripted() as (_, server, first):
+        second = await Client.connect(server.address)
         member, _ = await alone_in(first)
-        given = await second.call("JoinGroup", 9, **join())
         second.send_raw(other(500))
-        assert struct.unpack_from(">i", await second.receive_raw())[0] == 500
-        parked = second.send("JoinGroup", 9, **join(member=given.member_id))
+        assert await received(second) == 500
+        _, parked = await park(second)
         second.send_raw(other(501))
         first.send("JoinGroup", 9, **join(member=member))
         assert (await second.receive("JoinGroup", 9))[0] == parked
-        assert struct.unpack_from(">i", await second.receive_raw())[0] == 501
+        assert await received(second) == 501
 
 
 @asynchronous
 async def test_a_group_request_behind_a_slow_answer_of_the_upstream_waits_for_it() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
+    async with before_scripted() as (broker, _, client):
         go = asyncio.Event()
 
         async def when_reported(head: Head, frame: bytes) -> bytes:
             await go.wait()
-            return await broker.echo(head, frame)
+            return broker.echo(head, frame)
 
         broker.answer = when_reported
-        client = await Client.connect(server.address)
         client.send_raw(other(1))
         behind = client.send("Heartbeat", 4, **heartbeat())
         await until_true(lambda: len(broker.seen) == 1)
         go.set()
-        assert struct.unpack_from(">i", await client.receive_raw())[0] == 1
+        assert await received(client) == 1
         assert (await client.receive("Heartbeat", 4))[0] == behind
 
 
 @asynchronous
 async def test_a_long_answer_that_names_brokers_is_rewritten_while_others_are_served() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
+    async with before_scripted() as (broker, server, client):
         broker.topics = [f"topic-{number}" for number in range(20_000)]
-        client, quiet = await Client.connect(server.address), await Client.connect(server.address)
+        quiet = await Client.connect(server.address)
         asked = asyncio.create_task(client.call("Metadata", 12, topics=None))
         while not asked.done():
             await quiet.call("Heartbeat", 4, **heartbeat())
@@ -92,64 +90,49 @@ async def test_a_long_answer_that_names_brokers_is_rewritten_while_others_are_se
 
 @asynchronous
 async def test_a_long_answer_passes_in_pieces_as_fast_as_the_client_reads() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        size = 40_000_000
-
-        async def long(head: Head, frame: bytes) -> bytes:
-            return framed(struct.pack(">i", head.correlation_id) + bytes(size))
-
-        broker.answer = long
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, server, client):
+        broker.answer = lambda head, _: answered(head, bytes(LONG_BYTES))
         client.stop_reading()
         client.send_raw(other(1) + other(2))
         await until_true(lambda: len(broker.seen) >= 1)
-        other_client = await Client.connect(server.address)
-        assert (await other_client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+        assert await is_served(server.address)
         # The broker has not even got rid of the first answer, so the gateway holds but a part of it.
         assert len(broker.seen) == 1
         client.start_reading()
         for correlation_id in (1, 2):
             answer = await asyncio.wait_for(client.receive_raw(), 30)
-            assert (struct.unpack_from(">i", answer)[0], len(answer)) == (correlation_id, size + 4)
+            assert (struct.unpack_from(">i", answer)[0], len(answer)) == (correlation_id, LONG_BYTES + 4)
 
 
 @asynchronous
 async def test_a_client_that_stops_reading_a_long_answer_is_cut_off_and_its_broker_set_free() -> None:
-    async with scripted_broker() as broker, gateway_before(broker, **{"gateway.send.timeout.ms": "1"}) as server:
-
-        async def long(head: Head, frame: bytes) -> bytes:
-            return framed(struct.pack(">i", head.correlation_id) + bytes(40_000_000))
-
-        broker.answer = long
-        client = await Client.connect(server.address)
+    async with before_scripted(**{"gateway.send.timeout.ms": "1"}) as (broker, server, client):
+        broker.answer = lambda head, _: answered(head, bytes(LONG_BYTES))
         client.stop_reading()
         client.send_raw(other(1))
         await asyncio.wait_for(broker.next_end(), 10)
         await until_true(lambda: len(server.connections) == 0)
-        again = await Client.connect(server.address)
-        assert (await again.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+        assert await is_served(server.address)
 
 
 @pytest.mark.parametrize("version", [3, 8, 9])
 @asynchronous
 async def test_a_produce_that_wants_no_answer_gets_none_and_holds_nobody_up(version: int) -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        no_transaction = b"\0\0" if version >= 9 else b"\xff\xff"
-        head_tags, body_start = (b"\0", no_transaction[:1]) if version >= 9 else (b"", no_transaction)
+    # An empty head's tags and no transaction's id, each in a byte; or no transaction's id alone.
+    before_acks = b"\0\0" if version >= 9 else b"\xff\xff"
 
-        async def as_kafka(head: Head, frame: bytes) -> bytes | None:
-            at = 10 + len(head_tags) + len(body_start)
-            (acks,) = struct.unpack_from(">h", frame, at)
-            return None if acks == 0 else await broker.echo(head, frame)
+    def as_kafka(head: Head, frame: bytes) -> bytes | None:
+        (acks,) = struct.unpack_from(">h", frame, 10 + len(before_acks))
+        return None if acks == 0 else answered(head, frame)
 
+    async with before_scripted() as (broker, _, client):
         broker.answer = as_kafka
-        client = await Client.connect(server.address)
         for correlation_id, acks in ((1, 0), (2, 1), (3, 0), (4, -1)):
-            body = head_tags + body_start + struct.pack(">h", acks) + bytes(40)
+            body = before_acks + struct.pack(">h", acks) + bytes(40)
             client.send_raw(other(correlation_id, body, api_key=0, version=version))
         for correlation_id in (2, 4):
-            assert struct.unpack_from(">i", await client.receive_raw())[0] == correlation_id
-        assert (await client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+            assert await received(client) == correlation_id
+        assert await is_answered(client)
 
 
 # ---------------------------------------------------------------- rewritten
@@ -158,8 +141,7 @@ async def test_a_produce_that_wants_no_answer_gets_none_and_holds_nobody_up(vers
 @pytest.mark.parametrize("version", range(5))
 @asynchronous
 async def test_versions_are_the_upstreams_but_for_the_groups_and_what_is_not_passed_on(version: int) -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
+    async with before_scripted() as (_, _, client):
         answer = await client.call("ApiVersions", version)
         reported = {known.api_key: known.max_version for known in answer.api_keys}
         assert reported.keys() == {0, 1, 3, 60, OTHER_API} | our_ranges().keys()
@@ -189,8 +171,7 @@ async def test_every_broker_stands_behind_a_port_of_ours(version: int) -> None:
 
 @asynchronous
 async def test_a_broker_that_is_new_gets_a_port_when_it_is_first_heard_of() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, server, client):
         broker.nodes = [7, 9]
         brokers = (await client.call("Metadata", 12, topics=None)).brokers
         newcomer = next(b for b in brokers if b.node_id == 9)
@@ -204,14 +185,11 @@ async def test_a_broker_that_is_new_gets_a_port_when_it_is_first_heard_of() -> N
 
 @asynchronous
 async def test_a_groups_coordinator_is_the_broker_that_is_asked_and_a_transactions_is_the_upstreams() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-
-        async def found(head: Head, frame: bytes) -> bytes:
-            node = {"key": "tx", "node_id": 7, "host": broker.address.host, "port": broker.address.port}
-            return written("FindCoordinator", head, {"coordinators": [node]} if head.api_version >= 4 else node)
-
-        broker.answer = found
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, server, client):
+        node = {"key": "tx", "node_id": 7, "host": broker.address.host, "port": broker.address.port}
+        broker.answer = lambda head, _: written(
+            "FindCoordinator", head, {"coordinators": [node]} if head.api_version >= 4 else node
+        )
         here = (7, "127.0.0.1", server.address.port)
         (group,) = (await client.call("FindCoordinator", 4, coordinator_keys=["g"])).coordinators
         assert (group.node_id, group.host, group.port) == here
@@ -227,14 +205,11 @@ async def test_a_groups_coordinator_is_the_broker_that_is_asked_and_a_transactio
 
 @asynchronous
 async def test_a_described_cluster_has_our_addresses_and_controllers_have_their_own() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-
-        async def described(head: Head, frame: bytes) -> bytes:
-            node = {"broker_id": 7, "host": broker.address.host, "port": broker.address.port}
-            return written("DescribeCluster", head, {"endpoint_type": frame[-2], "brokers": [node]})
-
-        broker.answer = described
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, server, client):
+        node = {"broker_id": 7, "host": broker.address.host, "port": broker.address.port}
+        broker.answer = lambda head, frame: written(
+            "DescribeCluster", head, {"endpoint_type": frame[-2], "brokers": [node]}
+        )
         (ours,) = (await client.call("DescribeCluster", 1, endpoint_type=1)).brokers
         assert ours.port == server.address.port
         (controller,) = (await client.call("DescribeCluster", 1, endpoint_type=2)).brokers
@@ -243,19 +218,14 @@ async def test_a_described_cluster_has_our_addresses_and_controllers_have_their_
 
 @asynchronous
 async def test_clients_are_sent_to_the_advertised_host() -> None:
-    async with (
-        scripted_broker() as broker,
-        gateway_before(broker, **{"gateway.advertised": "kafka.example:1"}) as server,
-    ):
-        client = await Client.connect(server.address)
+    async with before_scripted(**{"gateway.advertised": "kafka.example:1"}) as (_, server, client):
         (only,) = (await client.call("Metadata", 12, topics=None)).brokers
         assert (only.host, only.port) == ("kafka.example", server.address.port)
 
 
 @asynchronous
 async def test_configs_of_groups_are_ours_and_all_others_the_upstreams() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, _, client):
         for kind in (2, 4):
             resource = {"resource_type": kind, "resource_name": "1", "configuration_keys": None}
             client.send("DescribeConfigs", 4, resources=[resource])

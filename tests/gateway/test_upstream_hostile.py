@@ -18,58 +18,40 @@ from gateway.wire.codec import Head, WireError, codec
 from gateway.wire.shaping import entity_of
 from listeners.addresses import Address
 from schemas.errors import Error
-from tests.gateway.gateway_before import gateway_before, other
+from tests.gateway.gateway_before import before_scripted, gateway_before, other
 from tests.gateway.running import asynchronous
-from tests.gateway.scripted_broker import framed, scripted_broker, written
-from tests.gateway.wire_client import heartbeat
+from tests.gateway.scripted_broker import Answering, answered, framed, scripted_broker, written
+from tests.gateway.wire_client import is_served
 
 SASL_HANDSHAKE = 17
 SEVEN: dict[str, Any] = {"node_id": 7, "host": "kafka-7.example", "port": 9092}
 
 
-async def is_served(address: Address) -> bool:
-    client = await Client.connect(address)
-    answer = await client.call("Heartbeat", 4, **heartbeat())
-    client.close()
-    return answer.error_code.name == "unknown_member_id"
+NO_ANSWERS: dict[str, bytes | Answering] = {
+    "another's": framed(struct.pack(">i", 2) + b"the answer to another request"),
+    "empty": framed(b""),
+    "three bytes": framed(b"\0\0\0"),
+    "negative": struct.pack(">i", -5),
+    "without end": b"\xff\xff\xff\xff",
+    "endless and another's": struct.pack(">ii", 2**31 - 1, 2),
+    "twice": lambda head, frame: answered(head, frame) * 2,
+    "another's, rewritten": lambda head, _: written("DescribeCluster", head._replace(correlation_id=2), {}),
+    "nonsense, rewritten": framed(b"\0\0\0\1nonsense"),
+}
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        framed(struct.pack(">i", 2) + b"the answer to another request"),
-        framed(b""),
-        framed(b"\0\0\0"),
-        struct.pack(">i", -5),
-        struct.pack(">ii", 2**31 - 1, 2),
-    ],
-    ids=["another's", "empty", "three bytes", "negative", "endless and another's"],
-)
+@pytest.mark.parametrize("name", NO_ANSWERS)
 @asynchronous
-async def test_an_answer_to_another_request_reaches_no_client(answer: bytes) -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-
-        async def hostile(head: Head, frame: bytes) -> bytes:
-            return answer
-
-        broker.answer = hostile
-        client = await Client.connect(server.address)
-        client.send_raw(other(1))
+async def test_what_is_no_answer_to_its_request_reaches_no_client(name: str) -> None:
+    async with before_scripted() as (broker, server, client):
+        answer = NO_ANSWERS[name]
+        broker.answer = (lambda *_: answer) if isinstance(answer, bytes) else answer
+        if name.endswith("rewritten"):
+            client.send("DescribeCluster", 1)
+        else:
+            client.send_raw(other(1))
         assert await client.is_closed_by_peer()
         assert await is_served(server.address)
-
-
-@asynchronous
-async def test_rewritten_answers_are_held_to_their_requests_as_well() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-
-        async def hostile(head: Head, frame: bytes) -> bytes:
-            return written("DescribeCluster", head._replace(correlation_id=head.correlation_id + 1), {})
-
-        broker.answer = hostile
-        client = await Client.connect(server.address)
-        client.send("DescribeCluster", 1)
-        assert await client.is_closed_by_peer()
 
 
 @asynchronous
@@ -85,17 +67,14 @@ async def test_a_broker_that_lets_nobody_in_is_given_up_after_a_while(
     }
     async with scripted_broker() as broker:
 
-        async def lets_in(head: Head, frame: bytes) -> bytes:
+        def lets_in(head: Head, _: bytes) -> bytes:
             if head.api_key == SASL_HANDSHAKE:
                 return written("SaslHandshake", head, {"mechanisms": ["PLAIN"]})
             return written("SaslAuthenticate", head, {})
 
-        async def says_nothing(head: Head, frame: bytes) -> None:
-            return None
-
         broker.answer = lets_in
         async with gateway_before(broker, **asked_in) as server:
-            broker.answer = says_nothing
+            broker.answer = lambda *_: None
             monkeypatch.setattr(broker_connection, "LOGIN_WITHIN_S", 0.05)
             client = await Client.connect(server.address)
             client.send_raw(other(1))
@@ -110,10 +89,9 @@ async def test_a_broker_that_lets_nobody_in_is_given_up_after_a_while(
 async def test_a_broker_at_no_address_ends_its_clients_connections_alone(
     host: str, port: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
+    async with before_scripted() as (broker, server, client):
         broker.place = {"host": host, "port": port}
         await (await Client.connect(server.address)).call("Metadata", 12, topics=None)
-        client = await Client.connect(server.address)
         client.send_raw(other(1))
         assert await client.is_closed_by_peer()
         assert await is_served(server.address)
@@ -125,8 +103,7 @@ async def test_an_upstream_that_names_brokers_without_end_takes_no_more_ports_th
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(brokers, "MAX_BROKERS", 20)
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, server, client):
         broker.nodes = list(range(15))
         reported = (await client.call("Metadata", 12, topics=None)).brokers
         assert len({each.port for each in reported}) == 15
@@ -147,14 +124,11 @@ async def test_an_upstream_that_names_other_brokers_each_time_keeps_few_ports_op
     api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(brokers, "GONE_MAX", 10)
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-
-        async def described(head: Head, frame: bytes) -> bytes:
-            nodes = [{"broker_id": node, "host": "kafka.example", "port": 9092} for node in broker.nodes]
-            return written("DescribeCluster", head, {"brokers": nodes})
-
-        broker.answer = described
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, server, client):
+        place = {"host": "kafka.example", "port": 9092}
+        broker.answer = lambda head, _: written(
+            "DescribeCluster", head, {"brokers": [{"broker_id": node, **place} for node in broker.nodes]}
+        )
         ports: list[int] = []
         for turn in range(10):
             broker.nodes = list(range(100 + 5 * turn, 105 + 5 * turn))
@@ -169,8 +143,7 @@ async def test_an_upstream_that_names_other_brokers_each_time_keeps_few_ports_op
 async def test_a_broker_that_is_gone_for_long_has_no_port_but_the_first_keep_theirs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, server, client):
 
         async def ports() -> list[int]:
             return [each.port for each in (await client.call("Metadata", 12, topics=None)).brokers]
@@ -195,13 +168,8 @@ async def test_a_broker_that_is_gone_for_long_has_no_port_but_the_first_keep_the
 async def test_answers_to_be_rewritten_are_taken_one_at_a_time_however_many_are_asked_for() -> None:
     count = 300_000
     topics = struct.pack(">i", count) + (struct.pack(">hh", 0, 3) + b"abc" + struct.pack(">i", 0)) * count
-
-    async def long(head: Head, frame: bytes) -> bytes:
-        return framed(struct.pack(">ii", head.correlation_id, 0) + topics)
-
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        broker.metadata = long
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, _, client):
+        broker.metadata = lambda head, _: answered(head, bytes(4) + topics)
         tracemalloc.start()
         try:
             for _ in range(30):
@@ -251,18 +219,12 @@ def test_a_beginning_that_is_none_is_an_error_that_says_so(version: int) -> None
 
 @asynchronous
 async def test_a_broker_that_does_not_know_the_version_says_so_to_the_client() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-
-        async def older(head: Head, frame: bytes) -> bytes:
-            own = {"api_key": 18, "min_version": 0, "max_version": 3}
-            return written(
-                "ApiVersions",
-                head._replace(api_version=0),
-                {"error_code": Error.UNSUPPORTED_VERSION, "api_keys": [own]},
-            )
-
-        broker.versions = older
-        client = await Client.connect(server.address)
+    refusal = {
+        "error_code": Error.UNSUPPORTED_VERSION,
+        "api_keys": [{"api_key": 18, "min_version": 0, "max_version": 3}],
+    }
+    async with before_scripted() as (broker, _, client):
+        broker.versions = lambda head, _: written("ApiVersions", head._replace(api_version=0), refusal)
         client.send("ApiVersions", 4, client_software_name="c", client_software_version="1")
         _, reported = await client.receive("ApiVersions", 0)
         assert reported.error_code.name == "unsupported_version"
@@ -271,11 +233,6 @@ async def test_a_broker_that_does_not_know_the_version_says_so_to_the_client() -
 
 @asynchronous
 async def test_a_broker_that_answers_no_api_at_all_ends_nothing() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-
-        async def none(head: Head, frame: bytes) -> bytes:
-            return written("ApiVersions", head, {})
-
-        broker.versions = none
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, _, client):
+        broker.versions = lambda head, _: written("ApiVersions", head, {})
         assert (await client.call("ApiVersions", 0)).api_keys == ()

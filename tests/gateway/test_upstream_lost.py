@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from benchmarks.wire_client import Client
 from gateway.upstream.apis import NOT_PASSED_ON
-from gateway.wire.codec import Head
 from listeners.addresses import parse_address
-from listeners.credentials import write_user
 from tests.gateway.garbage import GARBAGE
-from tests.gateway.gateway_before import OTHER_API, gateway_before, other
+from tests.gateway.gateway_before import OTHER_API, before_scripted, gateway_before, other, received
+from tests.gateway.logging_in import log_in
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import framed, scripted_broker
-from tests.gateway.wire_client import alone_in, heartbeat
+from tests.gateway.wire_client import alone_in, beaten, heartbeat, is_answered
 
 UNKNOWN_VERSIONS = [(0, 2), (0, 10), (1, 16), (3, 14), (3, -1), (10, 7), (10, 5216), (10, -1)]
 
@@ -31,8 +30,7 @@ UNKNOWN_VERSIONS = [(0, 2), (0, 10), (1, 16), (3, 14), (3, -1), (10, 7), (10, 52
 async def test_what_is_not_passed_on_ends_the_connection(
     request_: tuple[int, int], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, _, client):
         client.send_raw(other(1, bytes(20), *request_))
         assert await client.is_closed_by_peer()
         assert broker.seen == []
@@ -41,35 +39,31 @@ async def test_what_is_not_passed_on_ends_the_connection(
 
 @asynchronous
 async def test_a_broker_that_ends_the_connection_ends_the_clients_and_another_finds_it_back() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client, bystander = await Client.connect(server.address), await Client.connect(server.address)
+    async with before_scripted() as (broker, server, client):
+        bystander = await Client.connect(server.address)
         client.send_raw(other(1))
         await client.receive_raw()
         broker.cut()
         assert await client.is_closed_by_peer()
-        assert (await bystander.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+        assert await is_answered(bystander)
         again = await Client.connect(server.address)
         again.send_raw(other(2))
-        assert struct.unpack_from(">i", await again.receive_raw())[0] == 2
+        assert await received(again) == 2
 
 
 @asynchronous
 async def test_a_broker_that_is_not_there_ends_the_connection_but_groups_go_on() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
+    async with before_scripted() as (broker, server, client):
         await broker.close()
-        client = await Client.connect(server.address)
         member, generation = await alone_in(client)
         client.send_raw(other(1))
         assert await client.is_closed_by_peer()
-        again = await Client.connect(server.address)
-        beat = await again.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
-        assert beat.error_code.name == "none"
+        assert await beaten(await Client.connect(server.address), member, generation) == "none"
 
 
 @asynchronous
 async def test_a_client_that_leaves_takes_its_connection_to_the_broker_with_it() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
+    async with before_scripted() as (broker, _, client):
         client.send_raw(other(1))
         await client.receive_raw()
         ended = asyncio.create_task(broker.next_end())
@@ -85,100 +79,54 @@ FRAMES_OF_OURS = ["a length of 2 GB", "a negative length", "HTTP", "an empty fra
 @pytest.mark.parametrize("garbage", [*map(GARBAGE.get, FRAMES_OF_OURS), HALF_A_FIND_COORDINATOR, HALF_A_PRODUCE])
 @asynchronous
 async def test_what_is_no_request_ends_its_connection_and_reaches_no_broker(garbage: bytes) -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        bystander, client = await Client.connect(server.address), await Client.connect(server.address)
+    async with before_scripted() as (broker, server, client):
+        bystander = await Client.connect(server.address)
         client.send_raw(garbage)
         assert await client.is_closed_by_peer()
         bystander.send_raw(other(2))
-        assert struct.unpack_from(">i", await bystander.receive_raw())[0] == 2
+        assert await received(bystander) == 2
         assert [head.correlation_id for head, _ in broker.seen] == [2]
 
 
 @given(st.binary(max_size=200))
 def test_whatever_a_client_sends_nobody_else_is_harmed(data: bytes) -> None:
     async def send() -> None:
-        async with scripted_broker() as broker, gateway_before(broker) as server:
-            bystander, client = await Client.connect(server.address), await Client.connect(server.address)
+        async with before_scripted() as (_, server, client):
+            bystander = await Client.connect(server.address)
             client.send_raw(framed(data) + data)
             client.writer.write_eof()
             assert await client.is_closed_by_peer()
-            assert (await bystander.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+            assert await is_answered(bystander)
 
     asyncio.run(send())
 
 
 @asynchronous
-async def test_an_answer_that_nobody_asked_for_and_one_that_cannot_be_read_end_the_connection() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-
-        async def twice(head: Head, frame: bytes) -> bytes:
-            return await broker.echo(head, frame) * 2
-
-        async def nonsense(head: Head, frame: bytes) -> bytes:
-            return framed(b"\0\0\0\1nonsense")
-
-        async def without_end(head: Head, frame: bytes) -> bytes:
-            return b"\xff\xff\xff\xff"
-
-        broker.answer = without_end
-        client = await Client.connect(server.address)
-        client.send_raw(other(1))
-        assert await client.is_closed_by_peer()
-        broker.answer = twice
-        client = await Client.connect(server.address)
-        client.send_raw(other(1))
-        assert await client.is_closed_by_peer()
-        broker.answer = nonsense
-        client = await Client.connect(server.address)
-        client.send("DescribeCluster", 1)
-        assert await client.is_closed_by_peer()
-
-
-@asynchronous
-async def test_before_a_client_has_said_who_it_is_only_versions_pass(tmp_path: Path) -> None:
-    write_user(tmp_path / "users", "alice", "wonderland")
-    async with (
-        scripted_broker() as broker,
-        gateway_before(broker, **{"gateway.users": str(tmp_path / "users")}) as server,
-    ):
-        client = await Client.connect(server.address)
+async def test_before_a_client_has_said_who_it_is_only_versions_pass_and_no_long_request_has_room(
+    users_file: Path,
+) -> None:
+    async with before_scripted(**{"gateway.users": str(users_file)}) as (broker, server, client):
         reported = {known.api_key for known in (await client.call("ApiVersions", 3)).api_keys}
         assert {17, 36, OTHER_API} <= reported
         client.send_raw(other(1))
         assert await client.is_closed_by_peer()
         client = await Client.connect(server.address)
-        await client.call("SaslHandshake", 1, mechanism="PLAIN")
-        await client.call("SaslAuthenticate", 2, auth_bytes=b"\0alice\0wonderland")
-        client.send_raw(other(2))
-        assert struct.unpack_from(">i", await client.receive_raw())[0] == 2
+        client.send_raw(other(1, bytes(3_000_000))[:4])
+        assert await client.is_closed_by_peer()
+        client = await Client.connect(server.address)
+        await log_in(client, "PLAIN")
+        client.send_raw(other(2, bytes(3_000_000)))
+        assert await received(client) == 2
         assert [head.correlation_id for head, _ in broker.seen] == [2]
 
 
 @asynchronous
 async def test_a_group_request_as_long_as_a_produce_may_be_is_still_too_long() -> None:
-    async with scripted_broker() as broker, gateway_before(broker) as server:
-        client = await Client.connect(server.address)
+    async with before_scripted() as (_, _, client):
         client.send_raw(other(1, bytes(3_000_000)))
         assert len(await client.receive_raw()) > 3_000_000
         client.send("Heartbeat", 4, **heartbeat(member="m" * 3_000_000))
         assert await client.is_closed_by_peer()
-
-
-@asynchronous
-async def test_who_has_not_said_who_it_is_gets_no_room_for_a_long_request(tmp_path: Path) -> None:
-    write_user(tmp_path / "users", "alice", "wonderland")
-    async with (
-        scripted_broker() as broker,
-        gateway_before(broker, **{"gateway.users": str(tmp_path / "users")}) as server,
-    ):
-        client = await Client.connect(server.address)
-        client.send_raw(other(1, bytes(3_000_000))[:4])
-        assert await client.is_closed_by_peer()
-        client = await Client.connect(server.address)
-        await client.call("SaslHandshake", 1, mechanism="PLAIN")
-        await client.call("SaslAuthenticate", 2, auth_bytes=b"\0alice\0wonderland")
-        client.send_raw(other(1, bytes(3_000_000)))
-        assert len(await client.receive_raw()) > 3_000_000
 
 
 @asynchronous
@@ -209,7 +157,7 @@ async def test_the_command_line_names_an_upstream_and_says_what_is_wrong_with_it
         said = (await running.stdout.readline()).decode()
         client = await Client.connect(parse_address("x", said.split(" listens on ")[1].partition(";")[0]))
         client.send_raw(other(1))
-        assert struct.unpack_from(">i", await client.receive_raw())[0] == 1
+        assert await received(client) == 1
         running.terminate()
         await running.communicate()
         broker.hangs_up = True

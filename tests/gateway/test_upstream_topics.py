@@ -15,19 +15,17 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from benchmarks.wire_client import Client
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from gateway.upstream import followed_topics
 from gateway.upstream.followed_topics import TOPICS_VERSION, topics_in
 from gateway.wire.codec import Head, WireError, codec
 from schemas.messages import ConsumerGroupHeartbeatRequest
-from tests.gateway.consumer_beats import beat, given
+from tests.gateway.consumer_beats import AT_ONCE, beat, given
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.gateway_before import gateway_before
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import ScriptedBroker, scripted_broker, written
 from tests.waiting import until_true
 
-AT_ONCE = GroupConfig(group_initial_rebalance_delay_ms=0, consumer=ConsumerConfig(assignment_interval_ms=0))
 SOON = {"gateway.upstream.topics.interval.ms": "100"}
 
 
@@ -47,15 +45,9 @@ class Before(NamedTuple):
 
     async def until_reported(self, member: str, epoch: int, **fields: Any) -> Any:
         """Heartbeats until one is answered with an assignment; that answer."""
-        answers: list[Any] = []
-
-        async def is_given() -> bool:
-            answers.append(await beat(self.client, member, epoch, **fields))
-            return given(answers[-1]) is not None
-
-        while not await is_given():
-            assert answers[-1].error_code.name == "none", answers[-1]
-        return answers[-1]
+        while given(answer := await beat(self.client, member, epoch, **fields)) is None:
+            assert answer.error_code.name == "none", answer
+        return answer
 
 
 @asynccontextmanager
@@ -173,12 +165,8 @@ async def test_before_an_upstream_that_tells_no_ids_consumer_groups_are_not_offe
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with scripted_broker() as broker:
-
-        async def versions(head: Head, frame: bytes) -> bytes:
-            keys = [{"api_key": key, "min_version": 0, "max_version": last} for key, last in ((3, 11), (18, 3))]
-            return written("ApiVersions", head, {"api_keys": keys})
-
-        broker.versions = versions
+        keys = [{"api_key": key, "min_version": 0, "max_version": last} for key, last in ((3, 11), (18, 3))]
+        broker.versions = lambda head, _: written("ApiVersions", head, {"api_keys": keys})
         async with gateway_before(broker) as server:
             client = await Client.connect(server.address)
             reported = {known.api_key for known in (await client.call("ApiVersions", 3)).api_keys}
