@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 from deltalake import DeltaTable
 
 from benchmarks.wire_client import Client
@@ -12,7 +13,7 @@ from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamReques
 from schemas.tables import REQUESTS_FOLDER
 from tests.gateway.running import GROUPS, asynchronous, beside, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
-from tests.gateway.wire_client import alone_in, heartbeat, join
+from tests.gateway.wire_client import alone_in, beaten, join
 
 BEATS = 30
 
@@ -26,11 +27,6 @@ def runs_of(home: Path) -> list[HeartbeatRunRequest]:
     return [request for request in appended(home) if isinstance(request, HeartbeatRunRequest)]
 
 
-async def beat(client: Client, member: str, generation: int) -> str:
-    answer = await client.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
-    return str(answer.error_code.name)
-
-
 @asynchronous
 async def test_a_member_at_rest_waits_for_no_batch_and_all_its_heartbeats_are_reported(tmp_path: Path) -> None:
     with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
@@ -38,31 +34,26 @@ async def test_a_member_at_rest_waits_for_no_batch_and_all_its_heartbeats_are_re
             client = await Client.connect(server.address)
             member, generation = await alone_in(client)
             with coordinator.between_batches:
-                assert {await beat(client, member, generation) for _ in range(BEATS)} == {"none"}
+                assert {await beaten(client, member, generation) for _ in range(BEATS)} == {"none"}
     assert not [request for request in appended(tmp_path) if isinstance(request, HeartbeatRequest)]
     runs = runs_of(tmp_path)
     assert sum(len(one.beats) for run in runs for one in run.members) == BEATS
     assert all(run.is_answered and run.handed_on_ms is not None for run in runs)
 
 
+@pytest.mark.parametrize("is_by_a_setting", [True, False])
 @asynchronous
-async def test_a_setting_leaves_every_heartbeat_to_the_coordinator(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, tells_batches=True):
-        async with beside(tmp_path, **{"gateway.heartbeats.answered.early": "false"}) as server:
+async def test_by_a_setting_and_while_the_last_batch_is_old_every_heartbeat_is_left_to_the_coordinator(
+    is_by_a_setting: bool, tmp_path: Path
+) -> None:
+    with TableCoordinator(tmp_path, GROUPS, tells_batches=is_by_a_setting):
+        by_a_setting = beside(tmp_path, **{"gateway.heartbeats.answered.early": "false"})
+        async with by_a_setting if is_by_a_setting else gateway_of(tmp_path) as server:
             client = await Client.connect(server.address)
             member, generation = await alone_in(client)
-            assert await beat(client, member, generation) == "none"
+            assert await beaten(client, member, generation) == "none"
+            assert await beaten(client, member, generation + 1) == "illegal_generation"
     assert runs_of(tmp_path) == []
-
-
-@asynchronous
-async def test_a_member_that_is_none_is_answered_so_by_the_coordinator(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, tells_batches=True):
-        async with beside(tmp_path) as server:
-            client = await Client.connect(server.address)
-            member, generation = await alone_in(client)
-            assert await beat(client, member, generation + 1) == "illegal_generation"
-            assert await beat(client, "stranger", generation) == "unknown_member_id"
 
 
 @asynchronous
@@ -71,18 +62,11 @@ async def test_a_gateway_that_comes_back_knows_who_is_a_member(tmp_path: Path) -
         async with beside(tmp_path) as server:
             member, generation = await alone_in(await Client.connect(server.address))
         async with beside(tmp_path) as server:
-            assert await beat(await Client.connect(server.address), member, generation) == "none"
-    assert len(runs_of(tmp_path)) == 1
-
-
-@asynchronous
-async def test_a_coordinator_whose_batches_are_old_is_waited_for(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, tells_batches=False):
-        async with gateway_of(tmp_path) as server:
             client = await Client.connect(server.address)
-            member, generation = await alone_in(client)
-            assert await beat(client, member, generation) == "none"
-    assert runs_of(tmp_path) == []
+            assert await beaten(client, member, generation) == "none"
+            listed = (await client.call("ListGroups", 5)).groups
+            assert [(g.group_id, g.protocol_type, g.group_state) for g in listed] == [("g", "consumer", "Stable")]
+    assert len(runs_of(tmp_path)) == 1
 
 
 @asynchronous

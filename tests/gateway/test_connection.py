@@ -8,28 +8,21 @@ import resource
 import socket
 import struct
 from collections.abc import Iterator
+from unittest.mock import Mock
 
 import pytest
 
-from benchmarks.wire_client import Client, framed
+from benchmarks.wire_client import framed
 from gateway.wire.codec import codec
 from listeners.connections import ConnectionMetrics, Connections, Limits
 from tests.gateway.garbage import GARBAGE
-from tests.gateway.running import Running, asynchronous, gateway, gateway_and_client
-from tests.gateway.wire_client import alone_in, heartbeat, join
+from tests.gateway.running import asynchronous, gateway, gateway_and_client
+from tests.gateway.wire_client import alone_in, heartbeat, is_answered, is_served, join, park
 from tests.waiting import until_true
 
 HEARTBEAT = codec("Heartbeat", 4)
 FILES_BESIDE = 300
 """So many files a test's process may have open for other reasons."""
-
-
-async def is_served(running: Running) -> bool:
-    """Whether a client that does nothing wrong is answered."""
-    client = await running.client()
-    answer = await client.call("Heartbeat", 4, **heartbeat("nobody's"))
-    client.close()
-    return answer.error_code.name == "unknown_member_id"
 
 
 # ---------------------------------------------------------------- order
@@ -57,11 +50,10 @@ async def test_a_parked_join_holds_what_stands_behind_it_until_it_is_answered() 
     async with gateway() as running:
         first, second = await running.client(), await running.client()
         member, generation = await alone_in(first)
-        given = await second.call("JoinGroup", 9, **join())
-        parked = second.send("JoinGroup", 9, **join(member=given.member_id))
-        behind = second.send("Heartbeat", 4, **heartbeat(member=given.member_id, generation=generation + 1))
+        waiting, parked = await park(second)
+        behind = second.send("Heartbeat", 4, **heartbeat(member=waiting, generation=generation + 1))
         await until_true(lambda: running.backend.waiting == 1)
-        assert running.backend.by_id["g"].members.keys() == {member, given.member_id}
+        assert running.backend.by_id["g"].members.keys() == {member, waiting}
         first.send("JoinGroup", 9, **join(member=member))
         assert (await second.receive("JoinGroup", 9))[0] == parked
         correlation_id, answer = await second.receive("Heartbeat", 4)
@@ -91,22 +83,17 @@ async def test_what_is_no_request_ends_its_connection_and_no_other(garbage: byte
         other, client = await running.client(), await running.client()
         client.send_raw(garbage)
         assert await client.is_closed_by_peer()
-        assert (await other.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+        assert await is_answered(other)
         await until_true(lambda: len(running.server.connections) == 1)
 
 
+@pytest.mark.parametrize("settings", [{"gateway.connections.max.idle.ms": "1"}, {}], ids=["nothing", "the end"])
 @asynchronous
-async def test_half_a_frame_and_then_nothing_is_waited_for_as_long_as_a_connection_may_be_idle() -> None:
-    async with gateway_and_client({"gateway.connections.max.idle.ms": "1"}) as (_, client):
+async def test_half_a_frame_and_then_nothing_or_the_end_is_the_end(settings: dict[str, str]) -> None:
+    async with gateway_and_client(settings) as (_, client):
         client.send_raw(b"\0\0\0\x20half")
-        assert await client.is_closed_by_peer()
-
-
-@asynchronous
-async def test_half_a_frame_and_then_the_end_is_the_end() -> None:
-    async with gateway_and_client() as (_, client):
-        client.send_raw(b"\0\0\0\x20half")
-        client.writer.write_eof()
+        if not settings:
+            client.writer.write_eof()
         assert await client.is_closed_by_peer()
 
 
@@ -118,14 +105,13 @@ async def test_a_client_that_leaves_while_its_join_is_parked_leaves_nothing_behi
     async with gateway() as running:
         first, second = await running.client(), await running.client()
         member, _ = await alone_in(first)
-        given = await second.call("JoinGroup", 9, **join())
-        second.send("JoinGroup", 9, **join(member=given.member_id))
+        waiting, _ = await park(second)
         await until_true(lambda: running.backend.waiting == 1)
         second.close()
         await until_true(lambda: running.backend.waiting == 0)
         await until_true(lambda: len(running.server.connections) == 1)
         rejoined = await first.call("JoinGroup", 9, **join(member=member))
-        assert {m.member_id for m in rejoined.members} == {member, given.member_id}
+        assert {m.member_id for m in rejoined.members} == {member, waiting}
 
 
 @asynchronous
@@ -133,14 +119,13 @@ async def test_a_client_that_floods_is_read_no_further_than_its_share() -> None:
     async with gateway({"gateway.max.in.flight.requests.per.connection": "5"}) as running:
         first, second, flood = [await running.client() for _ in range(3)]
         member, _ = await alone_in(first)
-        given = await flood.call("JoinGroup", 9, **join())
-        flood.send("JoinGroup", 9, **join(member=given.member_id))
+        await park(flood)
         await until_true(lambda: running.backend.waiting == 1)
         frame = framed("Heartbeat", 4, correlation_id=7, **heartbeat())
         flood.send_raw(frame * 200_000)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(flood.writer.drain(), 0.3)
-        assert (await second.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+        assert await is_answered(second)
         first.send("JoinGroup", 9, **join(member=member))
         assert (await flood.receive("JoinGroup", 9))[1].error_code.name == "none"
         for _ in range(1000):
@@ -167,7 +152,7 @@ async def test_a_client_that_reads_nothing_is_cut_off_and_its_answers_do_not_pil
             while True:
                 client.send_raw(frame * 1000)
                 await asyncio.wait_for(client.writer.drain(), 10)
-        assert await is_served(running)
+        assert await is_served(running.address)
 
 
 @asynchronous
@@ -177,7 +162,7 @@ async def test_answers_beyond_the_limit_of_what_may_be_unread_end_the_connection
         for _ in range(100):
             client.send("Metadata", 12, topics=None)
         await until_true(lambda: len(running.server.connections) == 0)
-        assert await is_served(running)
+        assert await is_served(running.address)
 
 
 @asynchronous
@@ -203,8 +188,7 @@ async def test_a_silent_connection_is_closed_but_not_one_whose_answer_is_withhel
     async with gateway({"gateway.connections.max.idle.ms": "900"}) as running:
         silent, first, second = [await running.client() for _ in range(3)]
         member, generation = await alone_in(first)
-        given = await second.call("JoinGroup", 9, **join())
-        second.send("JoinGroup", 9, **join(member=given.member_id))
+        await park(second)
         closed = asyncio.create_task(silent.is_closed_by_peer())
         while not closed.done():
             await first.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
@@ -223,7 +207,7 @@ async def test_connections_beyond_the_limit_are_closed_and_those_within_it_stay(
             assert (await client.call("ApiVersions", 0)).error_code.name == "none"
         first.close()
         await until_true(lambda: len(running.server.connections) == 1)
-        assert await is_served(running)
+        assert await is_served(running.address)
 
 
 @asynchronous
@@ -235,7 +219,7 @@ async def test_unfinished_requests_take_no_more_room_than_there_is_and_the_oldes
             held.append(await running.client())
             held[-1].send_raw(half)
             await held[-1].writer.drain()
-            await is_served(running)
+            await is_served(running.address)
         for oldest in held[:2]:
             assert await oldest.is_closed_by_peer()
         await until_true(lambda: len(running.server.connections) == 2)
@@ -257,7 +241,7 @@ async def test_requests_that_are_not_answered_take_no_more_room_than_there_is_an
             await until_true(lambda number=number: len(running.backend.asked) == number)  # type: ignore[misc]
         await until_true(lambda: len(running.server.connections) == 3)
         running.backend.is_silent = False
-        assert await is_served(running)
+        assert await is_served(running.address)
         assert not await small.is_closed_by_peer(0.05)
 
 
@@ -292,7 +276,7 @@ async def test_five_thousand_idle_connections_keep_nobody_else_from_being_served
             await loop.sock_connect(sock, running.address)
             idle.append(sock)
         await until_true(lambda: len(running.server.connections) == count)
-        assert await is_served(running)
+        assert await is_served(running.address)
         await until_true(lambda: len(running.server.connections) == count)
         last_to_fit = await running.client()
         await until_true(lambda: len(running.server.connections) == count + 1)
@@ -311,7 +295,7 @@ async def test_who_resets_the_connection_before_it_is_served_is_not_counted(capl
             sock = socket.create_connection(running.address)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             sock.close()
-        assert await is_served(running)
+        assert await is_served(running.address)
         await until_true(lambda: len(running.server.connections) == 0)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
@@ -330,25 +314,23 @@ async def test_a_name_that_no_member_id_can_begin_with_ends_its_connection_and_i
             else:
                 assert await client.is_closed_by_peer()
         assert len(running.backend.asked) == 1
-        assert await is_served(running)
+        assert await is_served(running.address)
 
 
 @asynchronous
 async def test_an_error_of_our_own_ends_one_connection_and_tells_no_details(caplog: pytest.LogCaptureFixture) -> None:
-    async with gateway() as running:
+    async with gateway_and_client() as (running, client):
         running.backend.raises = RuntimeError("a bug of ours")
-        client = await running.client()
         client.send("Heartbeat", 4, **heartbeat())
         assert await client.is_closed_by_peer()
         running.backend.raises = None
-        assert await is_served(running)
+        assert await is_served(running.address)
     assert "a bug of ours" in caplog.text
 
 
 @asynchronous
 async def test_a_gateway_that_stops_closes_every_connection() -> None:
-    async with gateway() as running:
-        client: Client = await running.client()
+    async with gateway_and_client() as (_, client):
         await client.call("ApiVersions", 0)
     assert await client.is_closed_by_peer()
 
@@ -360,28 +342,12 @@ async def test_a_connection_whose_check_breaks_is_closed_and_all_others_are_chec
     monkeypatch.setattr("listeners.connections._CHECK_S", 0.001)
     connections = Connections(Limits(10, 10, 1000), ConnectionMetrics("test_"))
 
-    class Broken:
-        closed = 0
-
-        def check(self, now: float) -> None:
-            raise RuntimeError("not foreseen")
-
-        def close(self) -> None:
-            self.closed += 1
-
-        def end(self, reason: str, why: str = "", at_once: bool = False) -> None: ...
-
-    class Fine(Broken):
-        checks = 0
-
-        def check(self, now: float) -> None:
-            self.checks += 1
-
-    broken, fine = Broken(), Fine()
+    broken, fine = Mock(), Mock()
+    broken.check.side_effect = RuntimeError("not foreseen")
     for connection in (broken, fine):
         connections.watch_over(connection)
     watching = asyncio.create_task(connections.watch())
-    await until_true(lambda: fine.checks > 3)
-    assert broken.closed > 0
+    await until_true(lambda: fine.check.call_count > 3)
+    broken.close.assert_called()
     assert not watching.done()
     watching.cancel()

@@ -6,6 +6,8 @@ import asyncio
 import json
 import threading
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -19,7 +21,7 @@ from coordinator_udfs.protocol.known_groups import KnownGroups
 from gateway.backend import BackendError, Outcome
 from gateway.settings import Settings
 from gateway.tables.effects_table import EffectsTable
-from gateway.tables.request_sink import NotAppended
+from gateway.tables.request_sink import NotAppended, RequestSink
 from gateway.tables.tables_backend import TablesBackend
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effect_names import EffectName
@@ -35,7 +37,8 @@ from tests.gateway.gateway_before import other
 from tests.gateway.running import GROUPS, asynchronous, gateway_of
 from tests.gateway.scripted_broker import scripted_broker
 from tests.gateway.table_coordinator import TableCoordinator
-from tests.gateway.wire_client import alone_in, heartbeat, join
+from tests.gateway.wire_client import alone_in, beaten, heartbeat, is_answered, is_served, join, park
+from tests.requests import heartbeat as a_heartbeat
 from tests.waiting import WITHIN_S, until_true
 
 
@@ -54,9 +57,7 @@ async def test_a_member_joins_through_the_tables(tmp_path: Path) -> None:
     with TableCoordinator(tmp_path, GROUPS):
         async with gateway_of(tmp_path) as server:
             client = await Client.connect(server.address)
-            member, generation = await alone_in(client)
-            beat = await client.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
-            assert beat.error_code.name == "none"
+            assert await beaten(client, *await alone_in(client)) == "none"
             listed = await client.call("ListGroups", 5)
             assert [(g.group_id, g.group_state) for g in listed.groups] == [("g", "Stable")]
     asked = requests_of(tmp_path)
@@ -95,8 +96,7 @@ async def test_two_gateways_share_one_coordinator_and_each_gets_its_own_answers(
         async with gateway_of(tmp_path) as one, gateway_of(tmp_path) as other:
             first, second = await Client.connect(one.address), await Client.connect(other.address)
             member, _ = await alone_in(first)
-            given = await second.call("JoinGroup", 9, **join())
-            second.send("JoinGroup", 9, **join(member=given.member_id))
+            await park(second)
             await until_true(lambda: len(coordinator.groups["g"].members) == 2)
             rejoined = await first.call("JoinGroup", 9, **join(member=member))
             _, joined = await second.receive("JoinGroup", 9)
@@ -107,22 +107,6 @@ async def test_two_gateways_share_one_coordinator_and_each_gets_its_own_answers(
                 brokers = (await client.call("Metadata", 12, topics=[])).brokers
                 assert {(b.host, b.port) for b in brokers} == {one.address, other.address}
                 assert len({broker.node_id for broker in brokers}) == 2
-
-
-@asynchronous
-async def test_a_gateway_that_comes_back_goes_on_where_clients_are(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS) as coordinator:
-        async with gateway_of(tmp_path) as server:
-            member, generation = await alone_in(await Client.connect(server.address))
-        async with gateway_of(tmp_path) as server:
-            client = await Client.connect(server.address)
-            beat = await client.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
-            assert beat.error_code.name == "none"
-            listed = await client.call("ListGroups", 5)
-            assert [(g.group_id, g.protocol_type, g.group_state) for g in listed.groups] == [
-                ("g", "consumer", "Stable")
-            ]
-        assert coordinator.groups["g"].generation_id == generation
 
 
 @asynchronous
@@ -146,14 +130,13 @@ async def test_a_parked_request_is_no_backlog_and_a_dropped_one_is_forgotten(tmp
         async with gateway_of(tmp_path) as server:
             first, second, third = [await Client.connect(server.address) for _ in range(3)]
             await alone_in(first)
-            given = await second.call("JoinGroup", 9, **join())
-            second.send("JoinGroup", 9, **join(member=given.member_id))
+            waiting, _ = await park(second)
             await until_true(lambda: server.backend.figures().parked == 1)
-            assert server.backend.figures().backlog == 0
-            assert server.backend.figures().rebalances_by_cause == {"member_joined": 2}
-            assert server.backend.figures().groups_by_state == {"PreparingRebalance": 1}
+            figures = server.backend.figures()
+            assert (figures.backlog, figures.rebalances_by_cause) == (0, {"member_joined": 2})
+            assert figures.groups_by_state == {"PreparingRebalance": 1}
             asked = len(coordinator.requests)
-            third.send("JoinGroup", 9, **join(member=given.member_id))
+            third.send("JoinGroup", 9, **join(member=waiting))
             await until_true(lambda: len(coordinator.requests) == asked + 1)
             await first.call("Heartbeat", 4, **heartbeat())
             assert server.backend.figures().parked == 1
@@ -178,10 +161,8 @@ async def test_what_is_too_long_for_the_coordinator_is_refused_before_it_gets_th
     pairs = {"spark.coordinator.group.id.max.bytes": "10", "spark.coordinator.request.max.bytes": "1000"}
     async with gateway_of(tmp_path, **pairs) as server:
         client = await Client.connect(server.address)
-        long_id = await client.call("Heartbeat", 4, **heartbeat("äääääg"))
-        assert long_id.error_code.name == "invalid_group_id"
-        long_request = await client.call("Heartbeat", 4, **heartbeat(member="m" * 1000))
-        assert long_request.error_code.name == "invalid_request"
+        assert await beaten(client, group="äääääg") == "invalid_group_id"
+        assert await beaten(client, "m" * 1000) == "invalid_request"
     assert requests_of(tmp_path) == []
 
 
@@ -191,11 +172,10 @@ async def test_a_table_that_cannot_be_written_is_a_coordinator_to_be_asked_again
         async with gateway_of(tmp_path) as server:
             client = await Client.connect(server.address)
             (tmp_path / REQUESTS_FOLDER).rename(tmp_path / "away")
-            refused = await client.call("Heartbeat", 4, **heartbeat())
-            assert refused.error_code.name == "coordinator_not_available"
+            assert await beaten(client) == "coordinator_not_available"
             assert server.health()["status"] == "requests cannot be appended"
             (tmp_path / "away").rename(tmp_path / REQUESTS_FOLDER)
-            assert (await client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+            assert await is_answered(client)
             assert server.health()["status"] == "ok"
 
 
@@ -243,14 +223,15 @@ class OneAtATime(Taking):
 
 
 def numbered(number: int, member_id: str = "m") -> HeartbeatRequest:
-    return HeartbeatRequest(
-        request_id=f"me-{number}",
-        api_version=4,
-        received_at_ms=1,
-        group_id=f"g{number}",
-        generation_id=1,
-        member_id=member_id,
-    )
+    return a_heartbeat(member_id, 1, 1, f"g{number}", request_id=f"me-{number}")
+
+
+@asynccontextmanager
+async def over(home: Path, taking: RequestSink) -> AsyncIterator[TablesBackend]:
+    backend = TablesBackend(home, Settings(), taking, "me")
+    await backend.start()
+    yield backend
+    await backend.close()
 
 
 @asynchronous
@@ -259,31 +240,27 @@ async def test_more_than_can_be_appended_in_time_is_a_coordinator_to_be_asked_ag
 ) -> None:
     monkeypatch.setattr("gateway.tables.request_writer._QUEUED_MAX_BYTES", 10_000)
     taking = OneAtATime()
-    backend = TablesBackend(tmp_path, Settings(), taking, "me")
-    await backend.start()
-    asked = [backend.submit(numbered(number, "m" * 3000)) for number in range(6)]
-    await until_true(taking.begun.is_set)
-    refused = [answer for answer in asked if not isinstance(answer, asyncio.Future)]
-    reported = [error.answer for error in refused if isinstance(error, BackendError)]
-    assert reported == [Error.COORDINATOR_NOT_AVAILABLE] * 3
-    assert len(refused) == 3
-    taking.may_go_on.set()
-    await until_true(lambda: len(taking.taken) == 3)
-    backend.submit(numbered(6))
-    await until_true(lambda: taking.taken == ["g0", "g1", "g2", "g6"])
-    await backend.close()
+    async with over(tmp_path, taking) as backend:
+        asked = [backend.submit(numbered(number, "m" * 3000)) for number in range(6)]
+        await until_true(taking.begun.is_set)
+        refused = [answer for answer in asked if not isinstance(answer, asyncio.Future)]
+        reported = [error.answer for error in refused if isinstance(error, BackendError)]
+        assert reported == [Error.COORDINATOR_NOT_AVAILABLE] * 3
+        assert len(refused) == 3
+        taking.may_go_on.set()
+        await until_true(lambda: len(taking.taken) == 3)
+        backend.submit(numbered(6))
+        await until_true(lambda: taking.taken == ["g0", "g1", "g2", "g6"])
 
 
 @asynchronous
 async def test_a_stop_waits_for_the_append_that_goes_on(tmp_path: Path) -> None:
     taking = OneAtATime()
-    backend = TablesBackend(tmp_path, Settings(), taking, "me")
-    await backend.start()
-    for number in range(3):
-        backend.submit(numbered(number))
-        await until_true(taking.begun.is_set)
-    asyncio.get_running_loop().call_later(0.2, taking.may_go_on.set)
-    await backend.close()
+    async with over(tmp_path, taking) as backend:
+        for number in range(3):
+            backend.submit(numbered(number))
+            await until_true(taking.begun.is_set)
+        asyncio.get_running_loop().call_later(0.2, taking.may_go_on.set)
     assert taking.taken == ["g0", "g1", "g2"]
 
 
@@ -298,29 +275,24 @@ class Breaking(Taking):
         self.taken += rows["group_id"].to_pylist()
 
 
-def waiting(answer: Outcome | asyncio.Future[Response]) -> asyncio.Future[Response]:
+async def assert_refused(answer: Outcome | asyncio.Future[Response]) -> None:
     assert isinstance(answer, asyncio.Future)
-    return answer
+    with pytest.raises(BackendError):
+        await answer
 
 
 @asynchronous
 async def test_whatever_an_append_raises_its_requests_are_refused_and_the_next_are_taken(tmp_path: Path) -> None:
     taking = Breaking()
-    backend = TablesBackend(tmp_path, Settings(), taking, "me")
-    await backend.start()
-    broken = waiting(backend.submit(numbered(1)))
-    await until_true(broken.done)
-    assert isinstance(broken.exception(), BackendError)
-    assert backend.figures().is_failing
-    backend.submit(numbered(0))
-    await until_true(lambda: taking.taken == ["g0"])
-    assert not backend.figures().is_failing
-    # What one client makes too long says nothing of whether others are served.
-    too_long = waiting(backend.submit(numbered(2)))
-    await until_true(too_long.done)
-    assert isinstance(too_long.exception(), BackendError)
-    assert not backend.figures().is_failing
-    await backend.close()
+    async with over(tmp_path, taking) as backend:
+        await assert_refused(backend.submit(numbered(1)))
+        assert backend.figures().is_failing
+        backend.submit(numbered(0))
+        await until_true(lambda: taking.taken == ["g0"])
+        assert not backend.figures().is_failing
+        # What one client makes too long says nothing of whether others are served.
+        await assert_refused(backend.submit(numbered(2)))
+        assert not backend.figures().is_failing
 
 
 @asynchronous
@@ -341,8 +313,7 @@ async def test_a_task_that_ends_by_an_error_begins_again_and_health_and_metrics_
             monkeypatch.setattr(backend, "_look_whether_away", broken_once)
             await until_true(lambda: backend.figures().task_failures == {"effects": 1})
             assert server.health()["status"] == "an error ended the task effects, which began again"
-            client = await Client.connect(server.address)
-            assert (await client.call("Heartbeat", 4, **heartbeat())).error_code.name == "unknown_member_id"
+            assert await is_served(server.address)
             metrics = generate_latest(server.metrics.registry).decode()
     assert 'rollcall_gateway_task_failures_total{task="effects"} 1.0' in metrics
     assert "effects: ended by an error" in caplog.text
@@ -361,8 +332,9 @@ async def test_the_age_of_the_last_batch_is_what_the_job_says(tmp_path: Path) ->
 # ---------------------------------------------------------------- the effects table
 
 
-def effects(*values: dict[str, object]) -> pa.Table:
-    return pa.Table.from_pylist([{"at_ms": 0, "at_date": 0, "seq": 0, **row} for row in values], schema=EFFECTS.arrow)
+def append(path: Path, *values: dict[str, object]) -> None:
+    rows = [{"at_ms": 0, "at_date": 0, "seq": 0, **row} for row in values]
+    write_deltalake(str(path), pa.Table.from_pylist(rows, schema=EFFECTS.arrow), mode="append")
 
 
 def created(group: str, at_ms: int = 0, seq: int = 0) -> dict[str, object]:
@@ -374,9 +346,7 @@ def test_only_what_a_version_added_is_read_and_of_replies_only_our_own(tmp_path:
     followed = EffectsTable(path, "gw")
     assert not followed.has_news()
     reply = {"group_id": "g", "effect": "reply", "api": "Heartbeat", "error_code": "NONE"}
-    write_deltalake(
-        str(path), effects({**reply, "request_id": "gw-1"}, {**reply, "request_id": "other-1"}, created("g"))
-    )
+    append(path, {**reply, "request_id": "gw-1"}, {**reply, "request_id": "other-1"}, created("g"))
     assert followed.has_news()
     news = followed.news()
     assert [reply.request_id for reply in news.replies] == ["gw-1"]
@@ -387,7 +357,7 @@ def test_only_what_a_version_added_is_read_and_of_replies_only_our_own(tmp_path:
 def test_versions_cleaned_away_unread_are_passed_over_and_no_more(tmp_path: Path) -> None:
     path = tmp_path / EFFECTS_FOLDER
     for group in ("a", "b", "c", "d"):
-        write_deltalake(str(path), effects(created(group)), mode="append")
+        append(path, created(group))
     followed = EffectsTable(path, "gw")
     for version in range(2):
         (path / "_delta_log" / f"{version:020d}.json").unlink()
@@ -401,11 +371,11 @@ def test_a_home_made_anew_is_followed_from_its_beginning(tmp_path: Path, monkeyp
     monkeypatch.setattr("tables.table_follower._LOST_AFTER_S", 0.0)
     path = tmp_path / EFFECTS_FOLDER
     for group in ("a", "b"):
-        write_deltalake(str(path), effects(created(group)), mode="append")
+        append(path, created(group))
     followed = EffectsTable(path, "gw")
     assert [len(followed.news().facts) for _ in range(2)] == [1, 1]
     path.rename(tmp_path / "old")
-    write_deltalake(str(path), effects(created("new")), mode="append")
+    append(path, created("new"))
     assert not followed.has_news()
     assert followed.has_news()
     assert [fact.group_id for fact in followed.news().facts] == ["new"]
@@ -445,7 +415,7 @@ def test_history_tells_which_groups_are_consumer_groups(tmp_path: Path) -> None:
     made = [created(name, 1) for name in ("moved", "anew")]
     reported = [became(name, "consumer", 2) for name in ("moved", "anew")]
     last = changed("moved", "Reconciling", 3)
-    write_deltalake(str(path), effects(last, created("anew", 4), *made, *reported), mode="append")
+    append(path, last, created("anew", 4), *made, *reported)
     assert shown(known_from(EffectsTable(path, "gw"))) == [
         ("anew", None, "Empty", "classic"),
         ("moved", "consumer", "Reconciling", "consumer"),
@@ -454,11 +424,9 @@ def test_history_tells_which_groups_are_consumer_groups(tmp_path: Path) -> None:
 
 def test_history_tells_of_every_group_whatever_the_files_order(tmp_path: Path) -> None:
     path = tmp_path / EFFECTS_FOLDER
-    write_deltalake(str(path), effects(changed("a", "Stable", 5), created("gone", 1)), mode="append")
-    write_deltalake(str(path), effects(created("a", 1), created("b", 2)), mode="append")
-    write_deltalake(
-        str(path), effects({"group_id": "gone", "effect": "group_removed", "at_ms": 1, "seq": 1}), mode="append"
-    )
+    append(path, changed("a", "Stable", 5), created("gone", 1))
+    append(path, created("a", 1), created("b", 2))
+    append(path, {"group_id": "gone", "effect": "group_removed", "at_ms": 1, "seq": 1})
     followed = EffectsTable(path, "gw")
     known = known_from(followed)
     assert shown(known) == [("a", "consumer", "Stable", "classic"), ("b", None, "Empty", "classic")]
