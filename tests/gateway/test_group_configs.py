@@ -1,14 +1,14 @@
-"""Configs of groups over the wire: whose are answered, who may, and what is no group's."""
+"""Configs of groups over the wire: whose are answered, and what is no group's."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.wire_client import Client
-from tests.gateway.running import GROUPS, Running, asynchronous, gateway, gateway_and_client
+from tests.gateway.consumer_beats import beat
+from tests.gateway.running import asynchronous, gateway_and_client
 
 SESSION = "consumer.session.timeout.ms"
 
@@ -52,12 +52,7 @@ async def test_what_is_set_for_no_group_yet_is_in_force_when_there_is_one() -> N
         await alter(client, "g")
         assert running.backend.by_id["g"].configs == {SESSION: "50000"}
         assert (await client.call("ListGroups", 5)).groups == ()
-        answer = await client.call(
-            *("ConsumerGroupHeartbeat", 1),
-            **{"group_id": "g", "member_id": "m", "member_epoch": 0, "rebalance_timeout_ms": 9000},
-            **{"subscribed_topic_names": ["t1"], "topic_partitions": []},
-        )
-        assert answer.member_epoch > 0
+        assert (await beat(client, "m", 0)).member_epoch > 0
         assert running.backend.by_id["g"].consumer.members["m"].session_length_ms == 50_000  # type: ignore[union-attr]
 
 
@@ -75,25 +70,3 @@ async def test_other_resources_and_one_named_twice_are_refused_beside_groups() -
         found = await client.call("DescribeConfigs", 4, resources=[{"resource_type": 4, "resource_name": "0"}])
         assert [(each.error_code.name, each.error_message) for each in found.results] == [("invalid_request", not_here)]
         assert await alter(client, "") == [("", "invalid_request", "Default group resources are not allowed.")]
-
-
-async def outcomes(running: Running) -> list[str]:
-    client = await running.client()
-    (altered,) = await alter(client, "shop")
-    return [altered[1], (await described(client, "shop"))["shop"].error_code.name, *(await listed(client))]
-
-
-@pytest.mark.parametrize(
-    ("allowed", "expected"),
-    [
-        ("ALTER_CONFIGS", ["none", "none", "shop"]),
-        ("DESCRIBE_CONFIGS", ["group_authorization_failed", "none"]),
-        ("READ,DESCRIBE,DELETE", ["group_authorization_failed", "group_authorization_failed"]),
-    ],
-)
-@asynchronous
-async def test_altering_and_describing_need_their_own_rights(tmp_path: Path, allowed: str, expected: list[str]) -> None:
-    rules = tmp_path / "rules"
-    rules.write_text(f"allow User:ANONYMOUS literal shop {allowed}\n")
-    async with gateway({"gateway.rules": str(rules)}, GROUPS) as running:
-        assert await outcomes(running) == expected

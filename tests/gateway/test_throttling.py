@@ -6,39 +6,14 @@ from typing import Any
 
 import pytest
 
-from gateway.topic_ids import TopicIds
 from schemas.effect_rows import detail_of_response
 from schemas.errors import Error
 from schemas.messages import APIS
 from schemas.wire_fields import carried_names
 from tables.replies import response_of
+from tests.gateway.asked import ASKED
 from tests.gateway.running import asynchronous, gateway, gateway_and_client
-from tests.gateway.wire_client import heartbeat, join
-
-T1 = TopicIds({"t1": 4, "t2": 4}).by_name["t1"]
-COMMITTED = [{"partition_index": 0, "committed_offset": 5}]
-ASKED: dict[str, dict[str, Any]] = {
-    "JoinGroup": join(),
-    "SyncGroup": {"group_id": "g", "protocol_type": "c", "protocol_name": "p"},
-    "Heartbeat": heartbeat(),
-    "LeaveGroup": {"group_id": "g", "members": [{"member_id": "m"}]},
-    "OffsetCommit": {"group_id": "g", "topics": [{"topic_id": T1, "partitions": COMMITTED}]},
-    "OffsetFetch": {"groups": [{"group_id": "g", "topics": [{"topic_id": T1, "partition_indexes": [0]}]}]},
-    "OffsetDelete": {"group_id": "g", "topics": []},
-    "DescribeGroups": {"groups": ["g", "h"]},
-    "DeleteGroups": {"groups_names": ["g", "h"]},
-    "ConsumerGroupDescribe": {"group_ids": ["g", "h"]},
-    "DescribeConfigs": {"resources": [{"resource_type": 32, "resource_name": "g"}]},
-    "AlterConfigs": {"resources": [{"resource_type": 32, "resource_name": "g"}]},
-    "IncrementalAlterConfigs": {"resources": [{"resource_type": 32, "resource_name": "g"}]},
-    "ConsumerGroupHeartbeat": {
-        "group_id": "g",
-        "member_id": "m",
-        "rebalance_timeout_ms": 1000,
-        "subscribed_topic_names": ["t1"],
-        "topic_partitions": [],
-    },
-}
+from tests.gateway.wire_client import beaten, heartbeat
 
 
 def test_every_api_whose_groups_answer_is_here() -> None:
@@ -73,11 +48,11 @@ async def test_a_client_that_does_not_wait_is_read_no_further_meanwhile() -> Non
     async with gateway() as running:
         client, other = await running.client(), await running.client()
         running.backend.throttle_time_ms = 3_600_000
-        await client.call("Heartbeat", 4, **heartbeat())
+        await beaten(client)
         running.backend.throttle_time_ms = 0
         client.send("Heartbeat", 4, **heartbeat())
         for _ in range(20):
-            await other.call("Heartbeat", 4, **heartbeat())
+            await beaten(other)
         assert len(running.backend.asked) == 21
 
 
@@ -86,5 +61,5 @@ async def test_when_the_time_is_over_it_is_answered() -> None:
     async with gateway_and_client() as (running, client):
         running.backend.throttle_time_ms = 20
         for _ in range(2):
-            await client.call("Heartbeat", 4, **heartbeat())
+            await beaten(client)
         assert len(running.backend.asked) == 2
