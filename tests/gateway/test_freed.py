@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import struct
+import threading
 import tracemalloc
 from collections.abc import Iterator
 
@@ -15,7 +16,8 @@ from gateway.backend import BackendError
 from gateway.fair_threads import FairThreads
 from schemas.errors import Error
 from tests.gateway.running import Running, asynchronous, gateway
-from tests.waiting import until_true
+from tests.gateway.wire_client import heartbeat
+from tests.waiting import WITHIN_S, until_true
 
 TIMES = 8
 LONG = b"x" * 1_500_000
@@ -26,14 +28,7 @@ def cut(frame: bytes) -> bytes:
     return struct.pack(">i", len(frame) - 5) + frame[4:-1]
 
 
-SYNC = framed(
-    "SyncGroup",
-    3,
-    group_id="g",
-    generation_id=1,
-    member_id="m",
-    assignments=[{"member_id": "m", "assignment": LONG}],
-)
+SYNC = framed("SyncGroup", 3, **heartbeat(), assignments=[{"member_id": "m", "assignment": LONG}])
 
 
 @pytest.fixture(autouse=True)
@@ -87,15 +82,8 @@ async def _ask_and_leave(running: Running, frame: bytes, is_answered: bool) -> N
 @asynchronous
 async def test_work_that_nobody_waits_for_is_dropped_before_its_turn() -> None:
     threads = FairThreads(1, "test")
-    begun, may_end = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    async def wait() -> None:
-        begun.set()
-        await may_end.wait()
-
-    first = threads.run("a", lambda: asyncio.run_coroutine_threadsafe(wait(), loop).result())
-    await begun.wait()
+    may_end = threading.Event()
+    first = threads.run("a", lambda: may_end.wait(WITHIN_S))
     tracemalloc.start()
     try:
         for _ in range(TIMES):
@@ -103,7 +91,7 @@ async def test_work_that_nobody_waits_for_is_dropped_before_its_turn() -> None:
             threads.run("a", lambda frame=frame: len(frame)).cancel()  # type: ignore[misc]
         del frame
         turned = asyncio.Event()
-        loop.call_soon(turned.set)
+        asyncio.get_running_loop().call_soon(turned.set)
         await turned.wait()
         held_bytes, _ = tracemalloc.get_traced_memory()
     finally:

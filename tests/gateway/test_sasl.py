@@ -10,7 +10,7 @@ import pytest
 
 from tests.gateway.logging_in import MECHANISMS, log_in
 from tests.gateway.running import asynchronous, gateway, gateway_and_client
-from tests.gateway.wire_client import heartbeat, join
+from tests.gateway.wire_client import beaten, heartbeat, join
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -108,9 +108,9 @@ async def test_rules_speak_of_the_name_that_was_proven(users_file: Path, tmp_pat
         alice, bob = await running.client(), await running.client()
         await log_in(alice, "SCRAM-SHA-256")
         await log_in(bob, "SCRAM-SHA-256", "b=o,b", "pässword")
-        assert (await alice.call("JoinGroup", 9, **join("team-a-x"))).error_code.name == "member_id_required"
-        assert (await alice.call("JoinGroup", 9, **join("team-b-x"))).error_code.name == "group_authorization_failed"
-        assert (await bob.call("JoinGroup", 9, **join("team-a-x"))).error_code.name == "group_authorization_failed"
+        assert await beaten(alice, group="team-a-x") == "unknown_member_id"
+        for client, group in ((alice, "team-b-x"), (bob, "team-a-x")):
+            assert await beaten(client, group=group) == "group_authorization_failed"
 
 
 @asynchronous
@@ -135,5 +135,4 @@ async def test_before_that_no_long_request_is_read(users_file: Path) -> None:
         assert await client.is_closed_by_peer()
         known = await running.client()
         await log_in(known, "PLAIN")
-        known.send("Heartbeat", 4, **heartbeat(member="m" * 20_000))
-        assert (await known.receive("Heartbeat", 4))[1].error_code.name == "unknown_member_id"
+        assert await beaten(known, "m" * 20_000) == "unknown_member_id"

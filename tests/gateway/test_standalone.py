@@ -39,7 +39,7 @@ from schemas.offset_messages import (
     OffsetFetchResponseTopic,
 )
 from tests.gateway.running import asynchronous, gateway, gateway_and_client
-from tests.gateway.wire_client import alone_in, heartbeat
+from tests.gateway.wire_client import alone_in, heartbeat, is_served
 from tests.requests import consumer_beat
 
 # ---------------------------------------------------------------- ApiVersions
@@ -97,10 +97,8 @@ async def test_an_unknown_topic_is_said_to_be_unknown_and_not_made() -> None:
         for _ in range(2):
             asked = {"topics": [{"name": "t1"}, {"name": "nope"}], "allow_auto_topic_creation": True}
             answer = await client.call("Metadata", 12, **asked)
-            assert [(t.name, t.error_code.name) for t in answer.topics] == [
-                ("t1", "none"),
-                ("nope", "unknown_topic_or_partition"),
-            ]
+            reported = [(topic.name, topic.error_code.name) for topic in answer.topics]
+            assert reported == [("t1", "none"), ("nope", "unknown_topic_or_partition")]
 
 
 @asynchronous
@@ -185,13 +183,13 @@ async def test_a_partition_is_fetched_empty_at_whatever_offset(version: int) -> 
 @asynchronous
 async def test_a_fetch_waits_as_long_as_it_may_and_holds_nobody_else() -> None:
     async with gateway() as running:
-        waiting, long, other = [await running.client() for _ in range(3)]
+        waiting, long = await running.client(), await running.client()
         long.send("Fetch", 12, **fetch(12, wait_ms=600_000))
         answer = asyncio.ensure_future(long.receive("Fetch", 12))
         began = time.monotonic()
         waiting.send("Fetch", 12, **fetch(12, wait_ms=1000))
         behind = waiting.send("Heartbeat", 4, **heartbeat())
-        await other.call("Heartbeat", 4, **heartbeat())
+        assert await is_served(running.address)
         await waiting.receive("Fetch", 12)
         assert time.monotonic() - began >= 1
         assert (await waiting.receive("Heartbeat", 4))[0] == behind
@@ -212,23 +210,32 @@ async def test_a_fetch_of_what_is_not_there_is_answered_at_once(version: int, to
         assert answer.responses[0].partitions[0].error_code.name == "unknown_topic_or_partition"
 
 
+FETCH = codec("Fetch", 11)
+
+
+def fetched(message: Any, frame: bytes = b"") -> Later:
+    """What a fetch of a topic t waits for."""
+    topics = {"t": 40_000}
+    (fetches,) = [each for each in EmptyLog(topics, TopicIds(topics)).endpoints() if each.api == "Fetch"]
+    later = fetches.answer(Ask(FETCH, message, frame, "c", Caller("c", "/h", ("h", 1))))
+    assert isinstance(later, Later)
+    return later
+
+
 @asynchronous
 async def test_a_long_fetch_waits_as_the_bytes_it_came_in() -> None:
-    spoken, topics = codec("Fetch", 11), {"t": 40_000}
-    (fetches,) = [e for e in EmptyLog(topics, TopicIds(topics)).endpoints() if e.api == "Fetch"]
     partitions = [{"partition": number} for number in range(40_000)]
     values = {"max_wait_ms": 2**31 - 1, "topics": [{"topic": "t", "partitions": partitions}]}
-    frame = spoken.write_request(1, "c", entity_of(spoken.request_type, values))[4:]
+    frame = FETCH.write_request(1, "c", entity_of(FETCH.request_type, values))[4:]
     del partitions, values
     tracemalloc.start()
-    _, message = spoken.read_request(frame)
-    later = fetches.answer(Ask(spoken, message, frame, "c", Caller("c", "/h", ("h", 1))))
+    _, message = FETCH.read_request(frame)
+    later = fetched(message, frame)
     assert tracemalloc.get_traced_memory()[0] > len(frame)
     del message
     gc.collect()
     assert tracemalloc.get_traced_memory()[0] < 100_000
     tracemalloc.stop()
-    assert isinstance(later, Later)
     response: Any = later.response(later.future).build()
     (reported,) = response["responses"]
     assert len(reported["partitions"]) == 40_000
@@ -237,16 +244,12 @@ async def test_a_long_fetch_waits_as_the_bytes_it_came_in() -> None:
 
 @asynchronous
 async def test_a_fetch_that_is_cancelled_when_its_time_is_up_says_nothing() -> None:
-    spoken, loop = codec("Fetch", 11), asyncio.get_running_loop()
-    (fetches,) = [e for e in EmptyLog({"t": 1}, TopicIds({"t": 1})).endpoints() if e.api == "Fetch"]
-    message = entity_of(spoken.request_type, {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]})
+    loop = asyncio.get_running_loop()
+    message = entity_of(FETCH.request_type, {"topics": [{"topic": "t", "partitions": [{"partition": 0}]}]})
     errors: list[object] = []
     loop.set_exception_handler(lambda _, context: errors.append(context))
     # So short that it is over in the loop's next turn, before which its connection ends.
-    later = fetches.answer(
-        Ask(spoken, replace(message, max_wait=timedelta(microseconds=1)), b"", "c", Caller("c", "/h", ("h", 1)))
-    )
-    assert isinstance(later, Later)
+    later = fetched(replace(message, max_wait=timedelta(microseconds=1)))
     loop.call_soon(later.future.cancel)
     over = asyncio.Event()
     loop.call_later(0.01, over.set)
@@ -260,9 +263,8 @@ async def test_there_are_no_fetch_sessions() -> None:
     async with gateway_and_client() as (_, client):
         first = await client.call("Fetch", 12, session_epoch=0, **fetch(12))
         assert first.session_id == 0
-        assert (
-            await client.call("Fetch", 12, session_id=5, **fetch(12))
-        ).error_code.name == "fetch_session_id_not_found"
+        refused = await client.call("Fetch", 12, session_id=5, **fetch(12))
+        assert refused.error_code.name == "fetch_session_id_not_found"
 
 
 def produce(acks: int) -> dict[str, object]:
@@ -317,21 +319,19 @@ async def test_offsets_committed_by_topic_id_are_those_of_its_name_and_unknown_i
 
 
 def test_an_answer_that_is_built_while_topics_change_goes_by_those_there_were() -> None:
-    ids, commit = TopicIds(), OffsetCommitRequest
+    ids, of_both = TopicIds(), [str(uuid.UUID(int=number)) for number in (1, 2)]
     ids.learn({"t": 1}, {"t": uuid.UUID(int=1), "u": uuid.UUID(int=2)})
-    asked = [OffsetCommitRequestTopic(topic_id=str(uuid.UUID(int=number)), partitions=[]) for number in (1, 2)]
-    request = commit(request_id="r", api_version=10, group_id="g", topics=asked)
-    named = ids.with_names(request)
-    assert isinstance(named, OffsetCommitRequest)
+    asked = [OffsetCommitRequestTopic(topic_id=each, partitions=[]) for each in of_both]
+    request = OffsetCommitRequest(request_id="r", api_version=10, group_id="g", topics=asked)
+    named: Any = ids.with_names(request)
     given = OffsetCommitResponse(
         topics=[OffsetCommitResponseTopic(topic_id=topic.topic_id, partitions=[]) for topic in named.topics]
     )
     before = ids.as_of_now()
     ids.learn({"t": 1}, {"t": uuid.UUID(int=1)})
-    for known, shown in ((before, [1, 2]), (ids, [1, 2])):
-        answered = known.with_ids(request, given)
-        assert isinstance(answered, OffsetCommitResponse)
-        assert [topic.topic_id for topic in answered.topics] == [str(uuid.UUID(int=number)) for number in shown]
+    for known in (before, ids):
+        answered: Any = known.with_ids(request, given)
+        assert [topic.topic_id for topic in answered.topics] == of_both
 
 
 @pytest.mark.parametrize("said", ["topic_name", "topic_id"])
@@ -339,10 +339,7 @@ def test_a_member_is_given_ids_whether_a_home_has_names_in_their_place_or_beside
     ids = TopicIds({"t": 2})
     given = ConsumerGroupTopicPartitions(**{said: "t"}, partitions=[0, 1])
     answer = ConsumerGroupHeartbeatResponse(assignment=ConsumerGroupAssignment(topic_partitions=[given]))
-    request = consumer_beat("m", 1, 0)
-    answered = ids.with_ids(request, answer)
-    assert isinstance(answered, ConsumerGroupHeartbeatResponse)
-    assert answered.assignment is not None
+    answered: Any = ids.with_ids(consumer_beat("m", 1, 0), answer)
     assert [topic.topic_id for topic in answered.assignment.topic_partitions] == [str(ids.by_name["t"])]
 
 
@@ -357,8 +354,7 @@ def test_a_fetch_by_id_is_answered_as_the_effects_table_has_it_without_names() -
         group = OffsetFetchResponseGroup(
             group_id="g", topics=[OffsetFetchResponseTopic(topic_id=shown, partitions=found)]
         )
-        answered = ids.with_ids(asked, OffsetFetchResponse(groups=[group]))
-        assert isinstance(answered, OffsetFetchResponse)
+        answered: Any = ids.with_ids(asked, OffsetFetchResponse(groups=[group]))
         assert [(topic.topic_id, topic.partitions[0].error_code) for topic in answered.groups[0].topics] == [
             (id_of_t, Error.NONE),
             ("no topic's", Error.UNKNOWN_TOPIC_ID),
