@@ -76,11 +76,14 @@ def test_what_a_member_owns_may_stand_as_homes_of_earlier_versions_have_it() -> 
     assert reported(acknowledged)["member_epoch"] == 3
 
 
-def test_a_silent_member_expires_by_the_groups_timeout_and_no_request() -> None:
+def test_a_silent_member_expires_by_the_groups_timeout_and_no_request_and_nothing_is_called_before() -> None:
     stream = Stream(SETTINGS)
     alone(stream)
     assert stream.stored["orders"].timeout_ms == T + 45_000
-    assert stream.batch(T + 45_000) == []
+    calls = stream.calls
+    for tick in range(1, 46):
+        assert stream.batch(T + tick * 1000) == []
+    assert stream.calls == calls
     assert removed(stream.batch(T + 45_001)) == [("m1", "session_expired", T + 45_000)]
     assert stream.stored["orders"].value[0] == "Empty"
 
@@ -93,17 +96,6 @@ def test_a_member_that_does_not_give_up_what_others_need_is_fenced_by_the_groups
     assert stream.stored["orders"].timeout_ms == T + 22_000
     stream.batch(T + 10_000, arrived(consumer_beat("m2", 3, T + 10_000), consumer_beat("m1", 2, T + 10_000)))
     assert removed(stream.batch(T + 22_001)) == [("m1", "rebalance_timeout", T + 22_000)]
-
-
-def test_an_idle_consumer_group_is_called_only_when_something_is_due() -> None:
-    stream = Stream(SETTINGS)
-    alone(stream)
-    calls = stream.calls
-    for tick in range(1, 46):
-        stream.batch(T + tick * 1000)
-    assert stream.calls == calls
-    stream.batch(T + 45_001)
-    assert stream.calls == calls + 1
 
 
 def test_a_member_that_the_coordinator_could_not_hear_has_its_session_back() -> None:

@@ -17,20 +17,15 @@ def removed(effects: list[Effect]) -> list[tuple[str, int]]:
     return [(e["cause"], e["at_ms"]) for e in effects if e["effect"] == "member_removed"]
 
 
-def test_a_member_that_falls_silent_expires_without_any_other_traffic() -> None:
-    stream, _ = stream_with_member()
-    assert stream.batch(T + 10_000) == []
-    assert removed(stream.batch(T + 10_001)) == [("session_expired", T + 10_000)]
-    assert stream.document("orders")["state"] == "Empty"
-
-
-def test_an_idle_group_is_called_only_when_something_is_due() -> None:
+def test_an_idle_group_is_called_only_when_something_is_due_as_when_its_silent_member_expires() -> None:
     stream, _ = stream_with_member()
     calls = stream.calls
-    for tick in range(1, 10):
-        stream.batch(T + tick * 1000)
+    for tick in range(1, 11):
+        assert stream.batch(T + tick * 1000) == []
     assert stream.calls == calls
-    for tick in range(10, 100):
+    assert removed(stream.batch(T + 10_001)) == [("session_expired", T + 10_000)]
+    assert stream.document("orders")["state"] == "Empty"
+    for tick in range(11, 100):
         stream.batch(T + tick * 1000)
     assert stream.calls == calls + 1
 

@@ -31,7 +31,7 @@ from schemas.messages import (
 from schemas.wire_fields import carries
 from tables.replies import response_of
 from tests.requests import commit, consumer_beat, fitting, heartbeat, join, leave, sync
-from tests.udf.live_clock import SETTINGS, T
+from tests.udf.live_clock import SETTINGS, T, replies, stream_with_member
 from tests.udf.stream import Effect, Stream, arrived
 from tests.udf.world import SETTINGS as WORLD_SETTINGS
 from tests.udf.world import World
@@ -186,28 +186,25 @@ def put_off(effects: list[Effect]) -> list[tuple[int, int]]:
 
 
 def answered(effects: list[Effect]) -> list[str]:
-    return [e["request_id"] for e in effects if e["effect"] == "reply"]
+    return [e["request_id"] for e in replies(effects)]
 
 
 def throttled(effects: list[Effect]) -> list[str]:
-    replies = [e for e in effects if e["effect"] == "reply"]
     return [
         e["request_id"]
-        for e in replies
+        for e in replies(effects)
         if getattr(response_of(e["api"], e["error_code"], e.get("detail")), "throttle_time_ms", 0) > 0
     ]
 
 
-def small(stream: Stream) -> tuple[Stream, str]:
+def small() -> tuple[Stream, str]:
     """A Stable group of one member, which was made without limits; limited from now on."""
-    joined = stream.batch(T, arrived(join("a", T)))
-    member = str(next(e for e in joined if e["effect"] == "reply")["member_id"])
-    stream.batch(T, arrived(sync(member, 1, T, assigned=[member])))
+    stream, member = stream_with_member()
     return replace(stream, settings=LIMITED), member
 
 
 def test_the_rest_comes_with_the_next_batch_and_its_clients_are_asked_to_wait() -> None:
-    stream, member = small(Stream(SETTINGS))
+    stream, member = small()
     beats = [heartbeat(member, 1, T + n, request_id=f"b{n}") for n in range(10)]
     first = stream.batch(T + 50, arrived(*beats))
     assert 0 < len(answered(first)) < 5
@@ -225,7 +222,7 @@ def test_the_rest_comes_with_the_next_batch_and_its_clients_are_asked_to_wait() 
 
 
 def test_what_was_put_off_comes_before_what_arrives_then() -> None:
-    stream, member = small(Stream(SETTINGS))
+    stream, member = small()
     found = stream.batch(T + 50, arrived(*(heartbeat(member, 1, T + n, request_id=f"b{n}") for n in range(4))))
     found += stream.batch(T + 60, arrived(heartbeat(member, 1, T + 1, request_id="late")))
     for tick in range(1, 5):
@@ -234,7 +231,7 @@ def test_what_was_put_off_comes_before_what_arrives_then() -> None:
 
 
 def test_another_group_of_the_same_batch_does_not_wait() -> None:
-    stream, member = small(Stream(SETTINGS))
+    stream, member = small()
     beats = [heartbeat(member, 1, T + n, request_id=f"b{n}") for n in range(10)]
     found = stream.batch(T + 50, arrived(*beats, join("x", T + 9, "payments")))
     payments = [e for e in found if e["group_id"] == "payments"]
@@ -244,7 +241,7 @@ def test_another_group_of_the_same_batch_does_not_wait() -> None:
 
 def test_a_member_whose_heartbeat_was_put_off_keeps_its_session() -> None:
     """It would have expired at T + 10 s; its heartbeat of T + 9 s is applied with the next batch, at T + 11 s."""
-    stream, member = small(Stream(SETTINGS))
+    stream, member = small()
     strangers = [heartbeat(f"x{n}", 1, T + 8_000 + n) for n in range(6)]
     first = stream.batch(T + 10_500, arrived(*strangers, heartbeat(member, 1, T + 9_000, request_id="mine")))
     assert "mine" not in answered(first)
@@ -294,20 +291,24 @@ LONG = {"range": b"x" * 1_565_000}
 
 def refusing(*requests: StreamRequest) -> list[Effect]:
     """The replies to requests that come behind so much that they are not kept; members' heartbeats stay."""
-    stream, member = small(Stream(SETTINGS))
+    stream, member = small()
     first = [heartbeat(member, 1, T + n) for n in range(4)]
     long = [join(f"long{n}", T + 10 + n, protocols=LONG) for n in range(2)]
     found = stream.batch(T + 50, arrived(*first, *long, *requests, heartbeat(member, 1, T + 40, request_id="mine")))
     ((_, refused),) = put_off(found)
     assert refused == len(requests)
     assert len(stream.document("orders")["stream"]["put_off"][-1]) < 1_000
-    return [e for e in found if e["effect"] == "reply" and e["error_code"] == "COORDINATOR_LOAD_IN_PROGRESS"]
+    return [e for e in replies(found) if e["error_code"] == "COORDINATOR_LOAD_IN_PROGRESS"]
 
 
 def bulky(request: Any) -> Any:
     return msgspec.structs.replace(request, client_host="/" + "h" * 30_000)
 
 
+FETCH: dict[str, Any] = {
+    "group_id": "orders",
+    "topics": [OffsetFetchRequestTopic(name="t1", partition_indexes=[0])],
+}
 REFUSED = [
     bulky(join("b", T + 20)),
     bulky(sync("m", 1, T + 20)),
@@ -316,16 +317,7 @@ REFUSED = [
     bulky(consumer_beat("m", 0, T + 20)),
     bulky(fitting(DescribeGroupsRequest, 5, groups=["orders"], request_id="d", received_at_ms=T + 20)),
     *(
-        bulky(
-            fitting(
-                OffsetFetchRequest,
-                version,
-                group_id="orders",
-                topics=[OffsetFetchRequestTopic(name="t1", partition_indexes=[0])],
-                request_id="f",
-                received_at_ms=T + 20,
-            )
-        )
+        bulky(fitting(OffsetFetchRequest, version, **FETCH, request_id="f", received_at_ms=T + 20))
         for version in (1, 5)
     ),
 ]
