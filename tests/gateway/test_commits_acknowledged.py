@@ -6,16 +6,18 @@ import asyncio
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
+import pytest
+
 from benchmarks.wire_client import Client
-from gateway.server import Server
 from listeners.addresses import Address, parse_address
 from schemas.messages import OffsetCommitRequest
 from tests.gateway.consumer_beats import AT_ONCE, beat
 from tests.gateway.running import DEFAULTS, GROUPS, asynchronous, beside
 from tests.gateway.table_coordinator import TableCoordinator
-from tests.gateway.wire_client import alone_in, heartbeat
+from tests.gateway.wire_client import alone_in, beaten
 from tests.source_tree import ROOT
 from tests.waiting import until_true
 
@@ -46,13 +48,6 @@ def acknowledged(coordinator: TableCoordinator) -> int:
     return sum(isinstance(one, OffsetCommitRequest) and one.is_acknowledged for one in coordinator.requests)
 
 
-async def commit_often(coordinator: TableCoordinator, server: Server) -> None:
-    client, member, generation = await with_an_offset(server.address)
-    for offset in range(1, COMMITS + 1):
-        assert await commit(client, member, generation, offset) == "none"
-    await until_true(lambda: stored(coordinator) == COMMITS)
-
-
 @asynchronous
 async def test_a_member_that_commits_again_and_again_waits_for_no_batch(tmp_path: Path) -> None:
     with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
@@ -80,17 +75,16 @@ async def test_a_member_of_a_consumer_group_waits_for_no_batch_with_its_first_co
         assert acknowledged(coordinator) == COMMITS
 
 
+@pytest.mark.parametrize("is_beside", [True, False], ids=["another writer", "a setting"])
 @asynchronous
-async def test_beside_another_writer_and_by_a_setting_every_commit_waits(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-    with TableCoordinator(tmp_path / "a", GROUPS, tells_batches=True) as coordinator:
-        async with beside(tmp_path / "a") as server, beside(tmp_path / "a"):
-            await commit_often(coordinator, server)
-        assert acknowledged(coordinator) == 0
-    with TableCoordinator(tmp_path / "b", GROUPS, tells_batches=True) as coordinator:
-        async with beside(tmp_path / "b", **{"gateway.early.commits": "false"}) as server:
-            await commit_often(coordinator, server)
+async def test_beside_another_writer_and_by_a_setting_every_commit_waits(is_beside: bool, tmp_path: Path) -> None:
+    with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
+        async with beside(tmp_path) if is_beside else nullcontext():
+            async with beside(tmp_path, **({} if is_beside else {"gateway.early.commits": "false"})) as server:
+                client, member, generation = await with_an_offset(server.address)
+                for offset in range(1, COMMITS + 1):
+                    assert await commit(client, member, generation, offset) == "none"
+                await until_true(lambda: stored(coordinator) == COMMITS)
         assert acknowledged(coordinator) == 0
 
 
@@ -112,7 +106,7 @@ async def test_a_commit_that_was_acknowledged_outlives_its_gateway(tmp_path: Pat
             said = await asyncio.to_thread(gateway.stdout.readline)
             address = parse_address("listen", said.rpartition("listens on ")[2].partition(";")[0])
             client, member, generation = await with_an_offset(address)
-            await client.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
+            await beaten(client, member, generation)
         except BaseException:
             gateway.kill()
             raise

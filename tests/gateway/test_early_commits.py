@@ -86,10 +86,8 @@ class World:
 
     def __post_init__(self) -> None:
         self.known, self.pending = KnownGroups(), PendingRequests()
-        self.early, self.commits = (
-            EarlyAnswers(self.known, self.pending),
-            EarlyCommits(self.known, self.pending, CONFIG),
-        )
+        self.early = EarlyAnswers(self.known, self.pending)
+        self.commits = EarlyCommits(self.known, self.pending, CONFIG)
 
     # ------------------------------------------------------------ clients and gateway
 
@@ -121,13 +119,9 @@ class World:
             return
         client.waits = client.must_join or client.must_sync
         if client.must_join:
-            timeouts: dict[str, Any] = {
-                "session_timeout_ms": client.session_ms,
-                "rebalance_timeout_ms": client.rebalance_ms,
-            }
-            self.ask(
-                join(client.name, at_ms, G, member_id=client.member_id, request_id=f"j{number}", **timeouts), client
-            )
+            said: dict[str, Any] = {"member_id": client.member_id, "session_timeout_ms": client.session_ms}
+            said |= {"rebalance_timeout_ms": client.rebalance_ms, "request_id": f"j{number}"}
+            self.ask(join(client.name, at_ms, G, **said), client)
         elif client.must_sync:
             assigned = list(self.group.members) if client.is_leader else None
             ids = client.member_id, client.generation_id
@@ -192,6 +186,12 @@ class World:
                 self.commits.forget(G, fact.member_id or "")
         for effect in effects:
             self._read(effect)
+
+    def round(self) -> None:
+        """All of it, one after the other."""
+        self.append()
+        self.batch()
+        self.read()
 
     def _read(self, effect: Effect) -> None:
         if isinstance(effect, RequestParked):
@@ -286,9 +286,7 @@ def settled(
         for client in world.clients:
             world.go_on(client)
         world.now_ms += 10
-        world.append()
-        world.batch()
-        world.read()
+        world.round()
         if world.group.shown_state == "Stable" and not any(one.must_join or one.must_sync for one in world.clients):
             break
     for client, at in zip(world.clients * 3, PARTITIONS, strict=False):
@@ -297,30 +295,15 @@ def settled(
         if beats:
             world.go_on(client)
     world.now_ms += 10
-    world.append()
-    world.batch()
-    world.read()
+    world.round()
     assert world.group.shown_state == "Stable"
     return world
 
 
 Action = tuple[str, int, int]
+OFTEN = ("commit", "commit", "commit", "commit", "go on", "go on", "append", "append", "all", "all")
 actions = st.tuples(
-    st.sampled_from(
-        (
-            *["commit"] * 4,
-            *["go on"] * 2,
-            "leave",
-            "rejoin",
-            "append",
-            "append",
-            "batch",
-            "read",
-            "silence",
-            "all",
-            "all",
-        )
-    ),
+    st.sampled_from((*OFTEN, "leave", "rejoin", "batch", "read", "silence")),
     st.integers(0, 2),
     st.sampled_from((0, 1, 30, 30, 300, 300, 1000, 2900)),
 )
@@ -349,9 +332,7 @@ def play(world: World, moves: Iterable[Action]) -> World:
             case _:
                 for each in world.clients if what == "all" else ():
                     world.go_on(each)
-                world.append()
-                world.batch()
-                world.read()
+                world.round()
     world.append()
     world.batch()
     return world
@@ -434,9 +415,7 @@ def test_a_static_member_that_is_away_for_a_while_commits_nothing_early() -> Non
     world = settled(1, 45_000, kind=ConsumerWorld)
     assert is_acknowledged(world)
     world.leave(world.clients[0])
-    world.append()
-    world.batch()
-    world.read()
+    world.round()
     assert not is_acknowledged(world)
 
 
@@ -462,9 +441,7 @@ def test_a_member_of_another_session_than_before_is_not_held_for_alive_by_the_lo
     client.session_ms, client.must_join = 6000, True
     for _ in range(2):
         world.go_on(client)
-        world.append()
-        world.batch()
-        world.read()
+        world.round()
     assert world.commits._groups[G].alive_until_ms[client.member_id] == world.now_ms + 6000
 
 
@@ -510,9 +487,7 @@ def test_a_limited_number_of_commits_of_one_group_waits_in_the_table() -> None:
 def test_members_that_are_gone_are_forgotten() -> None:
     world = settled(2)
     world.leave(world.clients[1])
-    world.append()
-    world.batch()
-    world.read()
+    world.round()
     assert len(world.commits._groups[G].alive_until_ms) == 1
     world.commits.forget(G)
     assert world.commits._groups == {}

@@ -28,6 +28,15 @@ from tests.protocol.play import GROUP_ID, Move, Play
 DETAILED = (EffectName.STATE_CHANGED, EffectName.MEMBER_JOINED, EffectName.MEMBER_UPDATED)
 
 
+def members_of(group: Group) -> dict[str, KnownMember]:
+    return {
+        one.member_id: KnownMember(
+            one.client_id, one.group_instance_id, one.session_timeout_ms, one.rebalance_timeout_ms
+        )
+        for one in group.members.values()
+    }
+
+
 def assert_known(known: KnownGroup | None, group: Group) -> None:
     """Whatever the facts tell is as the core has it."""
     if not group.is_known:
@@ -38,12 +47,7 @@ def assert_known(known: KnownGroup | None, group: Group) -> None:
     assert known.members.keys() == group.roster.members.keys()
     if group.consumer is None:
         assert known.generation_id == group.generation_id
-        assert known.members == {
-            one.member_id: KnownMember(
-                one.client_id, one.group_instance_id, one.session_timeout_ms, one.rebalance_timeout_ms
-            )
-            for one in group.members.values()
-        }
+        assert known.members == members_of(group)
         timeouts = [one.session_timeout_ms for one in group.members.values()]
         assert known.shortest_session_timeout_ms == min(timeouts, default=0)
         return
@@ -62,26 +66,26 @@ def learned(facts: Sequence[Fact]) -> KnownGroups:
     return known
 
 
-@given(config=configs, moves=st.lists(plays, min_size=1, max_size=3), seed=st.integers(0, 1000))
-def test_what_facts_tell_of_a_classic_group_is_what_the_group_is(
-    config: GroupConfig, moves: list[list[Move]], seed: int
-) -> None:
-    play = Play(config).make(chain.from_iterable(moves))
+def assert_learned(play: Play, seed: int) -> None:
+    """From all facts in their order, and from the lasting ones in any."""
     facts = facts_of(GROUP_ID, play.effects)
     assert_known(learned(facts).get(GROUP_ID), play.group)
     random.Random(seed).shuffle(facts)
     assert_known(learned(lasting(facts)).get(GROUP_ID), play.group)
+
+
+@given(config=configs, moves=st.lists(plays, min_size=1, max_size=3), seed=st.integers(0, 1000))
+def test_what_facts_tell_of_a_classic_group_is_what_the_group_is(
+    config: GroupConfig, moves: list[list[Move]], seed: int
+) -> None:
+    assert_learned(Play(config).make(chain.from_iterable(moves)), seed)
 
 
 @given(config=consumer_moves.configs, moves=consumer_moves.plays, seed=st.integers(0, 1000))
 def test_what_facts_tell_of_a_group_of_the_newer_protocol_is_what_the_group_is(
     config: GroupConfig, moves: list[Move], seed: int
 ) -> None:
-    play = consumer_moves.consumer_play(config).make(moves)
-    facts = facts_of(GROUP_ID, play.effects)
-    assert_known(learned(facts).get(GROUP_ID), play.group)
-    random.Random(seed).shuffle(facts)
-    assert_known(learned(lasting(facts)).get(GROUP_ID), play.group)
+    assert_learned(consumer_moves.consumer_play(config).make(moves), seed)
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +97,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_fact_that_cannot_be_read_leaves_nothing_that_may_be_wrong(
     home: Path, moves: list[list[Move]], place: int
 ) -> None:
-    play = Play(GroupConfig())
-    for some in moves:
-        play.make(some)
+    play = Play(GroupConfig()).make(chain.from_iterable(moves))
     facts = facts_of(GROUP_ID, play.effects)
     detailed = [number for number, fact in enumerate(facts) if fact.effect in DETAILED]
     broken = detailed[place % len(detailed)] if detailed else -1
@@ -108,10 +110,4 @@ def test_a_fact_that_cannot_be_read_leaves_nothing_that_may_be_wrong(
         return
     assert group.state in (play.group.state, UNKNOWN)
     assert group.state == UNKNOWN or group.generation_id == play.group.generation_id
-    members = {
-        one.member_id: KnownMember(
-            one.client_id, one.group_instance_id, one.session_timeout_ms, one.rebalance_timeout_ms
-        )
-        for one in play.group.members.values()
-    }
-    assert group.members.items() <= members.items()
+    assert group.members.items() <= members_of(play.group).items()

@@ -22,7 +22,7 @@ from gateway.metrics import Metrics
 from listeners.addresses import Address
 from listeners.monitor import Monitor
 from tests.gateway.running import asynchronous, gateway
-from tests.gateway.wire_client import alone_in, heartbeat
+from tests.gateway.wire_client import alone_in, beaten
 from tests.waiting import until
 
 ANY_PORT = "127.0.0.1:0"
@@ -64,7 +64,7 @@ async def test_requests_connections_and_groups_are_counted() -> None:
         client, bad = await running.client(), await running.client()
         member, generation = await alone_in(client)
         for _ in range(3):
-            await client.call("Heartbeat", 4, **heartbeat(member=member, generation=generation))
+            await beaten(client, member, generation)
         bad.send_raw(b"GET / HTTP/1.1\r\n\r\n")
         assert await bad.is_closed_by_peer()
         status, text = await asyncio.to_thread(get, running.server.monitor.address, "/metrics")

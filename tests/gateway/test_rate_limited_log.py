@@ -11,47 +11,40 @@ from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import heartbeat
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def record(text: str, *values: object) -> logging.LogRecord:
     return logging.LogRecord("gateway", logging.INFO, "file", 1, text, values, None)
 
 
 def test_the_lines_of_one_kind_are_limited_and_those_of_another_are_not() -> None:
-    sparing = RateLimitedLog(Clock())
+    sparing = RateLimitedLog(lambda: 0.0)
     let_through = [number for number in range(1000) if sparing.filter(record("%s: closed", number))]
     assert let_through == list(range(LINES))
     assert sparing.filter(record("something else"))
 
 
 def test_lines_that_differ_only_further_on_are_of_one_kind() -> None:
-    sparing = RateLimitedLog(Clock())
+    sparing = RateLimitedLog(lambda: 0.0)
     texts = [f"Fatal error on transport\nprotocol: <Protocol {number}>" for number in range(1000)]
     assert sum(sparing.filter(record(text)) for text in texts) == LINES
 
 
 def test_kinds_without_end_take_no_room_without_end() -> None:
-    sparing = RateLimitedLog(Clock())
+    sparing = RateLimitedLog(lambda: 0.0)
     for number in range(10 * KINDS_MAX):
         sparing.filter(record(f"{number} is a kind of its own"))
     assert len(sparing._kinds) <= KINDS_MAX
 
 
 def test_after_a_while_their_number_is_logged() -> None:
-    clock = Clock()
-    sparing = RateLimitedLog(clock)
+    now = 0.0
+    sparing = RateLimitedLog(lambda: now)
     for number in range(1000):
         sparing.filter(record("%s: closed", number))
-    clock.now += PERIOD_S
+    now += PERIOD_S
     again = record("%s: closed", "x")
     assert sparing.filter(again)
     assert again.getMessage() == f"x: closed (and {1000 - LINES} more such lines before)"
-    clock.now += PERIOD_S
+    now += PERIOD_S
     last = record("%s: closed", "y")
     assert sparing.filter(last)
     assert last.getMessage() == "y: closed"

@@ -21,7 +21,7 @@ from schemas.messages import (
 from tests.gateway.consumer_beats import AT_ONCE, T1, beat, given
 from tests.gateway.running import GROUPS, asynchronous, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
-from tests.gateway.wire_client import alone_in, heartbeat
+from tests.gateway.wire_client import alone_in, beaten, heartbeat
 from tests.requests import consumer_beat
 from tests.waiting import until_true
 
@@ -55,21 +55,18 @@ async def test_while_the_coordinator_is_away_heartbeats_are_answered_unseen_and_
         client, other = await Client.connect(server.address), await Client.connect(server.address)
         with coordinator:
             member, generation = await alone_in(client)
-        ours = heartbeat(member=member, generation=generation)
-        waiting = client.send("Heartbeat", 4, **ours)
+        waiting = client.send("Heartbeat", 4, **heartbeat(member=member, generation=generation))
         asked = other.send("DescribeGroups", 5, groups=["g"])
         await until_true(lambda: server.backend.figures().backlog == 2)
         await say_away(server, True)
         number, answer = await client.receive("Heartbeat", 4)
         assert (number, answer.error_code.name) == (waiting, "none")
-        assert (await client.call("Heartbeat", 4, **ours)).error_code.name == "none"
-        assert (await client.call("Heartbeat", 4, **heartbeat(member="nobody"))).error_code.name == "none"
+        assert await beaten(client, member, generation) == await beaten(client, "nobody") == "none"
         with coordinator:
             assert (await other.receive("DescribeGroups", 5))[0] == asked
             await say_away(server, False)
-            beat = await client.call("Heartbeat", 4, **heartbeat(member="nobody"))
-            assert beat.error_code.name == "unknown_member_id"
-            assert (await client.call("Heartbeat", 4, **ours)).error_code.name == "none"
+            assert await beaten(client, "nobody") == "unknown_member_id"
+            assert await beaten(client, member, generation) == "none"
     beats = [request for request in coordinator.requests if isinstance(request, HeartbeatRequest)]
     assert [request.member_id for request in beats] == [member, member, "nobody", "nobody", member]
 
