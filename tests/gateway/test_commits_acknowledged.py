@@ -79,12 +79,12 @@ async def test_a_member_of_a_consumer_group_waits_for_no_batch_with_its_first_co
 @asynchronous
 async def test_beside_another_writer_and_by_a_setting_every_commit_waits(is_beside: bool, tmp_path: Path) -> None:
     with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
-        async with beside(tmp_path) if is_beside else nullcontext():
-            async with beside(tmp_path, **({} if is_beside else {"gateway.early.commits": "false"})) as server:
-                client, member, generation = await with_an_offset(server.address)
-                for offset in range(1, COMMITS + 1):
-                    assert await commit(client, member, generation, offset) == "none"
-                await until_true(lambda: stored(coordinator) == COMMITS)
+        pairs = {} if is_beside else {"gateway.early.commits": "false"}
+        async with beside(tmp_path, **pairs) as server, beside(tmp_path) if is_beside else nullcontext():
+            client, member, generation = await with_an_offset(server.address)
+            for offset in range(1, COMMITS + 1):
+                assert await commit(client, member, generation, offset) == "none"
+            await until_true(lambda: stored(coordinator) == COMMITS)
         assert acknowledged(coordinator) == 0
 
 

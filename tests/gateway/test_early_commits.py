@@ -131,13 +131,9 @@ class World:
 
     def commit(self, client: Client, at: TopicPartition) -> None:
         number = len(self.asked)
-        more: dict[str, Any] = {
-            "received_at_ms": self.now_ms,
-            "request_id": f"c{number}",
-            "metadata": "m" * (number % 3),
-        }
+        more: dict[str, Any] = {"request_id": f"c{number}", "metadata": "m" * (number % 3)}
         ids = client.member_id, client.generation_id
-        self.ask(commit(*ids, {at: number}, group=G, api_version=9, **more), client)
+        self.ask(commit(*ids, {at: number}, group=G, api_version=9, received_at_ms=self.now_ms, **more), client)
 
     def leave(self, client: Client) -> None:
         if client.member_id:
