@@ -15,10 +15,9 @@ from tests.gateway.running import asynchronous
 from tests.requests import consumer_beat, heartbeat, join, leave
 
 GROUPS: Iterable[Known] = [("g", "consumer", "Stable", "classic")]
-Listing = asyncio.Future[Iterable[Known]]
 
 
-def listing() -> Listing:
+def listing() -> asyncio.Future[Iterable[Known]]:
     return asyncio.get_running_loop().create_future()
 
 
@@ -45,15 +44,6 @@ async def test_a_listing_waits_until_earlier_requests_are_taken() -> None:
 
 
 @asynchronous
-async def test_a_listing_does_not_wait_for_what_only_reads() -> None:
-    pending, asked = PendingRequests(), listing()
-    pending.add(heartbeat("m", 1, 5, request_id="r1"), None)
-    pending.list_after_these(asked, 100)
-    pending.answer_listings(groups, 200)
-    assert asked.done()
-
-
-@asynchronous
 async def test_a_listing_does_not_wait_for_ever() -> None:
     pending, asked, next_one = PendingRequests(), listing(), listing()
     pending.add(join("a", 1000, request_id="r1"), None)
@@ -68,12 +58,15 @@ async def test_a_listing_does_not_wait_for_ever() -> None:
 
 
 @asynchronous
-async def test_a_listing_whose_client_is_gone_is_not_answered() -> None:
-    pending, asked = PendingRequests(), listing()
-    pending.list_after_these(asked, 0)
-    asked.cancel()
+async def test_a_listing_whose_client_is_gone_is_not_answered_and_none_waits_for_what_only_reads() -> None:
+    pending, gone, asked = PendingRequests(), listing(), listing()
+    pending.add(heartbeat("m", 1, 0, request_id="r1"), None)
+    for each in (gone, asked):
+        pending.list_after_these(each, 5)
+    gone.cancel()
     pending.answer_listings(groups, 100)
-    assert asked.cancelled()
+    assert gone.cancelled()
+    assert asked.done()
 
 
 @asynchronous
