@@ -17,10 +17,11 @@ from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.package import pack
 from jobs.stream.home_tables import open_requests
+from tables.request_rows import request_rows
 from tests.cluster.cluster_command import PARTITIONS, command_here
 from tests.requests import heartbeat, join
 from tests.source_tree import ROOT
-from tests.streaming.live import now_ms, read_rows, request_rows
+from tests.streaming.live import now_ms, read_rows
 from tests.waiting import until
 
 

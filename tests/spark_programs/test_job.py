@@ -20,9 +20,10 @@ from jobs.coordinator import command
 from jobs.home import Home
 from jobs.stream.home_tables import open_requests
 from programs.command_line import run_command
+from tables.request_rows import request_rows
 from tests.child import Child
 from tests.requests import join
-from tests.streaming.live import now_ms, read_rows, request_rows
+from tests.streaming.live import now_ms, read_rows
 from tests.waiting import until
 
 LIVE = ("--set", "group.initial.rebalance.delay.ms=0", "--set", "group.min.session.timeout.ms=100")

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
@@ -24,8 +23,8 @@ from jobs.stream.home_tables import open_requests
 from jobs.stream.query import Coordinator, failure_of, start, stop_after_batch
 from jobs.stream.writers.batch_result import BatchResult
 from schemas.messages import GroupRequest
-from schemas.tables import REQUESTS
 from tables.delta_log import DeltaLog
+from tables.request_rows import request_rows
 from tests.requests import join, sync
 from tests.waiting import until
 
@@ -40,21 +39,6 @@ T = TypeVar("T")
 
 def now_ms() -> int:
     return int(time.time() * 1000)
-
-
-def request_rows(requests: Iterable[GroupRequest]) -> pa.Table:
-    """Requests as rows of the request table."""
-    rows = [
-        {
-            "group_id": getattr(request, "group_id", None),
-            "request_id": request.request_id,
-            "received_at_ms": request.received_at_ms,
-            "request_seq": request.request_seq,
-            "request": msgspec.json.encode(request).decode(),
-        }
-        for request in requests
-    ]
-    return pa.Table.from_pylist(rows, schema=REQUESTS.arrow)
 
 
 class Live:

@@ -17,7 +17,7 @@ from jobs.home import Home
 from jobs.stream.home_tables import open_requests
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS
-from tests.streaming.live import request_rows
+from tables.request_rows import request_rows
 from tests.udf.world import SETTINGS, World
 
 EVENT = {

@@ -27,9 +27,10 @@ from deltalake import DeltaTable, write_deltalake
 
 from schemas.consumer_protocol import TopicPartition
 from schemas.messages import GroupRequest
+from tables.request_rows import request_rows
 from tests.requests import commit, consumer_beat, heartbeat, join, sync
 from tests.source_tree import ROOT
-from tests.streaming.live import now_ms, read_rows, request_rows
+from tests.streaming.live import now_ms, read_rows
 from tests.waiting import until
 
 HOMES = Path(__file__).parent / "homes"

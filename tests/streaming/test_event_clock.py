@@ -15,8 +15,9 @@ from jobs.log_config import replay_config
 from jobs.stream.home_tables import open_requests
 from jobs.stream.query import failure_of, start
 from jobs.stream.writers.batch_result import BatchResult
+from tables.request_rows import request_rows
 from tests.requests import join
-from tests.streaming.live import read_rows, request_rows
+from tests.streaming.live import read_rows
 from tests.streaming.logs import EVENT, home_with, recorded, reported
 
 
