@@ -15,8 +15,8 @@ from typing import NamedTuple
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from benchmarks.ports import free_port
 from tests.fetching import fetched_once
+from tests.ports import free_port
 from tests.source_tree import ROOT
 from tests.waiting import until
 

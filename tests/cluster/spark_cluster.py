@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from benchmarks.ports import free_port
+from tests.ports import free_port
 from tests.waiting import until
 
 SPARK = Path(pyspark.__file__).parent

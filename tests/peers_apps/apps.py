@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ports import free_port
 from tests.brief_java import BRIEF
 from tests.fetching import fetch_jars, fetched_once, sums_of
+from tests.ports import free_port
 from tests.source_tree import ROOT
 
 HERE = Path(__file__).parent / "java"

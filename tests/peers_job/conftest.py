@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ports import free_port
 from listeners.addresses import Address
 from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
 from tests.peers_job.job import Job
+from tests.ports import free_port
 
 WIDE_TOPIC = "wide"
 WIDE = 60

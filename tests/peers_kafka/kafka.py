@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.ports import free_port
 from tests.brief_java import BRIEF
 from tests.fetching import fetch_jars, fetched_once, sums_of
+from tests.ports import free_port
 from tests.source_tree import ROOT
 from tests.waiting import until
 
