@@ -3,62 +3,122 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
+import multiprocessing
+import multiprocessing.synchronize
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from benchmarks.figures import Figure, at_most, bench
-from benchmarks.flooding import KINDS, TOPICS
-from benchmarks.gateway_process import running
-from benchmarks.wire_client import framed
-from listeners.addresses import Address
+from benchmarks.figures import Figure, at_most, bench, quantiles
+from benchmarks.processes import started
+from benchmarks.wire_client import Client, framed
+from listeners.addresses import Address, parse_address
 
-FOR_S = 4.0
-EVERY_S = 0.02
-_ROOT = Path(__file__).parents[1]
-_HEARTBEAT = framed("Heartbeat", 4, group_id="quiet", member_id="m", generation_id=1)
+FOR_S, EVERY_S = 4.0, 0.02
+CONNECTIONS = 50
+TOPICS = "wide:1000"
+_HEARTBEAT = framed("Heartbeat", 4, group_id="g", member_id="m", generation_id=1)
+
+
+def _heads_with_tags() -> bytes:
+    """A Heartbeat whose head has as many unknown tagged fields as are read."""
+    head_end = 4 + 8 + 2 + len("client")
+    tags = bytes([100]) + b"".join(bytes([number, 0]) for number in range(10, 110))
+    frame = _HEARTBEAT[4:head_end] + tags + _HEARTBEAT[head_end + 1 :]
+    return len(frame).to_bytes(4, "big") + frame
+
+
+KINDS = {
+    "heartbeats": _HEARTBEAT,
+    "one_topic": framed("Metadata", 12, topics=[{"name": "wide"}] * 10_000),
+    "topics": framed("Metadata", 12, topics=[{"name": f"t{i}"} for i in range(10_000)]),
+    "all_topics": framed("Metadata", 12, topics=None),
+    "coordinators": framed("FindCoordinator", 4, coordinator_keys=[f"g{i}" for i in range(10_000)]),
+    "describe": framed("DescribeGroups", 5, groups=[f"g{i}" for i in range(5000)]),
+    "offsets": framed("OffsetFetch", 8, groups=[{"group_id": f"g{i}", "topics": None} for i in range(5000)]),
+    "leave": framed("LeaveGroup", 4, group_id="g", members=[{"member_id": f"m{i}"} for i in range(10_000)]),
+    "delete": framed("DeleteGroups", 1, groups_names=[f"g{i}" for i in range(5000)]),
+    "list": framed("ListGroups", 4),
+    "tags": _heads_with_tags(),
+}
+"""The requests of the floods, by kind."""
 
 
 @bench
 def heartbeats_beside() -> Iterator[Figure]:
     """Wall clock. `sleeps_late` is how late a sleeper was woken meanwhile: the machine's part, not the gateway's."""
-    for kind in KINDS:
-        with running(topics=TOPICS) as gateway, flooded(gateway.address, kind):
-            waits, late = asyncio.run(measured(gateway.address))
-        yield Figure(f"{kind}_p50", waits[len(waits) // 2] * 1000, "ms")
-        yield Figure(f"{kind}_p99", waits[len(waits) * 99 // 100] * 1000, "ms")
-        yield Figure(f"{kind}_slowest", waits[-1] * 1000, "ms", at_most(100))
+    settings = {"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", "topics": TOPICS}
+    words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    for kind, frame in KINDS.items():
+        # The tests' own: a gateway over the pure core.
+        with started("tests.gateway.serve", *words, says="listening on ") as (_, text):
+            address = parse_address("listen", text)
+            with _flooded(address, frame):
+                waits, late = asyncio.run(_measured(address))
+        yield from quantiles(kind, waits)
+        yield Figure(f"{kind}_slowest", max(waits) * 1000, "ms", at_most(100))
         yield Figure(f"{kind}_sleeps_late", late * 1000, "ms")
 
 
-async def measured(address: Address) -> tuple[list[float], float]:
-    """How long each heartbeat took, sorted, and how late the latest sleeper was woken."""
-    reader, writer = await asyncio.open_connection(*address)
-    waits, late, ends_at = [], 0.0, time.monotonic() + FOR_S
+async def _measured(address: Address) -> tuple[list[float], float]:
+    """How long each heartbeat took, and how late the latest sleeper was woken."""
+    client, waits, late = await Client.connect(address), list[float](), 0.0
+    ends_at = time.monotonic() + FOR_S
     while time.monotonic() < ends_at:
         began = time.monotonic()
-        writer.write(_HEARTBEAT)
-        await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        client.send_raw(_HEARTBEAT)
+        await client.receive_raw()
         waits.append(time.monotonic() - began)
         due = time.monotonic() + EVERY_S
         await asyncio.sleep(EVERY_S)
         late = max(late, time.monotonic() - due)
-    writer.close()
-    return sorted(waits), late
+    client.close()
+    return waits, late
 
 
 @contextmanager
-def flooded(address: Address, kind: str) -> Iterator[None]:
-    """A flood from here to the end of the block, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.flooding", str(address), kind]
-    process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True)
+def _flooded(address: Address, frame: bytes) -> Iterator[None]:
+    """A flood from its first answer to the end of the block, in a process of its own."""
+    spawning = multiprocessing.get_context("spawn")
+    answered = spawning.Event()
+    process = spawning.Process(target=_flood, args=(address, frame, answered), daemon=True)
+    process.start()
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "flooding\n"
+        if not answered.wait(60):
+            raise RuntimeError("no answer came to a flood")
         yield
     finally:
         process.kill()
-        process.wait()
+        process.join()
+
+
+def _flood(address: Address, frame: bytes, answered: multiprocessing.synchronize.Event) -> None:
+    """Every connection sends the request as fast as it is read, and comes back when it is sent away."""
+
+    async def flood() -> None:
+        client = await Client.connect(address)
+        reading = asyncio.create_task(_read(client, answered))
+        try:
+            while not reading.done():
+                client.send_raw(frame)
+                await client.writer.drain()
+        finally:
+            reading.cancel()
+            client.close()
+
+    async def flood_on() -> None:
+        while True:
+            try:
+                await flood()
+            except OSError:
+                await asyncio.sleep(0.01)
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(flood_on() for _ in range(CONNECTIONS)))
+
+    asyncio.run(all_of_them())
+
+
+async def _read(client: Client, answered: multiprocessing.synchronize.Event) -> None:
+    while await client.reader.read(1 << 20):
+        answered.set()

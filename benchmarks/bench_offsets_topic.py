@@ -8,7 +8,6 @@ busy machine slows both. `COMMITS=200000` measures fewer. Knows what is measured
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame
 
 from benchmarks.figures import Anchor, Figure, at_least, at_most, bench
-from benchmarks.processes import memory_bytes
+from benchmarks.processes import family_bytes, sampled
 from benchmarks.recorded_topic import TOPIC, fill, real_broker
 from benchmarks.spark_homes import folder, session
 from jobs.config import JobConfig
@@ -35,7 +34,6 @@ COMMITS = int(os.environ.get("COMMITS") or 1_000_000)
 GROUPS, GENERATIONS_A_GROUP = 1_000, 4
 RECORDS = COMMITS + GROUPS * GENERATIONS_A_GROUP
 MEBIBYTE = 1 << 20
-WATCHED_EVERY_S = 0.25
 PLAIN = "Spark's plain copy"
 
 
@@ -43,7 +41,7 @@ class Run(NamedTuple):
     """One query over the whole topic."""
 
     seconds: float
-    memory: list[int]
+    memory: list[float]
     """What all processes held, from time to time."""
 
     @property
@@ -56,7 +54,7 @@ def a_million_commits() -> Iterator[Figure]:
     """The topic with and without commits, beside a plain copy; each query reads it from its beginning to its end."""
     config, jars = JobConfig(), {"spark.jars": ",".join(make_kafka_ready())}
     with folder() as path, real_broker(path / "kafka") as address, session(**jars) as spark:
-        fill(spark, address, GROUPS, COMMITS)
+        fill(address, GROUPS, COMMITS)
 
         def records() -> DataFrame:
             options = {"kafka.bootstrap.servers": address, "subscribe": TOPIC, "startingOffsets": "earliest"}
@@ -112,20 +110,10 @@ def _folded(records: DataFrame, place: Path, config: JobConfig, *, has_commits: 
 
 
 def _run(query: Callable[[], object]) -> Run:
-    memory: list[int] = []
-    is_over = threading.Event()
-
-    def watch() -> None:
-        while not is_over.wait(WATCHED_EVERY_S):
-            memory.append(memory_bytes())
-
-    watching = threading.Thread(target=watch, name="memory", daemon=True)
-    started = time.monotonic()
-    watching.start()
-    query()
-    seconds = time.monotonic() - started
-    is_over.set()
-    watching.join()
+    began = time.monotonic()
+    with sampled(lambda: family_bytes(os.getpid())) as memory:
+        query()
+        seconds = time.monotonic() - began
     return Run(seconds, memory)
 
 

@@ -8,13 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import psutil
@@ -22,11 +17,11 @@ from rich.console import Console
 
 from benchmarks.busy_log import write_busy_log, write_resting_log
 from benchmarks.figures import Figure, at_least, at_most, bench
+from benchmarks.processes import ROOT, Ended, family_bytes, run
 from benchmarks.recorded_topic import write_dump
 from benchmarks.spark_homes import folder, session
 from jobs.home import Home
 from jobs.replay.on_spark import replay_on_spark
-from jobs.spark.jars import ROOT
 
 UTC = ZoneInfo("UTC")
 CAPTURES = ROOT / "tests" / "captures"
@@ -37,51 +32,10 @@ COMMITS = int(os.environ.get("COMMITS") or 1_000_000)
 SPARK_LINES = int(os.environ.get("SPARK_LINES") or 5_000_000)
 BUSY_LINES = 15_545
 MEBIBYTE = 1 << 20
-_WATCHED_EVERY_S = 0.1
 
 
-class Run(NamedTuple):
-    """One command."""
-
-    seconds: float
-    memory: int
-    """The most that its processes held at one time, bytes: what they share is counted once."""
-    report: str
-
-    @property
-    def parity(self) -> float:
-        """The share of answers that are equal."""
-        (share,) = re.findall(r"parity: ([0-9.]+)%", self.report)
-        return float(share) / 100
-
-
-def run(*arguments: str) -> Run:
-    """A `rollcall` command; raises where it fails."""
-    started, most, is_over = time.perf_counter(), [0], threading.Event()
-    command = [sys.executable, "-m", "jobs.rollcall", *arguments]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as each:
-
-        def watch() -> None:
-            while not is_over.wait(_WATCHED_EVERY_S):
-                most[0] = max(most[0], _memory_of(each.pid))
-
-        watching = threading.Thread(target=watch, name="memory", daemon=True)
-        watching.start()
-        report, _ = each.communicate()
-        seconds = time.perf_counter() - started
-        is_over.set()
-        watching.join()
-    if each.returncode:
-        raise AssertionError(f"{' '.join(command)}: exit status {each.returncode}")
-    return Run(seconds, most[0], report)
-
-
-def _memory_of(pid: int) -> int:
-    try:
-        root = psutil.Process(pid)
-        return sum(each.memory_full_info().pss for each in [root, *root.children(recursive=True)])
-    except psutil.Error:
-        return 0
+def _replay(log: Path, home: Path, *words: str) -> Ended:
+    return run("replay", str(log), "--home", str(home), *words, memory=family_bytes)
 
 
 @bench
@@ -89,7 +43,7 @@ def incidents() -> Iterator[Figure]:
     """An incident's file, from the command to the report."""
     for name, goal_s in (("d-kill", 2.0), ("j-busy-1", 3.0)):
         with folder() as path:
-            found = run("replay", str(CAPTURES / name / "requests.log.gz"), "--home", str(path / "home"))
+            found = _replay(CAPTURES / name / "requests.log.gz", path / "home")
         yield Figure(f"from_command_to_report_{name}", found.seconds, "s", at_most(goal_s))
 
 
@@ -105,11 +59,11 @@ def resting() -> Iterator[Figure]:
     name = f"{RESTING_GROUPS}_groups_at_rest"
     with folder() as path:
         write_resting_log(path / "short.log", RESTING_GROUPS, FEW_MINUTES)
-        short = run("replay", str(path / "short.log"), "--home", str(path / "short"))
+        short = _replay(path / "short.log", path / "short")
     for figure in _by_one_and_two(lambda log: write_resting_log(log, RESTING_GROUPS, MINUTES), name, 45_000):
         if figure.name == f"memory_{name}":
             yield Figure(
-                "memory_to_that_of_a_third_of_it", figure.value * MEBIBYTE / short.memory, "times", at_most(1.3)
+                "memory_to_that_of_a_third_of_it", figure.value * MEBIBYTE / short.memory_bytes, "times", at_most(1.3)
             )
         yield figure
 
@@ -118,12 +72,13 @@ def _by_one_and_two(write_log: Callable[[Path], int], name: str, goal: int) -> I
     with folder() as path:
         log = path / "requests.log"
         lines = write_log(log)
-        two = run("replay", str(log), "--home", str(path / "two"), "--processes", "2")
-        one = run("replay", str(log), "--home", str(path / "one"), "--processes", "1")
+        two = _replay(log, path / "two", "--processes", "2")
+        one = _replay(log, path / "one", "--processes", "1")
     yield Figure(f"lines_a_second_{name}", lines / two.seconds, "lines/s", at_least(goal))
     yield Figure(f"two_processes_to_one_{name}", one.seconds / two.seconds, "times", at_least(1.7))
-    yield Figure(f"memory_{name}", two.memory / MEBIBYTE, "MiB", at_most(500))
-    yield Figure(f"answers_equal_{name}", two.parity, "share", at_least(0.995))
+    yield Figure(f"memory_{name}", two.memory_bytes / MEBIBYTE, "MiB", at_most(500))
+    (percent,) = re.findall(r"parity: ([0-9.]+)%", two.printed)
+    yield Figure(f"answers_equal_{name}", float(percent) / 100, "share", at_least(0.995))
 
 
 @bench
@@ -131,9 +86,9 @@ def dump() -> Iterator[Figure]:
     """A dump of __consumer_offsets: commits beside a thousand groups' generations."""
     with folder() as path:
         records = write_dump(path / "dump.jsonl", 1_000, COMMITS)
-        found = run("replay", str(path / "dump.jsonl"), "--home", str(path / "home"))
+        found = _replay(path / "dump.jsonl", path / "home")
     yield Figure("records_a_second_of_a_dump", records / found.seconds, "records/s")
-    yield Figure("memory_of_a_dump", found.memory / MEBIBYTE, "MiB", at_most(500))
+    yield Figure("memory_of_a_dump", found.memory_bytes / MEBIBYTE, "MiB", at_most(500))
 
 
 @bench

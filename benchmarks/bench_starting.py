@@ -6,23 +6,16 @@ is read at a start.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
-import psutil
-
-from benchmarks.bench_live import await_ready
+from benchmarks.bench_live import coordinator, fresh, gateway
 from benchmarks.figures import Figure, at_most, bench
 from benchmarks.groups import GROUP_ID, join
-from benchmarks.long_history import write_days
-from benchmarks.processes import processor_seconds
+from benchmarks.long_history import write_history
+from benchmarks.processes import peak_bytes, started
 from benchmarks.spark_homes import folder
 from jobs.home import Home
-from jobs.run.servers import CoordinatorProcess, GatewayProcess
 from schemas.effect_names import EffectName
 from schemas.messages import JoinGroupRequest
 from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
@@ -41,40 +34,25 @@ _SESSION_MS = 1_800_000
 def beside_ten_million_effects() -> Iterator[Figure]:
     """From the command to the first answer, with the file that upkeep keeps and, for a gateway, without it too."""
     with folder() as path:
-        (path / "logs").mkdir(parents=True)
-        home = Home(path)
-        with _coordinator(home):
+        home = fresh(path / "home")
+        with coordinator(home):
             _join(home, "first")
-        effects = write_days(path, EFFECTS, GROUPS)
-        yield Figure("effects", effects, "rows")
+        write_history(home.path, EFFECTS, GROUPS, days=10)
         for name in ("without_lasting_facts", "with_lasting_facts"):
-            seconds, peak = _gateway(home)
-            yield Figure(f"gateway_serves_{name}", seconds, "s", at_most(5))
-            yield Figure(f"gateway_memory_{name}", peak / 1e6, "MB", at_most(300))
-            keep_lasting_facts(path / EFFECTS_FOLDER)
-        started = time.monotonic()
-        with _coordinator(home) as coordinator:
-            yield Figure("coordinator_runs", time.monotonic() - started, "s")
-            yield Figure("coordinator_runs_used", processor_seconds(coordinator.pid), "s of a core")
+            began = time.monotonic()
+            with gateway(home) as serves:
+                yield Figure(f"gateway_serves_{name}", time.monotonic() - began, "s", at_most(5))
+                time.sleep(2.0)
+                yield Figure(f"gateway_memory_{name}", peak_bytes(serves.pid) / 1e6, "MB", at_most(300))
+            keep_lasting_facts(home.path / EFFECTS_FOLDER)
+        began = time.monotonic()
+        with coordinator(home):
             _join(home, "second", groups=1)
-            yield Figure("coordinator_answers", time.monotonic() - started, "s", at_most(15))
-            yield Figure("coordinator_answers_used", processor_seconds(coordinator.pid), "s of a core")
-            yield Figure("coordinator_memory", _family_bytes(coordinator.pid) / 1e6, "MB")
-        yield Figure("run_is_open_for_clients", _run(home), "s", at_most(15))
-
-
-class _coordinator:
-    """A coordinator from here to the end of the block."""
-
-    def __init__(self, home: Home) -> None:
-        self._process = CoordinatorProcess(home)
-
-    def __enter__(self) -> CoordinatorProcess:
-        await_ready(self._process)
-        return self._process
-
-    def __exit__(self, *_: object) -> None:
-        self._process.end(_WITHIN_S)
+            yield Figure("coordinator_answers", time.monotonic() - began, "s", at_most(15))
+        words = ("--home", home.location, "--no-demo", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0")
+        began = time.monotonic()
+        with started("jobs.rollcall", "run", *words, "--page", "127.0.0.1:0", says="Kafka's clients join on"):
+            yield Figure("run_is_open_for_clients", time.monotonic() - began, "s", at_most(15))
 
 
 def _join(home: Home, who: str, groups: int = GROUPS) -> None:
@@ -98,43 +76,3 @@ def _join(home: Home, who: str, groups: int = GROUPS) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"{len(waiting)} requests have no answer")
         time.sleep(0.05)
-
-
-def _gateway(home: Home) -> tuple[float, int]:
-    """Seconds until it listens, and the most memory it had by some seconds later."""
-    started = time.monotonic()
-    words = ("--listen", "127.0.0.1:0", "--set", "gateway.metrics.listen=")
-    gateway = GatewayProcess(home, *words)
-    try:
-        await_ready(gateway)
-        seconds = time.monotonic() - started
-        time.sleep(2.0)
-        status = Path(f"/proc/{gateway.pid}/status").read_text()
-        return seconds, int(status.partition("VmHWM:")[2].split()[0]) * 1024
-    finally:
-        gateway.end(_WITHIN_S)
-
-
-def _run(home: Home) -> float:
-    """Seconds until `rollcall run` says where clients join."""
-    words = ["run", "--home", home.location, "--no-demo", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]
-    started = time.monotonic()
-    command = [sys.executable, "-m", "jobs.rollcall", *words, "--page", "127.0.0.1:0"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
-    try:
-        assert process.stdout is not None
-        said = []
-        for line in process.stdout:
-            said.append(line)
-            if "Kafka's clients join on" in line:
-                return time.monotonic() - started
-        raise AssertionError("".join(said[-5:]))
-    finally:
-        process.terminate()
-        process.wait(_WITHIN_S)
-
-
-def _family_bytes(pid: int) -> int:
-    top = psutil.Process(pid)
-    return sum(one.memory_info().rss for one in (top, *top.children(recursive=True)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -53,6 +53,13 @@ class Figure(NamedTuple):
     @property
     def holds(self) -> bool | None:
         return None if self.goal is None else self.goal.holds(self.value)
+
+
+def quantiles(name: str, seconds: Sequence[float], p50: Goal | None = None, p99: Goal | None = None) -> list[Figure]:
+    """The middle and the slow end of what took so long each, in milliseconds."""
+    inorder = sorted(seconds)
+    middle, slow = inorder[len(inorder) // 2], inorder[len(inorder) * 99 // 100]
+    return [Figure(f"{name}_p50", middle * 1000, "ms", p50), Figure(f"{name}_p99", slow * 1000, "ms", p99)]
 
 
 def readable(value: float) -> str:

@@ -1,226 +1,233 @@
-"""One group's members over the wire, by the rules of a real client: when they are Stable, how fast they are answered.
+"""A group's members over the wire, by either protocol: how long until they have settled, how fast they are answered.
 
-Each member has a connection, joins in two steps, syncs, and heartbeats every 10 ms until all share one generation. It
-joins again when an answer says that a rebalance is under way. Knows the wire; must not know where a gateway's answers
-come from.
+Each member has a connection and heartbeats every 10 ms until its group has settled. By the classic protocol it joins in
+two steps and syncs, and joins again when an answer says so; by the newer one (KIP-848) it says at once that it has
+taken what it was given. Knows the wire; must not know where answers come from.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+import uuid
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
 
 from benchmarks.wire_client import Client
 from listeners.addresses import Address
 
-_VERSIONS = {
-    "FindCoordinator": 4,
-    "JoinGroup": 9,
-    "SyncGroup": 5,
-    "Heartbeat": 4,
-    "LeaveGroup": 5,
-    "OffsetCommit": 9,
-    "ConsumerGroupHeartbeat": 1,
-}
+_VERSIONS = {"FindCoordinator": 4, "JoinGroup": 9, "SyncGroup": 5, "Heartbeat": 4, "LeaveGroup": 5, "OffsetCommit": 9}
 _TIMEOUT_MS = 60_000
-_BEAT_EVERY_S = 0.01
-_LOOK_EVERY_S = 0.05
-LOADING = ("coordinator_load_in_progress", "not_coordinator", "coordinator_not_available")
+_BEAT_EVERY_S, _LOOK_EVERY_S = 0.01, 0.05
+_ASSIGNMENT_INTERVAL_S = 1.0
+_NEW = ("coordinator_load_in_progress", "not_coordinator", "coordinator_not_available")
 """What a coordinator answers that has just been made."""
 
 
-class Connection(Client):
+class Member(Client):
     """A member's connection: one request after the other about its group."""
 
-    member_id = ""
-    generation_id: int | None = None
-    """Or its epoch."""
     patience_s = None
-
-    def __init__(self, group_id: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        super().__init__(reader, writer)
-        self._group_id = group_id
+    member_id = ""
+    generation_id = -1
+    """Or its epoch."""
+    beats = 0
+    """How many of its heartbeats were answered NONE."""
+    group_id, topic = "", ""
 
     async def ask(self, api: str, **values: Any) -> Any:
-        return await self.call(api, _VERSIONS[api], group_id=self._group_id, **values)
+        return await self.call(api, _VERSIONS.get(api, 1), group_id=self.group_id, **values)
 
     async def find_coordinator(self) -> None:
         """Waits until the group has a coordinator: a broker that is new makes its offsets topic first."""
-        while True:
-            found = await self.ask("FindCoordinator", coordinator_keys=[self._group_id], key_type=0)
-            if found.coordinators[0].error_code.name == "none":
-                return
+        while await self._key_error() != "none":
             await asyncio.sleep(_LOOK_EVERY_S)
 
-    async def commit(self, topic: str, partition: int, offset: int, metadata: str = "") -> str:
-        """The error that its commit is answered with."""
-        given = {"partition_index": partition, "committed_offset": offset, "committed_metadata": metadata}
-        who = {"member_id": self.member_id, "generation_id_or_member_epoch": self.generation_id}
-        response = await self.ask("OffsetCommit", **who, topics=[{"name": topic, "partitions": [given]}])
-        return str(response.topics[0].partitions[0].error_code.name)
-
-
-class ClassicMember(Connection):
-    """A member by the classic protocol."""
-
-    beats = 0
-    """How many of its heartbeats were answered NONE."""
+    async def _key_error(self) -> str:
+        found = await self.ask("FindCoordinator", coordinator_keys=[self.group_id], key_type=0)
+        return str(found.coordinators[0].error_code.name)
 
     async def join(self) -> None:
-        """Joins and syncs until it has a generation. Raises RuntimeError: refused."""
-        while True:
-            joined = await self.ask(
-                "JoinGroup",
-                member_id=self.member_id,
-                session_timeout_ms=_TIMEOUT_MS,
-                rebalance_timeout_ms=_TIMEOUT_MS,
-                protocol_type="consumer",
-                protocols=[{"name": "range", "metadata": b""}],
-            )
-            self.member_id = joined.member_id or self.member_id
-            match joined.error_code.name:
-                case "member_id_required":
-                    continue
-                case "none":
-                    pass
-                case error if error in LOADING:
-                    await asyncio.sleep(_LOOK_EVERY_S)
-                    continue
-                case error:
-                    raise RuntimeError(f"JoinGroup: {error}")
-            shares = [{"member_id": member.member_id, "assignment": b"a"} for member in joined.members]
-            synced = await self.ask(
-                "SyncGroup",
-                member_id=self.member_id,
-                generation_id=joined.generation_id,
-                protocol_type="consumer",
-                protocol_name="range",
-                assignments=shares,
-            )
-            match synced.error_code.name:
-                case "none":
-                    self.generation_id = joined.generation_id
-                    return
-                case "rebalance_in_progress" | "illegal_generation":
-                    continue
-                case error:
-                    raise RuntimeError(f"SyncGroup: {error}")
+        """Joins until it is a member with a generation. Raises RuntimeError: refused."""
+        while (error := await self._join()) != "none":
+            if error in _NEW:
+                await asyncio.sleep(_LOOK_EVERY_S)
+            elif error not in ("member_id_required", "rebalance_in_progress", "illegal_generation"):
+                raise RuntimeError(f"a member could not join: {error}")
 
-    async def beat(self) -> str:
-        """The error that its heartbeat is answered with."""
+    async def commit(self, partition: int, offset: int) -> bool:
+        """Whether its commit with metadata was taken."""
+        given = {"partition_index": partition, "committed_offset": offset, "committed_metadata": "noted"}
+        who = {"member_id": self.member_id, "generation_id_or_member_epoch": self.generation_id}
+        response = await self.ask("OffsetCommit", **who, topics=[{"name": self.topic, "partitions": [given]}])
+        return bool(response.topics[0].partitions[0].error_code.name == "none")
+
+    async def _join(self) -> str:
+        """The error that an attempt to become a member ends with."""
+        raise NotImplementedError
+
+    async def beat(self) -> bool:
+        """Whether it is a member as before."""
+        raise NotImplementedError
+
+    async def leave(self) -> None:
+        raise NotImplementedError
+
+
+class ClassicMember(Member):
+    """A member by the classic protocol."""
+
+    async def _join(self) -> str:
+        timeouts = {"session_timeout_ms": _TIMEOUT_MS, "rebalance_timeout_ms": _TIMEOUT_MS}
+        protocols = [{"name": "range", "metadata": b""}]
+        who = {"member_id": self.member_id, "protocol_type": "consumer"}
+        joined = await self.ask("JoinGroup", **who, **timeouts, protocols=protocols)
+        self.member_id = joined.member_id or self.member_id
+        if joined.error_code.name != "none":
+            return str(joined.error_code.name)
+        shares = [{"member_id": member.member_id, "assignment": b"a"} for member in joined.members]
+        who |= {"member_id": self.member_id, "generation_id": joined.generation_id, "protocol_name": "range"}
+        synced = await self.ask("SyncGroup", **who, assignments=shares)
+        if synced.error_code.name == "none":
+            self.generation_id = joined.generation_id
+        return str(synced.error_code.name)
+
+    async def beat(self) -> bool:
         beat = await self.ask("Heartbeat", member_id=self.member_id, generation_id=self.generation_id)
-        error = str(beat.error_code.name)
-        self.beats += error == "none"
-        return error
+        is_taken = beat.error_code.name == "none"
+        self.beats += is_taken
+        return is_taken
 
     async def leave(self) -> None:
         await self.ask("LeaveGroup", members=[{"member_id": self.member_id}])
         self.close()
 
 
-Joining = TypeVar("Joining", bound=Connection)
+class ConsumerMember(Member):
+    """A member by the newer protocol."""
 
+    owned: frozenset[tuple[str, int]] = frozenset()
 
-async def connected(kind: type[Joining], address: Address, group_id: str, size: int) -> list[Joining]:
-    """Clients that are connected and will be members, of a group that has a coordinator."""
-    members = [kind(group_id, *await asyncio.open_connection(*address)) for _ in range(size)]
-    await members[0].find_coordinator()
-    return members
+    async def _join(self) -> str:
+        self.member_id, self.generation_id = self.member_id or str(uuid.uuid4()), 0
+        subscribed = {"subscribed_topic_names": [self.topic], "rebalance_timeout_ms": _TIMEOUT_MS}
+        return await self._said(topic_partitions=[], **subscribed)
 
+    async def beat(self) -> bool:
+        """Raises RuntimeError: refused."""
+        if (error := await self._said()) != "none":
+            raise RuntimeError(f"a member's heartbeat was refused: {error}")
+        return True
 
-async def seconds_to_stable(stabilize: Callable[[Joining], Awaitable[None]], members: list[Joining]) -> float:
-    """How long it takes until all have settled that begin at once."""
-    began = time.perf_counter()
-    await asyncio.gather(*map(stabilize, members))
-    return time.perf_counter() - began
+    async def _said(self, **values: Any) -> str:
+        """The error that its heartbeat is answered with."""
+        who = {"member_id": self.member_id, "member_epoch": self.generation_id}
+        said = await self.ask("ConsumerGroupHeartbeat", **who, **values)
+        if said.error_code.name == "none":
+            self.generation_id = said.member_epoch
+            if said.assignment is not None:
+                topics = said.assignment.topic_partitions
+                self.owned = frozenset((str(one.topic_id), number) for one in topics for number in one.partitions)
+                taken = [{"topic_id": one.topic_id, "partitions": list(one.partitions)} for one in topics]
+                return await self._said(topic_partitions=taken)
+        return str(said.error_code.name)
 
-
-async def _seconds_of_beat(member: ClassicMember) -> float:
-    """How long a settled member's heartbeat takes. Raises RuntimeError: it is refused."""
-    sent = time.perf_counter()
-    if (error := await member.beat()) != "none":
-        raise RuntimeError(f"a settled member was refused: {error}")
-    return time.perf_counter() - sent
-
-
-async def commit_for(members: Sequence[Connection], seconds: float, topic: str) -> list[float]:
-    """Sorted seconds that commits with metadata took; each member commits again when it is answered, a partition each.
-
-    Raises RuntimeError: a settled member was refused.
-    """
-    until, took = time.perf_counter() + seconds, list[float]()
-
-    async def one(member: Connection, partition: int) -> None:
-        while (sent := time.perf_counter()) < until:
-            if (error := await member.commit(topic, partition, len(took), "noted")) != "none":
-                raise RuntimeError(f"a settled member's commit was refused: {error}")
-            took.append(time.perf_counter() - sent)
-
-    await asyncio.gather(*(one(member, partition) for partition, member in enumerate(members)))
-    return sorted(took)
+    async def leave(self) -> None:
+        await self.ask("ConsumerGroupHeartbeat", member_id=self.member_id, member_epoch=-1)
+        self.close()
 
 
 class LiveGroup:
-    """Members of a group of their own."""
+    """Members of a group of their own. partitions: how many its topic has, which are shared out among consumers."""
 
-    def __init__(self, address: Address, group_id: str, size: int) -> None:
-        self._address = address
-        self._group_id = group_id
-        self._size = size
-        self.members: list[ClassicMember] = []
-
-    @property
-    def beats(self) -> int:
-        """How many heartbeats of its members were answered NONE."""
-        return sum(member.beats for member in self.members)
+    def __init__(
+        self,
+        address: Address,
+        group_id: str,
+        size: int,
+        protocol: type[Member] = ClassicMember,
+        topic: str = "",
+        partitions: int = 0,
+    ) -> None:
+        self._address, self._group_id, self._size = address, group_id, size
+        self._protocol, self._topic, self._partitions = protocol, topic, partitions
+        self.members: list[Member] = []
 
     async def form(self) -> float:
-        """Seconds from the first JoinGroup until every member has its assignment in one generation."""
-        self.members = await connected(ClassicMember, self._address, self._group_id, self._size)
-        return await seconds_to_stable(self._stabilize, self.members)
+        """Seconds from the first join until all share one generation, and consumers all of the topic."""
+        self.members = [await self._protocol.connect(self._address) for _ in range(self._size)]
+        for member in self.members:
+            member.group_id, member.topic = self._group_id, self._topic
+        await self.members[0].find_coordinator()
+        began = time.perf_counter()
+        await self._each(self._settle)
+        return time.perf_counter() - began
 
-    async def _stabilize(self, member: ClassicMember) -> None:
-        while True:
-            await member.join()
-            while not self._is_one_generation():
-                await asyncio.sleep(_BEAT_EVERY_S)
-                if await member.beat() != "none":
-                    member.generation_id = None
-                    break
-            else:
-                return
+    async def _settle(self, member: Member) -> None:
+        await member.join()
+        while not self._has_settled():
+            await asyncio.sleep(_BEAT_EVERY_S)
+            if not await member.beat():
+                member.generation_id = -1
+                await member.join()
 
-    def _is_one_generation(self) -> bool:
-        return len({member.generation_id for member in self.members}) == 1
+    def _has_settled(self) -> bool:
+        owned = [part for member in self.members if isinstance(member, ConsumerMember) for part in member.owned]
+        has_all = not self._partitions or len(owned) == len(set(owned)) == self._partitions
+        return has_all and len({member.generation_id for member in self.members}) == 1
+
+    async def come_to_rest(self) -> None:
+        """Members heartbeat until no assignment is put off (`group.consumer.assignment.interval.ms`)."""
+        for _ in range(3):
+            await asyncio.sleep(_ASSIGNMENT_INTERVAL_S)
+            await self._each(lambda member: member.beat())
 
     async def beat_for(self, seconds: float) -> list[float]:
-        """Sorted seconds that heartbeats took; each member sends the next one when the one before is answered."""
+        """What heartbeats took; each member sends the next one when the one before is answered."""
+        return await self._repeat(seconds, lambda member, _: member.beat())
+
+    async def commit_for(self, seconds: float) -> list[float]:
+        """What commits took; each member commits a partition of its own again when it is answered."""
+        places = {member: place for place, member in enumerate(self.members)}
+        return await self._repeat(seconds, lambda member, count: member.commit(places[member], count))
+
+    async def _repeat(self, seconds: float, ask: Callable[[Member, int], Awaitable[bool]]) -> list[float]:
         until, took = time.perf_counter() + seconds, list[float]()
 
-        async def one(member: ClassicMember) -> None:
+        async def one(member: Member) -> None:
             while time.perf_counter() < until:
-                took.append(await _seconds_of_beat(member))
+                took.append(await _seconds_of(ask(member, len(took))))
 
-        await asyncio.gather(*map(one, self.members))
-        return sorted(took)
+        await self._each(one)
+        return took
 
     async def beat_every(self, interval_s: float, took: list[float], over: asyncio.Event) -> None:
-        """Each member beats at this interval, from a random moment of it on, until it is over.
+        """Each member beats at this interval, from some moment of it on, until it is over.
 
         took: the seconds of each heartbeat are added to it.
         """
+        moments = Random(self._group_id)
 
-        async def one(member: ClassicMember) -> None:
-            due = time.perf_counter() + interval_s * random.random()
+        async def one(member: Member) -> None:
+            due = time.perf_counter() + interval_s * moments.random()
             while not over.is_set():
                 await asyncio.sleep(due - time.perf_counter())
-                took.append(await _seconds_of_beat(member))
+                took.append(await _seconds_of(member.beat()))
                 due += interval_s
 
-        await asyncio.gather(*map(one, self.members))
+        await self._each(one)
 
     async def leave(self) -> None:
-        await asyncio.gather(*(member.leave() for member in self.members))
+        await self._each(lambda member: member.leave())
+
+    async def _each(self, action: Callable[[Member], Awaitable[Any]]) -> None:
+        await asyncio.gather(*map(action, self.members))
+
+
+async def _seconds_of(asking: Awaitable[bool]) -> float:
+    """How long an answer took. Raises RuntimeError: a settled member was refused."""
+    sent = time.perf_counter()
+    if not await asking:
+        raise RuntimeError("a settled member was refused")
+    return time.perf_counter() - sent

@@ -1,16 +1,94 @@
-"""What a process and all that it started use: memory and processor time. Knows processes; must not know what runs."""
+"""Processes that benches start, and what those use: memory and processor time. Must not know what is measured."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
+ROOT = Path(__file__).parents[1]
+_SAMPLED_EVERY_S = 0.1
 
-def memory_bytes() -> int:
-    """What this process and all it started hold now."""
-    return int(_sum_of_family(os.getpid(), lambda process: process.memory_info().rss))
+
+class Ended(NamedTuple):
+    """A command that has ended: by the wall's clock, the most memory that was seen, and what it printed."""
+
+    seconds: float
+    memory_bytes: float
+    printed: str
+
+
+def run(*words: str, memory: Callable[[int], float]) -> Ended:
+    """Runs a subcommand of `rollcall`. memory: what is measured of its process id. Raises AssertionError: it failed."""
+    began = time.monotonic()
+    command = [sys.executable, "-m", "jobs.rollcall", *words]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    with sampled(lambda: memory(process.pid)) as seen:
+        printed, _ = process.communicate()
+        seconds = time.monotonic() - began
+    if process.returncode:
+        raise AssertionError(f"{' '.join(words)}: exit status {process.returncode}")
+    return Ended(seconds, max(seen, default=0.0), printed)
+
+
+@contextmanager
+def started(module: str, *words: str, says: str, ends_with_input: bool = False) -> Iterator[tuple[int, str]]:
+    """A module's process until the end of the block: its id, and what it said behind `says`, once it has said that.
+
+    ends_with_input: it ends when its input does, and is not to be terminated.
+    """
+    command, environment = [sys.executable, "-m", module, *words], {"COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    process = subprocess.Popen(command, cwd=ROOT, text=True, env=os.environ | environment, **pipes)  # type: ignore[call-overload]
+    try:
+        said = next((line.partition(says)[2].strip() for line in process.stdout if says in line), None)
+        if said is None:
+            raise RuntimeError(f"{module} ended before it said {says!r}")
+        yield process.pid, said
+    finally:
+        if not ends_with_input:
+            process.terminate()
+        process.communicate(timeout=120)
+
+
+@contextmanager
+def sampled(read: Callable[[], float]) -> Iterator[list[float]]:
+    """What `read` gives from time to time, to the end of the block."""
+    seen, is_over = list[float](), threading.Event()
+
+    def sample() -> None:
+        while not is_over.wait(_SAMPLED_EVERY_S):
+            seen.append(read())
+
+    sampling = threading.Thread(target=sample, name="samples", daemon=True)
+    sampling.start()
+    try:
+        yield seen
+    finally:
+        is_over.set()
+        sampling.join()
+
+
+def peak_bytes(pid: int) -> float:
+    """The most memory that a process has had so far; 0 once it has ended."""
+    try:
+        peak = Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()
+    except OSError:
+        return 0.0
+    return int(peak[0]) * 1024.0 if peak else 0.0
+
+
+def family_bytes(pid: int) -> float:
+    """What a process and all that it started hold: what they share is counted once."""
+    return _sum_of_family(pid, lambda process: process.memory_full_info().pss)
 
 
 def processor_seconds(pid: int) -> float:
@@ -19,11 +97,14 @@ def processor_seconds(pid: int) -> float:
 
 
 def _sum_of_family(pid: int, figure: Callable[[psutil.Process], float]) -> float:
-    top = psutil.Process(pid)
     total = 0.0
-    for process in (top, *top.children(recursive=True)):
+    try:
+        family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return total
+    for process in family:
         try:
             total += figure(process)
-        except psutil.NoSuchProcess:
+        except psutil.Error:
             continue
     return total
