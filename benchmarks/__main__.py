@@ -17,12 +17,11 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 import benchmarks
 from benchmarks.figures import BenchFunction, Figure, is_bench, readable
-from benchmarks.kept import Measured, keep
-from benchmarks.machine import this_machine
+from benchmarks.kept import Measured, keep, this_machine
 from benchmarks.performance_page import page_of
 from programs.command_line import examples, format_option, run_command
 from programs.errors import UserError
@@ -41,46 +40,38 @@ def layers() -> list[str]:
 def benches(names: Iterable[str]) -> dict[str, BenchFunction]:
     """The benches asked for by name, all of them for no name; modules of other layers stay unimported.
 
-    Raises LookupError: a name that is no layer, no bench and no beginning of a bench's name.
+    Raises UserError: a name that is no layer, no bench and no beginning of a bench's name.
     """
-    wanted = list(names)
-    asked = {name.partition(".")[0] for name in wanted}
-    all_layers = layers()
+    wanted = tuple(names)
     found: dict[str, BenchFunction] = {}
-    for layer in all_layers:
-        if not wanted or any(layer.startswith(name) for name in asked):
+    for layer in layers():
+        if not wanted or layer.startswith(tuple(name.partition(".")[0] for name in wanted)):
             module = importlib.import_module(f"{benchmarks.__name__}.{PREFIX}{layer}")
             found |= {f"{layer}.{name}": thing for name, thing in vars(module).items() if is_bench(thing)}
     for name in wanted:
         if not any(bench.startswith(name) for bench in found):
-            raise LookupError(f"{name}: is no bench; the layers are {', '.join(all_layers)}")
-    return {bench: f for bench, f in found.items() if not wanted or any(bench.startswith(name) for name in wanted)}
+            raise UserError(f"{name}: is no bench; the layers are {', '.join(layers())}")
+    return {bench: f for bench, f in found.items() if not wanted or bench.startswith(wanted)}
 
 
 def figures(name: str, function: BenchFunction) -> Iterator[Figure]:
     """The figures of one bench, each under its layer's name."""
-    layer = name.partition(".")[0]
     result = function()
     for figure in [result] if isinstance(result, Figure) else result:
-        yield figure._replace(name=f"{layer}.{figure.name}")
+        yield figure._replace(name=f"{name.partition('.')[0]}.{figure.name}")
 
 
 def as_json(figure: Figure) -> str:
     """One line of JSON."""
-    goal = None if figure.goal is None else str(figure.goal)
-    fields = {"name": figure.name, "value": figure.value, "unit": figure.unit, "goal": goal, "holds": figure.holds}
-    return json.dumps(fields)
+    fields = {"name": figure.name, "value": figure.value, "unit": figure.unit}
+    return json.dumps(fields | {"goal": str(figure.goal) if figure.goal else None, "holds": figure.holds})
 
 
 def as_table(measured: Iterable[Figure]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("figure", no_wrap=True)
-    for heading, justify in (("value", "right"), ("unit", "left"), ("goal", "left"), ("", "left")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    table = Table(Column("figure", no_wrap=True), Column("value", justify="right"), "unit", "goal", "", box=None)
     for figure in measured:
         verdict = {True: "[green]holds[/]", False: "[red]missed[/]", None: ""}[figure.holds]
-        goal = "" if figure.goal is None else str(figure.goal)
-        table.add_row(figure.name, readable(figure.value), figure.unit, goal, verdict)
+        table.add_row(figure.name, readable(figure.value), figure.unit, str(figure.goal or ""), verdict)
     return table
 
 
@@ -99,13 +90,9 @@ def as_table(measured: Iterable[Figure]) -> Table:
 )
 def command(names: tuple[str, ...], form: str, kept: Path | None) -> int:
     """Measure the project, layer by layer: all of it, or a layer, a bench, or those that begin so."""
-    try:
-        chosen = benches(names)
-    except LookupError as error:
-        raise UserError(str(error.args[0])) from None
     measured: list[Measured] = []
     status = 0
-    for name, function in chosen.items():
+    for name, function in benches(names).items():
         print(f"{name} ...", file=sys.stderr, flush=True)
         try:
             found = []
@@ -113,8 +100,7 @@ def command(names: tuple[str, ...], form: str, kept: Path | None) -> int:
                 found.append(figure)
                 if form == "json":
                     print(as_json(figure), flush=True)
-            machine = this_machine()
-            measured += [Measured(name, figure, machine) for figure in found]
+            measured += [Measured(name, figure, this_machine()) for figure in found]
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
             status = 1

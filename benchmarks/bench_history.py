@@ -12,8 +12,7 @@ from pathlib import Path
 from benchmarks.figures import Figure, at_least, at_most, bench
 from benchmarks.groups import GROUP_ID
 from benchmarks.long_history import FIRST_MS, write_history
-from benchmarks.processes import Ended, peak_bytes, run
-from benchmarks.spark_homes import folder
+from benchmarks.processes import Ended, folder, peak_bytes, run
 from views.catalog import VIEWS
 from views.view import View
 

@@ -21,7 +21,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from benchmarks.figures import Figure, at_most, bench
 from benchmarks.lag_day import DAY_MS, END_MS, MINUTE_MS, write_day
-from benchmarks.spark_homes import folder
+from benchmarks.processes import folder
 from duck_sql.engine import ask
 from jobs.config import JobConfig
 from jobs.home import Home

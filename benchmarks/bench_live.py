@@ -15,9 +15,8 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from benchmarks.figures import Anchor, Figure, at_most, bench, quantiles
 from benchmarks.live_group import ConsumerMember, LiveGroup
-from benchmarks.processes import processor_seconds
+from benchmarks.processes import folder, processor_seconds
 from benchmarks.recorded_topic import real_broker
-from benchmarks.spark_homes import folder
 from jobs.home import Home
 from jobs.run.servers import CoordinatorProcess, GatewayProcess
 from listeners.addresses import Address

@@ -10,21 +10,22 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow.compute as pc
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.figures import Anchor, Figure, at_least, at_most, bench
-from benchmarks.processes import family_bytes, sampled
+from benchmarks.processes import family_bytes, folder, sampled
 from benchmarks.recorded_topic import TOPIC, fill, real_broker
-from benchmarks.spark_homes import folder, session
 from jobs.config import JobConfig
 from jobs.home import Home
 from jobs.shadow.topic import HOLD_MS, SOURCE
 from jobs.spark.jars import make_kafka_ready
+from jobs.spark.session import spark_session
 from jobs.stream.sources.offsets_topic import record_rows
 from jobs.stream.topic_histories import tell_histories
 from jobs.stream.writers.driver_writer import DriverWriter
@@ -47,6 +48,17 @@ class Run(NamedTuple):
     @property
     def records_a_second(self) -> float:
         return RECORDS / self.seconds
+
+
+@contextmanager
+def session(**settings: str) -> Iterator[SparkSession]:
+    """A Spark session of the local profile, stopped in the end; the profile's own where no settings are given."""
+    spark = spark_session("rollcall benchmarks", {"spark.sql.streaming.numRecentProgressUpdates": "1000", **settings})
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield spark
+    finally:
+        spark.stop()
 
 
 @bench

@@ -14,8 +14,7 @@ import psutil
 from benchmarks.figures import Figure, at_most, bench
 from benchmarks.groups import GROUP_ID
 from benchmarks.long_history import FIRST_MS, write_history
-from benchmarks.processes import started
-from benchmarks.spark_homes import folder
+from benchmarks.processes import folder, started
 
 EFFECT_COUNT = 1_000_000
 GROUP_COUNT = 2000

@@ -15,11 +15,11 @@ from zoneinfo import ZoneInfo
 import psutil
 from rich.console import Console
 
+from benchmarks.bench_offsets_topic import session
 from benchmarks.busy_log import write_busy_log, write_resting_log
 from benchmarks.figures import Figure, at_least, at_most, bench
-from benchmarks.processes import ROOT, Ended, family_bytes, run
+from benchmarks.processes import ROOT, Ended, family_bytes, folder, run
 from benchmarks.recorded_topic import write_dump
-from benchmarks.spark_homes import folder, session
 from jobs.home import Home
 from jobs.replay.on_spark import replay_on_spark
 

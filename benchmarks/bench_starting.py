@@ -13,8 +13,7 @@ from benchmarks.bench_live import coordinator, fresh, gateway
 from benchmarks.figures import Figure, at_most, bench
 from benchmarks.groups import GROUP_ID, join
 from benchmarks.long_history import write_history
-from benchmarks.processes import peak_bytes, started
-from benchmarks.spark_homes import folder
+from benchmarks.processes import folder, peak_bytes, started
 from jobs.home import Home
 from schemas.effect_names import EffectName
 from schemas.messages import JoinGroupRequest

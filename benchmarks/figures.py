@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 
@@ -24,12 +25,7 @@ class Goal(NamedTuple):
         return f"{self.sense} {self.bound:g}" if abs(self.bound) < 10_000 else f"{self.sense} {self.bound:.0f}"
 
 
-def at_least(bound: float) -> Goal:
-    return Goal(">=", bound)
-
-
-def at_most(bound: float) -> Goal:
-    return Goal("<=", bound)
+at_least, at_most = partial(Goal, ">="), partial(Goal, "<=")
 
 
 class Anchor(NamedTuple):

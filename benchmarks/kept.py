@@ -1,18 +1,52 @@
-"""Figures in a file of JSON lines, so that a page may be made of runs at several times.
+"""Figures in a file of JSON lines, with the machine that they ran on: a page may be made of runs at several times.
 
-A bench that is measured anew takes the place of what it gave before. Knows the file; must not know what is measured.
+A bench that is measured anew takes the place of what it gave before. Must not know what is measured.
 """
 
 from __future__ import annotations
 
+import os
+import platform
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import psutil
 
 from benchmarks.figures import Figure
-from benchmarks.machine import Machine
+
+_CPU_INFO = Path("/proc/cpuinfo")
+
+
+class Machine(NamedTuple):
+    """What figures depend on."""
+
+    processor: str
+    cores: int
+    memory_gb: int
+    system: str
+    python: str
+    day: str
+    """UTC, when it was measured."""
+    load: float
+    """The load average of the last quarter of an hour, including the measurement."""
+
+
+def this_machine() -> Machine:
+    """This machine, now; its processor's name if the system gives it, else its kind."""
+    described = _CPU_INFO.read_text() if _CPU_INFO.exists() else ""
+    names = [line.partition(":")[2].strip() for line in described.splitlines() if line.startswith("model name")]
+    return Machine(
+        processor=names[0] if names else platform.machine(),
+        cores=os.cpu_count() or 1,
+        memory_gb=round(psutil.virtual_memory().total / 2**30),
+        system=f"{platform.system()} {platform.release()}",
+        python=platform.python_version(),
+        day=time.strftime("%Y-%m-%d", time.gmtime()),
+        load=os.getloadavg()[2],
+    )
 
 
 class Measured(NamedTuple):

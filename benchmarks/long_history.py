@@ -5,16 +5,14 @@ Knows how effects are written to a home. Must not know how they are asked about.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
 
-from benchmarks.groups import CONFIG, GROUP_ID, heartbeats, join, rejoins, syncs
+from benchmarks.groups import GROUP_ID, drive, heartbeats, join, rejoins, syncs
 from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import expire_due, step
 from schemas.effect_rows import EffectRow, row_of
-from schemas.effects import Effect
 from schemas.messages import GroupRequest
 from schemas.tables import EFFECTS, EFFECTS_FOLDER
 from tables.appending import append, open_table
@@ -31,30 +29,21 @@ _MADE = {"group_id", "at_ms", "received_at_ms", "request_id", "at_date"}
 def _life(count: int, members: int) -> list[EffectRow]:
     """At least this many facts of one group: its leader joins again every minute, with heartbeats in between."""
     group, rows = Group(GROUP_ID), list[EffectRow]()
-    _tell(rows, _played(group, FIRST_MS, (join(n, "", FIRST_MS) for n in range(members))))
+
+    def play(at_ms: int, requests: Iterable[GroupRequest]) -> None:
+        for effect in drive(group, at_ms, requests):
+            # Effects are numbered within their millisecond.
+            rows.append(row_of(effect, rows[-1].seq + 1 if rows and rows[-1].at_ms == effect.at_ms else 0))
+
     at_ms = FIRST_MS
+    play(at_ms, (join(n, "", at_ms) for n in range(members)))
     while len(rows) < count:
         at_ms += ROUND_MS
-        _tell(rows, _played(group, at_ms, rejoins(group, at_ms)))
-        _tell(rows, _played(group, at_ms + 100, syncs(group, group.generation_id, at_ms + 100)))
+        play(at_ms, rejoins(group, at_ms))
+        play(at_ms + 100, syncs(group, group.generation_id, at_ms + 100))
         for beat in heartbeats(group, 10 * members, at_ms + 3000):
-            _tell(rows, _played(group, beat.received_at_ms, [beat]))
+            play(beat.received_at_ms, [beat])
     return rows
-
-
-def _played(group: Group, at_ms: int, requests: Iterable[GroupRequest]) -> Iterator[Effect]:
-    """The effects of requests that arrive at one moment."""
-    for request in requests:
-        request.received_at_ms = at_ms
-        yield from expire_due(group, at_ms - 1, CONFIG)
-        yield from step(group, request, at_ms, CONFIG)
-
-
-def _tell(rows: list[EffectRow], effects: Iterable[Effect]) -> None:
-    """Adds effects as rows, numbered within their millisecond."""
-    for effect in effects:
-        seq = rows[-1].seq + 1 if rows and rows[-1].at_ms == effect.at_ms else 0
-        rows.append(row_of(effect, seq))
 
 
 def write_history(home: Path, count: int, group_count: int = 200, members: int = 20, days: int = 1) -> int:

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from benchmarks.figures import Figure, readable
-from benchmarks.kept import Measured
+from benchmarks.kept import Machine, Measured
 from benchmarks.limits import LIMITS
-from benchmarks.machine import Machine
 
 _BEGINNING = """\
 # Performance
@@ -53,9 +52,8 @@ def _machine_line(machine: Machine) -> str:
 def _table(figures: Sequence[Figure]) -> str:
     rows = ["| figure | value | goal | holds | beside |", "|---|---|---|---|---|"]
     for figure in figures:
-        goal = "" if figure.goal is None else str(figure.goal)
         beside = "" if figure.anchor is None else f"{readable(figure.anchor.value)} {figure.unit}: {figure.anchor.what}"
         name = figure.name.partition(".")[2]
         value = f"{readable(figure.value)} {figure.unit}"
-        rows.append(f"| {name} | {value} | {goal} | {_VERDICTS[figure.holds]} | {beside} |")
+        rows.append(f"| {name} | {value} | {figure.goal or ''} | {_VERDICTS[figure.holds]} | {beside} |")
     return "\n".join(rows) + "\n"

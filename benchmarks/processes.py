@@ -1,10 +1,12 @@
-"""Processes that benches start, and what those use: memory and processor time. Must not know what is measured."""
+"""Folders and processes for benches, and what processes use. Must not know what a bench measures."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +18,16 @@ import psutil
 
 ROOT = Path(__file__).parents[1]
 _SAMPLED_EVERY_S = 0.1
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A folder that is removed in the end."""
+    path = Path(tempfile.mkdtemp(prefix="rollcall-bench-"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 class Ended(NamedTuple):

@@ -11,9 +11,8 @@ import pytest
 
 import benchmarks.__main__ as command
 from benchmarks.figures import Anchor, BenchFunction, Figure, at_least, at_most, bench, cpu_seconds
-from benchmarks.kept import Measured, keep, read_kept
+from benchmarks.kept import Machine, Measured, keep, read_kept, this_machine
 from benchmarks.limits import LIMITS
-from benchmarks.machine import Machine, this_machine
 from benchmarks.performance_page import page_of
 
 
