@@ -10,17 +10,15 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Collection, Iterator
-from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 
 import psutil
-import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 
 from benchmarks.figures import Figure, at_most, bench
-from benchmarks.lag_day import DAY_MS, END_MS, MINUTE_MS, write_day
+from benchmarks.lag_day import DAY_MS, END_MS, MINUTE_MS, append_effects, committed, write_day
 from benchmarks.processes import folder
 from duck_sql.engine import ask
 from jobs.config import JobConfig
@@ -28,9 +26,6 @@ from jobs.home import Home
 from jobs.shadow.listed_offsets import ListedOffsets
 from jobs.shadow.log_ends_sampler import INTERVAL_MS, Listed, LogEndsSampler, Partition
 from jobs.stream.upkeep import kept_of
-from schemas.effect_rows import row_of
-from schemas.effects import OffsetCommitted, OffsetsCommitted
-from schemas.tables import EFFECTS
 from tables.upkeep import tend
 
 TOPICS, PARTITIONS_OF_ONE, GROUPS = 2500, 4, 1000
@@ -62,11 +57,8 @@ def asking_a_day() -> Iterator[Figure]:
     """
     for name, every_ms in (("10_minutes", 10 * MINUTE_MS), ("1_minute", MINUTE_MS)):
         with folder() as path:
-            effects, ends = write_day(path, every_ms)
-            yield Figure(f"day_committed_each_{name}", effects + ends, "rows")
-            begun_s = time.process_time()
+            yield Figure(f"day_committed_each_{name}", write_day(path, every_ms), "rows")
             tend(kept_of("effects", Home(path), JobConfig()), END_MS, thorough=False)
-            yield Figure(f"first_upkeep_committed_each_{name}", time.process_time() - begun_s, "s")
             lag = "select * from lag"
             yield Figure(f"lag_committed_each_{name}", _asked_s(path, lag), "s", at_most(1.0))
             before = _asked_s(path, lag, END_MS - MINUTE_MS)
@@ -124,7 +116,6 @@ def _sampled(home: Home, servers: str) -> Iterator[Figure]:
         sampler.step(now_ms)
         sampler.step(now_ms + INTERVAL_MS // 2)
         spent_s += time.process_time() - begun_s
-    yield Figure("sampled_partitions", TOPICS * PARTITIONS_OF_ONE, "partitions")
     yield Figure("sampler_of_a_core", 100 * spent_s / (SAMPLES * INTERVAL_MS / 1000), "%", at_most(10))
     yield Figure("sampler_memory", (process.memory_info().rss - rss_before) / 2**20, "MB", at_most(150))
     tend(kept_of("log_ends", home, JobConfig()), BEGIN_MS + SAMPLES * INTERVAL_MS, thorough=True)
@@ -134,34 +125,19 @@ def _sampled(home: Home, servers: str) -> Iterator[Figure]:
     config = JobConfig()
     full = config.lag_full_minutes * MINUTE_MS / INTERVAL_MS
     thinned = (DAY_MS - config.lag_full_minutes * MINUTE_MS) / config.lag_thinned_interval_ms
-    yield Figure("bytes_a_row", size / rows, "bytes")
     of_a_day = (full + thinned) * TOPICS * PARTITIONS_OF_ONE * size / rows
     yield Figure("ends_of_a_day", of_a_day / 2**20, "MB", at_most(300))
 
 
 def _commit(home: Home, at_ms: int) -> None:
     """Each group commits all of its partitions in one request."""
-    rows = []
     own = TOPICS // GROUPS + 1
+    effects = []
     for group in range(GROUPS):
         topics = [_topic((group * own + place) % TOPICS) for place in range(own)]
-        offsets = [
-            OffsetCommitted(
-                topic=topic,
-                partition=number,
-                committed_offset=at_ms - BEGIN_MS,
-                leader_epoch=-1,
-                metadata="",
-                commit_timestamp_ms=at_ms,
-            )
-            for topic in topics
-            for number in range(PARTITIONS_OF_ONE)
-        ]
-        fact = OffsetsCommitted(at_ms=at_ms, request_id="r", member_id="m", generation_id=1, offsets=offsets)
-        rows.append({name: getattr(row_of(fact, 0), name, None) for name in EFFECTS.names} | {"group_id": f"g{group}"})
-    day = datetime.fromtimestamp(at_ms / 1000, UTC).date()
-    table = pa.Table.from_pylist([row | {"at_date": day} for row in rows], EFFECTS.arrow)
-    write_deltalake(home.effects, table, mode="append", partition_by=list(EFFECTS.partition_by))
+        offsets = {(topic, number): at_ms - BEGIN_MS for topic in topics for number in range(PARTITIONS_OF_ONE)}
+        effects.append((f"g{group}", committed(at_ms, offsets)))
+    append_effects(home.path, effects)
 
 
 def _topic(number: int) -> str:

@@ -7,7 +7,6 @@ line's text only as far as names, generations and times are replaced in it.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -26,37 +25,29 @@ def write_busy_log(path: Path, copies: int) -> int:
     lines = _recorded(RECORDED)
     with path.open("w") as out:
         for line in lines:
-            group_parts = line.split(GROUP_PREFIX)
-            for copy in range(copies):
-                named = f"{copy}-{GROUP_PREFIX}".join(group_parts)
-                out.write(named.replace(HOST_PREFIX, f"127.{copy % 250 + 1}.{copy // 250 + 1}."))
+            out.writelines(_copied(line, GROUP_PREFIX, copy) for copy in range(copies))
     return len(lines) * copies
 
 
 def write_resting_log(path: Path, groups: int, minutes: float) -> int:
     """Groups of six that form, and then send nothing but a heartbeat every three seconds; how many lines it has."""
     lines = [line for line in _recorded(RESTING) if f'"groupId":"{RESTING_GROUP}"' in line]
-    of_generation = [line for line in lines if f'"generationId":{GENERATION},' in line and '"errorCode":0' in line]
-    formed = max(lines.index(line) for line in lines if '"SYNC_GROUP"' in line and line in of_generation) + 1
-    beats = {
-        line.split('"memberId":"')[1][:60]: line
-        for line in of_generation
-        if '"HEARTBEAT"' in line and '"errorCode":0}' in line
-    }
+    taken = [line for line in lines if f'"generationId":{GENERATION},' in line and '"errorCode":0' in line]
+    formed = max(lines.index(line) for line in taken if '"SYNC_GROUP"' in line) + 1
+    heartbeats = (line for line in taken if '"HEARTBEAT"' in line and '"errorCode":0}' in line)
+    beats = {line.split('"memberId":"')[1][:60]: line for line in heartbeats}
     assert len(beats) == MEMBERS, sorted(beats)
-    written = 0
+    at = datetime.fromisoformat(lines[formed - 1][1:24].replace(",", "."))
+    copies = [_copied(beat, RESTING_GROUP, copy)[24:] for copy in range(groups) for beat in beats.values()]
+    turns = round(minutes * 60_000 / HEARTBEAT_MS)
     with path.open("w") as out:
         for line in lines[:formed]:
-            out.writelines(_copied(line, copy) for copy in range(groups))
-            written += groups
-        begin = datetime.fromisoformat(lines[formed - 1][1:24].replace(",", "."))
-        copies = [_copied(beat, copy)[24:] for copy in range(groups) for beat in beats.values()]
-        for moment in _moments(begin, minutes):
+            out.writelines(_copied(line, RESTING_GROUP, copy) for copy in range(groups))
+        for turn in range(1, turns + 1):
             for place, rest in enumerate(copies):
-                at = moment + timedelta(milliseconds=HEARTBEAT_MS * place // len(copies))
-                out.write(f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03}{rest}")
-            written += len(copies)
-    return written
+                sent = at + timedelta(milliseconds=HEARTBEAT_MS * turn + HEARTBEAT_MS * place // len(copies))
+                out.write(f"[{sent:%Y-%m-%d %H:%M:%S},{sent.microsecond // 1000:03}{rest}")
+    return formed * groups + turns * len(copies)
 
 
 def _recorded(capture: str) -> list[str]:
@@ -64,12 +55,6 @@ def _recorded(capture: str) -> list[str]:
         return recorded.readlines()
 
 
-def _copied(line: str, copy: int) -> str:
-    return line.replace(RESTING_GROUP, f"{copy}-{RESTING_GROUP}").replace(
-        HOST_PREFIX, f"127.{copy % 250 + 1}.{copy // 250 + 1}."
-    )
-
-
-def _moments(begin: datetime, minutes: float) -> Iterator[datetime]:
-    for beat in range(1, round(minutes * 60_000 / HEARTBEAT_MS) + 1):
-        yield begin + timedelta(milliseconds=HEARTBEAT_MS * beat)
+def _copied(line: str, group: str, copy: int) -> str:
+    """A line of a copy, whose groups and hosts have names of their own."""
+    return line.replace(group, f"{copy}-{group}").replace(HOST_PREFIX, f"127.{copy % 250 + 1}.{copy // 250 + 1}.")

@@ -9,6 +9,7 @@ import gc
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from timeit import repeat
 from typing import NamedTuple
 
 
@@ -78,18 +79,16 @@ def is_bench(thing: object) -> bool:
     return callable(thing) and getattr(thing, _MARK, False) is True
 
 
-def cpu_seconds(action: Callable[[], object], repeats: int = 3, prepare: Callable[[], object] | None = None) -> float:
+def cpu_seconds(action: Callable[[], object], repeats: int = 3, prepare: Callable[[], object] = int) -> float:
     """The least processor time that the action took, of several runs; prepare runs before each, unmeasured.
 
     Processor time of this process, since the machine may be shared; the least, since disturbance only adds to it. The
     garbage collector runs as usual.
     """
-    least = float("inf")
-    for _ in range(repeats):
-        if prepare is not None:
-            prepare()
+
+    def before() -> None:
+        prepare()
         gc.collect()
-        started = time.process_time()
-        action()
-        least = min(least, time.process_time() - started)
-    return least
+        gc.enable()
+
+    return min(repeat(action, before, timer=time.process_time, repeat=repeats, number=1))

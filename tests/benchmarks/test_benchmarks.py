@@ -12,8 +12,7 @@ import pytest
 import benchmarks.__main__ as command
 from benchmarks.figures import Anchor, BenchFunction, Figure, at_least, at_most, bench, cpu_seconds
 from benchmarks.kept import Machine, Measured, keep, read_kept, this_machine
-from benchmarks.limits import LIMITS
-from benchmarks.performance_page import page_of
+from benchmarks.performance_page import LIMITS, page_of
 
 
 def test_a_goal_holds_on_its_own_side_and_at_its_bound() -> None:
