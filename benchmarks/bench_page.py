@@ -6,8 +6,8 @@ Knows the page's addresses. Must not know how a page is made.
 from __future__ import annotations
 
 import time
-import urllib.request
 from collections.abc import Iterator
+from urllib.request import urlopen
 
 import psutil
 
@@ -39,9 +39,9 @@ def the_page_of_a_million_effects() -> Iterator[Figure]:
         words = ("page", "--home", str(home), "--page", "127.0.0.1:0")
         with started("jobs.rollcall", *words, says="http://") as (pid, said):
             address = f"http://{said.split()[0].rstrip('/;')}"
-            _text(f"{address}/health")
+            _ms(f"{address}/health")
             yield Figure("page_first_answer", time.monotonic() - began, "s", at_most(2))
-            while f"{GROUP_ID}-1" not in _text(f"{address}/"):
+            while f"{GROUP_ID}-1".encode() not in urlopen(address).read():
                 time.sleep(0.2)
             for name, path in _PATHS.items():
                 took = sorted(_ms(address + path.format(f"{GROUP_ID}-{number}")) for number in range(ASKED))
@@ -54,10 +54,5 @@ def the_page_of_a_million_effects() -> Iterator[Figure]:
 
 def _ms(url: str) -> float:
     began = time.monotonic()
-    _text(url)
+    urlopen(url).read()
     return 1000 * (time.monotonic() - began)
-
-
-def _text(url: str) -> str:
-    with urllib.request.urlopen(url) as answer:
-        return str(answer.read().decode())

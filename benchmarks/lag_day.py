@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -71,15 +72,9 @@ def append_effects(home: Path, effects: Iterable[tuple[str, Effect]]) -> int:
 
 def committed(at_ms: int, offsets: Mapping[tuple[str, int], int], member_id: str = "m") -> OffsetsCommitted:
     """One request that commits these offsets, by topic and partition."""
+    said: dict[str, Any] = {"leader_epoch": -1, "metadata": "", "commit_timestamp_ms": at_ms}
     each = [
-        OffsetCommitted(
-            topic=topic,
-            partition=partition,
-            committed_offset=offset,
-            leader_epoch=-1,
-            metadata="",
-            commit_timestamp_ms=at_ms,
-        )
+        OffsetCommitted(topic=topic, partition=partition, committed_offset=offset, **said)
         for (topic, partition), offset in offsets.items()
     ]
     return OffsetsCommitted(at_ms=at_ms, request_id="r", member_id=member_id, generation_id=1, offsets=each)
@@ -87,33 +82,13 @@ def committed(at_ms: int, offsets: Mapping[tuple[str, int], int], member_id: str
 
 def _begun(number: int) -> Iterator[tuple[str, Effect]]:
     """A group's one member has joined and owns its topic."""
-    group_id, topic = f"group-{number:04}", f"topic-{number:04}"
-    member_id, client_id = f"m-{number:04}", f"c-{number:04}"
-    yield (
-        group_id,
-        MemberJoined(
-            at_ms=BEGIN_MS,
-            member_id=member_id,
-            client_id=client_id,
-            client_host="/10.0.0.1",
-            group_instance_id=None,
-            session_timeout_ms=45_000,
-            rebalance_timeout_ms=300_000,
-            topics=[topic],
-        ),
-    )
-    yield (
-        group_id,
-        Assigned(
-            at_ms=BEGIN_MS,
-            member_id=member_id,
-            client_id=client_id,
-            group_instance_id=None,
-            generation_id=1,
-            partitions=[TopicPartitions(topic=topic, partitions=list(range(PARTITIONS_OF_ONE)))],
-            assignment=b"",
-        ),
-    )
+    topic, partitions = f"topic-{number:04}", list(range(PARTITIONS_OF_ONE))
+    who: dict[str, Any] = {"at_ms": BEGIN_MS, "member_id": f"m-{number:04}", "client_id": f"c-{number:04}"}
+    who["group_instance_id"] = None
+    timeouts: dict[str, Any] = {"session_timeout_ms": 45_000, "rebalance_timeout_ms": 300_000}
+    yield f"group-{number:04}", MemberJoined(**who, **timeouts, client_host="/10.0.0.1", topics=[topic])
+    given = [TopicPartitions(topic=topic, partitions=partitions)]
+    yield f"group-{number:04}", Assigned(**who, generation_id=1, partitions=given, assignment=b"")
 
 
 def _committed(number: int, at_ms: int) -> tuple[str, Effect]:
