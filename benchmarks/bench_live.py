@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import pyarrow.compute as pc
 from deltalake import DeltaTable
@@ -42,8 +42,8 @@ def clients_wait() -> Iterator[Figure]:
 
     Beside a real Kafka that is asked the same right afterwards.
     """
-    with folder() as path, serving(path / "home") as served:
-        ours = asyncio.run(_waits(served.address))
+    with folder() as path, serving(path / "home") as (address, *_):
+        ours = asyncio.run(_waits(address))
     with folder() as path, real_broker(path / "kafka", "group.initial.rebalance.delay.ms=0") as text:
         admin = KafkaAdminClient(bootstrap_servers=text)
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])
@@ -82,8 +82,8 @@ def groups_at_rest() -> Iterator[Figure]:
 
     Then every heartbeat is in the history and nobody was expired, else it raises AssertionError.
     """
-    with folder() as path, serving(path / "home") as served:
-        beats, took, job_s, gateway_s = asyncio.run(_rest(served))
+    with folder() as path, serving(path / "home") as (address, *pids):
+        beats, took, (job_s, gateway_s) = asyncio.run(_rest(address, pids))
         time.sleep(HANDED_ON_WITHIN_S)
         reported = _heartbeats_reported(Home(path / "home"))
     assert reported == beats, f"{beats} heartbeats were sent, and the history has {reported}"
@@ -95,23 +95,22 @@ def groups_at_rest() -> Iterator[Figure]:
     yield Figure("at_rest_job_100000_heartbeats", job_s / hundred_thousands, "s of a core", at_most(3))
 
 
-async def _rest(served: Served) -> tuple[int, list[float], float, float]:
-    """How many heartbeats were taken in all; and once all groups had formed: what beats, job and gateway took."""
-    groups = [LiveGroup(served.address, f"resting-{number}", RESTING_SIZE) for number in range(RESTING_GROUPS)]
+async def _rest(address: Address, pids: Sequence[int]) -> tuple[int, list[float], list[float]]:
+    """How many heartbeats were taken in all; and what beats and processes took once all groups had formed."""
+    groups = [LiveGroup(address, f"resting-{number}", RESTING_SIZE) for number in range(RESTING_GROUPS)]
     took, over, beating = list[float](), asyncio.Event(), []
     for first in range(0, RESTING_GROUPS, FORMED_AT_ONCE):
         some = groups[first : first + FORMED_AT_ONCE]
         await asyncio.gather(*(group.form() for group in some))
         beating += [asyncio.create_task(group.beat_every(RESTING_INTERVAL_S, took, over)) for group in some]
     took.clear()
-    before = [processor_seconds(pid) for pid in (served.job_pid, served.gateway_pid)]
+    before = [processor_seconds(pid) for pid in pids]
     await asyncio.sleep(RESTING_FOR_S)
-    after = [processor_seconds(pid) for pid in (served.job_pid, served.gateway_pid)]
+    used = [processor_seconds(pid) - used_before for pid, used_before in zip(pids, before, strict=True)]
     measured = list(took)
     over.set()
     await asyncio.gather(*beating)
-    beats = sum(member.beats for group in groups for member in group.members)
-    return beats, measured, after[0] - before[0], after[1] - before[1]
+    return sum(member.beats for group in groups for member in group.members), measured, used
 
 
 def _heartbeats_reported(home: Home) -> int:
@@ -136,23 +135,14 @@ def an_idle_job() -> Figure:
     return Figure("idle_job", used_s / passed_s, "cores", at_most(1 / 3))
 
 
-class Served(NamedTuple):
-    """A coordinator job and its gateway."""
-
-    address: Address
-    """Where the gateway listens."""
-    job_pid: int
-    gateway_pid: int
-
-
 @contextmanager
-def serving(path: Path) -> Iterator[Served]:
-    """A job and a gateway on a fresh home."""
+def serving(path: Path) -> Iterator[tuple[Address, int, int]]:
+    """A job and a gateway on a fresh home: where the gateway listens, and the process ids of the two."""
     home = fresh(path)
     words = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
     with coordinator(home, *words) as job, gateway(home, *words) as serves:
         assert serves.address is not None
-        yield Served(serves.address, job.pid, serves.pid)
+        yield serves.address, job.pid, serves.pid
 
 
 def fresh(path: Path) -> Home:

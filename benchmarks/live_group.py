@@ -11,6 +11,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -41,12 +42,11 @@ class Member(Client):
 
     async def find_coordinator(self) -> None:
         """Waits until the group has a coordinator: a broker that is new makes its offsets topic first."""
-        while await self._key_error() != "none":
+        error = ""
+        while error != "none":
+            found = await self.ask("FindCoordinator", coordinator_keys=[self.group_id], key_type=0)
+            error = found.coordinators[0].error_code.name
             await asyncio.sleep(_LOOK_EVERY_S)
-
-    async def _key_error(self) -> str:
-        found = await self.ask("FindCoordinator", coordinator_keys=[self.group_id], key_type=0)
-        return str(found.coordinators[0].error_code.name)
 
     async def join(self) -> None:
         """Joins until it is a member with a generation. Raises RuntimeError: refused."""
@@ -138,27 +138,24 @@ class ConsumerMember(Member):
         self.close()
 
 
+@dataclass
 class LiveGroup:
-    """Members of a group of their own. partitions: how many its topic has, which are shared out among consumers."""
+    """Members of a group of their own."""
 
-    def __init__(
-        self,
-        address: Address,
-        group_id: str,
-        size: int,
-        protocol: type[Member] = ClassicMember,
-        topic: str = "",
-        partitions: int = 0,
-    ) -> None:
-        self._address, self._group_id, self._size = address, group_id, size
-        self._protocol, self._topic, self._partitions = protocol, topic, partitions
-        self.members: list[Member] = []
+    address: Address
+    group_id: str
+    size: int
+    protocol: type[Member] = ClassicMember
+    topic: str = ""
+    partitions: int = 0
+    """How many its topic has, which are shared out among consumers."""
+    members: list[Member] = field(default_factory=list)
 
     async def form(self) -> float:
         """Seconds from the first join until all share one generation, and consumers all of the topic."""
-        self.members = [await self._protocol.connect(self._address) for _ in range(self._size)]
+        self.members = [await self.protocol.connect(self.address) for _ in range(self.size)]
         for member in self.members:
-            member.group_id, member.topic = self._group_id, self._topic
+            member.group_id, member.topic = self.group_id, self.topic
         await self.members[0].find_coordinator()
         began = time.perf_counter()
         await self._each(self._settle)
@@ -174,7 +171,7 @@ class LiveGroup:
 
     def _has_settled(self) -> bool:
         owned = [part for member in self.members if isinstance(member, ConsumerMember) for part in member.owned]
-        has_all = not self._partitions or len(owned) == len(set(owned)) == self._partitions
+        has_all = not self.partitions or len(owned) == len(set(owned)) == self.partitions
         return has_all and len({member.generation_id for member in self.members}) == 1
 
     async def come_to_rest(self) -> None:
@@ -207,7 +204,7 @@ class LiveGroup:
 
         took: the seconds of each heartbeat are added to it.
         """
-        moments = Random(self._group_id)
+        moments = Random(self.group_id)
 
         async def one(member: Member) -> None:
             due = time.perf_counter() + interval_s * moments.random()
