@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 import benchmarks.__main__ as command
-from benchmarks.figures import Anchor, BenchFunction, Figure, at_least, at_most, bench, cpu_seconds
+from benchmarks.figures import Anchor, BenchFunction, Figure, at_least, at_most, bench, cpu_seconds, quantiles
 from benchmarks.kept import Machine, Measured, keep, read_kept, this_machine
+from benchmarks.live_group import ClassicMember, ConsumerMember, LiveGroup, Member
+from benchmarks.long_history import write_history
 from benchmarks.performance_page import LIMITS, page_of
+from benchmarks.processes import family_bytes, run, started
+from listeners.addresses import Address
+from schemas.tables import EFFECTS_FOLDER
+from tests.gateway.process import serving
 
 
 def test_a_goal_holds_on_its_own_side_and_at_its_bound() -> None:
@@ -169,6 +177,47 @@ def test_the_page_is_a_format(three_benches: None, capsys: pytest.CaptureFixture
     page = capsys.readouterr().out
     assert page.startswith("# Performance\n")
     assert page.count("| figure | value |") >= 1
+
+
+@pytest.mark.parametrize(("protocol", "partitions"), [(ClassicMember, 0), (ConsumerMember, 6)])
+def test_members_of_either_protocol_settle_and_are_answered(protocol: type[Member], partitions: int) -> None:
+    async def settled(address: Address) -> LiveGroup:
+        group = LiveGroup(address, "g", 3, protocol, "t", partitions)
+        await group.form()
+        await group.come_to_rest()
+        assert await group.beat_for(0.1)
+        assert await group.commit_for(0.1)
+        await group.leave()
+        return group
+
+    with serving({"topics": "t:6", "group.initial.rebalance.delay.ms": 0}) as address:
+        members = asyncio.run(settled(address)).members
+    assert len({member.member_id for member in members}) == 3
+    assert len({member.generation_id for member in members}) == 1
+    owned = [part for member in members if isinstance(member, ConsumerMember) for part in member.owned]
+    assert len(owned) == len(set(owned)) == partitions
+
+
+def test_a_long_history_has_every_effect_of_every_group_at_a_time_of_its_own(tmp_path: Path) -> None:
+    count = write_history(tmp_path, 600, group_count=3, members=2, days=2)
+    facts = DeltaTable(tmp_path / EFFECTS_FOLDER).to_pyarrow_table(columns=["group_id", "at_date", "request_id"])
+    assert facts.num_rows == count >= 600
+    assert [len(facts[name].unique()) for name in ("group_id", "at_date")] == [3, 2]
+
+
+def test_the_middle_and_the_slow_end_are_found_of_times_in_any_order() -> None:
+    found = quantiles("beat", [second / 1000 for second in range(200, 0, -1)], at_most(101))
+    assert [(each.name, round(each.value, 6), each.holds) for each in found] == [
+        ("beat_p50", 101, True),
+        ("beat_p99", 199, None),
+    ]
+
+
+def test_a_command_that_fails_and_a_process_that_never_says_it_are_no_figures() -> None:
+    with pytest.raises(AssertionError, match="exit status 2"):
+        run("nonsense", memory=family_bytes)
+    with pytest.raises(RuntimeError, match="ended before it said 'ready'"), started("this", says="ready"):
+        pass
 
 
 def test_this_machine_tells_what_it_is() -> None:
