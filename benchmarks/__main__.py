@@ -68,7 +68,9 @@ def as_json(figure: Figure) -> str:
 
 
 def as_table(measured: Iterable[Figure]) -> Table:
-    table = Table(Column("figure", no_wrap=True), Column("value", justify="right"), "unit", "goal", "", box=None)
+    table = Table(
+        Column("figure", no_wrap=True), Column("value", justify="right"), "unit", "goal", "", box=None, pad_edge=False
+    )
     for figure in measured:
         verdict = {True: "[green]holds[/]", False: "[red]missed[/]", None: ""}[figure.holds]
         table.add_row(figure.name, readable(figure.value), figure.unit, str(figure.goal or ""), verdict)
