@@ -53,9 +53,9 @@ class Followed:
         settings = client_settings({f"kafka.{key}": value for key, value in client.items()})
         self.sampler = LogEndsSampler(self.home, ListedOffsets(settings), INTERVAL_MS)
 
-    def commit(self, topic: str, offset: int) -> None:
+    def commit(self, topic: str, offset: int, at_ms: int | None = None) -> None:
         self._consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-        self._story.commit(now_ms(), GROUP, {f"{topic}-0": offset}, generation_id=-1)
+        self._story.commit(at_ms or now_ms(), GROUP, {f"{topic}-0": offset}, generation_id=-1)
         write_effects(self.home.path, {GROUP: self._story.rows[self._written :]})
         self._written = len(self._story.rows)
 
@@ -152,7 +152,8 @@ def test_a_topic_made_again_begins_anew_and_what_was_committed_before_is_no_lag(
         followed.sampler.step(at_ms + step * INTERVAL_MS)
     row = followed.lag(AGAIN)
     assert (row.log_start_offset, row.end_offset, row.lag_records, row.records_lost) == (0, 5, None, None)
-    followed.commit(AGAIN, 2)
+    # After the samples, which run ahead of the clock.
+    followed.commit(AGAIN, 2, at_ms + 20 * INTERVAL_MS)
     row = followed.lag(AGAIN)
     assert row.lag_records == asked(admin, AGAIN) == 3
 
