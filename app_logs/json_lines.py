@@ -26,15 +26,23 @@ LONGEST_VALUE = 4_000
 
 def entry_of_json(file: str, number: int, text: str) -> Entry | None:
     """An object with a message; None: it is no JSON, or has none. A brace too many at its end is passed over."""
+    fields, rest = object_at_beginning(text)
+    if fields is None or rest.strip("} ,]."):
+        return None
+    return entry_of_fields(file, number, fields | _event_within(fields, _DEEPEST))
+
+
+def object_at_beginning(text: str) -> tuple[dict[str, Any] | None, str]:
+    """The object that a text begins with, as it can be printed, and what is behind it; None: it begins with none."""
     try:
         fields, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
-        return None
-    if not isinstance(fields, dict) or text[end:].strip("} ,]."):
-        return None
+        return None, text
+    if not isinstance(fields, dict):
+        return None, text
     if "\\ud" in text.lower():  # Half a character, which can be escaped, and never printed.
         fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
-    return entry_of_fields(file, number, fields | _event_within(fields, _DEEPEST))
+    return fields, text[end:]
 
 
 def _event_within(fields: dict[str, Any], levels: int) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Figure(NamedTuple):
 
 
 def quantiles(name: str, seconds: Sequence[float], p50: Goal | None = None, p99: Goal | None = None) -> list[Figure]:
-    """The middle and the slow end of what took so long each, in milliseconds."""
+    """The median and the 99th percentile of these seconds, in milliseconds."""
     inorder = sorted(seconds)
     middle, slow = inorder[len(inorder) // 2], inorder[len(inorder) * 99 // 100]
     return [Figure(f"{name}_p50", middle * 1000, "ms", p50), Figure(f"{name}_p99", slow * 1000, "ms", p99)]

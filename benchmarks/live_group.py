@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -26,7 +27,7 @@ _NEW = ("coordinator_load_in_progress", "not_coordinator", "coordinator_not_avai
 """What a coordinator answers that has just been made."""
 
 
-class Member(Client):
+class Member(Client, ABC):
     """A member's connection: one request after the other about its group."""
 
     patience_s = None
@@ -63,16 +64,17 @@ class Member(Client):
         response = await self.ask("OffsetCommit", **who, topics=[{"name": self.topic, "partitions": [given]}])
         return bool(response.topics[0].partitions[0].error_code.name == "none")
 
+    @abstractmethod
     async def _join(self) -> str:
         """The error that an attempt to become a member ends with."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def beat(self) -> bool:
         """Whether it is a member as before."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def leave(self) -> None:
-        raise NotImplementedError
+        """Leaves the group, and ends the connection."""
 
 
 class ClassicMember(Member):

@@ -12,6 +12,7 @@ from typing import Any
 
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.entries import Entry
+from app_logs.json_lines import object_at_beginning
 from app_logs.logged_facts import FactKind as F
 from app_logs.logged_rebalances import client_id_of
 from app_logs.stamps import stamp_at
@@ -42,13 +43,8 @@ def _with_fields(text: str) -> tuple[str, Mapping[str, Any]]:
     """A message and the fields that a program puts behind it; an empty one: there are none."""
     head, brace, rest = text.partition(" {")
     begins = _BEGINS.search(head) if brace else None
-    if begins is None:
-        return "", {}
-    try:
-        fields, _ = json.JSONDecoder().raw_decode("{" + rest)
-    except (ValueError, RecursionError):
-        return "", {}
-    return head[begins.start() :], fields
+    fields = None if begins is None else object_at_beginning("{" + rest)[0]
+    return ("", {}) if begins is None or fields is None else (head[begins.start() :], fields)
 
 
 _HEARTBEAT = "[Connection] Response Heartbeat(key: 12, version: {number}); error: "

@@ -84,12 +84,14 @@ class Choice:
         """For each era of the log, whether it is taken from the log."""
         self._logged = {0} if before.is_logged else set[int]()
         """The topic's eras that are taken from the log."""
-        self._changed_ms = [fact.at_ms for era in topic for fact in (*era.forming, *era.tail) if is_conversion(fact)]
+        self._changed_ms: list[int] = []
         """When the group became one of the other type, by the topic."""
         self._gone: dict[str | None, list[int]] = {}
         """When each member went, by the topic."""
         for one in chain.from_iterable((*era.forming, *era.tail) for era in topic):
-            if isinstance(one.content, MemberRemoved):
+            if is_conversion(one):
+                self._changed_ms.append(one.at_ms)
+            elif isinstance(one.content, MemberRemoved):
                 self._gone.setdefault(one.member_id, []).append(one.at_ms)
         self._named: set[int] = set()
         """The log's eras whose generation the topic has as well."""

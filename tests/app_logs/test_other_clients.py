@@ -224,6 +224,11 @@ def test_kafkajs_may_be_printed_with_its_fields_behind_the_message() -> None:
         assert found.at_ms == 1_772_334_720_417
 
 
+def test_half_a_character_behind_kafkajs_s_message_can_be_printed() -> None:
+    (found,) = facts_in('ERROR [Runner] The group is rebalancing, re-joining {"groupId": "a\\ud800b"}')
+    assert found.group_id == "a?b"
+
+
 def test_kafka_go_has_no_connection_to_its_coordinator_whatever_colons_the_reason_has() -> None:
     network = "dial tcp 10.0.0.3:9092: connect: connection refused"
     at = "2026/03/01 03:12:00"

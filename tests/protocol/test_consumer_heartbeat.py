@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: what is refused and why, what a rebalance is told with, and what needs none."""
+"""ConsumerGroupHeartbeat: what is refused and why, which fields its rebalance has, and what needs none."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ def test_a_certain_cause_is_that_of_its_epoch(storm: tuple[str, Imported]) -> No
     }
     begun = found.of_group(GROUP, RebalanceStarted)
     certain = [each for each in begun if not each.cause.is_inferred and each.cause.kind != CauseKind.UNKNOWN]
-    told = [(each.from_generation_id, str(each.cause.kind)) for each in certain if each.from_generation_id in true]
-    assert [row for row in told if row not in true.items()] == []
-    assert len(told) == RIGHT[name]
+    reported = [(each.from_generation_id, str(each.cause.kind)) for each in certain if each.from_generation_id in true]
+    assert [row for row in reported if row not in true.items()] == []
+    assert len(reported) == RIGHT[name]
 
 
 def test_that_a_member_left_its_line_says_whatever_the_epoch_was(storm: tuple[str, Imported]) -> None:
