@@ -30,6 +30,13 @@ def opened(fields: str, *kinds: type[Effect], of: str = "detail") -> str:
     return f"from_json({of}, '{listed}')"
 
 
+def facts(fields: str, *kinds: type[Effect], columns: str = "group_id, at_ms, seq", table: str = "effects") -> str:
+    """The facts of these kinds as a table in SQL: columns of effects, and `said`, these fields of their details."""
+    names = ", ".join(f"'{kind.__struct_config__.tag}'" for kind in kinds)
+    of_kind = f"effect = {names}" if len(kinds) == 1 else f"effect IN ({names})"
+    return f"(SELECT {columns}, {opened(fields, *kinds)} AS said FROM {table} WHERE {of_kind})"
+
+
 @cache
 def _types(kind: type[Shape]) -> dict[str, inspect.Type]:
     return {field.encode_name: field.type for field in inspect.type_info(kind).fields}  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import BEATS, GROUP_ID, Column, Detector, View
+from views.view import BEATS, OF_PARTITION, Column, Detector, View
 
 DOUBLE_OWNERS = View(
     name="double_owners",
@@ -15,9 +15,7 @@ DOUBLE_OWNERS = View(
         "may have been processed twice; whether it processed any is unknown."
     ),
     columns=(
-        GROUP_ID,
-        Column("topic", "string", "the topic"),
-        Column("partition", "int", "the partition"),
+        *OF_PARTITION,
         Column("old_member_id", "string", "who had lost it"),
         Column("old_client_id", "string", "its client id"),
         Column("new_member_id", "string", "who had it by then"),

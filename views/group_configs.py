@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.consumer_effects import GroupConfigsChanged
-from views.details import opened
+from views.details import facts
 from views.view import GROUP_ID, Column, View
 
 GROUP_CONFIGS = View(
@@ -27,14 +27,9 @@ GROUP_CONFIGS = View(
         Column("why", "string", "what it was concluded from, where it was"),
     ),
     sql=f"""--sql
-WITH changing AS (
-  SELECT group_id, at_ms, seq, {opened("changed client_id client_host principal is_inferred why", GroupConfigsChanged)}
-    AS said
-  FROM effects
-  WHERE effect = 'group_configs_changed'
-), changes AS (
+WITH changes AS (
   SELECT group_id, at_ms, seq, said, explode(said.changed) AS one
-  FROM changing
+  FROM {facts("changed client_id client_host principal is_inferred why", GroupConfigsChanged)}
 )
 SELECT group_id, one.name AS name, one.value AS value, one.was AS was,
   timestamp_millis(at_ms) AS from_at,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import EARLIER_SESSIONS, GROUP_ID, SILENCES, Column, View
+from views.view import GAPS, GROUP_ID, Column, View
 
 HEARTBEAT_SLACK = View(
     name="heartbeat_slack",
@@ -28,24 +28,10 @@ HEARTBEAT_SLACK = View(
         Column("end_cause", "string", "see sessions"),
     ),
     sql=f"""--sql
-WITH {SILENCES}, gaps AS (
-  SELECT group_id, member_id, joined_at, max(struct(over_ms, gap_ms, from_ms, then_ms)) AS nearest
-  FROM (
-    SELECT group_id, member_id, joined_at, gap_ms, from_ms, then_ms,
-      gap_ms - coalesce(then_ms, latest_ms, 0) AS over_ms
-    FROM (
-      SELECT silences.group_id, silences.member_id, joined_at, gap_ms, from_ms,
-        sessions.session_timeout_ms AS latest_ms,
-        CASE WHEN until_ms IS NULL THEN sessions.session_timeout_ms ELSE earlier.session_timeout_ms END AS then_ms
-      FROM silences
-      JOIN sessions ON sessions.group_id = silences.group_id AND sessions.member_id = silences.member_id
-        AND joined_at = timestamp_millis(joined_ms)
-      LEFT JOIN ({EARLIER_SESSIONS}) AS earlier
-        ON earlier.group_id = silences.group_id AND earlier.member_id = silences.member_id
-          AND from_ms >= said_ms AND from_ms < until_ms
-      WHERE is_request AND gap_ms IS NOT NULL
-    )
-  )
+WITH {GAPS}, longest AS (
+  SELECT group_id, member_id, joined_at,
+    max(struct(gap_ms - coalesce(then_ms, session_timeout_ms, 0) AS over_ms, gap_ms, from_ms, then_ms)) AS nearest
+  FROM gaps
   GROUP BY group_id, member_id, joined_at
 )
 SELECT group_id, member_id, client_id, group_instance_id,
@@ -55,7 +41,7 @@ SELECT group_id, member_id, client_id, group_instance_id,
   timestamp_millis(nearest.from_ms) AS longest_gap_from,
   joined_at, ended_at, end_cause
 FROM sessions
-LEFT JOIN gaps USING (group_id, member_id, joined_at)
+LEFT JOIN longest USING (group_id, member_id, joined_at)
 """,
     of_consumers=("A gap ends with the next heartbeat that is taken; commits do not restart the session."),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import BEATS, GROUP_ID, IS_SIGN_OF_LIFE, Column, Detector, View
+from views.view import BEATS, IS_SIGN_OF_LIFE, OF_PARTITION, Column, Detector, View
 
 STANDS_MS = 20_000
 TIMES_USUAL = 5
@@ -20,9 +20,7 @@ HELD_NOT_MOVING = View(
         "are not processed yet."
     ),
     columns=(
-        GROUP_ID,
-        Column("topic", "string", "the topic"),
-        Column("partition", "int", "the partition"),
+        *OF_PARTITION,
         Column("member_id", "string", "who owns it"),
         Column("client_id", "string", "that member's client id"),
         Column("from_at", "timestamp", "since when"),

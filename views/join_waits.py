@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from schemas.effects import RebalanceEnded, RebalanceStarted
-from views.details import opened
+from views.details import facts, opened
 from views.view import AT_DATE, GROUP_ID, Column, View
+
+FIELDS = "from_generation_id to_generation_id started_at_ms outcome waits"
 
 JOIN_WAITS = View(
     name="join_waits",
@@ -34,12 +36,7 @@ JOIN_WAITS = View(
         AT_DATE,
     ),
     sql=f"""--sql
-WITH ended AS (
-  SELECT group_id, at_date,
-    {opened("from_generation_id to_generation_id started_at_ms outcome waits", RebalanceEnded)} AS fact
-  FROM effects
-  WHERE effect = 'rebalance_ended'
-), arrivals AS (
+WITH arrivals AS (
   SELECT group_id, member_id,
     max(at_ms) FILTER (WHERE effect = 'join_received') AS joined_at_ms,
     max(at_ms) FILTER (WHERE effect = 'sync_received') AS synced_at_ms
@@ -59,14 +56,14 @@ WITH ended AS (
   )
   WHERE last.effect = 'rebalance_started'
 )
-SELECT group_id, fact.from_generation_id, fact.to_generation_id,
+SELECT group_id, said.from_generation_id, said.to_generation_id,
   wait.member_id, wait.client_id, wait.client_host, wait.group_instance_id,
   timestamp_millis(wait.joined_at_ms) AS joined_at,
   timestamp_millis(wait.synced_at_ms) AS synced_at,
   wait.held_others_ms,
-  timestamp_millis(fact.started_at_ms) AS started_at,
-  fact.outcome, at_date
-FROM (SELECT *, explode(fact.waits) AS wait FROM ended)
+  timestamp_millis(said.started_at_ms) AS started_at,
+  said.outcome, at_date
+FROM (SELECT *, explode(said.waits) AS wait FROM {facts(FIELDS, RebalanceEnded, columns="group_id, at_date")})
 UNION ALL
 SELECT group_id, started.from_generation_id, NULL, member_id, client_id, client_host, group_instance_id,
   CASE WHEN joined_at_ms >= started.at_ms THEN timestamp_millis(joined_at_ms) END,

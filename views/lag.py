@@ -5,8 +5,8 @@ from __future__ import annotations
 from lag.kept import MOVING_WITHIN_MS
 from schemas.effects import MemberJoined
 from views.details import opened
-from views.partition_lag import BEFORE, BEGINS_ANEW, NAMED, READERS, commits_of
-from views.view import GROUP_ID, Column, View
+from views.partition_lag import BEFORE, BEGINS_ANEW, NAMED, READERS, commits_of, readable_end
+from views.view import OF_PARTITION, Column, View
 
 TREND_MS = 60_000
 """Whoever tells a trend compares with the lag of this long before the latest news of any end."""
@@ -55,9 +55,7 @@ LAG = View(
         "committed."
     ),
     columns=(
-        GROUP_ID,
-        Column("topic", "string", "the topic"),
-        Column("partition", "int", "the partition"),
+        *OF_PARTITION,
         Column("member_id", "string", "the member that owns it, null: nobody"),
         Column("client_id", "string", "that member's client id"),
         Column("client_host", "string", "that member's host"),
@@ -140,7 +138,7 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   GROUP BY group_id, topic, partition
 ), known AS (
   SELECT *, CASE WHEN committed >= 0 THEN greatest(committed, begun.log_start_offset) END AS read_to,
-    CASE WHEN is_read_committed THEN said.last_stable_offset ELSE said.end_offset END AS readable_end
+    {readable_end("said.")} AS readable_end
   FROM (
     SELECT *, CASE WHEN is_read_committed THEN decided ELSE latest END AS said
     FROM held
@@ -170,14 +168,14 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
     FROM known
     WHERE readable_end > read_to
   ) USING (topic, partition)
-  WHERE CASE WHEN is_read_committed THEN last_stable_offset ELSE end_offset END <= read_to
+  WHERE {readable_end()} <= read_to
   GROUP BY group_id, topic, partition, read_to, is_read_committed
 ), around AS (
   SELECT group_id, topic, partition, read_to AS dated_to, before_ms, min(stood) AS before,
     min(CASE WHEN stood > read_to THEN at_ms END) AS after_ms, min(CASE WHEN stood > read_to THEN stood END) AS after
   FROM (
     SELECT group_id, topic, partition, read_to, before_ms, at_ms,
-      CASE WHEN is_read_committed THEN last_stable_offset ELSE end_offset END AS stood, {BEGINS_ANEW} AS begins_anew
+      {readable_end()} AS stood, {BEGINS_ANEW} AS begins_anew
     FROM log_ends
     JOIN reached USING (topic, partition)
     WHERE at_ms >= before_ms
@@ -197,7 +195,7 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   SELECT *, said.end_offset AS log_end, said.last_stable_offset AS stable,
     CASE WHEN said.at_ms < latest.at_ms THEN said.at_ms
       WHEN said IS NOT NULL THEN greatest(said.at_ms, (SELECT asked_ms FROM asked)) END AS end_known_ms,
-    CASE WHEN is_read_committed THEN said.last_stable_offset ELSE said.end_offset END AS readable_end,
+    {readable_end("said.")} AS readable_end,
     has_transactions AND (is_read_committed OR said.last_stable_offset = said.end_offset)
       AS ends_with_marker,
     CASE WHEN committed_ms <= anew_ms OR (committed > said.end_offset AND highest > said.end_offset) THEN NULL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schemas.effects import JoinPhaseEnded
-from views.details import opened
+from views.details import facts
 from views.view import GROUP_ID, IN_ORDER, Column, Detector, View
 
 REBALANCES = 3
@@ -35,10 +35,8 @@ LEADER_ONLY_LOOPS = View(
     ),
     sql=f"""--sql
 WITH leaders AS (
-  SELECT group_id, generation_id, timestamp_millis(at_ms) AS formed_at,
-    {opened("leader_id", JoinPhaseEnded)}.leader_id AS leader_id
-  FROM effects
-  WHERE effect = 'join_phase_ended'
+  SELECT group_id, generation_id, timestamp_millis(at_ms) AS formed_at, said.leader_id AS leader_id
+  FROM {facts("leader_id", JoinPhaseEnded, columns="group_id, generation_id, at_ms")}
 ), numbered AS (
   SELECT *,
     unix_millis(started_at) AS started_ms,

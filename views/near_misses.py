@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import EARLIER_SESSIONS, GROUP_ID, SILENCES, Column, Detector, View
+from views.view import GAPS, GROUP_ID, Column, Detector, View
 
 SHARE = 0.75
 
@@ -27,24 +27,13 @@ NEAR_MISSES = View(
         Column("slack_ms", "bigint", "what was left of the session, ms; 0 or less: none, and it was lucky"),
     ),
     sql=f"""--sql
-WITH {SILENCES}
-SELECT group_id, member_id, client_id, client_host, group_instance_id, from_at, to_at, gap_ms, session_timeout_ms,
-  session_timeout_ms - gap_ms AS slack_ms
-FROM (
-  SELECT silences.group_id, silences.member_id, client_id, client_host, group_instance_id,
-    timestamp_millis(from_ms) AS from_at,
-    timestamp_millis(to_ms) AS to_at,
-    gap_ms,
-    CASE WHEN until_ms IS NULL THEN sessions.session_timeout_ms ELSE earlier.session_timeout_ms END
-      AS session_timeout_ms
-  FROM silences
-  JOIN sessions ON sessions.group_id = silences.group_id AND sessions.member_id = silences.member_id
-  LEFT JOIN ({EARLIER_SESSIONS}) AS earlier
-    ON earlier.group_id = silences.group_id AND earlier.member_id = silences.member_id
-      AND from_ms >= said_ms AND from_ms < until_ms
-  WHERE is_request AND NOT is_expiry AND timestamp_millis(joined_ms) = joined_at
-)
-WHERE gap_ms >= {SHARE} * session_timeout_ms
+WITH {GAPS}
+SELECT group_id, member_id, client_id, client_host, group_instance_id,
+  timestamp_millis(from_ms) AS from_at,
+  timestamp_millis(to_ms) AS to_at,
+  gap_ms, then_ms AS session_timeout_ms, then_ms - gap_ms AS slack_ms
+FROM gaps
+WHERE NOT is_expiry AND gap_ms >= {SHARE} * then_ms
 """,
     detector=Detector(
         "near miss",

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from schemas.effects import OffsetsCommitted, OffsetsRemoved
-from views.details import opened
-from views.view import GROUP_ID, Column, View
+from views.details import facts
+from views.view import OF_PARTITION, Column, View
 
 OFFSETS = View(
     name="offsets",
     row="a committed offset now",
     rule="The latest offsets_committed of a partition, unless an offsets_removed came after it.",
     columns=(
-        GROUP_ID,
-        Column("topic", "string", "the topic"),
-        Column("partition", "int", "the partition"),
+        *OF_PARTITION,
         Column("committed_offset", "bigint", "the offset the group would go on from"),
         Column("leader_epoch", "int", "the leader epoch the client named, -1: none"),
         Column("metadata", "string", "what the client noted beside it"),
@@ -23,18 +21,10 @@ OFFSETS = View(
     sql=f"""--sql
 WITH commits AS (
   SELECT group_id, at_ms, seq, member_id, posexplode(said.offsets) AS (place, offset)
-  FROM (
-    SELECT *, {opened("offsets", OffsetsCommitted)} AS said
-    FROM effects
-    WHERE effect = 'offsets_committed'
-  )
+  FROM {facts("offsets", OffsetsCommitted, columns="group_id, at_ms, seq, member_id")}
 ), removals AS (
   SELECT group_id, at_ms, seq, inline(said.offsets)
-  FROM (
-    SELECT *, {opened("offsets", OffsetsRemoved)} AS said
-    FROM effects
-    WHERE effect = 'offsets_removed'
-  )
+  FROM {facts("offsets", OffsetsRemoved)}
 ), turns AS (
   SELECT group_id, offset.topic, offset.partition, struct(at_ms, seq, place) AS turn, member_id, offset
   FROM commits

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from lag.kept import LATE_MS
 from schemas.effects import MemberJoined, OffsetsCommitted, OffsetsRemoved
-from views.details import opened
-from views.view import GROUP_ID, Column, View
+from views.details import facts, opened
+from views.view import OF_PARTITION, Column, View
 
 NAMED = f"{opened('offsets(topic partition)', OffsetsCommitted)}.offsets"
 """The partitions that a commit names, of its detail."""
@@ -25,21 +25,13 @@ def commits_of(effects: str) -> str:
     SELECT group_id, one.topic, one.partition, at_ms, one.committed_offset AS committed, seq, place
     FROM (
       SELECT group_id, at_ms, seq, posexplode(said.offsets) AS (place, one)
-      FROM (
-        SELECT group_id, at_ms, seq, {opened("offsets", OffsetsCommitted)} AS said
-        FROM {effects}
-        WHERE effect = 'offsets_committed'
-      )
+      FROM {facts("offsets", OffsetsCommitted, table=effects)}
     )
     UNION ALL
     SELECT group_id, topic, explode(partitions) AS partition, at_ms, -1 AS committed, seq, 0 AS place
     FROM (
       SELECT group_id, at_ms, seq, inline(said.offsets)
-      FROM (
-        SELECT group_id, at_ms, seq, {opened("offsets", OffsetsRemoved)} AS said
-        FROM effects
-        WHERE effect = 'offsets_removed'
-      )
+      FROM {facts("offsets", OffsetsRemoved)}
     )
   )
   GROUP BY group_id, topic, partition, at_ms
@@ -47,6 +39,12 @@ def commits_of(effects: str) -> str:
 
 
 COMMITS = commits_of("effects")
+
+
+def readable_end(of: str = "") -> str:
+    """Up to where a reader of a log reads it; null: not known. of: what has the two ends, with a dot."""
+    return f"CASE WHEN is_read_committed THEN {of}last_stable_offset ELSE {of}end_offset END"
+
 
 BEGINS_ANEW = f"""--sql
   coalesce(end_offset < last_value(end_offset) IGNORE NULLS OVER before
@@ -87,9 +85,7 @@ PARTITION_LAG = View(
         "of is not known. Null: no commit that counts is known, or no end of the log."
     ),
     columns=(
-        GROUP_ID,
-        Column("topic", "string", "the topic"),
-        Column("partition", "int", "the partition"),
+        *OF_PARTITION,
         Column("at", "timestamp", "the moment"),
         Column(
             "committed_offset",
@@ -106,7 +102,7 @@ PARTITION_LAG = View(
     sql=f"""--sql
 WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
   SELECT group_id, topic, partition, at_ms, max(log_start_offset) AS log_start, max(end_offset) AS end_offset,
-    max(last_stable_offset) AS stable
+    max(last_stable_offset) AS last_stable_offset
   FROM (SELECT DISTINCT group_id, topic, partition FROM ({COMMITS}))
   JOIN log_ends USING (topic, partition)
   GROUP BY group_id, topic, partition, at_ms
@@ -125,8 +121,8 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
     FROM commits
     UNION ALL
     SELECT group_id, topic, partition, at_ms, CAST(NULL AS BIGINT), log_start,
-      CASE WHEN is_read_committed THEN stable ELSE end_offset END, stable < end_offset,
-      stable < end_offset AND NOT coalesce(is_read_committed, false), begins_anew
+      {readable_end()}, last_stable_offset < end_offset,
+      last_stable_offset < end_offset AND NOT coalesce(is_read_committed, false), begins_anew
     FROM ends
     LEFT JOIN readers USING (group_id, topic)
   )

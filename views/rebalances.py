@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.causes import listed
 from schemas.effects import UNKNOWN_END, CauseFound, RebalanceEnded, RebalanceStarted
-from views.details import opened
+from views.details import facts, opened
 from views.view import AT_DATE, GROUP_ID, Column, View
 
 FIELDS = (
@@ -75,13 +75,9 @@ WITH turns AS (
   FROM turns
   WHERE effect = 'rebalance_ended' OR is_latest
 ), found AS (
-  SELECT group_id, later.gone_at_ms AS started_at_ms, max_by(later.cause, struct(at_ms, seq)) AS found_cause
-  FROM (
-    SELECT group_id, at_ms, seq, {opened("gone_at_ms cause", CauseFound)} AS later
-    FROM effects
-    WHERE effect = 'cause_found'
-  )
-  GROUP BY group_id, later.gone_at_ms
+  SELECT group_id, said.gone_at_ms AS started_at_ms, max_by(said.cause, struct(at_ms, seq)) AS found_cause
+  FROM {facts("gone_at_ms cause", CauseFound)}
+  GROUP BY group_id, said.gone_at_ms
 ), known AS (
   SELECT group_id, at_date, fact,
     CASE WHEN ended_at_ms IS NULL THEN fact.at_ms ELSE fact.started_at_ms END AS started_at_ms,

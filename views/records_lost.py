@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, Column, Detector, View
+from views.view import OF_PARTITION, Column, Detector, View
 
 WITHIN_MS = 3_600_000
 
@@ -16,9 +16,7 @@ RECORDS_LOST = View(
         f"pass it within {WITHIN_MS // 60_000} minutes: expected_at says when, and nothing is lost yet."
     ),
     columns=(
-        GROUP_ID,
-        Column("topic", "string", "the topic"),
-        Column("partition", "int", "the partition"),
+        *OF_PARTITION,
         Column(
             "from_at", "timestamp", "since when the log starts beyond the commit; of what is expected: the latest news"
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.causes import CAUSES
 from schemas.effects import CauseFound, MemberJoined, MemberRemoved, MemberUpdated
-from views.details import opened
+from views.details import facts, opened
 from views.view import GROUP_ID, Column, View
 
 _JOINED = opened(
@@ -76,13 +76,9 @@ WITH turns AS (
   WHERE session > 0
   GROUP BY group_id, member_id, session
 ), found AS (
-  SELECT group_id, member_id, ended_at_ms, max_by(cause, struct(at_ms, seq)) AS found_cause
-  FROM (
-    SELECT *, {opened("gone_at_ms", CauseFound)}.gone_at_ms AS ended_at_ms
-    FROM effects
-    WHERE effect = 'cause_found'
-  )
-  GROUP BY group_id, member_id, ended_at_ms
+  SELECT group_id, member_id, said.gone_at_ms AS ended_at_ms, max_by(cause, struct(at_ms, seq)) AS found_cause
+  FROM {facts("gone_at_ms", CauseFound, columns="group_id, member_id, cause, at_ms, seq")}
+  GROUP BY group_id, member_id, said.gone_at_ms
 )
 SELECT group_id, member_id, client_id, joined.client_host, joined.group_instance_id,
   timestamp_millis(joined_at_ms) AS joined_at,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.effects import Assigned
 from views.details import opened
-from views.view import GROUP_ID, Column, Detector, View
+from views.view import OF_PARTITION, Column, Detector, View
 
 ALARMING_MS = 60_000
 """During a rebalance nobody owns it for a moment."""
@@ -17,9 +17,7 @@ UNCONSUMED = View(
         "members' subscriptions. During a rebalance a partition may be listed for a moment, until it has a new owner."
     ),
     columns=(
-        GROUP_ID,
-        Column("topic", "string", "the topic"),
-        Column("partition", "int", "the partition"),
+        *OF_PARTITION,
         Column("from_at", "timestamp", "since when: its last owner gave it up, or the members came; null: not known"),
         Column("to_at", "timestamp", "null: it goes on"),
         Column("last_client_id", "string", "who owned it last, null: nobody"),

@@ -18,7 +18,7 @@ from typing import Literal
 from schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged
 from schemas.effects import GroupFound, GroupObserved, HeartbeatsTaken, JoinPhaseEnded, MemberJoined, MemberUpdated
 from schemas.tables import Column
-from views.details import opened
+from views.details import facts, opened
 
 __all__ = ["Column", "Detector", "Severity", "View"]
 
@@ -75,6 +75,7 @@ class View:
 
 
 GROUP_ID = Column("group_id", "string", "the group")
+OF_PARTITION = (GROUP_ID, Column("topic", "string", "the topic"), Column("partition", "int", "the partition"))
 AT_DATE = Column("at_date", "date", "the day of the fact, UTC; the table's files are parted by it, so filter by it")
 
 
@@ -103,29 +104,21 @@ BEATS = f"""--sql
   SELECT group_id, at_ms, seq, generation_id, run_id, place, one.member_id, one.client_id, one.api_version, from_ms,
     explode(one.beats) AS beat
   FROM (
-    SELECT group_id, at_ms, seq, generation_id, run_id, fact.from_ms, posexplode(fact.taken) AS (place, one)
-    FROM (
-      SELECT group_id, at_ms, seq, generation_id, request_id AS run_id,
-        {opened("from_ms taken", HeartbeatsTaken)} AS fact
-      FROM effects
-      WHERE effect = 'heartbeats_taken'
-    )
+    SELECT group_id, at_ms, seq, generation_id, request_id AS run_id, said.from_ms,
+      posexplode(said.taken) AS (place, one)
+    FROM {facts("from_ms taken", HeartbeatsTaken, columns="group_id, at_ms, seq, generation_id, request_id")}
   )
 """
 """One row is a heartbeat that was taken in a run, from_ms + beat the moment when it arrived. Its seq is the run's."""
 
 BEGUN_ANEW = f"""--sql
   SELECT group_id, members.member_id, at_ms
-  FROM (
-    SELECT group_id, at_ms, effect, {opened("is_loaded member_ids why", GroupObserved, GroupTypeChanged)} AS seen
-    FROM effects
-    WHERE effect IN ('group_observed', 'group_type_changed')
-  )
+  FROM {facts("is_loaded member_ids why", GroupObserved, GroupTypeChanged, columns="group_id, at_ms, effect")}
   JOIN (
     SELECT DISTINCT group_id, member_id FROM effects WHERE effect = 'member_joined'
   ) AS members USING (group_id)
-  WHERE coalesce(seen.is_loaded, false) OR array_contains(seen.member_ids, members.member_id)
-    OR (effect = 'group_type_changed' AND seen.why IN {TAKES_MEMBERS_OVER})
+  WHERE coalesce(said.is_loaded, false) OR array_contains(said.member_ids, members.member_id)
+    OR (effect = 'group_type_changed' AND said.why IN {TAKES_MEMBERS_OVER})
 """
 """One row is a session that begins anew without a request of its member, or of one that was not yet or no longer a
 member: a coordinator has loaded the group, the group is of the other type now, or a recording shows that the member
@@ -139,13 +132,9 @@ AT_ONCE = f"""--sql
     WHERE {IS_ANSWER} AND error_code = 'NONE' AND at_ms = received_at_ms
   )
   JOIN (
-    SELECT group_id, at_ms AS from_ms, coalesce(turned.to_type, turned.group_type) AS group_type,
+    SELECT group_id, at_ms AS from_ms, coalesce(said.to_type, said.group_type) AS group_type,
       lead(at_ms) OVER (PARTITION BY group_id ORDER BY at_ms, seq) AS until_ms
-    FROM (
-      SELECT group_id, at_ms, seq, {opened("to_type group_type", GroupTypeChanged, GroupFound)} AS turned
-      FROM effects
-      WHERE effect IN ('group_type_changed', 'group_found')
-    )
+    FROM {facts("to_type group_type", GroupTypeChanged, GroupFound)}
   ) AS eras USING (group_id)
   WHERE group_type = 'consumer' AND at_ms >= from_ms AND (until_ms IS NULL OR at_ms < until_ms)
 """
@@ -210,7 +199,7 @@ answer to a parked request, and by every generation with the member), what it wa
 sent a SyncGroup for, and the outcome of an id that it was given. If no request of it is known, as from the offsets
 topic alone, the times of requests are null."""
 
-EARLIER_SESSIONS = f"""--sql
+_EARLIER_SESSIONS = f"""--sql
   SELECT group_id, member_id, said_ms, until_ms,
     CASE WHEN said.session_timeout_ms >= 0 THEN said.session_timeout_ms END AS session_timeout_ms
   FROM (
@@ -228,7 +217,7 @@ A silence that began within was held to it."""
 IN_ORDER = "started_at, from_generation_id, ended_at NULLS LAST, cause, cause_member_id"
 """The order of a group's rebalances, those of one millisecond included: nothing is left to chance."""
 
-SILENCES = f"""--sql
+GAPS = f"""--sql
 signs AS (
   SELECT group_id, member_id, at_ms, seq, effect,
     NOT ({IS_ANSWER}) AND (effect <> 'member_removed' OR cause = 'session_expired') AS is_request,
@@ -280,8 +269,19 @@ signs AS (
       ) AS was_owed
     FROM signs
   )
+), gaps AS (
+  SELECT sessions.*, gap_ms, from_ms, to_ms, is_expiry,
+    CASE WHEN until_ms IS NULL THEN sessions.session_timeout_ms ELSE earlier.session_timeout_ms END AS then_ms
+  FROM silences
+  JOIN sessions ON sessions.group_id = silences.group_id AND sessions.member_id = silences.member_id
+    AND joined_at = timestamp_millis(joined_ms)
+  LEFT JOIN ({_EARLIER_SESSIONS}) AS earlier
+    ON earlier.group_id = silences.group_id AND earlier.member_id = silences.member_id
+      AND from_ms >= said_ms AND from_ms < until_ms
+  WHERE is_request AND gap_ms IS NOT NULL
 )"""
-"""Two tables of a WITH, signs and silences. One row of silences is the time between two facts that restart, hold or end
-a member's session timer, of the membership that began at joined_ms; it is a gap where the later one is a request or the
-expiry, and requests of the member are known at all. A member's absence is none, nor is the time for which it is owed an
-answer, whatever it asks meanwhile, unless its session ends in it: only that of a new member can."""
+"""Three tables of a WITH: signs, silences and gaps. One row of silences is the time between two facts that restart,
+hold or end a member's session timer, of the membership that began at joined_ms; it is a gap where the later one is a
+request or the expiry, and requests of the member are known at all. A member's absence is none, nor is the time for
+which it is owed an answer, whatever it asks meanwhile, unless its session ends in it: only that of a new member can.
+One row of gaps is a gap with its membership, as in sessions, and then_ms, the session timeout at its beginning."""
