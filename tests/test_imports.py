@@ -73,7 +73,7 @@ LAYERS = {
         ),
         packages=("re2", "msgspec"),
     ),
-    "views": Layer(own=("views", "lag", "schemas"), packages=("msgspec", "sqlglot")),
+    "views": Layer(own=("views", "lag", "schemas"), packages=("msgspec",)),
     "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas", "programs.errors"), third_party=True),
     "why": Layer(own=("why", "schemas")),
     "pictures": Layer(own=("pictures", "why", "views.near_misses", "schemas", "programs.visible"), third_party=True),

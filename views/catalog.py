@@ -9,8 +9,6 @@ import re
 from collections.abc import Collection, Iterable
 from functools import cache
 
-from sqlglot import exp, parse_one
-
 from schemas.effect_names import EffectName
 from views.assignments import ASSIGNMENTS
 from views.deploys import DEPLOYS
@@ -70,14 +68,10 @@ VIEWS: tuple[View, ...] = (
 """The one list of views, in the order of the documentation; a new view is added here."""
 
 
-@cache
-def _tree(sql: str) -> exp.Expr:
-    return parse_one(sql, read="spark")
-
-
 _NAMED = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 _OWN = re.compile(r"\b(\w+) AS \(")
 """A table of a WITH."""
+_TEXT = re.compile(r"'(\w+)'")
 
 
 @cache
@@ -100,8 +94,7 @@ JOINED_AS_WRITTEN = {view.name for view in VIEWS if view.is_joined_as_written}
 def facts_read(view: View) -> set[str]:
     """The kinds of effects that a view's SQL names, including those of the views that it reads from."""
     below = (facts_read(one) for one in VIEWS if one is not view and one.name in reads_from(view))
-    texts = {literal.name for literal in _tree(view.sql).find_all(exp.Literal) if literal.is_string}
-    return (texts & set(EffectName)).union(*below)
+    return set(EffectName).intersection(_TEXT.findall(view.sql)).union(*below)
 
 
 def does_with_recent_commits(names: Collection[str]) -> bool:

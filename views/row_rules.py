@@ -164,30 +164,20 @@ HAVING g.member_count <> count(m.member_id)
     RowRule(
         "members_have_a_membership",
         "A member of now has a membership that has not ended.",
-        """--sql
-SELECT m.group_id, m.member_id
-FROM members m LEFT JOIN (SELECT group_id, member_id FROM sessions WHERE ended_at IS NULL) s
-  ON s.group_id = m.group_id AND s.member_id = m.member_id
-WHERE s.member_id IS NULL
-""",
+        "SELECT group_id, member_id FROM members "
+        "LEFT ANTI JOIN (SELECT * FROM sessions WHERE ended_at IS NULL) USING (group_id, member_id)",
     ),
     RowRule(
         "memberships_have_a_member",
         "A membership that has not ended is of a member of now.",
-        """--sql
-SELECT s.group_id, s.member_id, s.joined_at
-FROM sessions s LEFT JOIN members m ON m.group_id = s.group_id AND m.member_id = s.member_id
-WHERE s.ended_at IS NULL AND m.member_id IS NULL
-""",
+        "SELECT group_id, member_id, joined_at FROM sessions "
+        "LEFT ANTI JOIN members USING (group_id, member_id) WHERE ended_at IS NULL",
     ),
     RowRule(
         "owners_are_members",
         "Who owns a partition is a member.",
-        """--sql
-SELECT a.group_id, a.topic, a.partition, a.member_id, a.from_at
-FROM assignments a LEFT JOIN members m ON m.group_id = a.group_id AND m.member_id = a.member_id
-WHERE a.to_at IS NULL AND m.member_id IS NULL
-""",
+        "SELECT group_id, topic, partition, member_id, from_at FROM assignments "
+        "LEFT ANTI JOIN members USING (group_id, member_id) WHERE to_at IS NULL",
     ),
     RowRule(
         "one_row_an_epoch",

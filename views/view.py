@@ -252,25 +252,19 @@ signs AS (
     NULL AS is_owed
   FROM ({AT_ONCE})
 ), silences AS (
-  SELECT group_id, member_id, joined_ms, is_request, is_expiry, from_ms, to_ms,
-    CASE WHEN is_heard AND effect <> 'member_joined' AND effect_before <> 'member_removed'
-      AND (is_expiry OR NOT coalesce(was_owed, false)) THEN to_ms - from_ms END AS gap_ms
-  FROM (
-    SELECT group_id, member_id, effect, is_request, is_expiry, at_ms AS to_ms,
-      lag(at_ms) OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry) AS from_ms,
-      lag(effect) OVER (PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry) AS effect_before,
-      max(CASE WHEN effect = 'member_joined' THEN at_ms END) OVER (
-        PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry
-      ) AS joined_ms,
-      max(is_deed) OVER (PARTITION BY group_id, member_id) AS is_heard,
-      last_value(is_owed) IGNORE NULLS OVER (
-        PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-      ) AS was_owed
-    FROM signs
-  )
+  SELECT group_id, member_id, effect, is_request, is_expiry, at_ms AS to_ms,
+    lag(at_ms) OVER in_order AS from_ms,
+    lag(effect) OVER in_order AS effect_before,
+    max(CASE WHEN effect = 'member_joined' THEN at_ms END) OVER in_order AS joined_ms,
+    max(is_deed) OVER (PARTITION BY group_id, member_id) AS is_heard,
+    last_value(is_owed) IGNORE NULLS OVER (
+      PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS was_owed
+  FROM signs
+  WINDOW in_order AS (PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry)
 ), gaps AS (
-  SELECT sessions.*, gap_ms, from_ms, to_ms, is_expiry,
+  SELECT sessions.*, to_ms - from_ms AS gap_ms, from_ms, to_ms, is_expiry,
     CASE WHEN until_ms IS NULL THEN sessions.session_timeout_ms ELSE earlier.session_timeout_ms END AS then_ms
   FROM silences
   JOIN sessions ON sessions.group_id = silences.group_id AND sessions.member_id = silences.member_id
@@ -278,10 +272,11 @@ signs AS (
   LEFT JOIN ({_EARLIER_SESSIONS}) AS earlier
     ON earlier.group_id = silences.group_id AND earlier.member_id = silences.member_id
       AND from_ms >= said_ms AND from_ms < until_ms
-  WHERE is_request AND gap_ms IS NOT NULL
+  WHERE is_request AND is_heard AND effect <> 'member_joined' AND effect_before <> 'member_removed'
+    AND (is_expiry OR NOT coalesce(was_owed, false))
 )"""
 """Three tables of a WITH: signs, silences and gaps. One row of silences is the time between two facts that restart,
-hold or end a member's session timer, of the membership that began at joined_ms; it is a gap where the later one is a
+hold or end a member's session timer, of the membership that began at joined_ms. It is a gap where the later one is a
 request or the expiry, and requests of the member are known at all. A member's absence is none, nor is the time for
 which it is owed an answer, whatever it asks meanwhile, unless its session ends in it: only that of a new member can.
 One row of gaps is a gap with its membership, as in sessions, and then_ms, the session timeout at its beginning."""
