@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from why.words import moment
+
 PARTITIONS_SHOWN = 3
 
 
@@ -82,7 +84,7 @@ def cost_of(asked: Asked, started_at_ms: int, from_generation_id: int) -> Cost |
 
 def literal(at_ms: int) -> str:
     """A moment as an SQL literal of Spark and DuckDB."""
-    return f"timestamp'{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S}.{at_ms % 1000:03}'"
+    return f"timestamp'{moment(at_ms)}'"
 
 
 def ms_of(at: datetime) -> int:

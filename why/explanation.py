@@ -6,16 +6,16 @@ Knows the facts of the group around it. Must not know how it is worded or shown;
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from schemas.causes import row_of
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import UNKNOWN_END, Assigned, Effect, JoinPhaseEnded, RebalanceEnded, StateChanged
-from why.cost import Cost
+from why.cost import Asked, Cost, cost_of
 from why.facts import OF_REQUESTS, Fact, effects_in
 from why.holdings import Holding, Partition, holdings_of, standstills
-from why.kinds import CLASSIC, GroupKind, Part, kind_at, kinds_of
+from why.kinds import CLASSIC, Course, GroupKind, kind_at, kinds_of
 from why.members import Membership, Names, memberships_of
 from why.moves import Move, moves_of
 from why.parts import parts_of
@@ -39,12 +39,11 @@ class Meanwhile(NamedTuple):
     after: Rebalance | None
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, kw_only=True)
+class Explanation(Course):
     """All that is known of one rebalance; what is None is not known, or does not apply."""
 
     group_id: str
-    rebalance: Rebalance
     note: str | None
     others: list[Rebalance]
     round_from_ms: int
@@ -55,10 +54,6 @@ class Explanation:
     culprit: Membership | None
     silent_since_ms: int | None
     """When the last request of a culprit that expired arrived."""
-    protocol_name: str | None
-    leader: str | None
-    join_phase_ended_ms: int | None
-    parts: list[Part]
     moves: list[Move]
     kept_count: int
     unheld_ms: dict[Partition, int]
@@ -75,20 +70,10 @@ class Explanation:
     """False if a recording does not show what some member owned, or how many members there were."""
     kind: GroupKind = CLASSIC
     """What kind of group it was when the rebalance ended."""
-    protocol_type: str | None = None
-    """`consumer`, `connect` or another, of a classic group."""
-    held_back_ms: int = 0
-    """In a group of Connect's workers: how long the leader holds back what a lost worker ran, counted from the
-    assignment; 0: it holds nothing back."""
     conversions: tuple[GroupTypeChanged, ...] = ()
     """The changes from one protocol to the other meanwhile."""
     cost: Cost | None = None
     """What it cost in records; None: not computed, or the group's lag around it is not known."""
-
-    @property
-    def began_ms(self) -> int:
-        """When the rebalance began, as far as that is known."""
-        return self.rebalance.started_at_ms
 
     @property
     def culprit_name(self) -> str:
@@ -118,6 +103,11 @@ def explain(group_id: str, read: Read, generation_id: int | None = None, at: Spa
     after = found[place + 1] if place + 1 < len(found) else None
     meanwhile = Meanwhile(round_from_ms, actions_from_ms, after)
     return _explained(group_id, choice, facts, memberships, meanwhile)
+
+
+def with_cost(e: Explanation, asked: Asked) -> Explanation:
+    """The explanation with what the rebalance cost, as far as that is known."""
+    return replace(e, cost=cost_of(asked, e.rebalance.started_at_ms, e.rebalance.from_generation_id))
 
 
 def _first_of_round(found: Sequence[Rebalance], place: int) -> int:

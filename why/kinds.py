@@ -9,13 +9,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
 from schemas.consumer_effects import GroupTypeChanged, MemberProgressed
 from schemas.effect_names import EffectName
 from schemas.effects import Assigned, Effect, GroupFound, StateChanged
 from why.facts import Fact
+from why.rebalances import Rebalance
 from why.words import duration, ended
 
 CONSUMER_GROUP = "consumer"
@@ -52,23 +53,25 @@ class Part:
     is_end_inferred: bool
 
 
-class Course(Protocol):
-    """What a kind of group needs to describe a rebalance: an explanation has it."""
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What a kind of group needs to describe a rebalance: the part of an explanation that it knows."""
+
+    rebalance: Rebalance
+    parts: list[Part]
+    join_phase_ended_ms: int | None
+    leader: str | None
+    protocol_name: str | None
+    protocol_type: str | None = None
+    """`consumer`, `connect` or another, of a classic group."""
+    held_back_ms: int = 0
+    """In a group of Connect's workers: how long the leader holds back what a lost worker ran, counted from the
+    assignment; 0: it holds nothing back."""
 
     @property
-    def parts(self) -> Sequence[Part]: ...
-    @property
-    def began_ms(self) -> int: ...
-    @property
-    def join_phase_ended_ms(self) -> int | None: ...
-    @property
-    def leader(self) -> str | None: ...
-    @property
-    def protocol_name(self) -> str | None: ...
-    @property
-    def protocol_type(self) -> str | None: ...
-    @property
-    def held_back_ms(self) -> int: ...
+    def began_ms(self) -> int:
+        """When the rebalance began, as far as that is known."""
+        return self.rebalance.started_at_ms
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,8 @@ class GroupKind:
     """The moment for which the others wait."""
     ready: str = "synced"
     """The moment at which nobody waits for it any more."""
+    late_by: str = "rejoined"
+    """The moment by which one is late, while nobody's assignment is awaited."""
     back: str = "back"
     """The moment from which on it works again; empty: it never stopped."""
     hint: str = "Told, rejoined and back at work: after the beginning. Synced: after the join phase."
@@ -125,12 +130,12 @@ class GroupKind:
 
     def awaited(self, e: Course) -> list[Part]:
         """Who has not come yet while it runs: to join, or else to sync."""
-        key = self.came if e.join_phase_ended_ms is None else self.ready
+        key = self.late_by if e.join_phase_ended_ms is None else self.ready
         return [part for part in e.parts if key not in part.moments and part.end_cause is None]
 
     def slowness(self, part: Part) -> float:
         """The higher, the later it came; those that never did are the slowest."""
-        return part.moments.get(self.came, float("inf"))
+        return part.moments.get(self.late_by, float("inf"))
 
     def delay(self, e: Course, part: Part) -> str:
         """Why the others waited for a member."""
@@ -209,12 +214,6 @@ class GroupKind:
 class ConsumerGroup(GroupKind):
     """A consumer group (KIP-848): members give up and get partitions one by one, and go on with the others."""
 
-    def awaited(self, e: Course) -> list[Part]:
-        return [part for part in e.parts if self.ready not in part.moments and part.end_cause is None]
-
-    def slowness(self, part: Part) -> float:
-        return part.moments.get(self.ready, float("inf"))
-
     def delay(self, e: Course, part: Part) -> str:
         until = (
             f" until it was removed ({ended(part.end_cause, part.is_end_inferred)})"
@@ -285,6 +284,7 @@ CONSUMER = ConsumerGroup(
     ),
     came="given_up",
     ready="has_all",
+    late_by="has_all",
     back="",
     hint="Reported, given up and has all: after the beginning of the epoch.",
     parks_joins=False,

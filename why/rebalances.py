@@ -44,7 +44,7 @@ class Span(NamedTuple):
 
     from_ms: int
     to_ms: int
-    text: str
+    text: str = ""
 
 
 class Choice(NamedTuple):

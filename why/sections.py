@@ -234,19 +234,12 @@ def _step(e: Explanation, part: Part, moment: Moment) -> Iterable[Line]:
 
 
 def _held(e: Explanation) -> Section:
-    rows = [
-        Row(
-            (f"{name}: {duration(held_ms)}; {why}",),
-            (_line_of_held(name, held_ms, why),),
-        )
-        for name, held_ms, why in held(e)
-    ]
+    rows = []
+    for name, held_ms, why in held(e):
+        text = f"{name} kept the others waiting for {duration(held_ms)}; {why}"
+        line = Line("held", "held_others", text, client=name, duration_ms=held_ms)
+        rows.append(Row((f"{name}: {duration(held_ms)}; {why}",), (line,)))
     return Section("held", "Who kept the others waiting", rows, if_none="nobody")
-
-
-def _line_of_held(name: str, held_ms: int, why: str) -> Line:
-    text = f"{name} kept the others waiting for {duration(held_ms)}; {why}"
-    return Line("held", "held_others", text, client=name, duration_ms=held_ms)
 
 
 # ---------------------------------------------------------------- partitions
