@@ -12,6 +12,7 @@ import hmac
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -88,25 +89,23 @@ def _receivers_of(settings: AlertSettings) -> Iterator[Receiver]:
 
     if settings.webhook:
         secret = _secret("webhook.secret.file", settings.webhook_secret_file)
-        written = posted(lambda *sent: webhook(settings.webhook, secret.encode(), *sent))
+        written = posted(partial(webhook, settings.webhook, secret.encode()))
         yield Receiver("webhook", written, 0, settings.webhook_severity, (*_parts(settings.webhook), secret))
-    if settings.slack_file is not None:
-        of_slack = _address("slack.file", settings.slack_file)
-        written = posted(lambda *sent: slack(of_slack, *sent))
-        yield Receiver("slack", written, 0, settings.slack_severity, _parts(of_slack))
-    if settings.teams_file is not None:
-        of_teams = _address("teams.file", settings.teams_file)
-        written = posted(lambda *sent: teams(of_teams, *sent))
-        yield Receiver("teams", written, 0, settings.teams_severity, _parts(of_teams))
+    for name, path, write, least in (
+        ("slack", settings.slack_file, slack, settings.slack_severity),
+        ("teams", settings.teams_file, teams, settings.teams_severity),
+    ):
+        if path is not None:
+            place = _address(f"{name}.file", path)
+            yield Receiver(name, posted(partial(write, place)), 0, least, _parts(place))
     if settings.alertmanager:
         address = settings.alertmanager.rstrip("/") + "/api/v2/alerts"
-        written = posted(lambda *sent: alertmanager(address, *sent))
-        secrets = (settings.alertmanager,)
-        yield Receiver("alertmanager", written, _HOUR_MS, settings.alertmanager_severity, secrets)
+        written = posted(partial(alertmanager, address))
+        yield Receiver("alertmanager", written, _HOUR_MS, settings.alertmanager_severity, (settings.alertmanager,))
     if settings.pagerduty_file is not None:
         key = _secret("pagerduty.file", settings.pagerduty_file)
         events = settings.pagerduty_address.rstrip("/") + "/v2/enqueue"
-        written = posted(lambda *sent: pagerduty(events, key, *sent))
+        written = posted(partial(pagerduty, events, key))
         yield Receiver("pagerduty", written, 0, settings.pagerduty_severity, (key,))
     if settings.command:
         within_s = settings.command_timeout_ms / 1000

@@ -38,11 +38,5 @@ def ownership(period: Period) -> Lanes:
         kinds={name: Kind(name, colour_of(place)) for place, name in enumerate(owners)},
         bars=bars,
         lines=[one.started_at_ms for one in period.rebalances if one.started_at_ms >= period.from_ms],
-        nothing=_why_nobody(period),
+        nothing="Who owned which partition is not known: nothing that was recorded tells what a member was given.",
     )
-
-
-def _why_nobody(period: Period) -> str:
-    if any(one.is_member_in(period.from_ms, period.to_ms) for one in period.memberships):
-        return "Who owned which partition is not known: nothing that was recorded tells what a member was given."
-    return "Nobody owned a partition: nobody was a member."

@@ -9,6 +9,7 @@ import csv
 import datetime
 import json
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any, TextIO
 
 from duckdb.sqltypes import DuckDBPyType
@@ -156,18 +157,7 @@ def java_double(value: float) -> str:
     if value != value or value in (float("inf"), float("-inf")):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_TO:
-        return _plain(value)
-    digits, _, exponent = f"{value!r}e0".partition("e") if "e" not in repr(value) else repr(value).partition("e")
-    shift = int(exponent.split("e")[0])
-    sign, digits = ("-" if digits.startswith("-") else ""), digits.lstrip("-")
-    before, _, after = digits.partition(".")
-    figures = (before + after).lstrip("0")
-    leading = len(before + after) - len((before + after).lstrip("0"))
-    power = shift + len(before) - 1 - leading
-    figures = figures.rstrip("0") or "0"
-    return f"{sign}{figures[0]}.{figures[1:] or '0'}E{power}"
-
-
-def _plain(value: float) -> str:
-    text = repr(value)
-    return text if "." in text and "e" not in text else format(value, ".20f").rstrip("0")
+        return repr(value)
+    shortest = Decimal(repr(value)).normalize()
+    figures = "".join(map(str, shortest.as_tuple().digits))
+    return f"{'-' if value < 0 else ''}{figures[0]}.{figures[1:] or '0'}E{shortest.adjusted()}"
