@@ -79,7 +79,7 @@ def found_in(history: History, settings: AlertSettings, now_ms: int) -> Iterator
 
 
 def _known_until_ms(history: History, live: Liveness, now_ms: int) -> int:
-    if live.state == "running" and now_ms - (live.last_at_ms or 0) < BEHIND_MS:
+    if live.job.state == "running" and now_ms - (live.last_at_ms or 0) < BEHIND_MS:
         return now_ms
     span = history.span_ms()
     return now_ms if span is None else min(span[1], now_ms)
@@ -139,14 +139,14 @@ def _of_groups(history: History, condition: str, patterns: list[str], now_ms: in
 
 def _of_the_job(live: Liveness, now_ms: int) -> Iterator[Found]:
     """The coordinator or shadow that writes the home, if it was not stopped and has done nothing for a while."""
-    if live.state not in ("running", "failed") or live.last_at_ms is None:
+    if live.job.state not in ("running", "failed") or live.last_at_ms is None:
         return
     if now_ms - live.last_at_ms < BEHIND_MS:
         return
     last = f"its last batch was done {duration(now_ms - live.last_at_ms)} ago"
     sentence = f"the job that writes this history is behind: {last}"
-    if live.reason is not None:
-        sentence = f"the job that writes this history failed ({live.reason}); {last}"
+    if live.job.reason is not None:
+        sentence = f"the job that writes this history failed ({live.job.reason}); {last}"
     elif not live.is_live:
         sentence = f"the job that writes this history is gone without a status; {last}"
     yield Found("", JOB_BEHIND, live.last_at_ms, now_ms, True, sentence)

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from alerts.kinds import Found
 from page.history import History
-from why.cost import cost_of
-from why.explanation import Explanation, explain
+from why.explanation import Explanation, explain, with_cost
 from why.rebalances import NoSuchRebalance, Span
 from why.telling import cost_in_a_sentence, headline
 from why.words import count, duration
@@ -31,10 +30,9 @@ def reason_of(history: History, found: Found) -> Reason:
     e = _explained(history, found)
     if e is None:
         return Reason(who=found.who, cost=_lag(history, found.group_id))
-    begun = e.rebalance
-    cost = cost_of(history.asked(found.group_id), begun.started_at_ms, begun.from_generation_id)
+    cost, cause = with_cost(e, history.asked(found.group_id)).cost, e.rebalance.cause
     cost_text = _lag(history, found.group_id) if cost is None else cost_in_a_sentence(cost)
-    culprit = e.culprit_name if begun.cause.member_id or begun.cause.client_id else ""
+    culprit = e.culprit_name if cause.member_id or cause.client_id else ""
     return Reason(headline(e), found.who or culprit, cost_text)
 
 
@@ -43,7 +41,7 @@ def _explained(history: History, found: Found) -> Explanation | None:
     if found.rebalance is None:
         return None
     at_ms = found.since_ms if found.rebalance == "first" else found.until_ms
-    for span in (Span(at_ms, at_ms, ""), Span(found.since_ms, found.until_ms, "")):
+    for span in (Span(at_ms, at_ms), Span(found.since_ms, found.until_ms)):
         try:
             e = explain(found.group_id, history.reader(found.group_id), at=span)
         except NoSuchRebalance:

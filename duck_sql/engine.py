@@ -70,6 +70,10 @@ class Answer:
     columns: tuple[AnswerColumn, ...]
     rows: Iterator[Sequence[Any]]
 
+    def rows_by_column(self) -> list[dict[str, Any]]:
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
 
 def ask(
     home: Path, query: str, until_ms: int | None = None, limit: int | None = None, *, is_duckdbs: bool = False
@@ -125,12 +129,17 @@ def _of_query(query: str) -> list[str]:
 
 def _make_tables(connection: duckdb.DuckDBPyConnection, home: Path, names: Collection[str]) -> None:
     """The tables' views that these names stand on; nothing else can be read from then on."""
-    wanted = [table for table in TABLE_VIEWS if table.name in with_foundations(names)]
-    files = {table: files_of(home / table.folder) if is_table(home / table.folder) else [] for table in wanted}
+    files = _files_below(home, names)
     lock(connection, [path for paths in files.values() for path in paths])
     for table, paths in files.items():
         is_small = sum(Path(path).stat().st_size for path in paths) <= _READ_ONCE_BYTES
         connection.execute(of_table(table, paths, None, _ONCE if is_small else "VIEW"))
+
+
+def _files_below(home: Path, names: Collection[str]) -> dict[TableView, list[str]]:
+    """The files of the tables that these names stand on; none of a table that is not there."""
+    wanted = [table for table in TABLE_VIEWS if table.name in with_foundations(names)]
+    return {table: files_of(home / table.folder) if is_table(home / table.folder) else [] for table in wanted}
 
 
 def _execute_once(connection: duckdb.DuckDBPyConnection, statements: Sequence[str], done: set[str]) -> None:
@@ -188,17 +197,12 @@ def _one_select(sql: str) -> str:
 
 
 def _begun(
-    home: Path, names: Collection[str], until_ms: int | None, statements: Sequence[str], kind: str = "VIEW"
+    home: Path, names: Collection[str], until_ms: int | None, statements: Sequence[str]
 ) -> tuple[duckdb.DuckDBPyConnection, list[Any]]:
-    """The last statement under way, and its first rows, in a database with these views, which reads their files alone.
-
-    kind: TEMP TABLE, each view is computed here and now.
-    """
-    below = with_foundations(names)
-    wanted = [table for table in TABLE_VIEWS if table.name in below]
+    """The last statement under way, and its first rows, in a database with these views that reads their files alone."""
     connection = open_database()
-    files = {table.name: files_of(home / table.folder) if is_table(home / table.folder) else [] for table in wanted}
-    is_looked_at = False
+    files = {table.name: paths for table, paths in _files_below(home, names).items()}
+    kind, is_looked_at = "VIEW", False
     effects = None
     if files.get("effects") and does_with_recent_commits(names):
         effects = with_recent_commits(connection, home / EFFECTS_FOLDER, files["effects"], until_ms)
@@ -212,7 +216,7 @@ def _begun(
                 effects = None
             elif isinstance(error, duckdb.OutOfMemoryException) and kind == "VIEW":
                 # A table that is made once goes to the temporary folder; what a view computes twice does not.
-                kind = "TEMP TABLE"
+                kind = _ONCE
             else:
                 can_be_read = {name: readable(paths) for name, paths in files.items()}
                 if is_looked_at or can_be_read == files:
@@ -258,19 +262,22 @@ def of_table(
     table: TableView, files: list[str], until_ms: int | None, kind: str = "VIEW", rows: str | None = None
 ) -> str:
     """The statement that makes a table's view of its files. until_ms: as it was then. rows: those of them to take."""
-    own = columns()[table.name]
-    kinds = {name: spark_sql.duck_type(own[name]) for name in own}
-    if not files:
-        nulls = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in kinds.items())
-        return f"CREATE {kind} {table.name} AS SELECT {nulls} WHERE false"
     times = (f"make_timestamp({of_ms} * 1000) AS {name}" for name, of_ms in table.times)
     until = ""
     if until_ms is not None:
         until = f" WHERE {table.moment} <= {until_ms}"
-        if "at_date" in own:
+        if "at_date" in table.table.names:
             until += f" AND at_date <= CAST(make_timestamp({until_ms} * 1000) AS DATE)"
     selected = ", ".join((*table.table.names, *times))
-    return f"CREATE {kind} {table.name} AS SELECT {selected} FROM {rows or rows_of(files, table.table)}{until}"
+    return f"CREATE {kind} {table.name} AS SELECT {selected} FROM {rows or rows_in(table, files)}{until}"
+
+
+def rows_in(table: TableView, files: Sequence[str]) -> str:
+    """What stands in FROM for the rows of a table's files; of no file: for none, in columns of its types."""
+    if files:
+        return rows_of(files, table.table)
+    nulls = (f"CAST(NULL AS {spark_sql.duck_type(column.type)}) AS {column.name}" for column in table.columns)
+    return f"(SELECT {', '.join(nulls)} WHERE false)"
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, rows: list[Any], limit: int | None) -> Iterator[Sequence[Any]]:

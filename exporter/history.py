@@ -13,10 +13,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
-
-from page.effect_files import columns, insert, source_of
-from page.history import RAW, Change, History, make_views
+from duck_sql.engine import rows_in
+from page.effect_files import EFFECTS, columns, insert
+from page.history import RAW, Change, History, make_views, rows_by_column
 from schemas.effect_names import EffectName
 from views.catalog import names_in
 from whatif.outcome import Known, measure
@@ -145,7 +144,9 @@ class ExportHistory(History):
         )
 
     def _load(self, latest: int) -> Change:
-        self._database.execute(f"CREATE OR REPLACE TABLE {_LAG_FACTS} AS SELECT {columns()} FROM {source_of([])}")
+        self._database.execute(
+            f"CREATE OR REPLACE TABLE {_LAG_FACTS} AS SELECT {columns()} FROM {rows_in(EFFECTS, [])}"
+        )
         return super()._load(latest)
 
     def _insert(self, table: str, files: Sequence[str]) -> list[tuple[str, str]]:
@@ -172,7 +173,7 @@ class ExportHistory(History):
                 "ORDER BY group_id",
                 [] if wanted is None else [list(wanted)],
             )
-            for group_id, rows in groupby(_fetched(found), itemgetter("group_id")):
+            for group_id, rows in groupby(rows_by_column(found), itemgetter("group_id")):
                 counted = measure(effects_in(facts_of(rows)), Known({}, {}), 0, span[1])
                 self.costs[group_id] = Ownership(counted.stopped_member_ms, counted.unserved_partition_ms)
         self._to_fold = set()
@@ -184,12 +185,6 @@ class ExportHistory(History):
             cursor.execute(sql)
             while rows := cursor.fetchmany(_FETCHED):
                 yield from rows
-
-
-def _fetched(cursor: duckdb.DuckDBPyConnection) -> Iterator[dict[str, Any]]:
-    names = [column[0] for column in cursor.description or ()]
-    while rows := cursor.fetchmany(_FETCHED):
-        yield from (dict(zip(names, row, strict=True)) for row in rows)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from exporter.figures import Figures
 from exporter.history import MORE_MB, ExportHistory
 from exporter.settings import ExportSettings
 from listeners.monitor import Health
-from page.live import liveness_of
+from page.live import liveness_of, now_ms
 
 REST_FACTOR = 3
 """The least pause between two computations, as a multiple of the time that one took."""
@@ -84,7 +84,7 @@ class Exporter:
             self._figures.begin_anew()
         # Each family replaces its last text, so that memory holds all texts only once.
         made = self._written or list[_Written]()
-        for place, family in enumerate(self._figures.families(self._now_ms())):
+        for place, family in enumerate(self._figures.families(now_ms(self.history, liveness_of(self.history)))):
             made[place : place + 1] = [_written(family)]
         self._written = made
         self._made_at = time.monotonic()
@@ -117,13 +117,6 @@ class Exporter:
                 self._is_failing = True
             took_s = time.monotonic() - began
             rest_s = max(self._interval_s - took_s, took_s * REST_FACTOR)
-
-    def _now_ms(self) -> int:
-        """The present time while a job works in the home, else the time of its last fact."""
-        if liveness_of(self.history).is_live:
-            return int(time.time() * 1000)
-        span = self.history.span_ms()
-        return 0 if span is None else span[1]
 
     def _history_age_s(self) -> float:
         last_ms = liveness_of(self.history).last_at_ms

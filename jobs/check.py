@@ -6,7 +6,7 @@ Knows how it is asked and printed. Must not know a rule (`views.row_rules`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from duck_sql.engine import ask_each
@@ -47,15 +47,11 @@ def _by_duckdb(home: Home, queries: Sequence[str], *, is_alone: bool) -> list[li
         with home.read_here() as here:
             check_home(here)
             answers = ask_each(here.path, queries, COUNTED)
-            return [_named([one.name for one in answer.columns], answer.rows) for answer in answers]
+            return [answer.rows_by_column() for answer in answers]
     except (NotEqual, NotReadHere) as reason:
         if is_alone:
             raise QueryError(f"ENGINE=duckdb: {str(reason).rstrip('.')}.") from None
         return None
-
-
-def _named(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def answer_check(home: Home, form: str, engine: str = "", rules: Sequence[RowRule] = ROW_RULES) -> int:

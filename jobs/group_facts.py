@@ -12,15 +12,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from duck_sql.engine import ask
 from jobs.home import Home, HomeError
 from jobs.queries import check_home
 from programs.errors import UserError
 from schemas.tables import EFFECTS
 from tables.duck_database import files_of, open_database, quoted, rows_of
-from tables.readable_files import readable
+from tables.readable_files import ask_readable
 from tables.versions import TableError, is_table
 from why.cost import Asked
 from why.facts import COLUMNS
@@ -76,16 +74,13 @@ class _Rows:
         self._files = files_of(Path(effects))
 
     def ask(self, asked: str, **given: Any) -> list[tuple[Any, ...]]:
-        if not self._files:
-            return []
-        rows = rows_of(self._files, EFFECTS)
-        try:
-            return self._database.execute(asked.format(rows=rows), {"group_id": self._group_id, **given}).fetchall()
-        except duckdb.Error:
-            files, self._files = self._files, readable(self._files)
-            if self._files == files:
-                raise
-            return self.ask(asked, **given)
+        def rows_in(files: Sequence[str]) -> list[tuple[Any, ...]]:
+            if not files:
+                return []
+            query = asked.format(rows=rows_of(files, EFFECTS))
+            return self._database.execute(query, {"group_id": self._group_id, **given}).fetchall()
+
+        return ask_readable(rows_in, self._files)
 
 
 def asked_of(here: Home, group_id: str) -> Asked | None:
@@ -94,9 +89,7 @@ def asked_of(here: Home, group_id: str) -> Asked | None:
         return None
 
     def rows(query: str) -> list[dict[str, Any]]:
-        answer = ask(here.path, query, is_duckdbs=True)
-        names = [column.name for column in answer.columns]
-        return [dict(zip(names, row, strict=True)) for row in answer.rows]
+        return ask(here.path, query, is_duckdbs=True).rows_by_column()
 
     return Asked(rows, f" and group_id = '{quoted(group_id)}'")
 

@@ -70,8 +70,7 @@ def _asked(here: Home, group_id: str, until_ms: int | None) -> list[dict[str, An
     if group_id:
         where, order = f" where group_id = '{quoted(group_id)}'", "topic, partition"
     query = f"select {', '.join(_COLUMNS)} from lag{where} order by {order}"
-    answer = ask(here.path, query, until_ms, is_duckdbs=True)
-    return [dict(zip(_COLUMNS, row, strict=True)) for row in answer.rows]
+    return ask(here.path, query, until_ms, is_duckdbs=True).rows_by_column()
 
 
 def answer_lag(home: Home, group_id: str, at: str, form: str, *, watches: bool, out: TextIO | None = None) -> None:

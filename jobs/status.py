@@ -39,7 +39,7 @@ def status_of(home: Home) -> dict[str, Any]:
     history = History(home.path)
     try:
         liveness = liveness_of(history)
-        found |= {"batch_at_ms": liveness.last_at_ms, "reason": liveness.reason, "fact_at_ms": None, "groups": 0}
+        found |= {"batch_at_ms": liveness.last_at_ms, "reason": liveness.job.reason, "fact_at_ms": None, "groups": 0}
         if not is_table(home.path / EFFECTS_FOLDER):
             return {**found, "in_trouble": [], "troubles": "It has no facts yet."}
         history.refresh()

@@ -10,7 +10,6 @@ Knows the question and the forms of the answer. Must not know how an explanation
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +21,7 @@ from jobs.shown.why_page import show_page
 from programs.errors import UserError
 from programs.timestamps import iso_utc, read_moment
 from programs.visible import visible_json
-from why.cost import cost_of
-from why.explanation import Explanation, explain
+from why.explanation import Explanation, explain, with_cost
 from why.past import Read
 from why.rebalances import NoSuchRebalance, Span
 from why.sections import Line, lines_of
@@ -67,19 +65,15 @@ def explanation_of(home: Home, group_id: str, generation_id: int | None = None, 
     span = None if at is None else _span(at)
     try:
         with home.read_here() as here:
-            return with_cost(here, _explained(group_id, read_from_disk(here, group_id), generation_id, span))
+            found = _explained(group_id, read_from_disk(here, group_id), generation_id, span)
+            asked = asked_of(here, group_id)
+            return found if asked is None else with_cost(found, asked)
     except NotReadHere:
         from jobs.spark.session import spark_session
 
     spark = spark_session("rollcall why", is_brief=True)
     spark.sparkContext.setLogLevel("OFF")
     return _explained(group_id, read_by_spark(spark, home, group_id), generation_id, span)
-
-
-def with_cost(here: Home, e: Explanation) -> Explanation:
-    """The explanation with the rebalance's cost, if the home has log ends. here: a home on this disk."""
-    asked, begun = asked_of(here, e.group_id), e.rebalance
-    return e if asked is None else replace(e, cost=cost_of(asked, begun.started_at_ms, begun.from_generation_id))
 
 
 def _explained(group_id: str, read: Read, generation_id: int | None, span: Span | None) -> Explanation:

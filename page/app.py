@@ -7,7 +7,6 @@ shows a colleague the same. Knows addresses and their fields; must not know how 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,14 +27,16 @@ from starlette.types import Receive, Scope, Send
 from page import details, drawings, lists, queries, shown
 from page.fields import FieldError, Fields
 from page.history import History
-from page.live import Watch
+from page.live import Watch, now_ms
 from page.queries import QueryRefused
 from page.sql_processes import RETRY_AFTER_S, Busy, SqlProcesses
 from pictures.period import NothingToShow
 from pictures.svg import svg_of
 from views.catalog import DETECTORS, VIEWS
 from why.cost import ms_of
+from why.explanation import Explanation
 from why.rebalances import Span
+from why.sections import account_of
 from why.words import moment
 
 HERE = Path(__file__).parent
@@ -175,11 +176,14 @@ class Pages:
     @once_loaded
     async def rebalance(self, request: Request) -> Response:
         fields = Fields(request.query_params)
-        found = await run_in_threadpool(self._explained, fields)
-        if found is None:
+        e = await run_in_threadpool(self._explained, fields)
+        if e is None:
             return self._missing(request, fields, f"{shown.shortened(fields.group_id)} had no such rebalance.")
-        near = await run_in_threadpool(details.neighbours, self.history, found["explanation"], fields.until_ms)
-        return self.page(request, "rebalance.html", fields, group_id=fields.group_id, near=near, **found)
+        near = await run_in_threadpool(details.neighbours, self.history, e, fields.until_ms)
+        account = await run_in_threadpool(account_of, e)
+        return self.page(
+            request, "rebalance.html", fields, group_id=fields.group_id, near=near, explanation=e, account=account
+        )
 
     @once_ready
     async def troubles(self, request: Request) -> Response:
@@ -239,18 +243,12 @@ class Pages:
     async def rebalance_picture(self, request: Request) -> Response:
         fields = Fields(request.query_params)
         span, width_px = fields.zoomed(LONGEST_MINUTES), fields.width_px
-        found = await run_in_threadpool(self._explained, fields)
-        if found is None:
-            raise FieldError("There was no such rebalance.")
-        return await _drawn(lambda: drawings.of_rebalance(self.history, found["explanation"], span, width_px))
+        return await _drawn(lambda: drawings.of_rebalance(self.history, self._explanation(fields), span, width_px))
 
     async def lag_picture(self, request: Request) -> Response:
         fields = Fields(request.query_params)
         until_ms, width_px = fields.until_ms, fields.width_px
-        found = await run_in_threadpool(self._explained, fields)
-        if found is None:
-            raise FieldError("There was no such rebalance.")
-        return await _drawn(lambda: drawings.of_lag(self.history, found["explanation"], until_ms, width_px))
+        return await _drawn(lambda: drawings.of_lag(self.history, self._explanation(fields), until_ms, width_px))
 
     async def strip(self, request: Request) -> Response:
         fields = Fields(request.query_params)
@@ -278,19 +276,20 @@ class Pages:
             answering.cancel()
             going.cancel()
 
-    def _explained(self, fields: Fields) -> dict[str, Any] | None:
+    def _explained(self, fields: Fields) -> Explanation | None:
         started_ms = fields.started_ms
         at = None if started_ms is None else Span(started_ms, started_ms, str(started_ms))
         return details.rebalance(self.history, fields.group_id, fields.generation_id, at, fields.until_ms)
 
+    def _explanation(self, fields: Fields) -> Explanation:
+        e = self._explained(fields)
+        if e is None:
+            raise FieldError("There was no such rebalance.")
+        return e
+
     def _now_ms(self, until_ms: int | None) -> int:
-        """The moment that the page shows: the chosen one, now while a job runs, else the last fact's."""
-        if until_ms is not None:
-            return until_ms
-        if self.watch.liveness.is_live:
-            return int(time.time() * 1000)
-        span = self.history.span_ms()
-        return 0 if span is None else span[1]
+        """The moment that the page shows: the chosen one, else that of the history."""
+        return now_ms(self.history, self.watch.liveness) if until_ms is None else until_ms
 
     def page(self, request: Request, template: str, fields: Fields, status: int = 200, **shown: Any) -> Response:
         given = {

@@ -5,15 +5,14 @@ Knows the views and the explanation of a rebalance. Must not know a template or 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from page.history import History, quoted
-from why.cost import cost_of, literal
-from why.explanation import Explanation, explain
+from page.history import History
+from tables.duck_database import quoted
+from why.cost import literal
+from why.explanation import Explanation, explain, with_cost
 from why.kinds import CLASSIC, GroupKind, kind_of
 from why.rebalances import NoSuchRebalance, Span
-from why.sections import account_of
 
 SHOWN_REBALANCES = 100
 SHOWN_SESSIONS = 100
@@ -58,7 +57,7 @@ def owners(history: History, group_id: str, topic: str, partition: int, at_ms: i
     """Who owned a partition at a moment: the intervals of `assignments` that hold it."""
     moment = literal(at_ms)
     sql = (
-        f"SELECT * FROM assignments WHERE topic = {quoted(topic)} AND partition = {partition:d} "
+        f"SELECT * FROM assignments WHERE topic = '{quoted(topic)}' AND partition = {partition:d} "
         f"AND from_at <= {moment} AND (to_at IS NULL OR to_at > {moment}) ORDER BY from_at"
     )
     return history.of_group(group_id, {"assignments": sql})["assignments"]
@@ -66,15 +65,13 @@ def owners(history: History, group_id: str, topic: str, partition: int, at_ms: i
 
 def rebalance(
     history: History, group_id: str, generation_id: int | None, at: Span | None, until_ms: int | None
-) -> dict[str, Any] | None:
+) -> Explanation | None:
     """A rebalance explained, as `make why` explains it; None: there is none that the question means."""
     try:
         e = explain(group_id, history.reader(group_id, until_ms), generation_id, at)
     except NoSuchRebalance:
         return None
-    asked, begun = history.asked(group_id, until_ms), e.rebalance
-    e = replace(e, cost=cost_of(asked, begun.started_at_ms, begun.from_generation_id))
-    return {"explanation": e, "account": account_of(e)}
+    return with_cost(e, history.asked(group_id, until_ms))
 
 
 def neighbours(history: History, e: Explanation, until_ms: int | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from page.history import History
-from page.lists import Span, rebalances_over_time
+from page.lists import rebalances_over_time
 from pictures.lag import lag_around, with_lag
 from pictures.ownership import ownership
 from pictures.period import NothingToShow, Period, latest_period, period_of
@@ -19,6 +19,7 @@ from pictures.svg import svg_of
 from pictures.timeline import timeline
 from schemas.causes import CAUSES, name_of, row_of
 from why.explanation import Explanation
+from why.rebalances import Span
 from why.words import moment
 
 PICTURES: dict[str, Callable[[Period], Lanes | Curves]] = {

@@ -6,13 +6,13 @@ Knows a table's files and columns; must not know which lists are made of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import duckdb
 
-from duck_sql.spark_sql import duck_type
+from duck_sql.engine import rows_in
 from schemas.tables import EFFECTS_FOLDER
-from tables.duck_database import rows_of
-from tables.readable_files import readable
+from tables.readable_files import ask_readable
 from tables.unread import fault_of_parquet, left_out, row_named
 from tables.versions import Versions
 from views.tables import TABLE_VIEWS
@@ -40,9 +40,15 @@ def insert(
     file is left out, and so is a row whose detail is no JSON or too long; both are logged. Raises duckdb.Error,
     OSError: they cannot be read just now.
     """
+    return ask_readable(partial(_inserted, cursor, table, only), files)
+
+
+def _inserted(
+    cursor: duckdb.DuckDBPyConnection, table: str, only: str, files: Sequence[str]
+) -> tuple[int, list[tuple[str, str]]]:
     if not files:
         return 0, []
-    source = f"(SELECT *, detail IS NOT NULL AND NOT json_valid(detail) AS is_broken FROM {source_of(files)})"
+    source = f"(SELECT *, detail IS NOT NULL AND NOT json_valid(detail) AS is_broken FROM {rows_in(EFFECTS, files)})"
     cursor.execute("BEGIN")
     try:
         rows = f"SELECT {columns()} FROM {source} WHERE NOT is_broken AND {only}"
@@ -52,10 +58,7 @@ def insert(
         cursor.execute("COMMIT")
     except duckdb.Error:
         cursor.execute("ROLLBACK")
-        can_be_read = readable(files)
-        if can_be_read == files:
-            raise
-        return insert(cursor, table, can_be_read, only)
+        raise
     for group_id, seq in broken:
         left_out(EFFECTS_FOLDER, row_named(group_id, seq), "its detail is no JSON")
     return (inserted[0] if inserted else 0), found
@@ -63,11 +66,3 @@ def insert(
 
 def columns() -> str:
     return ", ".join(EFFECTS.table.names)
-
-
-def source_of(files: Sequence[str]) -> str:
-    """The rows of the effects' data files."""
-    if not files:
-        nulls = (f"CAST(NULL AS {duck_type(column.type)}) AS {column.name}" for column in EFFECTS.columns)
-        return f"(SELECT {', '.join(nulls)} WHERE false)"
-    return rows_of(files, EFFECTS.table)

@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping
 from math import isfinite
 
-from page.lists import Span
 from pictures.svg import WIDTH_PX
 from programs.errors import UserError
 from programs.timestamps import read_moment
+from why.rebalances import Span
 from why.words import MINUTE_MS
 
 LONGEST_GROUP_ID = 32_767

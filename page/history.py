@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from duck_sql.engine import macros_and_view, made_of, of_table
-from page.effect_files import EFFECTS, appended, columns, insert, source_of
+from duck_sql.engine import macros_and_view, made_of, of_table, rows_in
+from page.effect_files import EFFECTS, appended, columns, insert
 from page.kept_lists import ALL_LISTS, QUIET, Kept, kept_lists
 from schemas.tables import EFFECTS_FOLDER, LOG_ENDS_FOLDER
-from tables.duck_database import files_of, open_database
+from tables.duck_database import files_of, open_database, quoted
 from tables.own_folder import own_folder
 from tables.versions import Versions, is_table
 from views.catalog import names_in, with_foundations
@@ -37,6 +37,7 @@ _LAID_OUT, _RECENT = "laid_out_effects", "recent_effects"
 _RECENT_AT_MOST = 100_000
 """At most this many facts are sorted by group at a time, so that one group's are together."""
 _PAST_KEPT = 2
+_FETCHED = 10_000
 
 
 class Change(NamedTuple):
@@ -126,7 +127,7 @@ class History:
     def _load(self, latest: int) -> Change:
         """Loads everything: the first time, for a home that was made anew, or after its log was cleaned unread."""
         files = self._files(latest)
-        self._database.execute(f"CREATE OR REPLACE TABLE {_LAID_OUT} AS SELECT {columns()} FROM {source_of([])}")
+        self._database.execute(f"CREATE OR REPLACE TABLE {_LAID_OUT} AS SELECT {columns()} FROM {rows_in(EFFECTS, [])}")
         self._insert(_LAID_OUT, files)
         self._database.execute(f"CREATE OR REPLACE TABLE {_RECENT} AS SELECT * FROM {_LAID_OUT} LIMIT 0")
         both = f"SELECT * FROM {_LAID_OUT} UNION ALL SELECT * FROM {_RECENT}"
@@ -166,12 +167,11 @@ class History:
 
     def _lay_out(self) -> None:
         """Moves new facts to those that are sorted by group."""
-        cursor = self._database.cursor()
-        cursor.execute("BEGIN")
-        cursor.execute(f"INSERT INTO {_LAID_OUT} SELECT * FROM {_RECENT} ORDER BY group_id, at_ms, seq")
-        cursor.execute(f"DELETE FROM {_RECENT}")
-        cursor.execute("COMMIT")
-        cursor.close()
+        with self._cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute(f"INSERT INTO {_LAID_OUT} SELECT * FROM {_RECENT} ORDER BY group_id, at_ms, seq")
+            cursor.execute(f"DELETE FROM {_RECENT}")
+            cursor.execute("COMMIT")
         self._recent = 0
 
     def _make_due(self, kept: Iterable[Kept]) -> Change | None:
@@ -226,17 +226,17 @@ class History:
         if until_ms is not None:
             sql = sql.replace("all_", f"{self._past(until_ms)}.all_")
         with self._cursor() as cursor:
-            return _rows(cursor.execute(sql, list(values)))
+            return [*rows_by_column(cursor.execute(sql, list(values)))]
 
     def of_group(
         self, group_id: str, queries: Mapping[str, str], until_ms: int | None = None
     ) -> dict[str, list[dict[str, Any]]]:
         """Rows of queries about one group's views, by the name of the first view that each names."""
-        where = f"group_id = {quoted(group_id)}" + _until(until_ms)
+        where = f"group_id = '{quoted(group_id)}'" + _until(until_ms)
         with self._cursor() as cursor:
             named = set[str]().union(*map(names_in, queries.values()))
             make_views(cursor, self.home, named, where, until_ms, is_narrow=True)
-            return {name: _rows(cursor.execute(sql)) for name, sql in queries.items()}
+            return {name: [*rows_by_column(cursor.execute(sql))] for name, sql in queries.items()}
 
     def asked(self, group_id: str, until_ms: int | None = None) -> Asked:
         """Answers queries about a group's lag, in DuckDB's SQL."""
@@ -257,13 +257,14 @@ class History:
                 "AND at_ms BETWEEN ? AND ?"
             )
             with self._cursor() as cursor:
-                return _rows(cursor.execute(sql, [group_id, [str(name) for name in effects], from_ms, last_ms]))
+                given = [group_id, [str(name) for name in effects], from_ms, last_ms]
+                return [*rows_by_column(cursor.execute(sql, given))]
 
         return read
 
     def span_ms(self, group_id: str | None = None, until_ms: int | None = None) -> tuple[int, int] | None:
         """When the first and the latest fact happened, of a group or of all; None: there is none."""
-        where = "true" if group_id is None else f"group_id = {quoted(group_id)}"
+        where = "true" if group_id is None else f"group_id = '{quoted(group_id)}'"
         sql = f"SELECT min(at_ms), max(at_ms) FROM {RAW} WHERE {where}{_until(until_ms)}"
         with self._cursor() as cursor:
             first, last = cursor.execute(sql).fetchone() or (None, None)
@@ -337,11 +338,8 @@ def _until(until_ms: int | None) -> str:
     return "" if until_ms is None else f" AND at_ms <= {until_ms:d}"
 
 
-def quoted(value: str) -> str:
-    """A text as an SQL literal."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _rows(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+def rows_by_column(found: duckdb.DuckDBPyConnection) -> Iterator[dict[str, Any]]:
+    """The rows of an answer, read some at a time."""
     names = [column[0] for column in found.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    while rows := found.fetchmany(_FETCHED):
+        yield from (dict(zip(names, row, strict=True)) for row in rows)

@@ -6,13 +6,13 @@ Knows the lists that `page.history` keeps ready. Must not know a template or an 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from page.history import RAW, History
 from views.catalog import DETECTORS
 from views.view import Detector, View
 from why.cost import literal, ms_of
+from why.rebalances import Span
 from why.sections import Named
 from why.words import HOUR_MS, count, filled, some
 
@@ -63,14 +63,6 @@ FROM all_groups g CROSS JOIN hour LEFT JOIN rebalanced r USING (group_id) LEFT J
 LEFT JOIN near n USING (group_id) LEFT JOIN behind b USING (group_id) LEFT JOIN given e USING (group_id)
 ORDER BY g.group_id
 """
-
-
-@dataclass(frozen=True)
-class Span:
-    """A period of time, ms since the epoch."""
-
-    from_ms: int
-    to_ms: int
 
 
 def overview(history: History, now_ms: int, until_ms: int | None, span: Span | None) -> list[dict[str, Any]]:

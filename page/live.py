@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 
 from page.history import Change, History
 from programs.process_ids import is_alive
-from tables.job_status import BrokenRule, JobState, JobStatus, read_status
+from tables.job_status import JobStatus, read_status
 
 LOOK_EVERY_S = 0.25
 UNSEEN_EVERY_S = 10.0
@@ -46,25 +46,27 @@ class Liveness:
     """Whether a job writes the home's history, and since when not."""
 
     is_live: bool
-    last_at_ms: int | None
-    """When the job's last batch was done, ms since the epoch; None: not known."""
-    reason: str | None = None
-    """Why the job failed."""
-    broken: tuple[BrokenRule, ...] = ()
-    """The row rules that what the job writes breaks."""
-    state: JobState | None = None
-    """The job's last status; it may have been killed since."""
+    job: JobStatus
+    """Its last status; it may have been killed since."""
+
+    @property
+    def last_at_ms(self) -> int | None:
+        """When the job's last batch was done, ms since the epoch; None: not known."""
+        return self.job.batch_at_ms or self.job.started_at_ms
 
 
 def liveness_of(history: History) -> Liveness:
-    """The status of the home's job; after a kill it is the last one."""
-    status = read_status(history.home)
-    if status is None:
-        return Liveness(False, None)
-    is_live = status.state == "running" and _is_alive(status)
-    return Liveness(
-        is_live, status.batch_at_ms or status.started_at_ms, status.reason, tuple(status.broken), status.state
-    )
+    """Whether the home's job lives, by its status; of a home without one nothing is known."""
+    job = read_status(history.home) or JobStatus()
+    return Liveness(job.state == "running" and _is_alive(job), job)
+
+
+def now_ms(history: History, live: Liveness) -> int:
+    """The present time while a job writes the history, else the time of its last fact; 0: there is none."""
+    if live.is_live:
+        return int(time.time() * 1000)
+    span = history.span_ms()
+    return 0 if span is None else span[1]
 
 
 def _is_alive(status: JobStatus) -> bool:

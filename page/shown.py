@@ -43,8 +43,7 @@ def time_of(at: datetime | int | None) -> Markup | str:
     """A moment in UTC; a script adds the local time, to be seen on hover."""
     if at is None:
         return ""
-    at_ms = at if isinstance(at, int) else ms_of(at)
-    text = moment(at_ms)
+    text = moment(at if isinstance(at, int) else ms_of(at))
     return Markup('<time datetime="{}Z">{}</time>').format(text.replace(" ", "T"), text)
 
 
@@ -75,11 +74,9 @@ def section_cell(cell: Cell) -> Markup | str:
     match cell:
         case At(ms):
             return time_of(ms)
-        case Named(words, key) if key:
+        case Named(words, key):
             text = shortened(words, LONGEST_SENTENCE)
-            return Markup('<span title="{}">{}</span>').format(shortened(key), text)
-        case Named(words):
-            return shortened(words, LONGEST_SENTENCE)
+            return Markup('<span title="{}">{}</span>').format(shortened(key), text) if key else text
         case _:
             return shortened(cell, LONGEST_SENTENCE)
 

@@ -8,16 +8,18 @@ Knows when one fact replaces another; must not know what a fact's detail says, n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
 
 from schemas.effect_names import LASTING, EffectName
+from schemas.tables import EFFECTS
 from tables.delta_log import DeltaLog
-from tables.duck_database import files_of, open_database, quoted
+from tables.duck_database import files_of, open_database, quoted, rows_of
 from tables.kept_file import KeptFile
-from tables.readable_files import readable
+from tables.readable_files import ask_readable
 from tables.unread import left_out, whole_files
 
 FOLDER = "_lasting_facts"
@@ -114,31 +116,23 @@ def _asked(database: duckdb.DuckDBPyConnection, table: Path, version: int, form:
         if files is None:
             files = files_of(table, version)
         try:
-            return _asked_of(database, None if known is None else kept.path(known), files, form)
+            of_kept = None if known is None else kept.path(known)
+            return ask_readable(partial(_asked_of, database, of_kept, form), files)
         except duckdb.Error as error:
             if tries == _TRIES:
                 raise OSError(f"{table}: {error}") from error
 
 
 def _asked_of(
-    database: duckdb.DuckDBPyConnection, kept: Path | None, files: Sequence[str], form: str
+    database: duckdb.DuckDBPyConnection, kept: Path | None, form: str, files: Sequence[str]
 ) -> duckdb.DuckDBPyConnection:
     names = tuple(name.value for name in LASTING)
     sources = [f"SELECT {_COLUMNS} FROM read_parquet('{quoted(kept)}')"] if kept is not None else []
     if files:
-        listed = ", ".join(f"'{quoted(path)}'" for path in files)
-        rows = f"read_parquet([{listed}], hive_partitioning = false)"
-        sources.append(f"SELECT {_COLUMNS} FROM {rows} WHERE effect IN {names}")
+        sources.append(f"SELECT {_COLUMNS} FROM {rows_of(files, EFFECTS)} WHERE effect IN {names}")
     if not sources:
         sources = ["SELECT '' AS group_id, '' AS effect, 0 AS at_ms, 0 AS seq, '' AS member_id, '' AS detail LIMIT 0"]
-    query = QUERY.format(facts=" UNION ALL ".join(sources))
-    try:
-        return database.execute(form.format(query=query))
-    except duckdb.Error:
-        whole = readable(files)
-        if whole == list(files):
-            raise
-        return _asked_of(database, kept, whole, form)
+    return database.execute(form.format(query=QUERY.format(facts=" UNION ALL ".join(sources))))
 
 
 def _appended_since(table: Path, known: int, version: int) -> list[str] | None:

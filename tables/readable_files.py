@@ -5,8 +5,9 @@ and their longest column; must not know the query, nor load pyarrow or deltalake
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 
@@ -14,6 +15,7 @@ from schemas.tables import EFFECTS_FOLDER
 from tables.duck_database import open_database, quoted, spill_folder
 from tables.unread import left_out, row_named
 
+_Answer = TypeVar("_Answer")
 MOST_BYTES = 16_000_000
 """A row whose detail is longer is left out of a file that cannot be read whole."""
 _MEMORY_MB = 160
@@ -21,6 +23,20 @@ _MEMORY_MB = 160
 _CHUNK_BYTES = 1 << 20
 _read_as: dict[str, str | None] = {}
 """By a file's path, what is read in its place: itself, a copy without large rows, or nothing."""
+
+
+def ask_readable(ask: Callable[[Sequence[str]], _Answer], files: Sequence[str]) -> _Answer:
+    """What is asked of files; where that fails, what is asked of those that can be read.
+
+    Raises duckdb.Error: it fails, and all of them can be read; OSError, as `readable`.
+    """
+    try:
+        return ask(files)
+    except duckdb.Error:
+        whole = readable(files)
+        if whole == list(files):
+            raise
+        return ask(whole)
 
 
 def readable(files: Sequence[str]) -> list[str]:

@@ -51,7 +51,7 @@ def test_a_killed_member_is_reported_with_what_it_cost(home: Home) -> None:
 def test_the_page_says_the_same(home: Home, history: History) -> None:
     shown = rebalance(history, "clicks-agg", 3, None, None)
     assert shown is not None
-    assert cost(shown["account"].lines) == cost(lines_of(explanation_of(home, "clicks-agg", 3)))
+    assert cost(lines_of(shown)) == cost(lines_of(explanation_of(home, "clicks-agg", 3)))
 
 
 def test_a_home_that_knows_no_ends_says_nothing_of_a_cost(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_home_that_knows_no_ends_says_nothing_of_a_cost(tmp_path: Path) -> Non
     shown = rebalance(history, "clicks-agg", 3, None, None)
     history.close()
     assert shown is not None
-    assert cost(shown["account"].lines) == []
+    assert cost(lines_of(shown)) == []
 
 
 def test_the_pages_lists_have_the_detectors_of_lag(history: History) -> None:

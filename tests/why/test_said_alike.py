@@ -14,6 +14,8 @@ from jobs.shown.terminal import Terminal
 from jobs.shown.why_page import show_page
 from jobs.why import as_json
 from page.app import templates
+from page.live import Liveness
+from tables.job_status import JobStatus
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.page.asking import Page, slips_in
 from tests.why.reading import CAPTURES, as_columns, reader_of, recorded
@@ -37,7 +39,7 @@ def page_of(e: Explanation) -> Page:
     request = SimpleNamespace(query_params={}, url=SimpleNamespace(path="/rebalance"))
     shown: dict[str, Any] = {"request": request, "path": "/rebalance", "home": "a home", "at": "", "until_ms": 0}
     near = {"before": None, "after": None}
-    shown |= {"near": near, "liveness": None, "seen": ""}
+    shown |= {"near": near, "liveness": Liveness(False, JobStatus()), "seen": ""}
     html = TEMPLATE.render(**shown, explanation=e, account=account_of(e), group_id=e.group_id)
     return Page(html)
 
