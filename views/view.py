@@ -200,10 +200,12 @@ sent a SyncGroup for, and the outcome of an id that it was given. If no request 
 topic alone, the times of requests are null."""
 
 _EARLIER_SESSIONS = f"""--sql
-  SELECT group_id, member_id, said_ms, until_ms,
+  SELECT group_id, member_id, CASE WHEN effect = 'member_joined' THEN said_ms - 1 ELSE said_ms END AS after_ms,
+    until_ms,
     CASE WHEN said.session_timeout_ms >= 0 THEN said.session_timeout_ms END AS session_timeout_ms
   FROM (
-    SELECT group_id, member_id, at_ms AS said_ms, {opened("session_timeout_ms", MemberJoined, MemberUpdated)} AS said,
+    SELECT group_id, member_id, effect, at_ms AS said_ms,
+      {opened("session_timeout_ms", MemberJoined, MemberUpdated)} AS said,
       lead(at_ms) OVER member AS until_ms, lead(effect) OVER member AS effect_after
     FROM effects
     WHERE effect IN ('member_joined', 'member_updated')
@@ -211,8 +213,9 @@ _EARLIER_SESSIONS = f"""--sql
   )
   WHERE effect_after = 'member_updated' AND until_ms > said_ms
 """
-"""One row is a session timeout that a member had from said_ms on and changed at until_ms, null: not known.
-A silence that began within was held to it."""
+"""One row is a session timeout that a member had after after_ms and changed at until_ms, null: not known.
+A silence that ended after after_ms and not later than until_ms was held to it: a request that changes it ends a silence
+itself, and a change within a silence corrects what was concluded."""
 
 IN_ORDER = "started_at, from_generation_id, ended_at NULLS LAST, cause, cause_member_id"
 """The order of a group's rebalances, those of one millisecond included: nothing is left to chance."""
@@ -271,7 +274,7 @@ signs AS (
     AND joined_at = timestamp_millis(joined_ms)
   LEFT JOIN ({_EARLIER_SESSIONS}) AS earlier
     ON earlier.group_id = silences.group_id AND earlier.member_id = silences.member_id
-      AND from_ms >= said_ms AND from_ms < until_ms
+      AND to_ms > after_ms AND to_ms <= until_ms
   WHERE is_request AND is_heard AND effect <> 'member_joined' AND effect_before <> 'member_removed'
     AND (is_expiry OR NOT coalesce(was_owed, false))
 )"""

@@ -35,9 +35,11 @@ class Membership:
     earlier_sessions: tuple[tuple[int, int | None], ...] = ()
     """The session timeouts that it had before, each with when it was changed."""
 
-    def session_at(self, at_ms: int) -> int | None:
-        """The session timeout at a moment, ms; None: not known."""
-        return next((ms for until_ms, ms in self.earlier_sessions if at_ms < until_ms), self.session_timeout_ms)
+    def session_until(self, at_ms: int) -> int | None:
+        """The session timeout of a silence that ended at this moment, ms; None: not known. A request that changes it
+        ends a silence itself; a change within a silence corrects what was concluded.
+        """
+        return next((ms for until_ms, ms in self.earlier_sessions if at_ms <= until_ms), self.session_timeout_ms)
 
     def is_member_in(self, from_ms: int, to_ms: int) -> bool:
         """Whether it was one at any moment of a span."""

@@ -143,7 +143,7 @@ def nearest_to_expiry(own: Iterable[Gap], one: Membership) -> Gap | None:
     """
 
     def over_ms(gap: Gap) -> int:
-        session_ms = one.session_at(gap.from_ms)
+        session_ms = one.session_until(gap.to_ms)
         return gap.length_ms - ((one.session_timeout_ms or 0) if session_ms is None else session_ms)
 
     return max(own, key=lambda gap: (over_ms(gap), gap.length_ms, gap.to_ms), default=None)
@@ -157,7 +157,7 @@ def slack_of(actions: Sequence[Fact], others: Iterable[Membership], names: Names
     for one in others:
         own = [gap for gap in gaps if gap.member_id == one.member_id and one.is_member_in(gap.from_ms, gap.from_ms)]
         longest_gap, name = nearest_to_expiry(own, one), names.of(one.member_id)
-        session_ms = None if longest_gap is None else one.session_at(longest_gap.from_ms)
+        session_ms = None if longest_gap is None else one.session_until(longest_gap.to_ms)
         if longest_gap is None or session_ms is None:
             unknown.append(name)
         else:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from coordinator_udfs.protocol.config import ConsumerConfig
 from coordinator_udfs.protocol.consumer.group import ConsumerMember
 from coordinator_udfs.protocol.consumer.refusals import JOIN
-from coordinator_udfs.protocol.deadlines import Due, earliest
+from coordinator_udfs.protocol.deadlines import Due
 from coordinator_udfs.protocol.group_configs import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, consumer_config_of
 from request_log.configs_given import GroupConfigs
 from request_log.explaining.consumers import ClassicRequest, explain_consumer
@@ -258,17 +258,7 @@ def note_survived(model: GroupModel, due: Due, at_ms: int, request_id: str) -> N
         longer = {name: value for name, value in model.group.configs.items() if name != SESSION_TIMEOUT}
         if bounds.likely_ms:
             longer[SESSION_TIMEOUT] = str(bounds.likely_ms)
-        _let_others_survive(model, at_ms, request_id)
-        model.observe(_seen(model, request_id, EPOCH_STAYED, configs=longer), max(model.clock_ms, at_ms))
-
-
-def _let_others_survive(model: GroupModel, at_ms: int, request_id: str) -> None:
-    """Begins the other sessions anew that are over by now, since the timeout that they are over by is disproved."""
-    while (due := earliest(model.group)) is not None and due.deadline_ms <= at_ms:
-        if due.timer is not None or due.member_timer is not None:
-            return
-        alive = [ObservedMember(member_id=due.member_id)]
-        model.observe(_seen(model, request_id, EPOCH_STAYED, members=alive), max(model.clock_ms, due.deadline_ms))
+        model.observe(_seen(model, request_id, EPOCH_STAYED, configs=longer), max(model.clock_ms, anew_ms))
 
 
 def _try_expired(

@@ -39,7 +39,7 @@ def outlived(facts: list[Fact]) -> list[tuple[str, int, int]]:
         for gap in gaps_of(facts)
         for one in memberships
         if one.member_id == gap.member_id and one.is_member_in(gap.from_ms + 1, gap.to_ms - 1)
-        if (session_ms := one.session_at(gap.from_ms)) is not None
+        if (session_ms := one.session_until(gap.to_ms)) is not None
         if (gap.member_id, gap.to_ms) not in expired and gap.length_ms > session_ms
     ]
 

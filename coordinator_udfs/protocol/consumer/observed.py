@@ -24,7 +24,7 @@ from coordinator_udfs.protocol.consumer.states import GroupType, MemberState
 from coordinator_udfs.protocol.deadlines import note_deadline
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.group_configs import consumer_config_of
-from coordinator_udfs.protocol.history import cause_by, member_removed, rebalance_ended
+from coordinator_udfs.protocol.history import cause_by, member_removed, member_updated, rebalance_ended
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import Cause, CauseKind, EndCause
 from schemas.messages import GoneMember, ObservedConsumer
@@ -184,9 +184,11 @@ def see_alive(group: Group, consumer: ConsumerGroup, member_ids: Sequence[str], 
 
 def see_sessions(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
     """Corrects the length of running sessions: they end that long after the last heartbeat."""
-    session_ms = consumer_config_of(group.configs, turn.config.consumer).session_timeout_ms
+    config = consumer_config_of(group.configs, turn.config.consumer)
+    session_ms = config.session_timeout_ms
     for member in consumer.members.values():
         if member.classic is None and member.session_length_ms != session_ms:
+            member_updated(member, history.terms_of(member, config), turn)
             arm_session(group, member, session_ms, turn)
             member.session_deadline_ms = max(turn.now_ms + 1, member.last_seen_at_ms + session_ms)
             note_deadline(group, member.session_deadline_ms)
