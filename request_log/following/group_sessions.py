@@ -42,6 +42,7 @@ from schemas.messages import (
     GoneMember,
     GroupObservedRequest,
     HeartbeatRequest,
+    JoinGroupRequest,
     ObservedMember,
 )
 
@@ -308,7 +309,9 @@ def _silent(model: GroupModel, upcoming: Upcoming, at_ms: int) -> Iterator[Consu
 
 def _joins_anew(entry: LoggedRequest) -> bool:
     request = entry.request
-    return isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == JOIN
+    if isinstance(request, ConsumerGroupHeartbeatRequest):
+        return request.member_epoch == JOIN
+    return isinstance(request, JoinGroupRequest)
 
 
 def _silence_ms(model: GroupModel, member: ConsumerMember, at_ms: int) -> int:

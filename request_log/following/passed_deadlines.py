@@ -30,7 +30,7 @@ from request_log.following.upcoming import Upcoming
 from request_log.lines.silences import Silence
 from request_log.recorded import LoggedRequest
 from schemas.effects import Reply
-from schemas.messages import DescribeConfigsRequest, GroupObservedRequest
+from schemas.messages import DescribeConfigsRequest, GroupObservedRequest, JoinGroupRequest
 
 LATE_MS = 2000
 """A deadline that is earlier than a request by up to this much may have fired after it in the broker."""
@@ -100,7 +100,7 @@ def _decide_session(
     model: GroupModel, upcoming: Upcoming, due: Due, fired: Trial, entry: LoggedRequest, at_ms: int
 ) -> bool:
     """Ends a session that is over, or lets it go on, where the recording does not prove that its timer has fired."""
-    if _survives(upcoming, due, entry):
+    if _survives(model, upcoming, due, entry):
         return False
     proven, is_late = prove(model, (entry, *upcoming.in_order()), due), at_ms - due.deadline_ms > LATE_MS
     if proven is False and is_late:
@@ -117,7 +117,7 @@ def _decide_session(
         return True
     if end_newer_first(model, upcoming, entry, due):
         return True
-    others = [each for each in _due_with(model, due) if not _survives(upcoming, each, entry)]
+    others = [each for each in _due_with(model, due) if not _survives(model, upcoming, each, entry)]
     if end_together(model, due, others):
         return True
     if proven is None:
@@ -158,7 +158,7 @@ def pass_absence(model: GroupModel, from_ms: int, until_ms: int) -> None:
 def _has_survived(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, silence: Silence) -> bool:
     """Whether a member sends a request again after a silence in which its session would have ended."""
     return not silence.is_disproved and any(
-        _survives(upcoming, Due(member.session_deadline_ms, None, member.member_id), entry)
+        _survives(model, upcoming, Due(member.session_deadline_ms, None, member.member_id), entry)
         for member in model.group.members.values()
         if member.session_deadline_ms is not None and silence.from_ms < member.session_deadline_ms <= silence.until_ms
     )
@@ -168,7 +168,7 @@ def _fires_before(
     model: GroupModel, upcoming: Upcoming, due: Due, fired: Trial, entry: LoggedRequest, at_ms: int
 ) -> bool:
     """Whether a deadline that has passed fired before this request."""
-    if not fired.fits or _survives(upcoming, due, entry):
+    if not fired.fits or _survives(model, upcoming, due, entry):
         return False
     before = model.try_request(entry, min(at_ms, max(model.clock_ms, due.deadline_ms))).fits
     after = model.try_request(entry, at_ms, fired.group).fits
@@ -184,21 +184,24 @@ def _fires_before(
 
 def _is_after_a_hole(model: GroupModel, upcoming: Upcoming, due: Due, entry: LoggedRequest, at_ms: int) -> bool:
     """Whether a member's next request is so late that its coordinator cannot have been there meanwhile."""
-    if model.parked or not _survives(upcoming, due, entry):
+    if model.parked or not _survives(model, upcoming, due, entry):
         return False
     member = model.group.members.get(due.member_id)
     length_ms = member.session_timeout_ms if member is not None else 0
     return at_ms - due.deadline_ms > MOST_SURVIVALS * max(length_ms, 1)
 
 
-def _survives(upcoming: Upcoming, due: Due, next_entry: LoggedRequest) -> bool:
-    """Whether a member's next request shows that its session did not end."""
+def _survives(model: GroupModel, upcoming: Upcoming, due: Due, next_entry: LoggedRequest) -> bool:
+    """Whether a member's next request shows that its session did not end. A consumer group takes a JoinGroup of an id
+    whose session has ended as well.
+    """
     if due.timer is not None:
         return False
     for entry in (next_entry, *upcoming.in_order()):
         # The answer of a broker that is loading shows nothing of the session.
         if member_id_of(entry.request) == due.member_id and not entry.was_refused:
-            return entry.recorded.error in OF_MEMBERS
+            is_anew = model.group.consumer is not None and isinstance(entry.request, JoinGroupRequest)
+            return entry.recorded.error in OF_MEMBERS and not is_anew
     return False
 
 
@@ -217,7 +220,7 @@ def _explain_deadline(model: GroupModel, upcoming: Upcoming, due: Due, fired: Tr
 
 def _explain_survival(model: GroupModel, upcoming: Upcoming, due: Due, entry: LoggedRequest) -> bool:
     """Lets a member survive its session timer; False if it does not, or nothing explains it."""
-    if not _survives(upcoming, due, entry):
+    if not _survives(model, upcoming, due, entry):
         return False
     for request in explain_survival(model.context(entry, upcoming.in_order()), due.member_id):
         trials = model.try_unlogged([request], max(model.clock_ms, due.deadline_ms))
