@@ -212,9 +212,10 @@ def _move(group: Group, state: GroupState, turn: Turn) -> None:
     if state is GroupState.COMPLETING_REBALANCE:
         group.pending_sync = dict.fromkeys(group.members)
     move(group, state, turn)
-    if state in (GroupState.STABLE, GroupState.EMPTY):
+    has_risen = _has_risen(group)
+    if state in (GroupState.STABLE, GroupState.EMPTY) or (state is GroupState.COMPLETING_REBALANCE and not has_risen):
         # One that led to no later generation is still to come, or never was.
-        outcome = "completed" if _has_risen(group) else "superseded"
+        outcome = "completed" if has_risen else "superseded"
         history.rebalance_ended(group, outcome if group.members else "empty", turn)
 
 

@@ -3,8 +3,9 @@
 Of each recording (`rule_incidents`) these are the groups that did: converted to the newer protocol and back at any
 moment, with static members that change protocols, members that are killed, stopped, too slow or subscribe anew,
 partitions added, and the broker stopped once and killed once. Nor do they where compaction went over the topic.
-`restart` and `storm-21` are single groups of storms of tests/peers_kafka: one whose broker was away for five seconds,
-and one whose sessions were longer than its log let conclude at first.
+`restart`, `storm-21` and `storm-22` are single groups of storms of tests/peers_kafka: one whose broker was away for
+five seconds, one whose sessions were longer than its log let conclude at first, and one that became classic at a lower
+epoch than its log let conclude.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.nightly import nightly_but
 
 RECORDED = Path(__file__).parent / "rule_incidents"
 NAMES = sorted({path.name.partition(".")[0] for path in RECORDED.iterdir()})
-SMALL = ("restart", "storm-13", "storm-21", "storm-3", "storm-5")
+SMALL = ("restart", "storm-13", "storm-21", "storm-22", "storm-3", "storm-5")
 COMPACTED = [("storm-1", 0.3, 1), ("storm-13", 0.8, 2), ("storm-7", 0.5, 3)]
 """A recording, how large a share of what compaction may remove is gone, and a seed."""
 
