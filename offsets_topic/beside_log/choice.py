@@ -148,7 +148,7 @@ class Choice:
                 self._pass_over(place)
                 self._next = place + 1
                 self._named.add(len(self._is_reported))
-            elif self._is_concluded_again(era):
+            elif self._is_concluded_again(era) or self._is_behind(era):
                 self._named.add(len(self._is_reported))
             elif era.at_ms > self._until.topic_ms:
                 self._pass_over(len(self._topic))
@@ -198,6 +198,11 @@ class Choice:
             one.number == era.number != NO_GROUP and abs((one.ended_ms or one.at_ms) - era.at_ms) <= SLACK_MS
             for one in self._topic
         )
+
+    def _is_behind(self, era: Era) -> bool:
+        """Whether just after the topic's end the log shows a generation that is over by the topic."""
+        ended_ms, last = self._until.topic_ms, self._topic[-1]
+        return 0 < era.number < last.number and ended_ms < era.at_ms <= ended_ms + SLACK_MS
 
     def _must_wait(self, era: Era, place: int | None) -> bool:
         """Whether later facts may change the decision on an era."""

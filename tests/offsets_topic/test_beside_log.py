@@ -25,6 +25,7 @@ from schemas.effects import (
 from tests.offsets_topic.beside import Both, both_of, facts_of, merged
 from tests.offsets_topic.beside_written import LOG_OF_ONE, began, ended, gone, joined, observed, reported_of
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, NAMES, groups_of
+from tests.written_effects import effect
 from why.facts import Fact
 
 WITH_BOTH = sorted(path.parent.name for path in CAPTURES.glob("*/offsets-topic.jsonl.gz"))
@@ -282,6 +283,20 @@ def test_a_generation_that_its_record_tells_otherwise_is_the_records_and_it_is_s
     ]
     assert reported_of(found, "rebalance_ended") == [(4_000, "log"), (20_000, "topic")]
     assert reported_of(found, "member_joined") == [(1_000, "log"), (20_000, "topic")]
+
+
+@pytest.mark.parametrize(("later_ms", "is_the_logs"), [(400, False), (60_000, True)])
+def test_a_generation_that_the_topic_left_behind_just_before_its_end_is_not_the_logs(
+    later_ms: int, is_the_logs: bool
+) -> None:
+    """A minute later the group may have begun anew, of which a dump that ends earlier knows nothing."""
+    at_ms = 20_000 + later_ms
+    end = {"from_generation_id": 1, "to_generation_id": 1, "members_before": 1, "members_after": 0, "outcome": "empty"}
+    shown = observed(19_950, 1, "a")
+    log = [*LOG_OF_ONE, began(19_900, 2), shown, effect(RebalanceEnded, at_ms, started_at_ms=19_900, **end)]
+    found = merged({"g": facts_of(log)}, {"g": facts_of(TOPIC_OF_TWO)}, 100_000, 20_000)
+    expected = [(4_000, "log"), (20_000, "topic")] + [(at_ms, "log")] * is_the_logs
+    assert reported_of(found, "rebalance_ended") == expected
 
 
 def test_a_member_that_the_log_only_thought_gone_stays() -> None:
