@@ -282,4 +282,4 @@ signs AS (
 hold or end a member's session timer, of the membership that began at joined_ms. It is a gap where the later one is a
 request or the expiry, and requests of the member are known at all. A member's absence is none, nor is the time for
 which it is owed an answer, whatever it asks meanwhile, unless its session ends in it: only that of a new member can.
-One row of gaps is a gap with its membership, as in sessions, and then_ms, the session timeout at its beginning."""
+One row of gaps is a gap with its membership, as in sessions, and then_ms, the session timeout that it was held to."""
