@@ -68,10 +68,12 @@ def let_time_pass(
             expire_unproven(model, due)
         elif fires_before or _explain_deadline(model, upcoming, due, fired):
             model.adopt_deadline(model.try_deadline(due.deadline_ms))
-        elif at_ms - due.deadline_ms <= LATE_MS:
+        elif (heard_ms := _heard_ms(model, upcoming, due, entry, at_ms)) - due.deadline_ms <= LATE_MS:
             return max(model.clock_ms, due.deadline_ms)
         elif _is_after_a_hole(model, upcoming, due, entry, at_ms):
             pass_absence(model, due.deadline_ms, at_ms)
+        elif is_session(model, due) and model.group.consumer is not None and _survives(model, upcoming, due, entry):
+            note_survived(model, due, heard_ms, entry.request.request_id)
         elif not _explain_survival(model, upcoming, due, entry):
             model.adopt_deadline(fired)
 
@@ -103,7 +105,9 @@ def _decide_session(
     if _survives(model, upcoming, due, entry):
         return False
     proven, is_late = prove(model, (entry, *upcoming.in_order()), due), at_ms - due.deadline_ms > LATE_MS
-    if proven is False and is_late:
+    # A found member may be a static one that has left, which raises no epoch.
+    is_known = due.member_id not in model.found
+    if proven is False and (is_late or (is_known and _fits_before(model, due, entry, at_ms))):
         note_survived(model, due, at_ms, entry.request.request_id)
         return True
     is_open = may_have_gone_before(model, due)
@@ -112,7 +116,7 @@ def _decide_session(
     if not ((is_open and is_late) or _fires_before(model, upcoming, due, fired, entry, at_ms)):
         return False
     if proven is False:
-        # One answer fits only after its end, and a later one only without it.
+        # This request fits only after its end, and a later answer shows it going on.
         expire_unproven(model, due)
         return True
     if end_newer_first(model, upcoming, entry, due):
@@ -170,7 +174,7 @@ def _fires_before(
     """Whether a deadline that has passed fired before this request."""
     if not fired.fits or _survives(model, upcoming, due, entry):
         return False
-    before = model.try_request(entry, min(at_ms, max(model.clock_ms, due.deadline_ms))).fits
+    before = _fits_before(model, due, entry, at_ms)
     after = model.try_request(entry, at_ms, fired.group).fits
     if before is not after:
         return after
@@ -182,13 +186,27 @@ def _fires_before(
     return not answered or entry.until_ms >= min(answered)
 
 
+def _fits_before(model: GroupModel, due: Due, entry: LoggedRequest, at_ms: int) -> bool:
+    """Whether a request is answered as recorded if it comes before a deadline."""
+    return model.try_request(entry, min(at_ms, max(model.clock_ms, due.deadline_ms))).fits
+
+
 def _is_after_a_hole(model: GroupModel, upcoming: Upcoming, due: Due, entry: LoggedRequest, at_ms: int) -> bool:
     """Whether a member's next request is so late that its coordinator cannot have been there meanwhile."""
     if model.parked or not _survives(model, upcoming, due, entry):
         return False
-    member = model.group.members.get(due.member_id)
-    length_ms = member.session_timeout_ms if member is not None else 0
+    consumer, member = model.group.consumer, model.group.members.get(due.member_id)
+    newer = None if consumer is None else consumer.members.get(due.member_id)
+    length_ms = newer.session_length_ms if newer is not None else 0 if member is None else member.session_timeout_ms
     return at_ms - due.deadline_ms > MOST_SURVIVALS * max(length_ms, 1)
+
+
+def _heard_ms(model: GroupModel, upcoming: Upcoming, due: Due, entry: LoggedRequest, at_ms: int) -> int:
+    """When a member whose session went on is heard again; now, of another deadline."""
+    if not _survives(model, upcoming, due, entry):
+        return at_ms
+    own = (each for each in (entry, *upcoming.in_order()) if member_id_of(each.request) == due.member_id)
+    return max(at_ms, next(each.request.received_at_ms for each in own if not each.was_refused))
 
 
 def _survives(model: GroupModel, upcoming: Upcoming, due: Due, next_entry: LoggedRequest) -> bool:
