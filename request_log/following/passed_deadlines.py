@@ -196,7 +196,7 @@ def _is_after_a_hole(model: GroupModel, upcoming: Upcoming, due: Due, entry: Log
     if model.parked or not _survives(model, upcoming, due, entry):
         return False
     consumer, member = model.group.consumer, model.group.members.get(due.member_id)
-    newer = None if consumer is None else consumer.members.get(due.member_id)
+    newer = None if consumer is None or due.member_timer is not None else consumer.members.get(due.member_id)
     length_ms = newer.session_length_ms if newer is not None else 0 if member is None else member.session_timeout_ms
     return at_ms - due.deadline_ms > MOST_SURVIVALS * max(length_ms, 1)
 
