@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from views.lag_history import BUCKET_MS, records, total_lag
+from views.recorded import RECORDED, RULE
 from views.view import GROUP_ID, Column, Detector, View
 
 WINDOWS = 6
@@ -14,7 +15,7 @@ FALLING_BEHIND = View(
         "Burrow's rule over a window, without a threshold on records: the lag right after a commit, the lowest of each "
         f"{BUCKET_MS // 1000} s in which the group committed, rises at least {WINDOWS - 1} times in a row from above "
         "0, until it is above the highest lag of the first of them. A group that commits nothing is not found: that is "
-        "`held_not_moving` or `standstills`."
+        f"`held_not_moving` or `standstills`. {RULE}"
     ),
     columns=(
         GROUP_ID,
@@ -27,7 +28,7 @@ FALLING_BEHIND = View(
         Column("records_per_minute", "bigint", "how many records a minute the lag grew by"),
     ),
     sql=f"""--sql
-WITH {total_lag("group_id, topic")}, troughs AS (
+WITH {RECORDED}, {total_lag("group_id, topic")}, troughs AS (
   SELECT group_id, topic, at_ms div {BUCKET_MS} AS bucket, min(struct(after_micro, at_ms)) AS trough,
     max(before_micro) AS peak_micro
   FROM totals
@@ -36,9 +37,12 @@ WITH {total_lag("group_id, topic")}, troughs AS (
 ), steps AS (
   SELECT group_id, topic, bucket, trough.at_ms, trough.after_micro, peak_micro,
     CASE WHEN trough.after_micro > 0 AND trough.after_micro > lag(trough.after_micro) OVER topics
-      AND lag(trough.after_micro) OVER topics > 0 THEN 0 ELSE 1 END AS is_new,
+      AND lag(trough.after_micro) OVER topics > 0 AND recorded_from_ms = lag(recorded_from_ms) OVER topics
+      THEN 0 ELSE 1 END AS is_new,
     lead(bucket) OVER topics IS NULL AS is_latest
   FROM troughs
+  JOIN recorded USING (group_id)
+  WHERE trough.at_ms >= recorded_from_ms AND trough.at_ms <= recorded_to_ms
   WINDOW topics AS (PARTITION BY group_id, topic ORDER BY bucket)
 ), rises AS (
   SELECT *, sum(is_new) OVER (PARTITION BY group_id, topic ORDER BY bucket) AS rise

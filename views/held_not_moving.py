@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from views.recorded import RECORDED, RULE
 from views.view import BEATS, IS_SIGN_OF_LIFE, OF_PARTITION, Column, Detector, View
 
 STANDS_MS = 20_000
@@ -15,9 +16,9 @@ HELD_NOT_MOVING = View(
     rule=(
         "The time between two commits that rise, or after the last one, while the same member owns the partition and "
         f"its lag is above 0. It is at least {STANDS_MS // 1000} s, and {TIMES_USUAL} times the average time between "
-        f"the partition's other commits, of which there must be {USUAL_OF}. The member sent a request after that time, "
-        "or owned the partition for longer than its session. The client may still fetch in that time: fetched records "
-        "are not processed yet."
+        f"the partition's other commits, of which there must be {USUAL_OF}. The member sent a request after that time "
+        "and before the commit that ends it, or owned the partition for longer than its session. The client may still "
+        f"fetch in that time: fetched records are not processed yet. {RULE}"
     ),
     columns=(
         *OF_PARTITION,
@@ -31,29 +32,34 @@ HELD_NOT_MOVING = View(
         Column("lag_to", "bigint", "the highest lag in it, records"),
     ),
     sql=f"""--sql
-WITH steps AS (
-  SELECT group_id, topic, partition, unix_millis(at) AS at_ms, committed_offset, lag_before_records, lag_records,
-    is_commit AND committed_offset > coalesce(lag(committed_offset) OVER so_far, -1) AS rose
-  FROM partition_lag
-  WINDOW so_far AS (PARTITION BY group_id, topic, partition ORDER BY at)
+WITH {RECORDED}, steps AS (
+  SELECT group_id, topic, partition, at_ms, committed_offset, lag_before_records, lag_records, rose, recorded_from_ms,
+    is_latest
+  FROM (
+    SELECT group_id, topic, partition, unix_millis(at) AS at_ms, committed_offset, lag_before_records, lag_records,
+      is_commit AND committed_offset > coalesce(lag(committed_offset) OVER so_far, -1) AS rose
+    FROM partition_lag
+    WINDOW so_far AS (PARTITION BY group_id, topic, partition ORDER BY at)
+  )
+  JOIN recorded USING (group_id)
+  WHERE at_ms >= recorded_from_ms AND at_ms <= recorded_to_ms
 ), runs AS (
-  SELECT *, count_if(rose) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS run,
-    lead(at_ms) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS next_ms,
-    lead(lag_before_records) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS lag_next
+  SELECT *, count_if(rose) OVER so_far AS run, lead(at_ms) OVER so_far AS next_ms,
+    lead(lag_before_records) OVER so_far AS lag_next
   FROM steps
+  WINDOW so_far AS (PARTITION BY group_id, topic, partition, recorded_from_ms ORDER BY at_ms)
 ), stands AS (
   SELECT group_id, topic, partition, run, min(at_ms) AS rose_ms, max(coalesce(next_ms, at_ms)) AS until_ms,
-    max(next_ms) FILTER (WHERE next_ms IS NOT NULL) AS last_ms, count(next_ms) = count(*) AS is_over,
+    count(next_ms) = count(*) AS is_over, max(is_latest) AS is_latest,
     min(CASE WHEN lag_records > 0 OR lag_next > 0 THEN at_ms END) AS behind_ms,
     min_by(lag_records, at_ms) AS lag_from, max(greatest(lag_records, lag_next)) AS lag_to
   FROM runs
-  WHERE run > 0
-  GROUP BY group_id, topic, partition, run
+  GROUP BY group_id, topic, partition, recorded_from_ms, run
 ), usual AS (
   SELECT *,
-    (sum(CASE WHEN is_over THEN until_ms - rose_ms END) OVER parts)
-      - CASE WHEN is_over THEN until_ms - rose_ms ELSE 0 END AS others_ms,
-    (count_if(is_over) OVER parts) - CASE WHEN is_over THEN 1 ELSE 0 END AS others
+    (sum(CASE WHEN is_over AND run > 0 THEN until_ms - rose_ms END) OVER parts)
+      - CASE WHEN is_over AND run > 0 THEN until_ms - rose_ms ELSE 0 END AS others_ms,
+    (count_if(is_over AND run > 0) OVER parts) - CASE WHEN is_over AND run > 0 THEN 1 ELSE 0 END AS others
   FROM stands
   WINDOW parts AS (PARTITION BY group_id, topic, partition)
 ), held AS (
@@ -61,7 +67,8 @@ WITH steps AS (
     others_ms div others AS usual_ms,
     greatest(behind_ms, unix_millis(from_at)) AS from_ms,
     least(until_ms, coalesce(unix_millis(to_at), until_ms)) AS to_ms,
-    is_over OR to_at IS NOT NULL AS is_over
+    is_over AND (to_at IS NULL OR unix_millis(to_at) > until_ms) AS is_ended_by_commit,
+    is_over OR to_at IS NOT NULL OR NOT is_latest AS is_over
   FROM usual
   JOIN assignments USING (group_id, topic, partition)
   WHERE unix_millis(from_at) < until_ms AND coalesce(unix_millis(to_at), until_ms) > behind_ms
@@ -81,7 +88,7 @@ WITH steps AS (
   SELECT stuck.*
   FROM stuck
   JOIN signs ON stuck.group_id = signs.group_id AND stuck.member_id = signs.member_id
-    AND at_ms >= from_ms + {STANDS_MS} AND at_ms <= to_ms
+    AND at_ms >= from_ms + {STANDS_MS} AND (at_ms < to_ms OR (at_ms = to_ms AND NOT is_ended_by_commit))
   UNION
   SELECT stuck.*
   FROM stuck

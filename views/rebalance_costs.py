@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from views.lag_history import records, total_lag
+from views.recorded import FOREVER_MS
 from views.view import GROUP_ID, Column, View
 
 BEFORE_MS = 10_000
 CAUGHT_UP_WITHIN_MS = 3_600_000
-FOREVER_MS = 253_402_300_799_000
-"""The last second of the year 9999."""
 
 
 def _at(moment: str) -> str:

@@ -1,0 +1,58 @@
+"""When a group was recorded at all, for the detectors that conclude something from what did not happen.
+
+Knows the effects table alone. Must not know what is concluded.
+"""
+
+from __future__ import annotations
+
+from schemas.effects import MemberJoined
+from views.details import opened
+from views.view import BEATS
+
+UNRECORDED_MS = 10_000
+FOREVER_MS = 253_402_300_799_000
+"""The last second of the year 9999."""
+
+RULE = (
+    "A time does not count in which nothing of a group with members was recorded, though their heartbeats are: more "
+    f"than half of their longest session, and more than {UNRECORDED_MS // 1000} s."
+)
+
+RECORDED = f"""--sql
+facts AS (
+  SELECT group_id, at_ms, sum(change) AS change, max(is_beat) AS is_beat, max(session_ms) AS session_ms
+  FROM (
+    SELECT group_id, at_ms,
+      CASE effect WHEN 'member_joined' THEN 1 WHEN 'member_removed' THEN -1 ELSE 0 END AS change,
+      effect = 'reply' AND api IN ('Heartbeat', 'ConsumerGroupHeartbeat') AS is_beat,
+      CASE WHEN effect IN ('member_joined', 'member_updated')
+        THEN {opened("session_timeout_ms", MemberJoined)}.session_timeout_ms END AS session_ms
+    FROM effects
+    UNION ALL
+    SELECT group_id, from_ms + beat AS at_ms, 0 AS change, true AS is_beat, CAST(NULL AS BIGINT) AS session_ms
+    FROM ({BEATS})
+  )
+  GROUP BY group_id, at_ms
+), expected AS (
+  SELECT group_id, at_ms, lead(at_ms) OVER (PARTITION BY group_id ORDER BY at_ms) AS next_ms,
+    CASE WHEN max(is_beat) OVER (PARTITION BY group_id)
+      AND sum(change) OVER (PARTITION BY group_id ORDER BY at_ms) > 0
+      AND max(session_ms) OVER (PARTITION BY group_id) > 0
+      THEN greatest(max(session_ms) OVER (PARTITION BY group_id) div 2, {UNRECORDED_MS}) END AS within_ms
+  FROM facts
+), pieces AS (
+  SELECT *, count_if(is_first) OVER (PARTITION BY group_id ORDER BY at_ms) AS piece
+  FROM (
+    SELECT *, coalesce(lag(next_ms - at_ms > within_ms) OVER (PARTITION BY group_id ORDER BY at_ms), false) AS is_first
+    FROM expected
+  )
+), recorded AS (
+  SELECT group_id, CASE WHEN piece = 0 THEN 0 ELSE min(at_ms) END AS recorded_from_ms,
+    CASE WHEN count(next_ms) = count(*) THEN max(at_ms)
+      ELSE coalesce(max(at_ms) + max_by(within_ms, at_ms), {FOREVER_MS}) END AS recorded_to_ms,
+    count(next_ms) < count(*) AS is_latest
+  FROM pieces
+  GROUP BY group_id, piece
+)"""
+"""Tables of a WITH; the last, `recorded`, has the times in which a group was recorded: group_id, recorded_from_ms,
+recorded_to_ms, is_latest. Between them a request was due, and none is known."""
