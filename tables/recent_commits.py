@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,16 +39,21 @@ PERIODS = 12
 WHOLE_MS = 60_000
 """All commits are kept of the period that holds the moment this long before the latest commit, and of what follows."""
 _MEMORY_MB = 192
+STEP_BYTES = 64 << 20
+"""Files of this size together are read at once, so that memory does not grow with the history."""
 _COLUMNS = ", ".join(EFFECTS.names)
 _IS_COMMIT = f"effect = '{EffectName.OFFSETS_COMMITTED.value}'"
 _IS_NONE = f"effect <> '{EffectName.OFFSETS_COMMITTED.value}'"
+_PARTITION = r'"topic":"(?:[^"\\]|\\.)*","partition":\d+'
+"""In a commit's detail, as `schemas.effect_rows` writes it. To open all of the JSON takes many times its size.
+A commit that names none so counts by itself."""
 _CHOSEN = f"""
-WITH commits AS ({{commits}}), moments AS (
+WITH commits AS NOT MATERIALIZED ({{commits}}), moments AS (
     SELECT group_id, list(at_ms) AS moments, max(at_ms) - {MOVING_WITHIN_MS} AS minute_from_ms
     FROM (
         SELECT group_id, at_ms, CASE WHEN at_ms >= {{whole_from_ms}} THEN -at_ms
             WHEN at_ms >= {{periods_from_ms}} THEN at_ms // {PERIOD_MS} END AS period,
-            from_json(detail, '{{{{"offsets": [{{{{"topic": "VARCHAR", "partition": "INTEGER"}}}}]}}}}') AS named
+            md5(coalesce(nullif(array_to_string(regexp_extract_all(detail, '{_PARTITION}'), ''), ''), detail)) AS named
         FROM commits
     )
     GROUP BY group_id, named, period
@@ -56,7 +61,7 @@ WITH commits AS ({{commits}}), moments AS (
     SELECT group_id, unnest(list_filter(moments, lambda one: before_ms IS NULL OR one >= before_ms)) AS at_ms
     FROM (SELECT *, list_max(list_filter(moments, lambda one: one <= minute_from_ms)) AS before_ms FROM moments)
 )
-SELECT DISTINCT {_COLUMNS} FROM commits SEMI JOIN counted USING (group_id, at_ms) ORDER BY group_id, at_ms, seq
+SELECT {_COLUMNS} FROM commits SEMI JOIN counted USING (group_id, at_ms) ORDER BY group_id, at_ms, seq
 """
 
 
@@ -121,6 +126,8 @@ def keep_recent_commits(table: Path) -> None:
     found = live_files(log)
     files = [str(path) for path in whole_files(table.name, found.paths)]
     with open_database(memory_mb=_MEMORY_MB) as database:
+        # Each thread that opens JSON takes some 40 MB for it.
+        database.execute("SET threads = 1")
         known = _latest(database, table)
         if known is not None and known.files == _names(table, files):
             return
@@ -140,24 +147,42 @@ def _write(
 ) -> None:
     """Makes the file of those data files, and of what is known of some of them; removes those before it."""
     new = [path for path in files if known is None or os.path.relpath(path, table) not in known.files]
-    sources = [] if known is None else [f"SELECT {_COLUMNS} FROM read_parquet('{quoted(known.path)}')"]
-    if new:
-        sources.append(f"SELECT {_COLUMNS} FROM {rows_of(new, EFFECTS)} WHERE {_IS_COMMIT}")
-    if not sources:
+    before = "" if known is None else f"SELECT {_COLUMNS} FROM read_parquet('{quoted(known.path)}')"
+    steps = [f"SELECT {_COLUMNS} FROM {rows_of(some, EFFECTS)} WHERE {_IS_COMMIT}" for some in _in_steps(new)]
+    if not before and not steps:
         return
-    commits = " UNION ALL ".join(sources)
-    (latest_ms,) = database.execute(f"SELECT coalesce(max(at_ms), 0) FROM ({commits})").fetchone() or (0,)
+    all_commits = " UNION ALL ".join([before, *steps] if before else steps)
+    (latest_ms,) = database.execute(f"SELECT coalesce(max(at_ms), 0) FROM ({all_commits})").fetchone() or (0,)
     froms = {
         "periods_from_ms": latest_ms - latest_ms % PERIOD_MS - PERIODS * PERIOD_MS,
         "whole_from_ms": latest_ms - WHOLE_MS - (latest_ms - WHOLE_MS) % PERIOD_MS,
     }
     about = json.dumps({"files": sorted(_names(table, files)), **froms})
-    chosen = _CHOSEN.format(commits=commits, **froms)
+    for step in steps or [""]:
+        # Where files were put together, rows that were chosen before come again.
+        added = f"SELECT {_COLUMNS} FROM ({step}) ANTI JOIN ({before}) USING (group_id, at_ms, seq)" if before else step
+        commits = f"{before} UNION ALL {added}" if before and step else before or step
+        database.execute(f"CREATE OR REPLACE TEMP TABLE chosen AS {_CHOSEN.format(commits=commits, **froms)}")
+        before = f"SELECT {_COLUMNS} FROM chosen"
     with KeptFile(table / FOLDER).renewed(version) as path:
         database.execute(
-            f"COPY ({chosen}) TO '{quoted(path)}' "
+            f"COPY chosen TO '{quoted(path)}' "
             f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 10000, KV_METADATA {{about: '{quoted(about)}'}})"
         )
+
+
+def _in_steps(files: Sequence[str]) -> Iterator[list[str]]:
+    """The files, as many at a time as are read at once, and at least one."""
+    some, size = list[str](), 0
+    for path in files:
+        more = os.path.getsize(path)
+        if some and size + more > STEP_BYTES:
+            yield some
+            some, size = [], 0
+        some.append(path)
+        size += more
+    if some:
+        yield some
 
 
 def _latest(database: duckdb.DuckDBPyConnection, table: Path) -> _Kept | None:

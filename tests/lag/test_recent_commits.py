@@ -6,14 +6,19 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from duck_sql import engine
 from schemas.effect_rows import EffectRow, row_of
 from schemas.effects import OffsetCommitted, OffsetsCommitted
-from schemas.tables import EFFECTS_FOLDER
+from schemas.tables import EFFECTS, EFFECTS_FOLDER
+from tables import recent_commits
+from tables.appending import append, open_table
 from tables.duck_database import open_database
+from tables.properties import table_properties
 from tables.recent_commits import FOLDER, PERIOD_MS, PERIODS, WHOLE_MS, keep_recent_commits, with_recent_commits
+from tables.rows import with_days
 from tables.upkeep import Kept, tend
 from tests.lag.homes import ends, write_home
 from tests.views.story import write_effects
@@ -21,6 +26,7 @@ from tests.views.view_rows import Row, rows_of
 
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 BEGIN_MS = 1_772_323_200_000
+_GIVEN = pa.schema([field for field in EFFECTS.arrow if field.name != "at_date"])
 Commit = tuple[str, int, int, tuple[int, ...]]
 """Group, moment, seq, and the partitions that are named."""
 
@@ -84,8 +90,12 @@ def by_all_commits(home: Path, until_ms: int | None) -> list[Row]:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (1, 2))])
-def test_lag_is_that_of_all_commits_whenever_it_is_asked(tmp_path: Path, seed: int, served: list[bool]) -> None:
-    """A part of the commits is appended late, some files are put together between, and old rows go."""
+def test_lag_is_that_of_all_commits_whenever_it_is_asked(
+    tmp_path: Path, seed: int, served: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of the commits is appended late, some files are put together between, old rows go, and each file is read
+    by itself."""
+    monkeypatch.setattr(recent_commits, "STEP_BYTES", 1)
     chance = random.Random(seed)
     commits = random_commits(chance)
     late = set(chance.sample(range(len(commits)), len(commits) // 20))
@@ -128,6 +138,32 @@ def test_the_history_of_commits_is_not_read(tmp_path: Path) -> None:
         assert now == with_recent_commits(database, table, files, commits[-1][1] - WHOLE_MS)
         assert now != with_recent_commits(database, table, files, commits[-1][1] - 2 * PERIOD_MS)
     assert 0 < count <= (PERIODS + 2) * 8 + 2 * PERIOD_MS // 10_000
+
+
+@pytest.mark.parametrize(("partitions", "count", "memory_mb"), [(20, 20_000, 72), (200, 3000, 128)])
+def test_a_history_many_times_larger_than_memory_is_kept_in_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, count: int, memory_mb: int
+) -> None:
+    """Two groups commit each second, in four files: hundreds of MB of JSON, of which some count."""
+    monkeypatch.setattr(recent_commits, "_MEMORY_MB", memory_mb)
+    monkeypatch.setattr(recent_commits, "STEP_BYTES", 1)
+    (row,) = committed([("g", BEGIN_MS, 0, tuple(range(partitions)))])["g"]
+    assert row.detail is not None
+    table, parts = tmp_path / EFFECTS_FOLDER, 4
+    write_effects(tmp_path, {"g": [row]})
+    for part in range(parts):
+        rows = [
+            {name: getattr(row, name) for name in EFFECTS.names if name != "at_date"}
+            | {"group_id": group_id, "at_ms": BEGIN_MS + 1000 * number, "seq": number}
+            for group_id in ("g", "h")
+            for number in range(part * count, (part + 1) * count)
+        ]
+        append(open_table(table, EFFECTS, table_properties()), with_days(pa.Table.from_pylist(rows, _GIVEN), EFFECTS))
+    assert len(row.detail) * 2 * parts * count > 4_000_000 * memory_mb
+    keep_recent_commits(table)
+    with open_database() as database:
+        files = [str(found) for found in table.glob("*/*.parquet") if found.parent.name != FOLDER]
+        assert with_recent_commits(database, table, files, None) is not None
 
 
 def test_a_removed_row_is_not_read_from_the_file(tmp_path: Path, served: list[bool]) -> None:
