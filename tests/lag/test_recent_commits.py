@@ -166,6 +166,17 @@ def test_a_history_many_times_larger_than_memory_is_kept_in_steps(
         assert with_recent_commits(database, table, files, None) is not None
 
 
+def test_what_is_put_together_is_kept_once(tmp_path: Path) -> None:
+    table = tmp_path / EFFECTS_FOLDER
+    for number in range(3):
+        write_effects(tmp_path, committed([("g", BEGIN_MS + 1000 * number, number, (0,))]))
+        keep_recent_commits(table)
+    tend(Kept("effects", str(table), 0, 60), BEGIN_MS, thorough=True)
+    (path,) = (table / FOLDER).iterdir()
+    with open_database() as database:
+        assert database.execute(f"SELECT seq FROM read_parquet('{path}') ORDER BY seq").fetchall() == [(0,), (1,), (2,)]
+
+
 def test_a_removed_row_is_not_read_from_the_file(tmp_path: Path, served: list[bool]) -> None:
     write_effects(tmp_path, committed([("gone", BEGIN_MS, 0, (0,)), ("stays", BEGIN_MS + 9 * DAY_MS, 1, (0,))]))
     table = tmp_path / EFFECTS_FOLDER
