@@ -38,7 +38,7 @@ ASKED: dict[str, dict[str, Any]] = {
 
 
 def error_in(answer: Any) -> str:
-    """The error that an answer has, or that it has for the first group of which it tells."""
+    """The error of an answer, or of the first group in it."""
     if isinstance(answer, tuple):
         return error_in(answer[0]) if answer else "none"
     if not is_dataclass(answer):

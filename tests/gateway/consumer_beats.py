@@ -11,7 +11,7 @@ from gateway.topic_ids import TopicIds
 
 T1 = TopicIds({"t1": 4}).by_name["t1"]
 AT_ONCE = GroupConfig(group_initial_rebalance_delay_ms=0, consumer=ConsumerConfig(assignment_interval_ms=0))
-"""A coordinator that was told of no topics."""
+"""A coordinator that knows no topics."""
 
 
 async def beat(client: Client, member: str, epoch: int, group: str = "g", version: int = 1, **fields: Any) -> Any:

@@ -7,8 +7,8 @@
 Without --bootstrap a gateway over the pure core is started for each profile; with it, whatever speaks Kafka's protocol
 there is asked: it has the profile's broker settings (`tests.protocol.scenario.PROFILES`) and the topics t1:4,t2:4, and
 may be a real broker. --kafka starts a real broker for each profile (by Maven) and asks it beside the other. --scale
-stretches every time, for a slower peer; --times compares when answers came, not only what they said. Says what differs,
-and ends with 1 if anything does.
+multiplies every time, for a slower peer; --times compares when answers came, not only what they said. Prints what
+differs, and ends with 1 if anything does.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def report(found: dict[str, list[str]], what: str) -> int:
 @click.option("--bootstrap", metavar="HOST:PORT", help="Where a peer is; without it one is started.")
 @click.option("--kafka", is_flag=True, help="Ask a real broker too, started for each profile.")
 @click.option("--profile", "profiles", multiple=True, type=click.Choice(list(PROFILES)), help="Only these; all else.")
-@click.option("--scale", type=float, default=1.0, help="By how much every time is stretched.")
+@click.option("--scale", type=float, default=1.0, help="The factor by which every time is multiplied.")
 @click.option("--times", is_flag=True, help="Compare when answers came, too.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def command(

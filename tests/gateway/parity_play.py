@@ -2,7 +2,7 @@
 
 Each step is sent at its time, on a connection that nobody else waits on, and after the answers that Kafka gave at once
 to the steps before it. Groups get names of their own, so that many scenarios can be played at once. A slower peer is
-given more time: all times stretched.
+given more time: all times are multiplied.
 
 Knows the scenarios' form and the wire; must not know a rule of the protocol.
 """
@@ -100,7 +100,7 @@ class WirePlaying(Playing):
             await asyncio.sleep(max(0.0, began + step["request"]["at_ms"] * self._scale / 1000 - self._loop.time()))
             if number > 1:
                 await ready[number - 2].wait()
-            values = await self._values(self._stretched(step["request"]))
+            values = await self._values(self._slowed(step["request"]))
             if step["answer"].keys() & {"when", "no_response"} or "lenient" in step:
                 ready[number - 1].set()
             await self._ask(number, step, values)
@@ -119,14 +119,14 @@ class WirePlaying(Playing):
     def _now_ms(self) -> float:
         return self._loop.time() * 1000
 
-    def _stretched(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _slowed(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The request with longer timeouts and groups of its own."""
-        stretched = {name: self._of_own_groups(value, name) for name, value in request.items()}
+        slowed = {name: self._of_own_groups(value, name) for name, value in request.items()}
         if "session_timeout_ms" in request:
-            stretched["session_timeout_ms"] = self._session_timeout_ms(request["session_timeout_ms"])
+            slowed["session_timeout_ms"] = self._session_timeout_ms(request["session_timeout_ms"])
         if "rebalance_timeout_ms" in request:
-            stretched["rebalance_timeout_ms"] = round(request["rebalance_timeout_ms"] * self._scale)
-        return stretched
+            slowed["rebalance_timeout_ms"] = round(request["rebalance_timeout_ms"] * self._scale)
+        return slowed
 
     def _of_own_groups(self, value: Any, name: str) -> Any:
         match value:
@@ -180,14 +180,14 @@ class WirePlaying(Playing):
         self._id(name).set_result(member_id)
 
     def _when(self, number: int, reply: Mapping[str, Any]) -> int | list[int] | None:
-        waited_ms = self._unstretched(reply["at_ms"] - self._sent_at_ms[number])
+        waited_ms = self._at_first_speed(reply["at_ms"] - self._sent_at_ms[number])
         if waited_ms < AT_ONCE_MS:
             return None
         sent_at_ms, last = max((at_ms, n) for n, at_ms in self._sent_at_ms.items() if at_ms <= reply["at_ms"])
-        is_by_it = last != number and self._unstretched(reply["at_ms"] - sent_at_ms) < AT_ONCE_MS
+        is_by_it = last != number and self._at_first_speed(reply["at_ms"] - sent_at_ms) < AT_ONCE_MS
         return last if is_by_it else [round(waited_ms)]
 
-    def _unstretched(self, duration_ms: float) -> float:
+    def _at_first_speed(self, duration_ms: float) -> float:
         return duration_ms / self._scale
 
 
@@ -203,7 +203,7 @@ def otherwise(scenario: Scenario, answers: Mapping[int, Answer], with_times: boo
 
 
 def _reported_once(answer: Mapping[str, Any]) -> Answer:
-    """The answer with each of its groups once; Kafka tells of a group as often as it is asked (decision 11)."""
+    """The answer with each of its groups once; Kafka answers for a group as often as it is asked (decision 11)."""
     groups = answer.get("groups")
     if not isinstance(groups, list):
         return dict(answer)

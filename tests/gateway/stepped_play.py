@@ -29,7 +29,7 @@ class SteppedPlaying(WirePlaying):
         self._loop = asyncio.get_running_loop()
         for number, step in enumerate(self.scenario.steps, 1):
             await self._pass_until(step["request"]["at_ms"])
-            values = await self._values(self._stretched(step["request"]))
+            values = await self._values(self._slowed(step["request"]))
             self._tasks.append(asyncio.create_task(self._ask(number, step, values)))
             await self._settled()
         await self._pass_until(self.scenario.end_ms + 1)

@@ -31,7 +31,9 @@ _DAY_MS = 86_400_000
 class TableCoordinator:
     """Batches of at least batch_s each until it is stopped; may be started again on the same groups."""
 
-    def __init__(self, home: Path, config: GroupConfig, batch_s: float = 0.02, *, tells_batches: bool = False) -> None:
+    def __init__(
+        self, home: Path, config: GroupConfig, batch_s: float = 0.02, *, reports_batches: bool = False
+    ) -> None:
         self.home = home
         self.config = config
         self.batch_s = batch_s
@@ -44,7 +46,7 @@ class TableCoordinator:
         self._seq = 0
         self._decoder = msgspec.json.Decoder(StreamRequest)
         self._effects = str(home / EFFECTS_FOLDER)
-        self._status = StatusWriter(home) if tells_batches else None
+        self._status = StatusWriter(home) if reports_batches else None
         self._error: Exception | None = None
 
     def __enter__(self) -> TableCoordinator:

@@ -29,7 +29,7 @@ def runs_of(home: Path) -> list[HeartbeatRunRequest]:
 
 @asynchronous
 async def test_a_member_at_rest_waits_for_no_batch_and_all_its_heartbeats_are_reported(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
+    with TableCoordinator(tmp_path, GROUPS, reports_batches=True) as coordinator:
         async with beside(tmp_path) as server:
             client = await Client.connect(server.address)
             member, generation = await alone_in(client)
@@ -46,7 +46,7 @@ async def test_a_member_at_rest_waits_for_no_batch_and_all_its_heartbeats_are_re
 async def test_by_a_setting_and_while_the_last_batch_is_old_every_heartbeat_is_left_to_the_coordinator(
     is_by_a_setting: bool, tmp_path: Path
 ) -> None:
-    with TableCoordinator(tmp_path, GROUPS, tells_batches=is_by_a_setting):
+    with TableCoordinator(tmp_path, GROUPS, reports_batches=is_by_a_setting):
         by_a_setting = beside(tmp_path, **{"gateway.heartbeats.answered.early": "false"})
         async with by_a_setting if is_by_a_setting else gateway_of(tmp_path) as server:
             client = await Client.connect(server.address)
@@ -58,7 +58,7 @@ async def test_by_a_setting_and_while_the_last_batch_is_old_every_heartbeat_is_l
 
 @asynchronous
 async def test_a_gateway_that_comes_back_knows_who_is_a_member(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, tells_batches=True):
+    with TableCoordinator(tmp_path, GROUPS, reports_batches=True):
         async with beside(tmp_path) as server:
             member, generation = await alone_in(await Client.connect(server.address))
         async with beside(tmp_path) as server:
@@ -71,7 +71,7 @@ async def test_a_gateway_that_comes_back_knows_who_is_a_member(tmp_path: Path) -
 
 @asynchronous
 async def test_a_new_client_is_given_its_id_at_once_and_it_is_the_coordinators(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
+    with TableCoordinator(tmp_path, GROUPS, reports_batches=True) as coordinator:
         async with beside(tmp_path) as server:
             client = await Client.connect(server.address)
             with coordinator.between_batches:
@@ -84,7 +84,7 @@ async def test_a_new_client_is_given_its_id_at_once_and_it_is_the_coordinators(t
 
 @asynchronous
 async def test_a_list_knows_what_was_asked_before_it_on_another_connection(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, batch_s=0.3, tells_batches=True):
+    with TableCoordinator(tmp_path, GROUPS, batch_s=0.3, reports_batches=True):
         async with beside(tmp_path) as server:
             first, second = await Client.connect(server.address), await Client.connect(server.address)
             for n in range(3):

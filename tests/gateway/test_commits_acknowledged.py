@@ -50,7 +50,7 @@ def acknowledged(coordinator: TableCoordinator) -> int:
 
 @asynchronous
 async def test_a_member_that_commits_again_and_again_waits_for_no_batch(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
+    with TableCoordinator(tmp_path, GROUPS, reports_batches=True) as coordinator:
         async with beside(tmp_path) as server:
             client, member, generation = await with_an_offset(server.address)
             while not acknowledged(coordinator):
@@ -64,7 +64,7 @@ async def test_a_member_that_commits_again_and_again_waits_for_no_batch(tmp_path
 
 @asynchronous
 async def test_a_member_of_a_consumer_group_waits_for_no_batch_with_its_first_commit(tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, AT_ONCE, tells_batches=True) as coordinator:
+    with TableCoordinator(tmp_path, AT_ONCE, reports_batches=True) as coordinator:
         async with beside(tmp_path) as server:
             client = await Client.connect(server.address)
             epoch = (await beat(client, "m", 0)).member_epoch
@@ -78,7 +78,7 @@ async def test_a_member_of_a_consumer_group_waits_for_no_batch_with_its_first_co
 @pytest.mark.parametrize("is_beside", [True, False], ids=["another writer", "a setting"])
 @asynchronous
 async def test_beside_another_writer_and_by_a_setting_every_commit_waits(is_beside: bool, tmp_path: Path) -> None:
-    with TableCoordinator(tmp_path, GROUPS, tells_batches=True) as coordinator:
+    with TableCoordinator(tmp_path, GROUPS, reports_batches=True) as coordinator:
         pairs = {} if is_beside else {"gateway.early.commits": "false"}
         async with beside(tmp_path, **pairs) as server, beside(tmp_path) if is_beside else nullcontext():
             client, member, generation = await with_an_offset(server.address)
@@ -91,7 +91,7 @@ async def test_beside_another_writer_and_by_a_setting_every_commit_waits(is_besi
 @asynchronous
 async def test_a_commit_that_was_acknowledged_outlives_its_gateway(tmp_path: Path) -> None:
     """The gateway is killed the moment that the client has its answer, before the coordinator comes to the commit."""
-    coordinator = TableCoordinator(tmp_path, GROUPS, tells_batches=True)
+    coordinator = TableCoordinator(tmp_path, GROUPS, reports_batches=True)
     words = [word for key, value in DEFAULTS.items() for word in ("--set", f"{key}={value}")]
     with coordinator:
         gateway = subprocess.Popen(

@@ -318,7 +318,7 @@ async def test_a_name_that_no_member_id_can_begin_with_ends_its_connection_and_i
 
 
 @asynchronous
-async def test_an_error_of_our_own_ends_one_connection_and_tells_no_details(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_error_of_our_own_ends_one_connection_and_sends_no_details(caplog: pytest.LogCaptureFixture) -> None:
     async with gateway_and_client() as (running, client):
         running.backend.raises = RuntimeError("a bug of ours")
         client.send("Heartbeat", 4, **heartbeat())

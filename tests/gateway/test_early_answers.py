@@ -128,7 +128,7 @@ def without_heartbeats(effects: list[Effect]) -> list[Effect]:
 
 
 def reported_of(effects: list[Effect]) -> int:
-    """How many heartbeats the history tells of."""
+    """How many heartbeats are in the history."""
     return sum(
         sum(len(one.beats) for one in effect.taken) if isinstance(effect, HeartbeatsTaken) else 1
         for effect in effects
@@ -203,7 +203,7 @@ lives = st.lists(
 def test_the_history_is_the_same_with_early_answers(
     config: GroupConfig, moves: list[list[Move]], commits: list[bool]
 ) -> None:
-    """Every member lives and dies as if each heartbeat had come to the coordinator by itself, and each is told of."""
+    """Members live and die as if each heartbeat had come to the coordinator by itself, and each is in the history."""
     calls = calls_of(config, moves)
     group, effects = replay(calls)
     gateway = played(config, calls, commits)

@@ -50,7 +50,7 @@ PARTITIONS = (TopicPartition("t1", 0), TopicPartition("t1", 1), TopicPartition("
 
 @dataclass
 class Client:
-    """What one client was told."""
+    """What one client was answered."""
 
     name: str
     session_ms: int

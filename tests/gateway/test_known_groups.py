@@ -38,7 +38,7 @@ def members_of(group: Group) -> dict[str, KnownMember]:
 
 
 def assert_known(known: KnownGroup | None, group: Group) -> None:
-    """Whatever the facts tell is as the core has it."""
+    """The facts give the same group as the core has."""
     if not group.is_known:
         assert known is None
         return

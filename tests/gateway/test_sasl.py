@@ -1,4 +1,4 @@
-"""Who gets in by SASL, as clients speak it; and what a stranger is told, which is nothing."""
+"""Clients log in by SASL as they speak it; a stranger learns nothing."""
 
 from __future__ import annotations
 

@@ -410,7 +410,7 @@ def shown(known: KnownGroups) -> list[tuple[str, str | None, str, str | None]]:
     return sorted((one.group_id, one.protocol_type, one.state, one.group_type) for one in known)
 
 
-def test_history_tells_which_groups_are_consumer_groups(tmp_path: Path) -> None:
+def test_history_says_which_groups_are_consumer_groups(tmp_path: Path) -> None:
     path = tmp_path / EFFECTS_FOLDER
     made = [created(name, 1) for name in ("moved", "anew")]
     reported = [became(name, "consumer", 2) for name in ("moved", "anew")]
@@ -422,7 +422,7 @@ def test_history_tells_which_groups_are_consumer_groups(tmp_path: Path) -> None:
     ]
 
 
-def test_history_tells_of_every_group_whatever_the_files_order(tmp_path: Path) -> None:
+def test_history_has_every_group_whatever_the_files_order(tmp_path: Path) -> None:
     path = tmp_path / EFFECTS_FOLDER
     append(path, changed("a", "Stable", 5), created("gone", 1))
     append(path, created("a", 1), created("b", 2))

@@ -1,4 +1,4 @@
-"""The time that the coordinator tells a client to wait reaches the client, and holds whether it waits or not."""
+"""The time that a client shall wait reaches the client, and holds whether the client waits or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""While the coordinator is away: heartbeats are answered at once, and what it gave meanwhile is told later, once."""
+"""While the coordinator is away, heartbeats are answered at once; its own answers are reported later, once."""
 
 from __future__ import annotations
 

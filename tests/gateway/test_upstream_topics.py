@@ -161,7 +161,7 @@ async def test_while_the_upstream_is_away_its_topics_stay_and_after_it_they_are_
 
 
 @asynchronous
-async def test_before_an_upstream_that_tells_no_ids_consumer_groups_are_not_offered(
+async def test_before_an_upstream_without_topic_ids_consumer_groups_are_not_offered(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with scripted_broker() as broker:

@@ -53,14 +53,14 @@ class Requests:
         """The member id of a client; of a stranger, its name."""
 
     def client(self, name: str, **habits: Any) -> None:
-        """What every request of a client says unless told otherwise.
+        """What every request of a client says unless the request itself says otherwise.
 
         v (of its JoinGroup), instance_id, session_ms, rebalance_ms, protocol_type, protocols (names, or bytes by name).
         """
         self.habits.setdefault(name, {}).update(habits)
 
-    def _habit(self, client: str, key: str, reported: Any, default: Any) -> Any:
-        return self.habits.get(client, {}).get(key, default) if reported == _HABITUAL else reported
+    def _habit(self, client: str, key: str, given: Any, default: Any) -> Any:
+        return self.habits.get(client, {}).get(key, default) if given == _HABITUAL else given
 
     # ------------------------------------------------------------ membership
 
@@ -187,7 +187,7 @@ class Requests:
         retention_ms: int = -1,
         topic_id: str = "",
     ) -> Call:
-        """OffsetCommit, of offset 1 in t1-0 if not told; the administrator commits without id and generation."""
+        """OffsetCommit, by default of offset 1 in t1-0; the administrator commits without id and generation."""
         is_simple = client == "admin"
         if generation is None:
             generation = -1 if is_simple else self.group.generation_id

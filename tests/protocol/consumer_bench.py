@@ -4,7 +4,7 @@
     assert bench.beat("m1").assigned == {"t1": [0, 1]}     # the rest it must give up
     bench.beat("m1", owned={"t1": [0, 1]})
 
-A client beats with the epoch it was told last. The assignment interval is 0 unless a test sets it. Before a request at
+A client beats with its last answer's epoch. The assignment interval is 0 unless a test sets it. Before a request at
 T every earlier deadline fires, as for the live job. Knows how to ask and what was answered; must not know a rule of the
 protocol.
 """
@@ -67,7 +67,7 @@ class ConsumerBench(GroupBench):
         return call
 
     def heartbeat(self, client: str, epoch: int, owned: Partitions | None = None, **fields: Any) -> Call:
-        """A ConsumerGroupHeartbeat v1, with nothing said that is not told to be."""
+        """A ConsumerGroupHeartbeat v1 that says only what is given."""
         version = fields.pop("v", 1)
         member = {"group_id": "g", "member_id": fields.pop("member_id", client), "member_epoch": epoch}
         reported = self.send(
@@ -92,14 +92,14 @@ class ConsumerBench(GroupBench):
         return self.join(client, subscribed_topic_names=None, subscribed_topic_regex=pattern)
 
     def beat(self, client: str, owned: Partitions | None = None, **fields: Any) -> Call:
-        """A heartbeat with the epoch told last."""
+        """A heartbeat with the epoch of the last answer."""
         return self.heartbeat(client, self.epochs[client], owned, **fields)
 
     def leave(self, client: str, epoch: int = -1, **fields: Any) -> Call:
         return self.heartbeat(client, epoch, **fields)
 
     def settle(self) -> ConsumerBench:
-        """Everybody acknowledges what it was told, until the group is Stable."""
+        """Every member acknowledges its last answer, until the group is Stable."""
         for _ in range(2 * len(self.consumer.members) + 2):
             for member_id, member in list(self.consumer.members.items()):
                 if member.classic is None and not member.is_away:

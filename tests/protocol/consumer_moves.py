@@ -31,7 +31,7 @@ def consumer_play(config: GroupConfig, watch: Watcher = see_nothing, **more: Any
     return Play(config, watch, clients=clients, **more)
 
 
-# ---------------------------------------------------------------- what clients do by what they were told
+# ---------------------------------------------------------------- what clients do with their last answer
 
 
 def beat(play: Play, client: Client, epoch: int, **more: Any) -> None:
@@ -40,7 +40,7 @@ def beat(play: Play, client: Client, epoch: int, **more: Any) -> None:
 
 
 def everybody(play: Play, rounds: int = 2) -> None:
-    """Every client that was told an epoch beats with what it was told."""
+    """Every client that has been given an epoch beats with its last answer's."""
     for _ in range(rounds):
         for client in play.clients:
             if client.epoch > 0 and client.is_classic:
@@ -59,7 +59,7 @@ def cycle(play: Play, client: Client) -> None:
 
 
 def join_classic(play: Play, client: Client, is_static: bool = False, session_timeout_ms: int = 6000) -> None:
-    """A JoinGroup, by a new id where it was told no epoch, and a SyncGroup if it is answered at once."""
+    """A JoinGroup, by a new id if the client has no epoch, and a SyncGroup if it is answered at once."""
     owned = client.owned if client.is_cooperative else {}
     kept = tuple(TopicPartition(topic, p) for topic, ps in owned.items() for p in ps)
     metadata = encode_subscription(Subscription(client.topics, owned_partitions=kept), version=1)
@@ -223,7 +223,7 @@ class ChangeTopic(Move):
 
 @dataclass(frozen=True, slots=True)
 class Everybody(Move):
-    """Every client that is a member beats with what it was told, twice in turn."""
+    """Every client that is a member beats twice in turn, with its last answer's epoch."""
 
     def make(self, play: Play, client: Client) -> None:
         everybody(play)

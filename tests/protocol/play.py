@@ -80,7 +80,7 @@ class Client:
         return INSTANCE_IDS[self.number] if is_static else None
 
     def learn(self, reply: Reply) -> None:
-        """A client takes over what it is told about itself."""
+        """A client keeps what an answer says about it."""
         match reply.response:
             case JoinGroupResponse(member_id=member_id, generation_id=generation_id) if reply.error_code in (
                 Error.NONE,

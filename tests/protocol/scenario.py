@@ -249,7 +249,7 @@ class Playing:
         return released_by[-1] if released_by else [answered_at_ms - sent_at_ms]
 
     def name_of(self, member_id: str) -> str:
-        """What a member id is called; one that nobody was told or has asked with by its form."""
+        """The name of a member id; an id that is in no answer and in no request is named by its form."""
         if member_id in self.names:
             return self.names[member_id]
         if fresh := _FRESH_ID.fullmatch(member_id):

@@ -1,4 +1,4 @@
-"""DescribeGroups, DeleteGroups and FindCoordinator: what administrators and starting clients are told."""
+"""DescribeGroups, DeleteGroups and FindCoordinator: what administrators and starting clients are answered."""
 
 from __future__ import annotations
 

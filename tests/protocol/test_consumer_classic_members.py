@@ -48,7 +48,7 @@ def test_refused_classic_members() -> None:
 
 
 @rule(
-    "Classic members: a new one is told an id first, any id is taken, and the answer comes at once",
+    "Classic members: a new one is given an id first, any id is taken, and the answer comes at once",
     origin="testJoiningConsumerGroupWithNewDynamicMember testJoiningConsumerGroupWithNewStaticMember",
 )
 def test_a_classic_client_joins() -> None:

@@ -136,7 +136,7 @@ def test_a_full_group_is_full() -> None:
     assert bench.join("m1", "t1", instance_id="i1").error is Error.NONE
 
 
-@rule("Consumer group: each epoch is one rebalance, told with its cause", origin="testConsumerGroupRebalanceSensor")
+@rule("Consumer group: each epoch is one rebalance, reported with its cause", origin="testConsumerGroupRebalanceSensor")
 def test_each_epoch_is_a_rebalance() -> None:
     bench = ConsumerBench(topics={"t1": 4}).with_members("m1", "m2")
     bench.at(100).beat("m1")

@@ -67,7 +67,7 @@ def test_an_old_life_commits_nothing() -> None:
 
 
 @rule(
-    "Consumer offsets: a classic member is told ILLEGAL_GENERATION",
+    "Consumer offsets: a classic member is answered ILLEGAL_GENERATION",
     origin="testValidateOffsetCommitWithClassicProtocolMember testConsumerGroupOffsetCommitWithIllegalGenerationId "
     "testConsumerGroupOffsetFetchWithIllegalGenerationId",
 )

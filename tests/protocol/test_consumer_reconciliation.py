@@ -125,7 +125,7 @@ def test_three_members_dance() -> None:
     assert epochs == {"a": {0: 2, 1: 2}, "b": {2: 4, 3: 4}, "c": {4: 4, 5: 4}}
 
 
-@rule("Reconciliation: each step is told, and what a member owns until it lets go")
+@rule("Reconciliation: each step is reported, and what a member owns until it lets go")
 def test_the_story_of_a_move() -> None:
     bench = two_members()
     bench.beat("m1")

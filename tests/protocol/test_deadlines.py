@@ -159,7 +159,7 @@ def test_a_timer_of_no_length_that_an_expiry_starts_fires_at_once() -> None:
     assert bench.group.updated_at_ms == 4_000
 
 
-@rule("Timers: a group's own are told when they start, but for the sweep")
+@rule("Timers: a group's own are reported when they start, except the sweep")
 def test_the_start_of_a_timer_is_reported() -> None:
     bench = Bench(group_initial_rebalance_delay_ms=3_000)
     bench.enter("m1", rebalance_ms=9_000)

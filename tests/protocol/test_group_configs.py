@@ -226,7 +226,7 @@ def test_a_group_without_a_name_is_not_described() -> None:
 
 
 @rule(
-    "Group configs: in force from a member's next heartbeat, which is told of the interval; the next silence shows it"
+    "Group configs: in force from a member's next heartbeat, whose answer has the interval; the next silence shows it"
 )
 def test_a_session_holds_from_the_next_heartbeat() -> None:
     bench = ConsumerBench(**BROKER).with_members("m1", "m2")
@@ -246,7 +246,7 @@ def test_a_session_holds_from_the_next_heartbeat() -> None:
     ]
 
 
-@rule("Group configs: who changed what is told, and the group's removal changes none of it")
+@rule("Group configs: who changed what is reported, and the group's removal changes none of it")
 def test_a_change_is_reported_and_outlives_the_group() -> None:
     bench = ConsumerBench(**BROKER)
     bench.at(5)

@@ -1,4 +1,4 @@
-"""What a group tells of its rebalances: the cause, the culprit, who came and went, who kept the others waiting."""
+"""What a group reports of its rebalances: the cause, the culprit, who came and went, who kept the others waiting."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ def test_the_first_of_a_batch_is_the_culprit() -> None:
     assert bench.last(RebalanceStarted).cause.client_id == "m3"
 
 
-@rule("History: a rebalance tells where it starts, with how many members, and how long it may last")
-def test_a_rebalance_tells_how_it_starts() -> None:
+@rule("History: the start of a rebalance has its generation, the number of members and how long it may last")
+def test_the_start_of_a_rebalance_is_reported() -> None:
     bench = Bench().patient("m1", "m2", "m3")
     bench.at(1_000)
     bench.leave("m3")
@@ -163,7 +163,7 @@ def test_a_rebalance_tells_how_it_starts() -> None:
 # ---------------------------------------------------------------- who came and went
 
 
-@rule("History: at its end a rebalance tells who joined, left and expired, and how many there are")
+@rule("History: the end of a rebalance has who joined, left and expired, and how many members there are")
 def test_who_came_and_went() -> None:
     bench = Bench().patient("m1", "m2", "m3", "m4")
     bench.at(1_000)

@@ -1,4 +1,4 @@
-"""What a group tells of its members and assignments, and the story of a rebalance from its start to its end."""
+"""What a group reports of its members and assignments, and the story of a rebalance from its start to its end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_story_of_a_rebalance() -> None:
     assert [kind for kind in reported if kind in expected] == expected
 
 
-@rule("History: a member's beginning, change and end are told")
+@rule("History: a member's beginning, change and end are reported")
 def test_the_life_of_a_member() -> None:
     bench = Bench().patient("m1")
     bench.at(1_000)
@@ -61,7 +61,7 @@ def test_the_life_of_a_member() -> None:
     assert (removed.at_ms, removed.end_cause, removed.generation_id) == (2_000, EndCause.MEMBER_LEFT, 1)
 
 
-@rule("History: an assignment is told by its partitions where the bytes say so")
+@rule("History: an assignment is reported by its partitions if its bytes can be read")
 @pytest.mark.parametrize(
     ("assignment", "partitions"),
     [

@@ -121,7 +121,7 @@ def test_a_consumer_group_left_alone_with_members_that_acknowledge_reaches_its_t
     life: tuple[GroupConfig, list[Move]],
 ) -> None:
     play = consumer_play(life[0], Watch()).make(life[1])
-    # Who is away or silent expires in this time; who lives beats, with what it was told.
+    # Who is away or silent expires in this time; who lives beats, with its last answer's epoch.
     for _ in range(10):
         play.wait(1000)
         everybody(play, rounds=1)

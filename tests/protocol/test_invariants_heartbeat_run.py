@@ -32,7 +32,7 @@ Beat = tuple[int, str, str, int]
 
 
 def taken(effects: Iterable[Effect]) -> Counter[Beat]:
-    """Every heartbeat that was answered NONE, however that is told."""
+    """Every heartbeat that was answered NONE, reported alone or in a run."""
     found: Counter[Beat] = Counter()
     for effect in effects:
         if isinstance(effect, HeartbeatsTaken):

@@ -1,4 +1,4 @@
-"""What one request about offsets may cost: each partition is stored, told of and compared once, however it is named."""
+"""What one request about offsets may cost: each partition is stored, reported and compared once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Partition(int):
     __hash__ = int.__hash__
 
 
-@rule("OffsetCommit: a partition that is named several times is stored and told of once, as it is named last")
+@rule("OffsetCommit: a partition that is named several times is stored and reported once, as it is named last")
 def test_a_repeated_partition_is_reported_once() -> None:
     bench = Bench(topics=None, offsets_max_bytes=ROOM)
     topic = "t" * 1_000

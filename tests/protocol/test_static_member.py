@@ -1,4 +1,4 @@
-"""Static members (KIP-345, KIP-814) that come back under another id: what their group tells of it."""
+"""Static members (KIP-345, KIP-814) that come back under another id: what their group reports of it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 
 
-@rule("Static members: a short join phase that starts over and over is told once a second, and costs no more than that")
+@rule("Static members: a short join phase that starts again and again is reported once a second, and costs no more")
 def test_a_phase_of_a_millisecond_is_prolonged_at_little_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     fired = 0
 
