@@ -1,4 +1,4 @@
-"""A full disk: what is written is there whole or not at all, who wrote is told, and all goes on once there is room."""
+"""A full disk: a write is there whole or not at all, the writer gets an error, and all goes on once there is room."""
 
 from __future__ import annotations
 

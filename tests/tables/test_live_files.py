@@ -1,4 +1,4 @@
-"""The log's reader beside delta-rs: the same files at every version, and only new rows told as new."""
+"""The log's reader beside delta-rs: the same files at every version, and only new rows reported as new."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_a_long_batch_costs_nobody_a_session() -> None:
     assert [e["error_code"] for e in replies(found)] == ["NONE"]
 
 
-def test_a_coordinator_that_is_always_slow_still_tells_the_dead_from_the_living() -> None:
+def test_a_coordinator_that_is_always_slow_expires_the_dead_and_no_one_else() -> None:
     stream = Stream(SETTINGS)
     living = stable(stream, T, "living")
     stable(stream, T, "dead")

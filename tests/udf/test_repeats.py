@@ -1,4 +1,4 @@
-"""A request that comes twice: the second one changes nothing and is told as such, as far as the group remembers."""
+"""A request that comes twice: the second changes nothing and is reported as a repeat, if the group remembers."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class World:
     ids: dict[tuple[str, str], str] = field(default_factory=dict)
     generations: dict[str, int] = field(default_factory=dict)
     epochs: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Those of the clients that speak the newer protocol, as they were told last."""
+    """The epochs of the clients that speak the newer protocol, as last answered."""
     owned: dict[tuple[str, str], dict[str, list[int]]] = field(default_factory=dict)
 
     def act(self, move: tuple[int, str, str, str]) -> None:
@@ -47,13 +47,13 @@ class World:
 
         consume, depart: the same client by the newer protocol, under an id of its own, acknowledges all, or leaves.
         """
-        gap_ms, group, client, deed = move
+        gap_ms, group, client, action = move
         self.now_ms += gap_ms
         place = len([r for r in self.log if r.received_at_ms == self.now_ms])
         member = self.ids.get((group, client), "")
         generation = self.generations.get(group, 0)
         more: dict[str, Any] = {"request_seq": place, "client_id": client, "request_id": f"r{len(self.log)}"}
-        match deed:
+        match action:
             case "join":
                 self._send(join(client, self.now_ms, group, member_id=member, **more))
             case "sync":
