@@ -25,7 +25,7 @@ Rollcall itself is under the Apache License 2.0. `make setup`, `make tools` and 
 these packages; `make derived` writes this page of what they say of themselves, and `make check` holds it to what is
 installed. Those of other platforms are not listed.
 
-The column "for" tells what the product needs to run (`locks/run.txt`) from what only those who work on it need
+The column "for" separates what the product needs to run (`locks/run.txt`) from what only those who work on it need
 (`locks/dev.txt`, `locks/notebook.txt`). Nothing of them is in this repository.
 
 | package | version | licence | for |
