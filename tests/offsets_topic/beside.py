@@ -26,7 +26,7 @@ from why.facts import facts_of as in_rows
 
 
 def facts_of(effects: Iterable[Effect], names: Mapping[str, str] | None = None) -> list[Fact]:
-    """Effects of one group as facts, in order of time; those of the kinds that both inputs tell."""
+    """Effects of one group as facts, in order of time; those of the kinds that both inputs have."""
     rows = [msgspec.structs.asdict(row_of(effect, seq)) for seq, effect in enumerate(effects)]
     named_rows = [row | {"detail": row["detail"] and named(row["detail"], names or {})} for row in rows]
     return in_rows(row for row in named_rows if row["effect"] in OF_BOTH)

@@ -43,7 +43,7 @@ SESSIONS = {
 
 @dataclass
 class Folded:
-    """What came of a dump. told: by group, in order of telling."""
+    """What came of a dump. reported: effects by group, in the order in which they were reported."""
 
     records: list[Record]
     names: dict[str, str]
@@ -57,12 +57,12 @@ class Folded:
         """(from, to, cause) of each rebalance, with what was found of its cause later."""
         later = {found.to_generation_id: found.cause for found in self.of(group, CauseFound)}
         rows = []
-        for reported in self.reported.get(group, []):
-            # Of a classic generation nothing tells when its rebalance began.
-            if isinstance(reported, RebalanceEnded) and reported.started_at_ms is None:
-                rows.append((reported.from_generation_id, reported.to_generation_id, reported.cause))
-            elif isinstance(reported, RebalanceStarted):
-                rows.append((reported.from_generation_id, reported.from_generation_id + 1, reported.cause))
+        for effect in self.reported.get(group, []):
+            # No record says when a classic generation's rebalance began.
+            if isinstance(effect, RebalanceEnded) and effect.started_at_ms is None:
+                rows.append((effect.from_generation_id, effect.to_generation_id, effect.cause))
+            elif isinstance(effect, RebalanceStarted):
+                rows.append((effect.from_generation_id, effect.from_generation_id + 1, effect.cause))
         return [(start, end, later.get(end, cause)) for start, end, cause in rows]
 
 

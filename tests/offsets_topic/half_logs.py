@@ -26,7 +26,7 @@ LENGTH_MS = 60_000
 LIVES = (*range(60), 110, 116, 141, 150, 260, 270)
 Step = tuple[int, int, Cause]
 """A rebalance: from which generation to which, and why."""
-DEEDS = ("start", "start", "close", "kill", "stall", "commit", "commit")
+ACTIONS = ("start", "start", "close", "kill", "stall", "commit", "commit")
 
 
 def lived(chance: random.Random, seed: int) -> Broker:
@@ -34,7 +34,7 @@ def lived(chance: random.Random, seed: int) -> Broker:
     size = chance.choice([2, 4, 100, 100, 100])
     plan = [("start", who, 50 * who + chance.randint(0, 3000)) for who in range(chance.randint(1, 4))]
     for _ in range(chance.randint(3, 14)):
-        plan.append((chance.choice(DEEDS), chance.randint(0, 6), chance.randint(0, LENGTH_MS)))
+        plan.append((chance.choice(ACTIONS), chance.randint(0, 6), chance.randint(0, LENGTH_MS)))
     broker = Broker(seed=seed, late_ms=0.5, config=GroupConfig(group_max_size=size))
     live(broker, plan, has_static=chance.random() < 0.4)
     broker.run(START_MS + LENGTH_MS)
@@ -51,7 +51,7 @@ def keep_some(path: Path, chance: random.Random) -> None:
     path.write_bytes(b"".join(line for line in some if chance.random() >= lost))
 
 
-class Told(NamedTuple):
+class BothInputs(NamedTuple):
     """A group's facts by each input, and what really happened."""
 
     log: list[Fact]
@@ -60,7 +60,7 @@ class Told(NamedTuple):
     truth: list[Effect]
 
 
-def reported_of(seed: int, folder: Path) -> Told:
+def reported_of(seed: int, folder: Path) -> BothInputs:
     """A log that lacks something, and the records that stand for the truth."""
     chance = random.Random(seed)
     broker = lived(chance, seed)
@@ -71,7 +71,7 @@ def reported_of(seed: int, folder: Path) -> Told:
     log.config = from_texts(GroupConfig, log.look_over().settings)
     logged = [effect for group, effect in Replay(log.config).run(list(log), log.tally.last_at_ms) if group == "g"]
     topic = fold(list(Writer("g").write(truth)), {}).reported.get("g", [])
-    return Told(facts_of(logged), log.tally.last_at_ms or 0, facts_of(topic), truth)
+    return BothInputs(facts_of(logged), log.tally.last_at_ms or 0, facts_of(topic), truth)
 
 
 def generations_of(truth: Iterable[Effect]) -> list[int]:

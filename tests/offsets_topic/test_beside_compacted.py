@@ -98,7 +98,7 @@ def test_a_group_that_was_found_just_before_its_creation_in_the_log_is_the_logs(
     assert reported_of(found, "rebalance_ended") == [(4_000, "log"), (20_000, "log"), (30_000, "log")]
 
 
-def test_a_topic_with_gaps_tells_of_a_group_while_it_is_elsewhere_and_the_log_again_when_it_is_back() -> None:
+def test_a_topic_with_gaps_is_used_while_a_group_is_elsewhere_and_the_log_again_when_it_is_back() -> None:
     log = [
         *LOG_OF_ONE,
         observed(10_000, 1, is_away=True),
@@ -239,7 +239,7 @@ def downgrade(at_ms: int) -> list[Effect]:
 
 
 def test_a_change_of_type_comes_once_where_the_input_changes_with_it() -> None:
-    """The log begins with an observation, so the topic tells until the rebalance of the downgrade."""
+    """The log begins with an observation, so the topic is used until the rebalance of the downgrade."""
     left = msgspec.structs.replace(began(20_000, 4), cause=Cause(kind=CauseKind.MEMBER_LEFT, member_id="b"))
     log = [joined(12_000, "a", is_inferred=True), joined(12_000, "b", is_inferred=True), observed(12_000, 3, "a", "b")]
     log += [*downgrade(20_000), left, *ended(20_100, 4, ["a"], is_logged=True)]

@@ -1,4 +1,4 @@
-"""A group that becomes one of the other protocol, by a request log and the topic: it is told once, where it was."""
+"""A group that becomes one of the other protocol, by a request log and the topic: it is reported once, at its time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def in_time(both: Any) -> list[tuple[int, str]]:
     return [(fact.at_ms, fact.effect) for fact in both.history("g")]
 
 
-def test_a_downgrade_whose_rebalance_the_log_has_is_not_told_again_by_its_records() -> None:
+def test_a_downgrade_whose_rebalance_the_log_has_is_not_reported_again_by_its_records() -> None:
     """The log comes back with this rebalance, which began before the records of the downgrade were written."""
     topic = [*created(1_003), joined(5_003, "b"), *epoch(5_003, 3, 1, 2)]
     topic += [gone(20_003, "b", 3), changed(20_003, *FROM_CONSUMER, 3)]

@@ -1,4 +1,4 @@
-"""A request log and the topic of one cluster, told bit by bit: the history is the one of both told at once."""
+"""A request log and the topic of one cluster, read bit by bit: the history is that of both read at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.request_log.broker import START_MS
 from why.facts import Fact
 
 Coming = list[tuple[int, int, Fact]]
-"""Facts by when they are told, and whether it is the topic that tells them."""
+"""Facts by when they are read, and 1 if the topic has them, 0 if the log."""
 HOLD_MS, LATE_MS = 60_000, 30_000
 AN_HOUR_MS = 3_600_000
 FOREVER_MS = 1 << 60
@@ -56,7 +56,7 @@ def late(log: list[Fact], topic: list[Fact], chance: random.Random) -> Coming:
 
 
 def known_ms(topic: list[Fact], place: int) -> int:
-    """When the record is written that tells a fact: that of a generation comes with the assignment."""
+    """When a fact's record is written: a generation's record comes with the assignment."""
     fact = topic[place]
     if fact.effect not in (EffectName.MEMBER_JOINED, EffectName.MEMBER_REMOVED, EffectName.JOIN_PHASE_ENDED):
         return fact.at_ms
@@ -102,11 +102,11 @@ def test_a_log_that_comes_later_than_it_is_waited_for_repeats_nothing(seed: int,
     chance = random.Random(seed)
     delays = sorted((START_MS + chance.randint(0, LENGTH_MS), chance.choice([0, 500, 20_000])) for _ in range(4))
     coming: Coming = [(known_ms(topic, n) + 300, 1, fact) for n, fact in enumerate(topic)]
-    told_ms = 0
+    read_ms = 0
     for fact in log:
         delay_ms = next((delay for since, delay in reversed(delays) if since <= fact.at_ms), 0)
-        told_ms = max(told_ms, fact.at_ms + delay_ms)
-        coming.append((told_ms, 0, fact))
+        read_ms = max(read_ms, fact.at_ms + delay_ms)
+        coming.append((read_ms, 0, fact))
     decided = bit_by_bit(coming, chance, hold_ms)
     facts = [(fact.at_ms, 0, fact.seq, fact) for fact in decided.log_kept]
     facts += [(fact.at_ms, 1, fact.seq, fact) for fact in decided.topic_kept]

@@ -40,7 +40,7 @@ def generations_of(name: str, group: str) -> list[int]:
 
 
 def owned_at_the_end(both: Both, group: str) -> dict[str, list[str]]:
-    """What each member holds once all is told. Who is there comes once, and who goes was there."""
+    """What each member holds in the end. A member that joins was not there, and one that goes was there."""
     held: dict[str, list[str]] = {}
     for fact in both.history(group):
         member_id = fact.member_id or ""
@@ -78,7 +78,7 @@ def test_however_much_of_a_cluster_a_log_shows_its_history_is_whole(
 
 
 def causes_reported(facts: Iterable[Fact]) -> dict[int, CauseKind]:
-    """Why each generation came about, which is told once."""
+    """Why each generation came about, which is reported once."""
     found: dict[int, CauseKind] = {}
     for fact in facts:
         match fact.content:
@@ -101,7 +101,7 @@ def true_causes(name: str, group: str) -> set[tuple[int, str]]:
 
 @pytest.mark.parametrize("name", WITH_BOTH)
 @pytest.mark.parametrize("from_share", [0.0, 0.3, 0.6])
-def test_no_generation_is_told_twice_and_as_many_causes_are_right_as_by_the_better_input(
+def test_no_generation_is_reported_twice_and_as_many_causes_are_right_as_by_the_better_input(
     name: str, from_share: float, tmp_path: Path
 ) -> None:
     for to_share in (from_share + 0.2, 1.0):
@@ -216,7 +216,7 @@ def test_a_generation_of_which_the_log_has_no_line_is_the_topics() -> None:
     assert reported_of(found, "member_joined") == [(1_000, "log"), (20_000, "topic")]
 
 
-def test_while_a_group_is_elsewhere_the_topic_tells_of_it() -> None:
+def test_while_a_group_is_elsewhere_the_topic_is_used() -> None:
     log = [
         *LOG_OF_ONE,
         commit(5_000, 1),
@@ -244,7 +244,7 @@ def test_a_group_that_was_deleted_and_came_again_is_the_logs_in_both_lives() -> 
     def life(at_ms: int, *, is_logged: bool) -> list[Effect]:
         return [
             GroupCreated(at_ms=at_ms),
-            # A record tells who came as of the end of the join phase.
+            # A record has who came by the end of the join phase.
             joined(at_ms if is_logged else at_ms + 10, "a"),
             *([began(at_ms, 1, 0)] if is_logged else []),
             *ended(at_ms + 10, 1, ["a"], is_logged=is_logged),
@@ -270,7 +270,7 @@ def test_what_the_topic_was_found_with_stands_where_the_log_only_concluded_it() 
     assert reported_of(found, "member_joined") == [(5_000, "topic")]
 
 
-def test_a_generation_that_its_record_tells_otherwise_is_the_records_and_it_is_said() -> None:
+def test_a_generation_that_its_record_contradicts_is_the_records_and_it_is_said() -> None:
     log = [
         *LOG_OF_ONE,
         joined(19_995, "b"),

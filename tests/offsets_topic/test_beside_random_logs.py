@@ -37,7 +37,7 @@ def test_the_history_of_both_is_the_brokers_whatever_the_log_lacks(seed: int, tm
     reported = merged({"g": log}, {"g": topic}, log_until_ms, START_MS + LENGTH_MS).history("g")
 
     assert generations_reported(reported) == generations_of(truth)
-    # Those who came after the last generation's record, the log alone can tell.
+    # The log alone has those who came after the last generation's record.
     assert members_reported(reported) in (members_at_the_end(truth), members_at_the_end(until_the_last_end(truth)))
     assert sorted(offsets_reported(reported)) == sorted(offsets_of(truth))
 

@@ -1,4 +1,4 @@
-"""What the topic of recorded clusters tells, beside what really happened there."""
+"""The history that the topic of recorded clusters gives, beside what really happened there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def partitions_of(reported: Any) -> list[str]:
 
 
 def held_at_the_end(folded: Folded, group: str) -> dict[str, list[str]]:
-    """What each member holds once all is told."""
+    """What each member holds in the end."""
     held: dict[str, list[str]] = {}
     for effect in folded.reported[group]:
         match effect:
@@ -47,7 +47,7 @@ def held_at_the_end(folded: Folded, group: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_group_of_the_topic_is_told_of_from_its_first_moment(name: str) -> None:
+def test_every_group_of_the_topic_is_reported_from_its_first_moment(name: str) -> None:
     folded = capture(name)
     assert set(groups_of(name)) <= set(folded.reported)
     for group in groups_of(name):
@@ -68,7 +68,7 @@ def test_each_group_ends_with_the_true_members_and_what_they_own(name: str) -> N
             assert held_at_the_end(capture(name), group) == theirs, group
 
 
-def test_every_classic_generation_is_told_with_its_moments_and_its_leader() -> None:
+def test_every_classic_generation_is_reported_with_its_moments_and_its_leader() -> None:
     for group, what in groups_of(CLASSIC).items():
         formed = {one.generation_id: one for one in capture(CLASSIC).of(group, JoinPhaseEnded)}
         ended = {one.to_generation_id: one for one in capture(CLASSIC).of(group, RebalanceEnded)}
@@ -86,7 +86,7 @@ def test_every_classic_generation_is_told_with_its_moments_and_its_leader() -> N
                 assert ours.outcome == "empty"
 
 
-def test_a_static_member_that_came_back_is_told_without_a_rebalance() -> None:
+def test_a_static_member_that_came_back_is_reported_without_a_rebalance() -> None:
     for group, what in groups_of(CLASSIC).items():
         replaced = [one for one in capture(CLASSIC).of(group, MemberJoined) if one.replaces_member_id is not None]
         reported = [one for one in what["broker_events"] if one["event"] == "static_member_replaced"]
@@ -96,7 +96,7 @@ def test_a_static_member_that_came_back_is_told_without_a_rebalance() -> None:
 
 
 @pytest.mark.parametrize("name", CONSUMER)
-def test_every_epoch_is_told_at_its_moment(name: str) -> None:
+def test_every_epoch_is_reported_at_its_moment(name: str) -> None:
     for group, what in groups_of(name).items():
         began = capture(name).of(group, RebalanceStarted)
         theirs = what["consumer"]["epochs"]
@@ -127,7 +127,7 @@ def test_every_step_of_every_member_is_the_true_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CONSUMER)
-def test_every_target_assignment_is_told_with_its_epoch(name: str) -> None:
+def test_every_target_assignment_is_reported_with_its_epoch(name: str) -> None:
     for group, what in groups_of(name).items():
         ours = [one.generation_id for one in capture(name).of(group, TargetAssigned)]
         assert ours == [one["epoch"] for one in what["consumer"]["target_assignments"]], group
@@ -157,7 +157,7 @@ def causes_beside_the_truth(name: str) -> Counter[str]:
             candidates = {one.kind for one in ours.candidates}
             exact, fits = ours.kind == cause, ours.kind == "unknown" and cause in candidates
             found["exact" if exact else "fits" if fits else "wrong"] += 1
-            assert exact or ours.is_inferred, f"{group} {to}: {ours.kind} is told as certain"
+            assert exact or ours.is_inferred, f"{group} {to}: {ours.kind} is reported as certain"
             assert not ours.member_id or ours.member_id == trigger["member_id"], f"{group} {to}"
     return found
 
@@ -175,13 +175,13 @@ def test_causes_of_consumer_groups_are_exact() -> None:
 
 
 @pytest.mark.parametrize(("name", "group"), [(CLASSIC, "nightly-batch"), ("o-consumer-protocol", "miles-import")])
-def test_a_deleted_group_is_told_as_deleted(name: str, group: str) -> None:
+def test_a_deleted_group_is_reported_as_deleted(name: str, group: str) -> None:
     removed = capture(name).of(group, GroupRemoved)
     assert [one.why for one in removed] == ["deleted"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_commit_is_told_with_whose_partition_it_was(name: str) -> None:
+def test_a_commit_is_reported_with_the_owner_of_its_partition(name: str) -> None:
     for group in groups_of(name):
         commits = capture(name).of(group, OffsetsCommitted)
         assert commits

@@ -19,7 +19,7 @@ EXACT_AT_LEAST = 0.8
 
 @cache
 def beside_the_log(name: str) -> list[tuple[str, Step, Step]]:
-    """(group, as the topic tells it, as the log does) of each rebalance that the topic can tell of."""
+    """(group, as the topic has it, as the log has it) of each rebalance that is in the topic."""
     groups: dict[str, list[Effect]] = defaultdict(list)
     for group, effect in imported(CAPTURES / name / "requests.log.gz").effects:
         groups[group].append(effect)
@@ -35,7 +35,7 @@ def beside_the_log(name: str) -> list[tuple[str, Step, Step]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_cause_is_told_that_was_not_or_left_out_that_was(name: str) -> None:
+def test_a_named_cause_is_true_and_an_open_one_has_the_true_one_as_candidate(name: str) -> None:
     for group, (start, end, ours), (_, _, theirs) in beside_the_log(name):
         fits = {ours.kind} if ours.kind != "unknown" else {one.kind for one in ours.candidates}
         assert theirs.kind in fits, f"{group} {start} -> {end}"

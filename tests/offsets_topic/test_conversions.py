@@ -2,8 +2,8 @@
 
 `conversions` is of a real broker 4.3.1: `up` is upgraded and its classic members go; `down` is downgraded by a close,
 upgraded again and downgraded again; of `dying` the last member of the newer protocol is killed, and later it is
-upgraded again; `still` has static members of the newer protocol, `fixed` of the classic one. Each input alone tells
-all of it, and both together tell it once and as right as the better of them.
+upgraded again; `still` has static members of the newer protocol, `fixed` of the classic one. Each input alone has
+all of it; both together report it once, and are as right as the better of them.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def of(facts: Iterable[Fact], *kinds: type) -> list[Fact]:
 
 @pytest.mark.parametrize("name", INPUTS)
 @pytest.mark.parametrize("group", EXPECTED)
-def test_each_input_tells_each_conversion_as_such(name: str, group: str) -> None:
+def test_each_input_reports_each_conversion_as_such(name: str, group: str) -> None:
     changes = [fact.content for fact in of(reported_by(name, group), GroupTypeChanged)]
     assert [one.why for one in changes if isinstance(one, GroupTypeChanged) and one.from_type] == EXPECTED[group]
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_each_input_tells_who_left_for_a_while_and_who_came_in_whose_place(name: str) -> None:
+def test_each_input_reports_who_left_for_a_while_and_who_came_in_whose_place(name: str) -> None:
     facts = reported_by(name, "still")
     left = [fact.content for fact in of(facts, MemberLeftForNow)]
     away = [content.group_instance_id for content in left if isinstance(content, MemberLeftForNow)]
@@ -84,7 +84,7 @@ def test_each_input_tells_who_left_for_a_while_and_who_came_in_whose_place(name:
 
 def causes(facts: Iterable[Fact]) -> dict[tuple[int, int], tuple[CauseKind, str]]:
     """By how often the empty group had become one of the other kind, which counts anew, and by the generation or epoch
-    that a rebalance left; each is told once.
+    that a rebalance left; each is reported once.
     """
     life, found = 0, dict[tuple[int, int], tuple[CauseKind, str]]()
     for fact in facts:

@@ -139,7 +139,7 @@ GOOD = b'{"partition":0,"offset":%d,"timestamp_ms":1,"key":"AAA=","value":null}'
     ],
     ids=["offset", "below", "partition", "year 10000", "before all time", "nested", "long"],
 )
-def test_a_record_that_no_topic_holds_is_told_and_the_rest_goes_on(
+def test_a_record_that_no_topic_holds_is_reported_and_the_rest_is_read(
     line: bytes, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "bytes" in why:
@@ -153,7 +153,7 @@ def test_a_record_that_no_topic_holds_is_told_and_the_rest_goes_on(
     assert [(one.line, why in one.reason, len(one.text) <= 4_000) for one in bad] == [(2, True, True)]
 
 
-def test_a_line_that_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_read_is_reported_and_the_rest_is_read(tmp_path: Path) -> None:
     lines = gzip.decompress(A_CAPTURE.read_bytes()).splitlines(keepends=True)
     spoilt = b'{"partition": 0, "offset": "x", "timestamp_ms": 1, "key": null, "value": null}\n'
     (tmp_path / "a.jsonl").write_bytes(b"".join([*lines[:3], spoilt, b"what is this\n", *lines[3:]]))

@@ -145,7 +145,7 @@ def test_two_requests_of_one_millisecond_are_two_epochs() -> None:
     assert [one.outcome for one in folded.of(G, RebalanceEnded)][-1:] == ["superseded"]
 
 
-def test_a_member_whose_id_comes_back_was_not_closed_and_that_is_told_later() -> None:
+def test_a_member_whose_id_comes_back_was_not_closed_and_that_is_reported_later() -> None:
     away = [*forming(0, "a", "b"), *gone(309_000, "b"), epoch(309_000, 4)]
     folded = fold([*away, member(311_000, "b", T), epoch(311_000, 5)])
     reported = next(one for one in folded.of(G, RebalanceStarted) if one.from_generation_id == 3)
@@ -179,7 +179,7 @@ def test_an_offset_that_is_gone_at_once_was_deleted_and_one_gone_later_may_have_
     assert [one.why for one in folded.of(G, OffsetsRemoved)] == ["deleted", "unknown"]
 
 
-def test_a_group_of_another_kind_is_told_once_as_not_covered() -> None:
+def test_a_group_of_another_kind_is_reported_once_as_not_covered() -> None:
     share = Record(0, 0, 5, 11, RecordKey(group=G), None, is_covered=False)
     streams = Record(0, 1, 6, 17, RecordKey(group="flow"), None, is_covered=False)
     folded = fold([share, share._replace(offset=2), streams])
@@ -193,7 +193,7 @@ def test_tombstones_of_what_was_never_seen_tell_no_more_than_they_know() -> None
     assert folded.of(G, MemberRemoved) == []
 
 
-def test_half_of_a_conversion_at_the_end_of_a_dump_is_told_as_the_end() -> None:
+def test_half_of_a_conversion_at_the_end_of_a_dump_is_reported_as_the_groups_end() -> None:
     folded = fold([generation(0, 0), generation(9_000, 1, classic("a", 0)), record(2, 20_000, GroupKey(group=G), None)])
     assert [one.client_id for one in folded.of(G, MemberRemoved)] == ["a"]
     assert len(folded.of(G, GroupRemoved)) == 1

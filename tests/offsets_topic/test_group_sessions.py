@@ -19,7 +19,7 @@ from tests.offsets_topic.folded import OF_SESSIONS, SESSIONS, decoded, fold, rea
 from tests.request_log.recordings import INCIDENTS
 
 
-class Told(NamedTuple):
+class Compared(NamedTuple):
     counts: Counter[str]
     wrong: list[object]
 
@@ -29,7 +29,7 @@ def records(name: str) -> list[Record]:
     return decoded(read_dump(OF_SESSIONS / f"{name}.dump.gz"))
 
 
-def reported(name: str, sessions: dict[str, int]) -> Told:
+def reported(name: str, sessions: dict[str, int]) -> Compared:
     found, counts, wrong = fold(records(name), sessions=sessions), Counter[str](), list[object]()
     for group, epochs in json.loads((INCIDENTS / f"{name}.json").read_text()).items():
         causes = [(start, cause) for start, _, cause in found.causes(group)]
@@ -41,7 +41,7 @@ def reported(name: str, sessions: dict[str, int]) -> Told:
                 counts["open"] += 1
             else:
                 wrong.append((group, from_epoch, kind, cause))
-    return Told(counts, wrong)
+    return Compared(counts, wrong)
 
 
 CASES: list[tuple[str, bool, dict[str, int]]] = [

@@ -40,7 +40,7 @@ def test_a_group_that_changes_its_protocol_goes_on_as_the_same_group() -> None:
     assert [one.client_id for one in lives().of("convert", MemberJoined)] == ["c-old", "c-new", "c-new-2", "c-old-2"]
 
 
-def test_the_rebalance_after_a_downgrade_is_the_deed_of_the_member_that_made_it() -> None:
+def test_the_rebalance_after_a_downgrade_is_caused_by_the_member_that_made_it() -> None:
     after = next(one for one in lives().of("convert", RebalanceEnded) if one.from_generation_id == 2)
     assert (after.cause.kind, after.cause.client_id, after.cause.is_inferred) == ("member_left", "c-new", True)
     assert after.cause.candidates == ()
@@ -76,7 +76,7 @@ def test_a_killed_classic_member_has_its_session_timeout_in_the_topic() -> None:
     assert (cause.kind, cause.client_id, cause.is_inferred) == ("session_expired", "kc-1", True)
 
 
-def test_the_second_round_of_a_cooperative_rebalance_is_told_as_one() -> None:
+def test_the_second_round_of_a_cooperative_rebalance_is_reported_as_one() -> None:
     kinds = [cause.kind for _, _, cause in lives().causes("coop")]
     assert kinds == ["member_joined", "member_joined", "cooperative_followup", "member_left", "member_left"]
 

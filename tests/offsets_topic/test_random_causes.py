@@ -31,7 +31,7 @@ from tests.views.random_lives import GROUP, of_both_protocols
 
 LIVES = (*range(40), 42, 52, 75, 101, 167, 244)
 EXACT_AT_LEAST = 0.65
-"""Members of these lives seldom commit, so that less can be told than of a client's usual commits."""
+"""Members of these lives seldom commit, so that less can be concluded than from a client's usual commits."""
 MIXED = (*range(30), 43, 53, 66, 90, 93, 156, 347)
 SILENT = (244, 518)
 """Members that took no step for longer than members do and then left: their coordinator was away, or they were stopped.
@@ -43,7 +43,7 @@ mixed_lives = pytest.mark.parametrize("seed", nightly_but(MIXED, MANY))
 
 @cache
 def causes(seed: int) -> list[tuple[Cause, Cause]]:
-    """As the topic tells them, and as they were."""
+    """As the topic has them, and as they were."""
     broker = lived(random.Random(seed), seed)
     truth = list(without_strangers_commits(effect for group, effect in broker.effects if group == GROUP))
     ours = fold(list(Writer(GROUP).write(truth)), {}).of(GROUP, RebalanceEnded)
@@ -54,7 +54,7 @@ def causes(seed: int) -> list[tuple[Cause, Cause]]:
 
 @cache
 def mixed_life(seed: int) -> tuple[list[Effect], list[Effect]]:
-    """A life of both protocols, as its topic tells it, and as it was."""
+    """A life of both protocols, as its topic has it, and as it was."""
     broker, _ = of_both_protocols(seed)
     truth = list(without_strangers_commits(effect for group, effect in broker.effects if group == GROUP))
     return fold(Writer(GROUP).write(truth)).reported.get(GROUP, []), truth
@@ -124,7 +124,7 @@ def assert_true_or_open(ours: Cause, theirs: Cause) -> None:
 
 
 @pytest.mark.parametrize("seed", LIVES)
-def test_no_cause_is_told_that_was_not_or_left_out_that_was(seed: int) -> None:
+def test_a_named_cause_is_true_and_an_open_one_has_the_true_one_as_candidate(seed: int) -> None:
     for ours, theirs in causes(seed):
         assert_true_or_open(ours, theirs)
 
@@ -135,7 +135,7 @@ def test_most_causes_are_exact() -> None:
 
 
 @mixed_lives
-def test_each_conversion_is_told_as_it_was(seed: int) -> None:
+def test_each_conversion_is_reported_as_it_was(seed: int) -> None:
     ours, theirs = (
         [(one.why, one.at_ms, one.generation_id) for one in effects if isinstance(one, GroupTypeChanged)]
         for effects in mixed_life(seed)
@@ -144,7 +144,7 @@ def test_each_conversion_is_told_as_it_was(seed: int) -> None:
 
 
 @mixed_lives
-def test_each_epoch_is_told_as_it_was(seed: int) -> None:
+def test_each_epoch_is_reported_as_it_was(seed: int) -> None:
     ours, theirs = (
         [
             (
@@ -159,14 +159,14 @@ def test_each_epoch_is_told_as_it_was(seed: int) -> None:
 
 
 @mixed_lives
-def test_no_cause_of_an_epoch_is_told_that_was_not_or_left_out_that_was(seed: int) -> None:
+def test_a_named_cause_of_an_epoch_is_true_and_an_open_one_has_the_true_one_as_candidate(seed: int) -> None:
     topic, truth = mixed_life(seed)
     for ours, theirs in zip(epochs_of(topic), epochs_of(truth), strict=True):
         assert_true_or_open(ours.cause, theirs.cause)
 
 
 @mixed_lives
-def test_who_owns_what_in_the_end_is_told_as_it_is(seed: int) -> None:
+def test_who_owns_what_in_the_end_is_reported_as_it_is(seed: int) -> None:
     topic, truth = mixed_life(seed)
     theirs = owned_by(truth)
     if theirs.is_certain:

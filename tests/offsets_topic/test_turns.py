@@ -49,7 +49,7 @@ def without_lists(rows: Iterable[EffectRow]) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_batches_of_any_size_and_order_within_tell_what_one_batch_tells(name: str) -> None:
+def test_batches_of_any_size_and_order_give_what_one_batch_gives(name: str) -> None:
     names = capture(name).names
     for group, rows in by_group(name).items():
         once = reported_at_once(group, rows, names)
@@ -111,7 +111,7 @@ def test_a_group_of_which_nothing_is_left_leaves_nothing_in_the_state() -> None:
     assert not ended.is_held_back
 
 
-def test_a_request_whose_records_come_in_two_batches_tells_what_one_batch_tells() -> None:
+def test_a_request_whose_records_come_in_two_batches_gives_what_one_batch_gives() -> None:
     """A batch may end anywhere while a backlog is read."""
     for name in NAMES:
         names = capture(name).names

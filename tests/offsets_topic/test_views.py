@@ -1,4 +1,4 @@
-"""Every view of a home that only the offsets topic tells of: what it says is the truth, what nobody knows is null."""
+"""Every view of a home that is known from the offsets topic alone: what it says is true, what nobody knows is null."""
 
 from __future__ import annotations
 
