@@ -134,7 +134,7 @@ class _Sent:
 class Broker:
     """seed: what the delays are drawn from. `at` plans a call, `run` lets time pass, `lines` is the log.
 
-    worked: when which group's requests were worked on, but for heartbeats: what a log cannot tell to the millisecond.
+    worked: when which group's requests were worked on, but for heartbeats: what a log does not have to the millisecond.
     """
 
     config: GroupConfig = field(default_factory=GroupConfig)
@@ -203,10 +203,10 @@ class Broker:
         self._open[request.request_id] = sent
         self.at(worked_ms, lambda: self._work(sent))
 
-    def tell_topics(self, names: Iterable[str]) -> None:
+    def answer_topics(self, names: Iterable[str]) -> None:
         """Answers a client's Metadata request for topics: each with its id and its partitions."""
         there = self.config.topics or {}
-        told = [
+        described = [
             {
                 "error_code": 0 if name in there else Error.UNKNOWN_TOPIC_OR_PARTITION.code,
                 "name": name,
@@ -215,9 +215,9 @@ class Broker:
             }
             for name in names
         ]
-        said = {"topics": [{"topic_id": "A" * 22, "name": one["name"]} for one in told]}
+        said = {"topics": [{"topic_id": "A" * 22, "name": one["name"]} for one in described]}
         header: dict[str, Any] = {"requestApiKey": 3, "requestApiKeyName": "METADATA"}
-        answer = {"throttle_time_ms": 0, "topics": told}
+        answer = {"throttle_time_ms": 0, "topics": described}
         self.lines.append((self.now_ms, line(self.now_ms, "Heartbeat", 13, said, answer, **header)))
 
     def crash(self, down_ms: float) -> None:

@@ -19,7 +19,7 @@ HEARTBEAT_MS = 1000
 
 START_NEWER = "start newer"
 
-Deed = tuple[str, int, int]
+Action = tuple[str, int, int]
 """What happens (start, close, kill, stall, commit; start newer: by the newer protocol), to which member, how many ms
 after the start.
 """
@@ -162,10 +162,10 @@ class MemberOf(LoggedMember):
 Member = MemberOf | NewerMember
 
 
-def live(broker: Broker, plan: list[Deed], has_static: bool) -> None:
+def live(broker: Broker, plan: list[Action], has_static: bool) -> None:
     """Members of group g do what was planned, each as far as it is alive; has_static: every second one is static."""
     members: dict[int, Member] = {}
-    for turn, (what, who, at_ms) in enumerate(sorted(plan, key=lambda deed: deed[2])):
+    for turn, (what, who, at_ms) in enumerate(sorted(plan, key=lambda action: action[2])):
         instance_id = f"i{who}" if has_static and who % 2 else None
         kind = NewerMember if what == START_NEWER else MemberOf
         newcomer = kind(broker, "g", f"m{who}-{turn}", instance_id=instance_id)

@@ -1,7 +1,7 @@
 """Members that live against the broker of a test: what both protocols share, and one of the newer (KIP-848).
 
 The newer one joins with epoch 0, says what it owns as it is given it or asked to give it up, commits, leaves, dies,
-stalls, and joins again where it is told that it is no member. Knows what a client does with an answer; knows no log.
+stalls, and joins again when an answer says that it is no member. Knows what a client does with an answer; knows no log.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class NewerMember(LoggedMember):
         """Joins, and goes on until it is closed or killed."""
         self._joins += 1
         if self.asks_topics:
-            self.broker.tell_topics(self.topics)
+            self.broker.answer_topics(self.topics)
         self.owned, self.generation_id = {}, -1
         self._beat(
             self._joins,

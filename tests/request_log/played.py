@@ -23,7 +23,7 @@ LENGTH_MS = 60_000
 AT_THE_END_MS = 50
 """What happens shortly before the last line may show in none."""
 TIED_MS = 4
-"""Of what is worked on within this time, a log of whole milliseconds need not tell what was first."""
+"""Of what is worked on within this time, a log of whole milliseconds need not show what was first."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ def later(broker: Broker, at_ms: float, act: Callable[[], Any]) -> None:
     broker.at(START_MS + at_ms, act)
 
 
-deeds = st.lists(
+actions = st.lists(
     st.tuples(
         st.sampled_from(["start", "close", "kill", "stall", "commit"]), st.integers(0, 5), st.integers(0, LENGTH_MS)
     ),

@@ -23,7 +23,7 @@ from schemas.messages import StreamRequest
 
 @dataclass
 class Streamed:
-    """Facts by group, in the order in which they were told, and every group's state."""
+    """Facts by group, in the order in which they were reported, and every group's state."""
 
     settings: StreamSettings
     facts: dict[str, list[EffectRow]] = field(default_factory=lambda: defaultdict(list))

@@ -30,7 +30,7 @@ def once_classic(stage: Broker, act: Callable[[], Any]) -> None:
 
 
 def ends_of(played: Played, of_member_id: str) -> list[tuple[str, str, bool]]:
-    """Kind, culprit and whether it is inferred, of the rebalances since this member died, as the log tells them."""
+    """Kind, culprit and whether it is inferred, of the rebalances since this member died, as the log has them."""
     true = rebalances_in(played.broker.effects, "g")
     since = next(i for i, each in enumerate(true) if each[1:] == (CauseKind.SESSION_EXPIRED, of_member_id))
     found = played.found.of_group("g", RebalanceStarted)[since:]

@@ -1,4 +1,4 @@
-"""What is told as certain has its evidence: for each kind of rebalance what in the recording proves it.
+"""What is reported as certain has its evidence: for each kind of rebalance what in the recording proves it.
 
 Over every capture and incident that the tests have, of classic and of consumer groups: a row of `rebalances` whose
 is_inferred is false stands on a request of the culprit, or, where nobody asked for it, on an answer that shows it.
@@ -36,7 +36,7 @@ NEAR_MS = 50
 
 
 class Row(NamedTuple):
-    """A rebalance that is told as certain, and the recorded requests of its group in order of time."""
+    """A rebalance that is reported as certain, and the recorded requests of its group in order of time."""
 
     started: RebalanceStarted
     requests: list[OrderedRequest]

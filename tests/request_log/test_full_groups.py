@@ -1,6 +1,6 @@
 """Groups at their maximum size: those who are refused show that others, who left no line, had joined before them.
 
-The log of a broker in virtual time, whose maximum size nobody tells the importer.
+The log of a broker in virtual time, whose maximum size the importer does not know.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.request_log.imported import imported, rebalances_in
 LENGTH_MS = 60_000
 AT_THE_END_MS = 50
 """What happens shortly before the last line may show in none."""
-DEEDS = ("start", "start", "close", "kill", "stall", "commit")
+ACTIONS = ("start", "start", "close", "kill", "stall", "commit")
 LIVES = (112, *range(200, 230), 293, 359, 361, 1123, 1190, 1214, 1305)
 
 
@@ -29,7 +29,7 @@ def lives(seed: int) -> Broker:
     size = chance.choice([1, 2, 3, 4])
     plan = [("start", who, 50 * who + chance.randint(0, 3000)) for who in range(4)]
     for _ in range(chance.randint(3, 14)):
-        what, who = chance.choice(DEEDS), chance.randint(0, 6)
+        what, who = chance.choice(ACTIONS), chance.randint(0, 6)
         plan.append((what, who, chance.randint(0, LENGTH_MS)))
     broker = Broker(seed=seed, late_ms=0.5, config=GroupConfig(group_max_size=size))
     live(broker, plan, has_static=chance.random() < 0.3)

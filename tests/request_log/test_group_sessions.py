@@ -2,7 +2,7 @@
 
 `sessions`: orders 8 s, mails 6 s, fix 10 s with static members, plain as the broker has it (45 s). Members are killed,
 stopped for a while and closed; the last one of a group dies; an administrator looks. The log has the lines by which the
-sessions were set; without them the silences alone tell.
+sessions were set; without them only the silences show them.
 """
 
 from __future__ import annotations

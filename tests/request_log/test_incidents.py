@@ -7,7 +7,7 @@ five libraries that close, are killed, stopped or too slow. `night`: all of thes
 stopped and started. `dusk` and `dawn`: the same once more in other orders, with clients of no protocol in common,
 static members that clash and a broker that is killed. `dying`, `unanswered`: members that die at every step of a
 rebalance. `failover`: the broker stopped and started, then killed and started. `full-group`: group.max.size 3 and an
-initial delay of 1 s, which nobody tells the importer.
+initial delay of 1 s, which the importer does not know.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def test_only_what_left_no_line_is_inferred(name: str) -> None:
 
 
 def test_a_log_shows_the_settings_of_its_broker() -> None:
-    """With Kafka's defaults instead the same log cannot be told."""
+    """With Kafka's defaults instead the same log cannot be followed."""
     path = INCIDENTS / "full-group.log.gz"
     defaults = {"group.initial.rebalance.delay.ms": "3000", "group.max.size": "2147483647"}
     assert imported(path, settings=defaults).parity.share < 0.95

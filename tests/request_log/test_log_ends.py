@@ -1,4 +1,4 @@
-"""Lines of Fetch, ListOffsets and DeleteRecords: what they tell, line by line with literal numbers."""
+"""Lines of Fetch, ListOffsets and DeleteRecords: what each line says, with literal numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fetch(
     topic: str = "t",
     **request: Any,
 ) -> LogLine:
-    """asked: fetch offsets; told: high watermark, last stable offset, log start."""
+    """asked: fetch offsets; reported: high watermark, last stable offset, log start."""
     name = "topicId" if len(topic) == 22 else "topic"
     session_id = request.pop("answered", 0)
     partitions = [{"partition": number, "fetchOffset": offset} for number, offset in asked.items()]
@@ -52,7 +52,7 @@ def fetch(
     return line(1, sent, {"errorCode": 0, "sessionId": session_id, "responses": responses}, at_ms)
 
 
-def test_a_fetch_tells_the_offset_as_it_arrived_and_the_ends_as_it_was_answered() -> None:
+def test_a_fetch_has_the_offset_as_it_arrived_and_the_ends_as_it_was_answered() -> None:
     reported = FetchReader().read(fetch({0: 7}, {0: (20, 18, 3)}, isolationLevel=1))
     assert reported == [
         Fetched("c", "/10.0.0.1", "t", 0, 4600, 7, "read_committed"),
@@ -79,18 +79,18 @@ def test_sessions_of_two_brokers_are_two() -> None:
     assert reader.read(other._replace(text=other.text.replace(b"10.0.0.9", b"10.0.0.8"))) == []
 
 
-def test_a_replica_tells_ends_and_fetches_nothing() -> None:
+def test_a_replicas_fetch_has_ends_and_counts_as_no_fetch() -> None:
     reported = FetchReader().read(fetch({0: 7}, {0: (20, 18, 3)}, replicaState={"replicaId": 2, "replicaEpoch": 1}))
     assert reported == [LogEnd("t", 0, 5000, 3, 20, 18, "fetch")]
     assert FetchReader().read(fetch({0: 7}, {0: (20, 18, 3)}, replicaId=2)) == reported
 
 
-def test_an_error_tells_no_end() -> None:
+def test_an_error_has_no_end() -> None:
     bad = fetch({0: 7}, {0: (-1, -1, -1)})
     assert FetchReader().read(bad)[1:] == []
 
 
-def test_list_offsets_tells_a_start_or_an_end_and_for_read_committed_no_end() -> None:
+def test_list_offsets_has_a_start_or_an_end_and_for_read_committed_no_end() -> None:
     def listed(timestamp: int, isolation: int) -> LogLine:
         part = {"partitionIndex": 2, "timestamp": timestamp}
         answer = {"partitionIndex": 2, "errorCode": 0, "timestamp": -1, "offset": 40}

@@ -198,7 +198,9 @@ def test_a_log_that_begins_in_a_group_of_both_kinds_is_followed_to_its_end(tmp_p
     "name", ["conversions", "libraries", "night", "sessions", "sessions-changed", "sessions-unseen"]
 )
 @pytest.mark.parametrize("share", nightly_but({0.4}, (0.2, 0.4, 0.6)))
-def test_what_a_log_tells_as_certain_of_older_consumer_groups_is_true(name: str, share: float, tmp_path: Path) -> None:
+def test_what_a_log_reports_as_certain_of_older_consumer_groups_is_true(
+    name: str, share: float, tmp_path: Path
+) -> None:
     found = cut(name, share, tmp_path)
     certain = 0
     for group, true in json.loads((INCIDENTS / f"{name}.json").read_text()).items():
@@ -244,7 +246,7 @@ def test_a_member_that_nobody_saw_join_and_that_comes_back_under_its_id_is_infer
 
 
 def test_who_joined_a_group_first_is_inferred_where_it_was_given_no_partitions(tmp_path: Path) -> None:
-    """The line of the first to join is cut off: it was told all of them."""
+    """The line of the first to join, which was given all partitions, is cut off."""
     path = tmp_path / "requests.log"
     path.write_bytes(b"".join(lines_of("dawn")[12:]))
     first = imported(path).of_group("fir", RebalanceStarted)[0]

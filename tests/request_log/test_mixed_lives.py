@@ -1,4 +1,4 @@
-"""Random lives of both protocols, whose coordinator goes down or moves, by their log alone: what it tells as certain is
+"""Random lives of both protocols, whose coordinator goes down or moves, by their log alone: what it has as certain is
 what the broker did, and its rebalances end as they did.
 """
 
@@ -19,7 +19,7 @@ NO_LINE_SHOWS = frozenset({43, 88, 125, 151, 238, 264, 284, 347, 442})
 """Lives whose coordinator was away for 5 ms, which no line shows, or kept members that no generation has, which a real
 one forgets."""
 MENDED = (33, 121, 227, 314, 464, 467, 548, 577)
-"""Of each a cause was told as certain that was another's, or an epoch that was reached as superseded."""
+"""In each, a cause was reported as certain that was another's, or a reached epoch as superseded."""
 LIVES = (*range(30), *MENDED)
 MANY = tuple(seed for seed in range(600) if seed not in NO_LINE_SHOWS)
 
@@ -27,13 +27,13 @@ lives = pytest.mark.parametrize("seed", nightly_but(LIVES, MANY))
 
 
 def life(seed: int, folder: Path) -> tuple[list[Effect], list[Effect]]:
-    """As the log tells it, and as it was."""
+    """As the log has it, and as it was."""
     broker, _ = of_both_protocols(seed)
     return logged(broker.write(folder / f"{seed}.log"))[0], of_the_group(broker)
 
 
 @lives
-def test_no_cause_is_told_as_certain_that_was_not(seed: int, tmp_path: Path) -> None:
+def test_no_cause_is_reported_as_certain_that_was_not(seed: int, tmp_path: Path) -> None:
     ours, theirs = life(seed, tmp_path)
     begun = [one for one in theirs if isinstance(one, RebalanceStarted)]
     true = [(one.from_generation_id, str(one.cause.kind), one.cause.member_id) for one in begun]

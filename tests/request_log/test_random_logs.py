@@ -1,4 +1,4 @@
-"""Logs of a broker in virtual time, whatever its members do: the importer tells what the broker did, no more, no less.
+"""Logs of a broker in virtual time, whatever its members do: the importer reports what the broker did, and no more.
 
 The broker of these tests shows what real ones show: requests that overtake each other, timers that fire late, times cut
 to the millisecond, clients that die while they wait.
@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from schemas.effects import RebalanceStarted
 from tests.examples import examples
 from tests.request_log.broker import START_MS, Broker
-from tests.request_log.fleet import Deed, MemberOf, live
+from tests.request_log.fleet import Action, MemberOf, live
 from tests.request_log.imported import imported
-from tests.request_log.played import LENGTH_MS, deeds, later, play, start
+from tests.request_log.played import LENGTH_MS, actions, later, play, start
 
 
 @settings(examples(20, 60), derandomize=True)
-@given(plan=deeds, has_static=st.booleans(), seed=st.integers(0, 99), late_ms=st.sampled_from([0.5, 5.0, 40.0]))
+@given(plan=actions, has_static=st.booleans(), seed=st.integers(0, 99), late_ms=st.sampled_from([0.5, 5.0, 40.0]))
 def test_whatever_members_do_every_answer_and_every_rebalance_is_the_brokers(
-    plan: list[Deed], has_static: bool, seed: int, late_ms: float, tmp_path_factory: pytest.TempPathFactory
+    plan: list[Action], has_static: bool, seed: int, late_ms: float, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     opening = [("start", i, 50 * i) for i in range(3)]
     folder = tmp_path_factory.mktemp("log")
@@ -65,9 +65,7 @@ def test_a_heartbeat_just_after_a_session_ended_keeps_it_unless_its_timer_has_fi
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_member_killed_while_its_join_was_parked_is_reported_though_no_line_tells_of_it(
-    seed: int, tmp_path: Path
-) -> None:
+def test_a_member_killed_while_its_join_was_parked_is_reported_though_it_has_no_line(seed: int, tmp_path: Path) -> None:
     def script(broker: Broker) -> None:
         members = three(broker)
         later(broker, 15_000, lambda: members[0].stall(4_000))

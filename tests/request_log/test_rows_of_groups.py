@@ -1,4 +1,4 @@
-"""The rows that a replay writes: the stream, given the requests, tells the very facts, however they come to it.
+"""The rows that a replay writes are the facts that the stream reports of the same requests, however they come to it.
 
 So what a replay leaves is what a coordinator would have left that was asked all this at the time.
 """
@@ -27,9 +27,9 @@ from schemas.effect_rows import EffectRow
 from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
 from tests.examples import examples
 from tests.nightly import nightly_but
-from tests.request_log.fleet import Deed, live
+from tests.request_log.fleet import Action, live
 from tests.request_log.imported import Imported
-from tests.request_log.played import deeds, play
+from tests.request_log.played import actions, play
 from tests.request_log.recordings import INCIDENTS, capture, incident
 from tests.request_log.streamed import streamed
 from tests.request_log.truth import BOTH_PROTOCOLS, NAMES
@@ -52,7 +52,7 @@ class Written:
     config: GroupConfig
     end_ms: int
 
-    def assert_is_what_the_stream_tells(self, size: int) -> None:
+    def assert_is_what_the_stream_reports(self, size: int) -> None:
         for group_id, facts in self.facts.items():
             reported = streamed(self.requests[group_id], self.config, self.end_ms, size).facts[group_id]
             assert taken_beats(reported) == taken_beats(facts), group_id
@@ -60,7 +60,7 @@ class Written:
 
 
 def taken_beats(rows: Iterable[EffectRow]) -> Counter[tuple[object, ...]]:
-    """Every heartbeat that was answered NONE, however that is told: a stream cuts runs at timers."""
+    """Every heartbeat that was answered NONE, alone or in a run: a stream cuts runs at timers."""
     found: Counter[tuple[object, ...]] = Counter()
     for row in rows:
         if row.effect == EffectName.HEARTBEATS_TAKEN:
@@ -115,8 +115,8 @@ def of_log(name: str) -> Written:
 
 @pytest.mark.parametrize("size", nightly_but({400}, SIZES))
 @pytest.mark.parametrize("name", LOGS)
-def test_the_stream_tells_the_facts_that_are_written(name: str, size: int) -> None:
-    of_log(name).assert_is_what_the_stream_tells(size)
+def test_the_stream_reports_the_facts_that_are_written(name: str, size: int) -> None:
+    of_log(name).assert_is_what_the_stream_reports(size)
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -128,14 +128,14 @@ def test_every_answer_is_counted_as_if_it_stood_alone(name: str) -> None:
 
 @settings(examples(15, 40), derandomize=True)
 @given(
-    plan=deeds,
+    plan=actions,
     has_static=st.booleans(),
     seed=st.integers(0, 99),
     late_ms=st.sampled_from([0.5, 5.0, 40.0]),
     size=st.integers(1, 300),
 )
-def test_whatever_members_do_the_stream_tells_what_is_written(
-    plan: list[Deed],
+def test_whatever_members_do_the_stream_reports_what_is_written(
+    plan: list[Action],
     has_static: bool,
     seed: int,
     late_ms: float,
@@ -146,7 +146,7 @@ def test_whatever_members_do_the_stream_tells_what_is_written(
     folder = tmp_path_factory.mktemp("log")
     script = partial(live, plan=[*opening, *plan], has_static=has_static)
     play(script, folder, seed=seed, late_ms=late_ms)
-    written(folder / "requests.log").assert_is_what_the_stream_tells(size)
+    written(folder / "requests.log").assert_is_what_the_stream_reports(size)
 
 
 @pytest.mark.parametrize("name", LOGS)

@@ -1,4 +1,4 @@
-"""Of the recorded incidents nothing that is wrong is told as certain, as the page's table has them.
+"""Nothing that is wrong is reported as certain of the recorded incidents, and the page's table agrees.
 
 `make check` holds that table to the incidents, which takes long: it is not worked out again here.
 """

@@ -12,9 +12,9 @@ from tests.source_tree import ROOT
 
 FOLDER = ROOT / "tests" / "captures"
 BOTH_PROTOCOLS = ("n-classic-mixed", "o-consumer-protocol", "q-consumer-slow")
-"""Captures whose truth tells of groups of either protocol, and whose logs have the lines of both."""
+"""Captures whose truth has groups of either protocol, and whose logs have the lines of both."""
 OF_LAG = "t-lag"
-"""The capture with the lines that tell of lag; its groups are of either protocol too."""
+"""The capture with the lines that lag is known from; its groups are of either protocol too."""
 NAMES = sorted({path.parent.name for path in FOLDER.glob("*/requests.log.gz")} - {*BOTH_PROTOCOLS, OF_LAG})
 NEWER_PROTOCOL = "app-new-protocol"
 
@@ -47,7 +47,7 @@ def host_at(name: str, label: str, at_ms: int) -> str:
 
 
 def certain_and_wrong(started: Iterable[RebalanceStarted], true: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Of the rebalances that are told as certain those that never were, or were told before.
+    """Of the rebalances reported as certain, those that never were, or were reported before.
 
     true: from generation, cause and culprit of each.
     """
