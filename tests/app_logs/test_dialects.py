@@ -1,4 +1,4 @@
-"""What holds for each dialect: its lines are told from others' and read back, and it has a row in the docs."""
+"""What holds for each dialect: its lines are distinguished from others' and read back, and it has a row in the docs."""
 
 from __future__ import annotations
 

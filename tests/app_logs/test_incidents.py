@@ -158,7 +158,7 @@ def test_of_two_clients_that_each_set_a_rebalance_off_neither_is_reported_as_the
     assert cause_sentence(alone[4]).endswith("(concluded; cart-java, cart-java-2 fit).")
 
 
-def test_a_coordinator_that_is_lost_and_found_again_and_again_is_told_once() -> None:
+def test_a_coordinator_that_is_lost_and_found_again_and_again_is_reported_once() -> None:
     found = [one for one in group_of("coordinator-crashes", "members").findings if "coordinator_lost" in one.finding]
     assert len(found) == 5
     assert found[0].sentence.startswith(

@@ -42,7 +42,7 @@ def group_of(*facts: LoggedFact) -> LoggedGroup:
     return group
 
 
-def told(rebalances: list[LoggedRebalance]) -> list[tuple[int | None, str, bool]]:
+def causes_of(rebalances: list[LoggedRebalance]) -> list[tuple[int | None, str, bool]]:
     """Each one's epoch and cause, and whether that is concluded."""
     return [(one.generation_id, str(one.cause.kind), one.cause.is_inferred) for one in rebalances]
 
@@ -77,14 +77,14 @@ def test_the_local_epoch_of_an_assignment_is_none_of_the_group() -> None:
 
 def test_a_member_that_joined_fits_as_the_cause_of_its_first_epoch() -> None:
     (one,) = group_of(*facts_of((0, JOINS), (400, "5 JOINING RECONCILING"))).rebalances
-    assert told([one]) == [(5, "member_joined", True)]
+    assert causes_of([one]) == [(5, "member_joined", True)]
     assert (one.cause.member_id, one.cause.client_id, one.began_at_ms) == (MEMBER, "orders-1", None)
 
 
 def test_an_epoch_that_was_there_before_a_member_asked_to_join_is_not_its_doing() -> None:
     early = facts_of((0, "5 STABLE RECONCILING"))
     late = facts_of((60_000, JOINS), (60_400, "5 JOINING RECONCILING"), client_id="orders-2", member_id=OTHER)
-    assert told(group_of(*early, *late).rebalances) == [(5, "unknown", False)]
+    assert causes_of(group_of(*early, *late).rebalances) == [(5, "unknown", False)]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_epoch_that_was_there_before_a_member_asked_to_join_is_not_its_doing(
 def test_a_member_that_may_have_come_back_without_a_new_epoch_is_not_said_to_have_brought_it(
     lines: list[LoggedFact],
 ) -> None:
-    assert told(group_of(*lines).rebalances) == [(5, "unknown", False)]
+    assert causes_of(group_of(*lines).rebalances) == [(5, "unknown", False)]
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,14 @@ def test_what_a_member_does_after_it_has_left_says_why(last: str, kind: str) -> 
 def test_the_next_epoch_that_another_member_reached_fits_the_leave() -> None:
     left = facts_of((990, LATE), (1_000, LEAVES[0]), (1_001, LEAVES[1]), (1_002, "-1 LEAVING STALE"))
     other = facts_of((1_500, "6 STABLE RECONCILING"), client_id="orders-2", member_id=OTHER)
-    assert told(group_of(*left, *other).rebalances) == [(5, "unknown", False), (6, "poll_timeout", True)]
+    assert causes_of(group_of(*left, *other).rebalances) == [(5, "unknown", False), (6, "poll_timeout", True)]
 
 
 def test_an_epoch_that_was_there_long_before_a_leave_is_not_its_doing() -> None:
     left = facts_of((60_000, LEAVES[0]), (60_001, LEAVES[1]), (60_002, "-1 LEAVING UNSUBSCRIBED"))
     other = facts_of((0, "6 STABLE RECONCILING"), client_id="orders-2", member_id=OTHER)
-    told_of = told(group_of(*left, *other).rebalances)
-    assert told_of == [(5, "unknown", False), (None, "member_left", False), (6, "unknown", False)]
+    shown = causes_of(group_of(*left, *other).rebalances)
+    assert shown == [(5, "unknown", False), (None, "member_left", False), (6, "unknown", False)]
 
 
 @pytest.mark.parametrize(("back", "number"), [(7, 6), (8, None)])
@@ -140,7 +140,7 @@ def test_a_member_s_own_next_join_leaves_one_epoch_for_its_leave_or_more(back: i
 def test_a_static_member_that_leaves_for_a_while_brings_no_epoch() -> None:
     static = HEADING.replace("[Consumer", "[Consumer instanceId=pod-1,")
     lines = facts_of((0, LEAVES[0]), (1, "-2 PREPARE_LEAVING LEAVING"), (2, "-2 LEAVING UNSUBSCRIBED"), heading=static)
-    assert told(group_of(*lines).rebalances) == [(5, "unknown", False)]
+    assert causes_of(group_of(*lines).rebalances) == [(5, "unknown", False)]
 
 
 def test_a_member_that_leaves_before_it_was_in_brings_no_epoch() -> None:

@@ -11,7 +11,7 @@ from tests.app_logs.printed import MEMBER
 
 JAVA = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {}"
 JOINED = "Successfully joined group with generation {}"
-TOLD = "Attempt to heartbeat failed since group is rebalancing"
+REBALANCING = "Attempt to heartbeat failed since group is rebalancing"
 LOST = "Giving away all assigned partitions as lost since {}"
 RESET = "generation/memberID has been reset, indicating that consumer is no longer part of the group"
 OUT = "Attempt to heartbeat with {} failed due to UNKNOWN_MEMBER_ID, resetting generation"
@@ -60,8 +60,8 @@ def test_partitions_given_away_as_lost_say_that_it_is_no_member() -> None:
 
 def test_a_client_that_is_told_of_rebalance_after_rebalance_is_in_a_loop() -> None:
     lines = [java(20 * place, JOINED.format(place + 1)) for place in range(4)]
-    told = [java(20 * place + 3, TOLD) for place in range(4)]
-    both = sorted([*lines, *told])
+    heartbeats = [java(20 * place + 3, REBALANCING) for place in range(4)]
+    both = sorted([*lines, *heartbeats])
     (loop,) = found("rebalances_in_a_loop", *both)
     assert "4 times, 3 s after it had joined" in loop.sentence
     assert not found("rebalances_in_a_loop", *both[:4])
@@ -71,7 +71,7 @@ def test_generations_that_last_are_no_loop() -> None:
     lines = [
         java(600 * place + later, text)
         for place in range(4)
-        for later, text in ((0, JOINED.format(place + 1)), (300, TOLD))
+        for later, text in ((0, JOINED.format(place + 1)), (300, REBALANCING))
     ]
     assert not found("rebalances_in_a_loop", *lines)
 

@@ -248,7 +248,7 @@ def test_a_static_member_of_brod_is_fenced() -> None:
     assert (fenced.kind, fenced.group_id, fenced.generation_id) == (FactKind.INSTANCE_FENCED, "orders", 17)
 
 
-def test_kafkajs_is_told_of_an_old_generation_and_gets_no_assignment() -> None:
+def test_kafkajs_learns_of_an_old_generation_and_gets_no_assignment() -> None:
     old, refused = facts_in(
         kafkajs(
             1,

@@ -191,7 +191,7 @@ def test_a_refused_commit_is_reported_and_a_fatal_refusal_is_not_tried_again() -
     assert not found(group, "join_refused")[0].sentence.endswith("It tries again.")
 
 
-def test_lines_of_clients_that_cannot_be_told_apart_are_only_those_of_named_members() -> None:
+def test_lines_of_clients_that_cannot_be_distinguished_are_only_those_of_named_members() -> None:
     joined = "Successfully joined group orders <Generation {} (member_id: {}, protocol: range)>"
     lines = (
         printed("00:01,000", joined.format(4, MEMBER)),
@@ -264,7 +264,7 @@ def test_members_lines_alone_have_every_rebalance_and_no_wrong_cause(group_id: s
 
 
 @pytest.mark.parametrize(("group_id", "is_said"), [("mails-send", True), ("scores-calc", False)])
-def test_a_poll_timeout_is_told_from_a_close_as_far_as_lines_let_one(group_id: str, is_said: bool) -> None:
+def test_a_poll_timeout_is_distinguished_from_a_close_as_far_as_lines_allow(group_id: str, is_said: bool) -> None:
     by_cause = {true["cause"]: one for true, one in causes(group_id, clients_of(group_id))}
     late, closed = by_cause["poll_timeout"].cause, by_cause["member_left"].cause
     assert (late.kind, late.is_inferred) == (CauseKind.POLL_TIMEOUT, not is_said)
@@ -298,7 +298,7 @@ def test_a_logger_s_name_is_enough_in_a_layout_that_nobody_knows() -> None:
     assert read_lines("app.log", [line.replace("aiokafka.consumer.group_coordinator", "some.other")]).facts == []
 
 
-def test_processes_that_print_into_one_file_are_told_apart_by_the_word_before_the_level() -> None:
+def test_processes_that_print_into_one_file_are_distinguished_by_the_word_before_the_level() -> None:
     logger = "aiokafka.consumer.group_coordinator"
     member_id = "aiokafka-0.7.2-4e2062f9-89de-44e1-adea-806035fe05f0"
     groups = groups_from(
@@ -317,7 +317,7 @@ BRACKETS = "[2026-03-01 03:12:0{},417] [INFO] [Thread-13] {}"
 
 
 @pytest.mark.parametrize("layout", [FUNCTION_BEHIND, BRACKETS])
-def test_a_member_id_with_the_library_s_name_tells_whose_lines_they_are(layout: str) -> None:
+def test_a_member_id_with_the_library_s_name_shows_whose_lines_they_are(layout: str) -> None:
     member_id = f"kafka-python-1.3.3-{MEMBER[-36:]}"
     texts = (
         "(Re-)joining group orders",

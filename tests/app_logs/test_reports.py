@@ -84,7 +84,7 @@ def test_librdkafka_s_answer_without_an_assignment_is_an_error(error: str) -> No
 
 
 @pytest.mark.parametrize("request_name", ["FindCoordinator", "GroupCoordinator"])
-def test_a_client_that_is_told_of_no_coordinator_is_without_one(request_name: str) -> None:
+def test_a_client_whose_coordinator_is_not_found_is_without_one(request_name: str) -> None:
     answer = f'bootstrap:9092/1: Group "orders" {request_name} response error: Broker: Coordinator not available'
     group = group_in(RDKAFKA.format(0, answer), RDKAFKA.format(2, answer))
     (found,) = group.findings
@@ -112,7 +112,7 @@ def test_a_client_that_no_line_names_held_the_others_all_the_same() -> None:
     assert holder_sentence(held).startswith("The client of these lines kept the others waiting for 9 s (concluded)")
 
 
-def test_two_consumers_in_serilog_s_json_are_told_apart() -> None:
+def test_two_consumers_in_serilog_s_json_are_distinguished() -> None:
     def line(number: int) -> str:
         message = '[thrd:main]: Group "orders" changed join state init -> wait-join (state up)'
         name = f"rdkafka#consumer-{number}"
@@ -135,7 +135,7 @@ def test_rdkafka_dotnet_prints_the_client_before_the_facility() -> None:
     assert (fact.kind, fact.client_id, fact.at_ms) == (FactKind.JOIN_SENT, "rdkafka#consumer-1", 1_772_334_720_417)
 
 
-def test_a_client_that_is_removed_again_and_again_is_told_once() -> None:
+def test_a_client_that_is_removed_again_and_again_is_reported_once() -> None:
     group = group_in(
         *(
             f"W, [2026-03-01T03:12:0{second}.000000 #1]  WARN -- : [orders] {{}}: {text}"
@@ -156,7 +156,7 @@ def test_members_that_expired_are_reported_though_no_rebalance_is() -> None:
     assert MEMBER in expired.sentence
 
 
-def test_an_expiry_that_a_rebalance_tells_of_is_told_once() -> None:
+def test_an_expiry_that_is_a_rebalances_cause_is_reported_once() -> None:
     reason = f"removing member {MEMBER} on heartbeat expiration"
     group = group_in(
         broker(1, f"Member {MEMBER} in group orders has failed, removing it from the group"),
@@ -203,7 +203,7 @@ def test_a_java_client_does_not_ask_again_after_a_fatal_error(text: str) -> None
     assert "does not try again" in refused.sentence
 
 
-def test_one_answer_to_many_joins_is_told_once() -> None:
+def test_one_answer_to_many_joins_is_reported_once() -> None:
     loading = "JoinGroup failed: The coordinator is loading the group."
     group = group_in(
         *(java(second, text) for second in (1, 2, 3) for text in ("(Re-)joining group", loading)),

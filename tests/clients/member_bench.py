@@ -47,7 +47,7 @@ NODE = CoordinatorFound(0, "broker", 9092)
 
 
 def lost(error: Error) -> CoordinatorLost:
-    """What a member tells that met no coordinator."""
+    """What a member reports that met no coordinator."""
     return CoordinatorLost(f"error response {error}")
 
 

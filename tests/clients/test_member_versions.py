@@ -113,7 +113,7 @@ def test_an_older_lookup_names_one_key_and_is_answered_on_top() -> None:
 
 
 @pytest.mark.parametrize(("version", "owned", "generation_id"), [(0, (), -1), (1, ("t0",), -1), (2, ("t0",), 1)])
-def test_an_older_consumer_protocol_tells_the_leader_less(
+def test_an_older_consumer_protocol_reports_less_to_the_leader(
     version: int, owned: tuple[str, ...], generation_id: int
 ) -> None:
     bench = Bench(
@@ -122,8 +122,8 @@ def test_an_older_consumer_protocol_tells_the_leader_less(
         consumer_protocol_version=version,
         client_rack="r1",
     ).rejoining("t0")
-    reported = decode_subscription(bench.join.protocols[0].metadata)
-    assert (reported.owned_partitions, reported.generation_id, reported.rack_id) == (
+    subscription = decode_subscription(bench.join.protocols[0].metadata)
+    assert (subscription.owned_partitions, subscription.generation_id, subscription.rack_id) == (
         partitions(" ".join(owned)),
         generation_id,
         None,

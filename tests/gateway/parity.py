@@ -37,7 +37,7 @@ from tests.waiting import until
 
 NAME = "python -m tests.gateway.parity"
 AT_ONCE = 64
-"""So many scenarios are played at a time."""
+"""How many scenarios are played at a time."""
 SLOWER = 3.0
 
 

@@ -24,7 +24,7 @@ from tests.protocol.scenario import PROFILES, Playing, Scenario, Step, differenc
 from tests.protocol.scenario_answers import Answer
 
 AT_ONCE_MS = 75
-"""An answer within so long of its own request came at once; within so long of another's, that one released it."""
+"""An answer that comes within this time of its own request came at once; of another request, that one released it."""
 TIMER_SLACK_MS = 150
 _ID_PATIENCE_S = 20.0
 _EXPECTED = (asyncio.CancelledError, TimeoutError, OSError, EOFError)

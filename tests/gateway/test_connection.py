@@ -22,7 +22,7 @@ from tests.waiting import until_true
 
 HEARTBEAT = codec("Heartbeat", 4)
 FILES_BESIDE = 300
-"""So many files a test's process may have open for other reasons."""
+"""How many files a test's process may have open for other reasons."""
 
 
 # ---------------------------------------------------------------- order

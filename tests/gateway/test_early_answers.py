@@ -127,7 +127,7 @@ def without_heartbeats(effects: list[Effect]) -> list[Effect]:
     return [effect for effect in effects if not is_about_heartbeats(effect)]
 
 
-def reported_of(effects: list[Effect]) -> int:
+def heartbeats_in(effects: list[Effect]) -> int:
     """How many heartbeats are in the history."""
     return sum(
         sum(len(one.beats) for one in effect.taken) if isinstance(effect, HeartbeatsTaken) else 1
@@ -208,7 +208,7 @@ def test_the_history_is_the_same_with_early_answers(
     group, effects = replay(calls)
     gateway = played(config, calls, commits)
     assert without_heartbeats(gateway.effects) == without_heartbeats(effects)
-    assert reported_of(gateway.effects) == reported_of(effects)
+    assert heartbeats_in(gateway.effects) == heartbeats_in(effects)
     assert state_of(gateway.group) == state_of(group)
 
 

@@ -201,7 +201,7 @@ class World:
                 self.commits.taken(G, one, effect.response)
             client = self.asked.get(effect.request_id)
             if client is not None:
-                _reported(client, effect)
+                _take(client, effect)
 
 
 class ConsumerWorld(World):
@@ -227,7 +227,7 @@ class ConsumerWorld(World):
         return f"i-{client.name}" if client.session_ms == 45_000 else None
 
 
-def _reported(client: Client, reply: Reply) -> None:
+def _take(client: Client, reply: Reply) -> None:
     if reply.api in ("JoinGroup", "SyncGroup", "ConsumerGroupHeartbeat"):
         client.waits = False
     match reply.error_code:

@@ -41,7 +41,7 @@ class Gate:
 
 
 async def keep_nobody_waiting(running: Running, flood: Awaitable[object], times: int) -> None:
-    """Floods, and sees that so many pieces of the work wait for the thread, and that the loop serves meanwhile."""
+    """Floods, and checks that the thread gets the work in `times` pieces at least, while the loop serves others."""
     quiet, threads = await running.client(), running.server.threads
     gate = Gate(threads)
     flooding = asyncio.ensure_future(flood)

@@ -1,4 +1,4 @@
-"""Whoever makes groups makes so many, and the list of groups is everybody's whatever its length."""
+"""One user can create a limited number of groups, and everybody gets the list of groups whatever its length."""
 
 from __future__ import annotations
 

@@ -62,11 +62,11 @@ async def test_a_group_request_behind_a_slow_answer_of_the_upstream_waits_for_it
     async with before_scripted() as (broker, _, client):
         go = asyncio.Event()
 
-        async def when_reported(head: Head, frame: bytes) -> bytes:
+        async def answer_when_asked(head: Head, frame: bytes) -> bytes:
             await go.wait()
             return broker.echo(head, frame)
 
-        broker.answer = when_reported
+        broker.answer = answer_when_asked
         client.send_raw(other(1))
         behind = client.send("Heartbeat", 4, **heartbeat())
         await until_true(lambda: len(broker.seen) == 1)
@@ -83,9 +83,9 @@ async def test_a_long_answer_that_names_brokers_is_rewritten_while_others_are_se
         asked = asyncio.create_task(client.call("Metadata", 12, topics=None))
         while not asked.done():
             await quiet.call("Heartbeat", 4, **heartbeat())
-        reported = asked.result()
-        assert [(known.node_id, known.port) for known in reported.brokers] == [(7, server.address.port)]
-        assert len(reported.topics) == 20_000
+        answer = asked.result()
+        assert [(known.node_id, known.port) for known in answer.brokers] == [(7, server.address.port)]
+        assert len(answer.topics) == 20_000
 
 
 @asynchronous
@@ -143,10 +143,10 @@ async def test_a_produce_that_wants_no_answer_gets_none_and_holds_nobody_up(vers
 async def test_versions_are_the_upstreams_but_for_the_groups_and_what_is_not_passed_on(version: int) -> None:
     async with before_scripted() as (_, _, client):
         answer = await client.call("ApiVersions", version)
-        reported = {known.api_key: known.max_version for known in answer.api_keys}
-        assert reported.keys() == {0, 1, 3, 60, OTHER_API} | our_ranges().keys()
-        assert (reported[0], reported[1], reported[3], reported[OTHER_API]) == (9, 15, 13, 3)
-        assert (reported[8], reported[9], reported[11]) == (9, 9, 9)
+        offered = {known.api_key: known.max_version for known in answer.api_keys}
+        assert offered.keys() == {0, 1, 3, 60, OTHER_API} | our_ranges().keys()
+        assert (offered[0], offered[1], offered[3], offered[OTHER_API]) == (9, 15, 13, 3)
+        assert (offered[8], offered[9], offered[11]) == (9, 9, 9)
         if version >= 3:
             assert [feature.name for feature in answer.supported_features] == ["metadata.version"]
 

@@ -169,9 +169,9 @@ async def test_before_an_upstream_without_topic_ids_consumer_groups_are_not_offe
         broker.versions = lambda head, _: written("ApiVersions", head, {"api_keys": keys})
         async with gateway_before(broker) as server:
             client = await Client.connect(server.address)
-            reported = {known.api_key for known in (await client.call("ApiVersions", 3)).api_keys}
-            assert 11 in reported
-            assert not {68, 69} & reported
+            offered = {known.api_key for known in (await client.call("ApiVersions", 3)).api_keys}
+            assert 11 in offered
+            assert not {68, 69} & offered
     assert "Metadata ends with v11" in caplog.text
 
 

@@ -20,7 +20,7 @@ from tests.protocol.play import Call
 
 
 def in_runs(calls: Iterable[Call], most: int = 1000) -> list[Call]:
-    """Calls in which every row of heartbeats is a run, of at most so many.
+    """Calls in which every row of heartbeats is a run, of at most `most` heartbeats.
 
     What is due between two heartbeats is left to the run, so calls that let time pass up to the millisecond before a
     request go with it.

@@ -240,7 +240,7 @@ class Playing:
         return answer_of(reply, self.name_of) | form | ({} if when is None else {"when": when})
 
     def _when(self, number: int, reply: Mapping[str, Any]) -> int | list[int] | None:
-        """None: at once; a step's number: by it; [ms]: so long after it was asked, by a timer."""
+        """None: at once; a step's number: by it; [ms]: this time after it was asked, by a timer."""
         sent_at_ms, answered_at_ms = self.scenario.steps[number - 1]["request"]["at_ms"], reply["at_ms"]
         if answered_at_ms == sent_at_ms:
             return None

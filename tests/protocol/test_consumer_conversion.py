@@ -32,7 +32,7 @@ def test_empty_groups_go_either_way() -> None:
     reply = bench.join_classic("c2", "t1", member_id="", v=3)
     assert reply is not None
     assert (reply.generation_id, bench.state, list(bench.group.offsets)) == (1, "CompletingRebalance", [("t1", 0)])
-    assert [(reported.from_type, reported.to_type, reported.why) for reported in bench.of(GroupTypeChanged)] == [
+    assert [(change.from_type, change.to_type, change.why) for change in bench.of(GroupTypeChanged)] == [
         ("classic", "consumer", "replaced"),
         ("consumer", "classic", "replaced"),
     ]
@@ -60,8 +60,8 @@ def test_a_consumer_joins_a_classic_group() -> None:
     member = bench.member(member_id)
     assert (member.member_epoch, member.state, member.assigned) == (1, "stable", {"t1": dict.fromkeys(range(4), 1)})
     assert (member.session_deadline_ms, member.topics) == (10_000, ("t1",))
-    reported = bench.of(GroupTypeChanged)[-1]
-    assert (reported.why, reported.generation_id, reported.client_id) == ("upgraded", 1, "m1")
+    change = bench.of(GroupTypeChanged)[-1]
+    assert (change.why, change.generation_id, change.client_id) == ("upgraded", 1, "m1")
     assert [m.member_type for m in bench.describe().members] == [0, 1]
 
 

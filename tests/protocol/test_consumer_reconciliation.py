@@ -132,7 +132,7 @@ def test_the_story_of_a_move() -> None:
     step = bench.of(MemberProgressed)[-1]
     assert (step.member_id, step.state, step.generation_id, step.target_epoch) == ("m1", "unrevoked", 2, 3)
     assert step.to_revoke == [TopicPartitions(topic="t1", partitions=[2, 3])]
-    assert [reported.member_id for reported in bench.of(Assigned)] == ["m1"]
+    assert [assigned.member_id for assigned in bench.of(Assigned)] == ["m1"]
     bench.beat("m1", {"t1": [0, 1]})
     assert bench.of(Assigned)[-1].partitions == [TopicPartitions(topic="t1", partitions=[0, 1])]
 

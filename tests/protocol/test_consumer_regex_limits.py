@@ -20,8 +20,8 @@ from tests.protocol.rules import rule
 TOPICS = {"t1": 1, "t2": 1, "u1": 1}
 
 
-def refused(reported: Call, says: str) -> bool:
-    return reported.error is Error.INVALID_REGULAR_EXPRESSION and says in reported.response.error_message
+def refused(call: Call, says: str) -> bool:
+    return call.error is Error.INVALID_REGULAR_EXPRESSION and says in call.response.error_message
 
 
 @rule("Patterns: a group takes a number of different ones, Kafka any number")

@@ -51,8 +51,8 @@ def alter(bench: ConsumerBench, *altered: tuple[str, int, str | None], group: st
     return bench.send(IncrementalAlterConfigsRequest, 1, "admin", resources=[resource], validate_only=only)
 
 
-def outcome(reported: Call) -> tuple[Error, str | None]:
-    (answer,) = reported.response.responses
+def outcome(call: Call) -> tuple[Error, str | None]:
+    (answer,) = call.response.responses
     return answer.error_code, answer.error_message
 
 
@@ -62,8 +62,8 @@ def set_to(bench: ConsumerBench, name: str, value: str) -> tuple[Error, str | No
 
 def described(bench: ConsumerBench, *keys: str, v: int = 4, synonyms: bool = False) -> dict[str, Any]:
     asked = DescribeConfigsResource(resource_name="g", configuration_keys=list(keys) or None)
-    reported = bench.send(DescribeConfigsRequest, v, "admin", resources=[asked], include_synonyms=synonyms)
-    (answer,) = reported.response.results
+    call = bench.send(DescribeConfigsRequest, v, "admin", resources=[asked], include_synonyms=synonyms)
+    (answer,) = call.response.results
     return {config.name: config for config in answer.configs}
 
 
@@ -202,8 +202,8 @@ def test_values_are_described_with_where_they_come_from() -> None:
     assert described(bench).keys() == GROUP_KEYS.keys()
     set_to(bench, SESSION, "8000")
     found = described(bench, SESSION, INTERVAL, "foo", "share.isolation.level", synonyms=True)
-    reported = {name: [(s.name, s.value, int(s.source)) for s in found[name].synonyms] for name in found}
-    assert reported == {
+    synonyms = {name: [(s.name, s.value, int(s.source)) for s in found[name].synonyms] for name in found}
+    assert synonyms == {
         SESSION: [(SESSION, "8000", 8), (f"group.{SESSION}", "3000", 4), (f"group.{SESSION}", "45000", 5)],
         INTERVAL: [(f"group.{INTERVAL}", "500", 4), (f"group.{INTERVAL}", "5000", 5)],
         "share.isolation.level": [("share.isolation.level", "read_uncommitted", 5)],

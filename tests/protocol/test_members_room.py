@@ -27,7 +27,7 @@ def protocols(raw_bytes: int) -> dict[str, bytes]:
 
 
 def full() -> Bench:
-    """Stable, with so many members of 7,400 bytes that nine tenths take no further one."""
+    """A Stable group: its members of 7,400 bytes leave no place for another one within nine tenths of the room."""
     bench = Bench(members_max_bytes=ROOM)
     members = [f"m{number}" for number in range(9)]
     for client in members:

@@ -25,7 +25,7 @@ KEPT = ROOT / "tests" / "state" / "documents" / "v2.json"
 """What version 0.2.0 stored of a classic group."""
 
 
-def reported(effect: Effect) -> dict[str, Any]:
+def response_of(effect: Effect) -> dict[str, Any]:
     """A reply's response."""
     response: dict[str, Any] = json.loads(effect["detail"])["response"]
     return response
@@ -33,7 +33,7 @@ def reported(effect: Effect) -> dict[str, Any]:
 
 def given(effect: Effect) -> list[int]:
     """The partitions of t1 that a heartbeat's answer gives."""
-    (topic,) = reported(effect)["assignment"]["topic_partitions"]
+    (topic,) = response_of(effect)["assignment"]["topic_partitions"]
     assert topic["topic_name"] == "t1"
     partitions: list[int] = topic["partitions"]
     return partitions
@@ -53,12 +53,12 @@ def test_two_members_share_a_topic_out_from_batch_to_batch() -> None:
     stream = Stream(SETTINGS)
     alone(stream)
     (second,) = replies(stream.batch(T + 1000, arrived(consumer_beat("m2", 0, T + 1000))))
-    assert reported(second)["assignment"] == {"topic_partitions": []}
+    assert response_of(second)["assignment"] == {"topic_partitions": []}
     (first,) = replies(stream.batch(T + 2000, arrived(consumer_beat("m1", 2, T + 2000))))
     kept = given(first)
     acknowledged = consumer_beat("m1", 2, T + 2100, owned={"t1": kept})
     (first, second) = replies(stream.batch(T + 3000, arrived(acknowledged, consumer_beat("m2", 3, T + 2200))))
-    assert (reported(first)["member_epoch"], sorted(kept + given(second))) == (3, [0, 1, 2, 3])
+    assert (response_of(first)["member_epoch"], sorted(kept + given(second))) == (3, [0, 1, 2, 3])
     assert stream.stored["orders"].value[:6] == ("Stable", 3, "consumer", None, None, 2)
     ended = next(e for e in reversed(stream.effects) if e["effect"] == "rebalance_ended")
     assert (ended["cause"], ended["generation_id"], ended["at_ms"]) == ("member_joined", 3, T + 2200)
@@ -73,7 +73,7 @@ def test_what_a_member_owns_may_stand_as_homes_of_earlier_versions_have_it() -> 
     earlier = arrived(consumer_beat("m1", 2, T + 2100))[0]
     text = json.dumps(json.loads(earlier.text) | {"topic_partitions": owned})
     (acknowledged,) = replies(stream.batch(T + 3000, [earlier._replace(text=text)]))
-    assert reported(acknowledged)["member_epoch"] == 3
+    assert response_of(acknowledged)["member_epoch"] == 3
 
 
 def test_a_silent_member_expires_by_the_groups_timeout_and_no_request_and_nothing_is_called_before() -> None:
@@ -113,7 +113,7 @@ def test_a_describe_is_answered_by_the_stream() -> None:
         request_id="d", api_version=1, client_id="admin", received_at_ms=T + 1, group_ids=["orders"]
     )
     (reply,) = replies(stream.batch(T + 1, arrived(ask)))
-    (group,) = reported(reply)["groups"]
+    (group,) = response_of(reply)["groups"]
     assert (group["group_state"], group["group_epoch"], group["assignor_name"]) == ("Stable", 2, "uniform")
     assert [member["member_id"] for member in group["members"]] == ["m1"]
 
@@ -122,7 +122,7 @@ def test_a_first_heartbeat_without_an_id_that_comes_again_does_not_make_a_second
     stream = Stream(replace(SETTINGS, remembered_request_ids=1))
     first = consumer_beat("", 0, T, api_version=0, client_id="a", request_id="first")
     (reply,) = replies(stream.batch(T, arrived(first)))
-    member_id = reported(reply)["member_id"]
+    member_id = response_of(reply)["member_id"]
     stream.batch(T + 1, arrived(consumer_beat(member_id, 2, T + 1, client_id="a")))
     stream.effects.clear()
     stream.batch(T + 2, arrived(first))

@@ -118,7 +118,7 @@ def logged(moves: list[tuple[int, str, str, str]]) -> list[GroupRequest]:
 
 
 def in_batches(log: list[GroupRequest], most: int) -> list[tuple[int, list[str]]]:
-    """So many requests a batch, each batch a millisecond after its last; at the end all deadlines pass."""
+    """At most `most` requests a batch, each a millisecond after its last request; at the end all deadlines pass."""
     batches = [log[start : start + most] for start in range(0, len(log), most)]
     timed = [(batch[-1].received_at_ms + 1, texts(batch)) for batch in batches]
     return [*timed, (timed[-1][0] + 2_000_000, [])]

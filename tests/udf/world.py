@@ -78,21 +78,21 @@ class World:
         self.stream.watermark_ms = max(self.stream.watermark_ms, request.received_at_ms)
         for effect in effects:
             if effect["effect"] == "reply" and effect["api"] == "ConsumerGroupHeartbeat":
-                self._note_reported((effect["group_id"], effect["client_id"]), json.loads(effect["detail"])["response"])
+                self._note_answer((effect["group_id"], effect["client_id"]), json.loads(effect["detail"])["response"])
             elif effect["effect"] == "member_joined":
                 self.ids[effect["group_id"], effect["client_id"]] = effect["member_id"]
             if effect["effect"] == "join_phase_ended":
                 self.generations[effect["group_id"]] = effect["generation_id"]
 
-    def _note_reported(self, who: tuple[str, str], reported: dict[str, Any]) -> None:
-        if reported["error_code"] != "NONE" or reported["member_epoch"] < 0:
+    def _note_answer(self, who: tuple[str, str], response: dict[str, Any]) -> None:
+        if response["error_code"] != "NONE" or response["member_epoch"] < 0:
             self.epochs.pop(who, None)
             self.owned.pop(who, None)
             return
-        self.epochs[who] = reported["member_epoch"]
-        if reported["assignment"] is not None:
+        self.epochs[who] = response["member_epoch"]
+        if response["assignment"] is not None:
             self.owned[who] = {
-                each["topic_name"]: each["partitions"] for each in reported["assignment"]["topic_partitions"]
+                each["topic_name"]: each["partitions"] for each in response["assignment"]["topic_partitions"]
             }
 
     def effects(self) -> list[Effect]:
