@@ -220,7 +220,7 @@ def test_a_command_that_fails_and_a_process_that_never_says_it_are_no_figures() 
         pass
 
 
-def test_this_machine_tells_what_it_is() -> None:
+def test_this_machine_is_described() -> None:
     machine = this_machine()
     assert machine.cores >= 1
     assert machine.memory_gb >= 1

@@ -1,4 +1,4 @@
-"""A home with a group of two members, one of which is killed when it is told to be. Must not know who watches it."""
+"""A home with a group of two members, one of which is killed at a call. Must not know who watches it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real Alertmanager takes alarms, shows them as active, and tells that they are over once they are closed.
+"""The real Alertmanager takes alarms, shows them as active, and reports that they are over once they are closed.
 
 So it does, too, where every other receiver misbehaves meanwhile.
 """
@@ -39,7 +39,7 @@ MOST_MEMORY_KB = 600_000
 
 @pytest.fixture
 def hook() -> Iterator[Server]:
-    """Who Alertmanager tells."""
+    """The receiver to which Alertmanager sends."""
     with receiving() as server:
         yield server
 
@@ -62,7 +62,7 @@ def active(address: str) -> list[dict[str, Any]]:
 
 
 def reported_of(hook: Server) -> list[tuple[str, str]]:
-    """What Alertmanager has told of alarms, in order: their id and how they are."""
+    """What Alertmanager has sent of alarms, in order: their id and how they are."""
     alerts = [alert for *_, body in hook.taken for alert in json.loads(body)["alerts"]]
     return [(alert["labels"]["rollcall_id"], alert["status"]) for alert in alerts]
 
@@ -83,7 +83,7 @@ def test_an_alarm_is_active_until_it_is_closed(address: str, hook: Server) -> No
     assert shown["annotations"]["summary"] == 'a "group": nobody held a partition'
     receiver.send("goes_on", alarm, now_ms)
     assert len(active(address)) == 1
-    until(lambda: reported_of(hook), "it is told of")
+    until(lambda: reported_of(hook), "it is reported")
     receiver.send("closed", msgspec.structs.replace(alarm, closed_ms=now_ms), now_ms)
     until(lambda: not active(address), "the alarm is over")
     until(lambda: reported_of(hook) == [("0123", "firing"), ("0123", "resolved")], lambda: str(reported_of(hook)))

@@ -43,7 +43,7 @@ def test_a_process_writes_such_lines_alone(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     log_to_standard_error(logging.WARNING)
     logging.getLogger("any").warning("%s", HOSTILE)
-    logging.getLogger("any").info("not told")
+    logging.getLogger("any").info("not printed")
     said = capsys.readouterr().err
     assert re.fullmatch(r"\d{4}-\d\d-\d\d [\d:,]+ any: " + re.escape(SHOWN) + "\n", said)
     assert FORMAT.startswith("%(asctime)s")
@@ -58,7 +58,7 @@ def test_lines_for_programs_are_json_whatever_is_in_them(
         raise ValueError(HOSTILE)
     except ValueError:
         logging.getLogger("any").warning("%s", HOSTILE, exc_info=True)
-    logging.getLogger("any").info("not told")
+    logging.getLogger("any").info("not printed")
     tell("all is well")
     tell("it failed: 100%s", is_error=True)
     out, said = capsys.readouterr()

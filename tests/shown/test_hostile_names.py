@@ -141,11 +141,11 @@ def test_the_report_of_a_replay(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     parity.first.append(Difference("r", name, "Heartbeat", 4, name, 5, {"error": name}, {"error": "NONE"}))
     report = replay_report.Replayed(Tally(skipped=Counter({name: 1})), parity, {"group.max.size": name}, 1.0)
 
-    def tell(console: Console) -> None:
+    def show(console: Console) -> None:
         replay_report.say_log(console, report)
         replay_report.tell_home(console, Home(name))
 
-    assert reported_safely(printed(tell), name)
+    assert reported_safely(printed(show), name)
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,7 @@ def test_what_is_never_answered_is_reported_with_its_reason() -> None:
     assert "replaced" in dropped["why"]
 
 
-def test_a_group_with_several_in_one_message_tells_of_each_before_the_one_answer() -> None:
+def test_a_group_with_several_in_one_message_shows_each_before_the_one_answer() -> None:
     lines = [join(n, f"j{n}", group_id=f"g{n}", api_version=4) for n in range(2)]
     reported = traced(*lines, ask(5, "d", "DeleteGroups", 2, groups_names=["g1", "g0"]), effects=True)
     assert [(line.get("effect"), line.get("group_id")) for line in reported[-3:]] == [

@@ -50,7 +50,7 @@ def test_a_name_bound_again_stands_for_the_id_of_its_last_answer() -> None:
 
 
 def test_the_last_answer_counts_not_the_last_line() -> None:
-    """k is parked and answered when m1 is gone; l, asked later, is told its id before that."""
+    """k is parked and answered when m1 is gone; l, asked later, is given its id before that."""
     answers = by_id(
         traced(
             join(0, "j", bind="m1"),
