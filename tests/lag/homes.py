@@ -1,4 +1,4 @@
-"""Homes with lag in them: of the capture, and of news that a test tells in literal numbers.
+"""Homes with lag in them: of the capture, and of news that a test gives in literal numbers.
 
 Must not know any view.
 """
@@ -21,7 +21,7 @@ from tests.why.reading import CAPTURES, capture
 
 @cache
 def lag_of_capture() -> LagRows:
-    """What the capture's log tells of ends and fetches."""
+    """What the capture's log says of ends and fetches."""
     found = LagRows()
     for rows in lag_of(CAPTURES / OF_LAG / "requests.log.gz", zone_of("UTC")):
         found.ends += rows.ends
@@ -36,13 +36,13 @@ def write_capture(home: Path) -> None:
 
 
 def truth_of_lag() -> dict[str, Any]:
-    reported: dict[str, Any] = truth(OF_LAG)["lag"]
-    return reported
+    lag: dict[str, Any] = truth(OF_LAG)["lag"]
+    return lag
 
 
-def ends(*reported: tuple[int, int], topic: str = "t", partition: int = 0, start: int = 0) -> list[LogEnd]:
+def ends(*samples: tuple[int, int], topic: str = "t", partition: int = 0, start: int = 0) -> list[LogEnd]:
     """Rows of (at_ms, end)."""
-    return [LogEnd(topic, partition, at_ms, start, end, end, "sample") for at_ms, end in reported]
+    return [LogEnd(topic, partition, at_ms, start, end, end, "sample") for at_ms, end in samples]
 
 
 def group(
@@ -59,7 +59,7 @@ def group(
 
 
 def write_home(
-    home: Path, stories: Sequence[Story], reported: Sequence[LogEnd], fetches: Sequence[Fetched] = ()
+    home: Path, stories: Sequence[Story], log_ends: Sequence[LogEnd], fetches: Sequence[Fetched] = ()
 ) -> None:
     write_effects(home, {story.group_id: story.rows for story in stories})
-    append_lag(home, LagRows(list(reported), list(fetches)))
+    append_lag(home, LagRows(list(log_ends), list(fetches)))

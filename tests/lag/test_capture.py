@@ -1,4 +1,4 @@
-"""The recorded incidents of capture t-lag: lag from its request log alone beside what a broker's admin client was told.
+"""The recorded incidents of capture t-lag: lag from its request log alone, and what an admin client was answered.
 
 The truth was asked from the same broker four times a second, and none of its requests is in the log.
 """
@@ -75,7 +75,7 @@ def test_the_lag_of_a_moment_is_right_to_what_the_last_line_can_know(home: Path,
 
 
 def test_lag_over_time_is_the_truth_of_every_sample(ask: Views) -> None:
-    """With what is told later a moment is known better than at that moment: ends are interpolated."""
+    """What is reported later makes a moment known better than it was then: ends are interpolated."""
     rows: dict[tuple[str, str], list[Row]] = {}
     for row in sorted(ask.rows("partition_lag"), key=lambda row: row.at):
         rows.setdefault((row.group_id, f"{row.topic}-{row.partition}"), []).append(row)

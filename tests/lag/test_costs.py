@@ -1,4 +1,4 @@
-"""What a rebalance cost, of one group whose member expired, told in literal numbers."""
+"""What a rebalance cost, of one group whose member expired, in literal numbers."""
 
 from __future__ import annotations
 

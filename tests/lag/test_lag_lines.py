@@ -1,4 +1,4 @@
-"""A log that is followed tells of lag what a whole one tells, also when it was stopped meanwhile."""
+"""A followed log has the same lag as a whole one, also if the follower was stopped meanwhile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOG = CAPTURES / OF_LAG / "requests.log.gz"
 
 
 def follow(home: Path, log: Path, position: Position, lines: int) -> Position:
-    """Reads so many lines at most, then stops."""
+    """Reads at most this many lines, then stops."""
     tail = LagLines(LogTail(log, ZONE, position), home)
     read = 0
     while read < lines and (found := tail.poll(min(1000, lines - read))):
@@ -43,7 +43,7 @@ def reported(home: Path, table: str, columns: str) -> set[tuple[object, ...]]:
     return set(found.fetchall())
 
 
-def test_a_log_that_is_followed_tells_what_a_whole_one_tells(tmp_path: Path) -> None:
+def test_a_log_that_is_followed_has_the_lag_that_a_whole_one_has(tmp_path: Path) -> None:
     log = tmp_path / "requests.log"
     log.write_bytes(gzip.decompress(LOG.read_bytes()))
     home = Home(tmp_path / "home")
@@ -53,7 +53,7 @@ def test_a_log_that_is_followed_tells_what_a_whole_one_tells(tmp_path: Path) -> 
     whole = lag_of_capture()
     ends = {(one.topic, one.partition, one.at_ms, one.end_offset) for one in whole.ends}
     found = reported(home.path, "log_ends", "topic, partition, at_ms, end_offset")
-    # The stop itself tells of some that they stand, and a fetch session is known again from what it names next.
+    # The stop itself shows that some stand, and a fetch session is known again from what it names next.
     assert len(ends - found) < len(ends) / 100
     assert len(found - ends) < len(ends) / 50
     # Which of the offsets of a second is kept depends on when the first was.

@@ -56,7 +56,7 @@ def kind_at(scene: Lanes, lane: str, at_ms: int) -> set[str]:
     return {bar.kind for bar in scene.bars if bar.lane == place and bar.from_ms <= at_ms < bar.to_ms}
 
 
-def test_members_that_the_topic_alone_tells_of_are_at_work_and_not_waiting_for_their_life() -> None:
+def test_members_known_from_the_topic_alone_are_at_work_and_not_always_waiting() -> None:
     for group_id in topic(CLASSIC):
         found = lasted(timeline(whole(group_id, topic(CLASSIC)[group_id])))
         assert found[WAITING] == 0, group_id
@@ -65,7 +65,7 @@ def test_members_that_the_topic_alone_tells_of_are_at_work_and_not_waiting_for_t
 
 
 @pytest.mark.parametrize(("name", "group_id"), WITH_BOTH)
-def test_both_inputs_tell_the_same_of_who_was_at_work(name: str, group_id: str) -> None:
+def test_both_inputs_say_the_same_of_who_was_at_work(name: str, group_id: str) -> None:
     log, dump = (lasted(timeline(whole(group_id, rows))) for rows in (capture(name)[group_id], topic(name)[group_id]))
     working_ms = [found[AT_WORK] + found["silent"] + found[GIVING_UP] for found in (log, dump)]
     assert min(working_ms) > 50_000

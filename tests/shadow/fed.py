@@ -38,7 +38,7 @@ class Feed:
         self._next_look_ms: int | None = None
 
     def feed(self, lines: Iterable[LogLine], after_each: Callable[[int], None] = lambda place: None) -> Feed:
-        """after_each: told after each line how many there have been."""
+        """after_each: called after each line with the number of lines so far."""
         for place, line in enumerate(lines, 1):
             if line.at_ms is not None and (self._next_look_ms is None or line.at_ms >= self._next_look_ms):
                 self.look()

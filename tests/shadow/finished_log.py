@@ -1,4 +1,4 @@
-"""What a finished log's history is, and how it is told apart from a shadow's rows: each heartbeat of a run counts.
+"""What a finished log's history is, and how it differs from a shadow's rows: each heartbeat of a run counts.
 
 Knows facts as tables hold them. Must not know how a shadow is run.
 """

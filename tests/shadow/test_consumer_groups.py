@@ -58,7 +58,7 @@ def test_a_change_is_reported_as_soon_as_its_members_were_heard(name: str) -> No
     assert max(late) <= REPORTED_WITHIN_MS
 
 
-def test_whoever_goes_on_from_a_snapshot_tells_the_same() -> None:
+def test_whoever_goes_on_from_a_snapshot_reports_the_same() -> None:
     name = "o-consumer-protocol"
     lines = lines_of(FOLDER / name)
     first = Feed(LiveImport(GroupConfig())).feed(lines[:60])
@@ -77,7 +77,7 @@ def test_whoever_goes_on_from_a_snapshot_tells_the_same() -> None:
 
 @pytest.mark.parametrize("name", ["conversions", "night", "sessions"])
 @pytest.mark.parametrize("share", [0.2, 0.4, 0.6])
-def test_who_follows_older_consumer_groups_tells_nothing_wrong_as_certain_also_from_a_snapshot(
+def test_who_follows_older_consumer_groups_reports_nothing_wrong_as_certain_also_from_a_snapshot(
     name: str, share: float, tmp_path: Path
 ) -> None:
     texts = gzip.decompress((INCIDENTS / f"{name}.log.gz").read_bytes()).splitlines(keepends=True)

@@ -31,7 +31,7 @@ SMALL = [path for path in CAPTURES if path.name != "j-busy-1"]
 every_log = pytest.mark.parametrize("path", [*CAPTURES, *INCIDENTS], ids=lambda path: path.name.partition(".")[0])
 known_in_time = pytest.mark.parametrize(
     "path",
-    # In `libraries` a member comes back 8 s after it left: by then who follows the log has told that it left.
+    # In `libraries` a member comes back 8 s after it left: by then who follows the log has reported that it left.
     [path for path in (*CAPTURES, *INCIDENTS) if not path.name.startswith("libraries")],
     ids=lambda path: path.name.partition(".")[0],
 )
@@ -172,7 +172,7 @@ def test_a_log_that_begins_with_groups_formed_gives_the_rebalances_of_the_finish
 
 
 def ended(group_id: str, effects: list[Effect]) -> tuple[str, list[tuple[int, int, int, str, str, str, int | None]]]:
-    """What is told of each rebalance of a group, but for its members' waits."""
+    """What is reported of each rebalance of a group, except its members' waits."""
     return group_id, [
         (
             e.at_ms,
@@ -252,7 +252,7 @@ def test_the_death_of_a_whole_group_is_reported_while_others_live_and_not_of_a_l
     assert living.is_alive
 
 
-def test_a_rebalance_whose_end_no_line_tells_is_waited_for_no_longer_than_its_timeout(tmp_path: Path) -> None:
+def test_a_rebalance_whose_end_has_no_line_is_awaited_no_longer_than_its_timeout(tmp_path: Path) -> None:
     """All members die after the first sign of it; another group goes on."""
     stage = Broker(seed=1)
     MemberOf(stage, "living", "b").start()

@@ -1,4 +1,4 @@
-"""Up to when a followed log is said to have told all: nothing is told later of a time before."""
+"""The time up to which a followed log is said to be complete: no later fact is of a time before it."""
 
 from __future__ import annotations
 

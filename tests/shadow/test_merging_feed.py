@@ -94,14 +94,14 @@ def reported_in(rows: Iterable[Row]) -> list[tuple[Any, ...]]:
 
 
 def answer(at_ms: int, seq: int) -> Row:
-    """What the log alone can tell."""
+    """What the log alone can say."""
     return row(at_ms, seq, "reply", f'{{"topic":"{TOPIC_ID}"}}')
 
 
 @pytest.mark.parametrize("seed", [3, 22, 270])
 def test_what_comes_bit_by_bit_is_what_a_replay_of_all_makes(seed: int, tmp_path: Path) -> None:
-    reported = reported_of(seed, tmp_path)
-    log, topic = ([row_of(fact) for fact in facts] for facts in (reported.log, reported.topic))
+    inputs = reported_of(seed, tmp_path)
+    log, topic = ([row_of(fact) for fact in facts] for facts in (inputs.log, inputs.topic))
     log += [answer(START_MS + n * 1_000, 10_000 + n) for n in range(60)]
     at_once, history = replayed(tmp_path, log, topic)
     chance, homes = random.Random(seed), Homes(tmp_path / "bits")
@@ -144,7 +144,7 @@ def test_a_kill_between_the_state_and_the_commit_repeats_nothing(
     homes.write(homes.home.of_log, [answer(START_MS + 1, 2)])
     assert homes.feed().step(NOTHING_KNOWN, None) == 2
     assert homes.feed().step(NOTHING_KNOWN, None) == 0
-    assert [reported[1] for reported in homes.reported()] == [1, 2]
+    assert [fact[1] for fact in homes.reported()] == [1, 2]
 
 
 def test_a_fact_of_the_topic_waits_until_the_log_has_reported_all_up_to_then(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_fact_of_the_topic_waits_until_the_log_has_reported_all_up_to_then(tmp
     assert feed.step(Known({}, late_ms), START_MS) == 0
     assert feed.step(Known({"g": START_MS + SLACK_MS - 1}, late_ms), late_ms) == 0
     assert feed.step(Known({}, late_ms), late_ms) == 1
-    assert [reported[1] for reported in homes.reported()] == [AFTER_THE_LOGS + 5]
+    assert [fact[1] for fact in homes.reported()] == [AFTER_THE_LOGS + 5]
 
 
 def test_what_neither_can_read_is_copied_once(tmp_path: Path) -> None:

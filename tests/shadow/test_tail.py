@@ -68,14 +68,14 @@ def test_no_line_is_lost_and_none_comes_twice(how: str, seed: int, tmp_path: Pat
     tail = LogTail(writer.path, UTC)
     found = [number_of(each.text) for each in tail.poll(1)]
     for _ in range(60):
-        deed = chance.choice(["write", "write", "look", "look", "rotate", "go on"])
-        if deed == "write":
+        action = chance.choice(["write", "write", "look", "look", "rotate", "go on"])
+        if action == "write":
             writer.write(chance.randint(1, 30))
-        elif deed == "rotate" and writer.path.exists() and writer.path.stat().st_size:
+        elif action == "rotate" and writer.path.exists() and writer.path.stat().st_size:
             writer.rotate(how)
-        elif deed == "look":
+        elif action == "look":
             found += [number_of(each.text) for each in tail.poll(chance.randint(1, 20))]
-        elif deed == "go on":
+        elif action == "go on":
             tail.close()
             tail = LogTail(writer.path, UTC, msgspec.json.decode(msgspec.json.encode(tail.position), type=Position))
     writer.write(1)

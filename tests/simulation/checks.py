@@ -36,7 +36,7 @@ def assert_always(world: WatchedWorld) -> None:
 
 
 def assert_generations_grow(world: WatchedWorld) -> None:
-    """Each join phase ends exactly one generation later, and no member is told of an earlier one than before."""
+    """Each join phase ends exactly one generation later, and no member is answered an earlier one than before."""
     last, reported = 0, Counter[str]()
     for each in world.record.effects:
         match each.effect:

@@ -58,7 +58,7 @@ def rebalances(world: WatchedWorld, since_ms: int = 0) -> list[tuple[CauseKind, 
 
 
 def reported(world: WatchedWorld, name: str, since_ms: int = 0) -> list[tuple[int, object]]:
-    """(when, what) a consumer's application was told since then, its connection's news apart."""
+    """(when, what) a consumer's application has learnt since then, except its connection's news."""
     return [
         (each.at_ms, each.event)
         for each in world.record.events
@@ -292,7 +292,7 @@ def test_an_application_that_is_working_joins_a_rebalance_when_it_is_done() -> N
     world = play(consumer("a", busy), consumer("b", Schedule(start_ms=20_000)), until_ms=60_000)
     assert_settled(world)
     joined = next(at_ms for at_ms, event in reported(world, "b") if isinstance(event, PartitionsAssigned))
-    # A heartbeat tells it within 3 s, its work ends within 4 s.
+    # It learns of it by a heartbeat within 3 s, its work ends within 4 s.
     assert 20_000 < joined <= 27_100
 
 

@@ -54,16 +54,16 @@ class WatchedWorld(World):
             return member_id in group.consumer.members
         return member_id in group.members and self._joined.get(member_id) == group.generation_id
 
-    def _reported(self, reported: ConsumerEvent) -> None:
+    def _reported(self, happened: ConsumerEvent) -> None:
         self._forget_who_is_gone()
-        group_id = self.consumers[reported.consumer].plan.config.group_id
-        match reported.event:
+        group_id = self.consumers[happened.consumer].plan.config.group_id
+        match happened.event:
             case PartitionsAssigned(partitions=partitions):
-                self._ownership.take(reported.consumer, group_id, partitions)
+                self._ownership.take(happened.consumer, group_id, partitions)
             case PartitionsRevoked(partitions) | PartitionsLost(partitions):
-                self._ownership.drop(reported.consumer, group_id, partitions)
+                self._ownership.drop(happened.consumer, group_id, partitions)
             case Closed():
-                self._ownership.drop_all(reported.consumer)
+                self._ownership.drop_all(happened.consumer)
 
     def _answered(self, effect: GroupEffect) -> None:
         if not isinstance(effect.effect, Reply):

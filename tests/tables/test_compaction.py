@@ -42,7 +42,7 @@ class Requests:
         self.sent: list[int] = []
 
     def send(self, count: int = 1) -> None:
-        """So many commits of one request each."""
+        """Makes `count` commits of one request each."""
         for _ in range(count):
             at_ms = T + len(self.sent)
             self._gateway.append(request_rows([heartbeat("m", 1, at_ms, "g")]))

@@ -1,4 +1,4 @@
-"""Small histories of consumer groups (KIP-848), told in virtual time with literal moments.
+"""Small histories of consumer groups (KIP-848), in virtual time with literal moments.
 
 The first epoch that a member is in is 2, as in Kafka; a session is 45 s, whoever is to give up has 60 s.
 """
@@ -15,7 +15,7 @@ TWO_PARTITIONS = GroupConfig(topics={"t1": 2}, group_initial_rebalance_delay_ms=
 
 
 def beat(story: Story, at_ms: int, who: str, owned: list[int] | None = None, **more: Any) -> None:
-    """A member's heartbeat in the epoch that it was told last; owned: the partitions of t1 that it says it owns."""
+    """A member's heartbeat in the epoch of its last answer; owned: the partitions of t1 that it says it owns."""
     epochs = [row.generation_id for row in story.rows if row.effect == "reply" and row.member_id == who]
     said = None if owned is None else {"t1": owned}
     epoch = more.pop("epoch", epochs[-1] if epochs else 0)

@@ -120,7 +120,7 @@ def syncing() -> Story:
 
 
 def id_given() -> Story:
-    """d was told an id at 2 s, good for 8 s, and has not come back."""
+    """d was given an id at 2 s, good for 8 s, and has not come back."""
     story = one_member("id given")
     story.ask_for_an_id(2000, "d", session_timeout_ms=8000)
     return story

@@ -39,7 +39,7 @@ Rows = dict[str, list[EffectRow]]
 """By the name of the group in the home."""
 GROUP = "g"
 CORE_LIVES_A_SEED = 10
-DEEDS = ("start", "start", START_NEWER, START_NEWER, "close", "close", "kill", "stall", "commit", "commit")
+ACTIONS = ("start", "start", START_NEWER, START_NEWER, "close", "close", "kill", "stall", "commit", "commit")
 
 
 def mixed(chance: random.Random, seed: int) -> Broker:
@@ -50,7 +50,7 @@ def mixed(chance: random.Random, seed: int) -> Broker:
     starts = ("start", START_NEWER)
     plan = [(chance.choice(starts), who, 50 * who + chance.randint(0, 3000)) for who in range(chance.randint(1, 3))]
     for _ in range(chance.randint(3, 16)):
-        plan.append((chance.choice(DEEDS), chance.randint(0, 6), chance.randint(0, LENGTH_MS)))
+        plan.append((chance.choice(ACTIONS), chance.randint(0, 6), chance.randint(0, LENGTH_MS)))
     live(broker, plan, has_static=chance.random() < 0.3)
     return broker
 
@@ -75,7 +75,7 @@ def of_the_group(broker: Broker) -> list[Effect]:
 
 
 def logged(path: Path) -> tuple[list[Effect], int]:
-    """What a log tells of the group, and until when."""
+    """The group's history by a log, and the time up to which the log has it."""
     log = WholeLog(path, ZoneInfo("UTC"))
     log.config = from_texts(GroupConfig, log.look_over().settings)
     ended_ms = log.tally.last_at_ms or 0
@@ -83,7 +83,7 @@ def logged(path: Path) -> tuple[list[Effect], int]:
 
 
 def by_log(seed: int, folder: Path) -> Rows:
-    """A life of both protocols as the broker has it, as its log tells it, and as a log that lacks something does."""
+    """A life of both protocols as the broker has it, as its log has it, and as a log that lacks something has it."""
     broker, chance = of_both_protocols(seed)
     path = broker.write(folder / f"{seed}.log")
     found = {f"broker {seed}": list(numbered(of_the_group(broker)))}
@@ -94,7 +94,7 @@ def by_log(seed: int, folder: Path) -> Rows:
 
 
 def by_topic(seed: int, folder: Path) -> Rows:
-    """A classic life as its topic tells it, and as the topic and a log that lacks something do together."""
+    """A classic life as its topic has it, and as the topic and a log that lacks something have it together."""
     chance = random.Random(seed)
     return _by_topic_and_both(f"{seed}", lived(chance, seed), folder, chance)
 
@@ -124,7 +124,7 @@ def _by_topic_and_both(name: str, broker: Broker, folder: Path, chance: random.R
 
 
 def _left(effects: list[Effect], left_out: Iterable[Fact], first_seq: int) -> Iterator[EffectRow]:
-    """The rows of an input without the facts that the other one tells."""
+    """The rows of an input without the facts that the other one has."""
     out = {fact.seq for fact in left_out}
     return (row_of(effect, first_seq + seq) for seq, effect in enumerate(effects) if seq not in out)
 
@@ -136,14 +136,14 @@ def by_core(seed: int, folder: Path) -> Rows:
     @hypothesis_seed(seed)
     @settings(max_examples=CORE_LIVES_A_SEED, database=None, derandomize=False, phases=[Phase.generate])
     @given(config=configs, before=plays, away_ms=st.sampled_from((-1, 0, 1000, 60_000)), after=plays)
-    def tell(config: GroupConfig, before: list[Move], away_ms: int, after: list[Move]) -> None:
+    def play_and_keep(config: GroupConfig, before: list[Move], away_ms: int, after: list[Move]) -> None:
         play = consumer_play(config).make(before)
         if away_ms >= 0:
             play.now_ms += away_ms
             play.load()
         found[f"core {seed}.{len(found)}"] = list(numbered(play.make(after).effects))
 
-    tell()
+    play_and_keep()
     return found
 
 
@@ -153,4 +153,4 @@ KINDS: Mapping[str, Callable[[int, Path], Rows]] = {
     "topic": by_topic,
     "mixed topic": by_topic_of_both_protocols,
 }
-"""What tells the lives of a seed."""
+"""The lives of a seed, by what reports them."""

@@ -1,4 +1,4 @@
-"""A group's history told by what its clients send, in virtual time: the facts that the stream's own function gives.
+"""A group's history, made by what its clients send in virtual time: the facts that the stream's own function gives.
 
 Each request is a batch of its own on the event clock, so the group goes through its stored state every time. Knows how
 requests become rows (`coordinator_udfs.group_turns`) and rows a table; must not know any view, nor Spark.
@@ -72,7 +72,7 @@ class Story:
         reason: str | None = None,
         again_as: str | None = None,
     ) -> None:
-        """A client joins, with the second step where it is told an id; again_as: under this member id."""
+        """A client joins, with the second step where it is given an id; again_as: under this member id."""
         member_id = self.member_ids.get(who, "") if again_as is None else again_as
         subscription = Subscription(tuple(topics), owned_partitions=tuple(map(partition_of, owned)))
         request = requests.join(

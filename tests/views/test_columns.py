@@ -62,13 +62,13 @@ def test_a_promised_column_is_there(name: str) -> None:
     assert all(type_ == "bigint" for column, type_ in declared.items() if column.endswith("_ms"))
 
 
-def test_describe_tells_what_a_column_holds(registered: SparkSession) -> None:
+def test_describe_says_what_a_column_holds(registered: SparkSession) -> None:
     reported = {row.col_name: row.comment for row in registered.sql("DESCRIBE groups").collect()}
     assert reported["member_count"] == "how many members"
     assert all(reported.values())
 
 
-def test_a_definition_survives_quotes_and_backslashes_in_what_it_tells() -> None:
+def test_a_definition_survives_quotes_and_backslashes_in_its_comment() -> None:
     assert "assignor\\'s name" in definition_of(next(view for view in VIEWS if view.name == "groups"))
 
 

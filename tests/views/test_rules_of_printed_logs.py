@@ -45,7 +45,7 @@ def lines_of(file: Path) -> list[str]:
 
 
 def facts_of(name: str, reads: list[FileRead]) -> Iterator[tuple[str, list[EffectRow]]]:
-    """The rows of each group that files tell of, under a name that says of which log they are."""
+    """The rows of each group in the files, under a name that says which log they come from."""
     align(reads)
     for group in groups_in(merged(reads)):
         effects = effects_of(group)

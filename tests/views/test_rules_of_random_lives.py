@@ -1,4 +1,4 @@
-"""Random lives of both protocols break no rule of rows, whatever tells of them: the core, a log, a topic, or both.
+"""Random lives of both protocols break no rule of rows, whatever reports them: the core, a log, a topic, or both.
 
 A group that breaks one is named by its kind and seed: `random_lives.KINDS[kind](seed, folder)` plays it alone.
 """

@@ -1,4 +1,4 @@
-"""What the views tell from facts alone is what the state holds, for random histories; and what must hold of history."""
+"""What the views say from facts alone is what the state holds, for random histories; and what must hold of history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups in trouble, told in virtual time with literal moments: storms, flapping members, loops, deploys, a zombie."""
+"""Groups in trouble, in virtual time with literal moments: storms, flapping members, loops, deploys, a zombie."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The rows of a home's views, as DuckDB has them: tests/engines holds that Spark has the same.
 
-Must not know what any view tells.
+Must not know what any view says.
 """
 
 from __future__ import annotations
