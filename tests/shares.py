@@ -87,8 +87,8 @@ def of_classic(name: str) -> dict[str, list[True_]]:
     return {group: [_classic(each) for each in what["rebalances"]] for group, what in groups(name).items()}
 
 
-def _classic(reported: dict[str, Any]) -> True_:
-    return reported["from_generation"], reported["cause"], reported["trigger"]["member_id"] or ""
+def _classic(row: dict[str, Any]) -> True_:
+    return row["from_generation"], row["cause"], row["trigger"]["member_id"] or ""
 
 
 @cache
@@ -153,5 +153,5 @@ def table() -> str:
 def _line(share: Share) -> str:
     cases, certain = sum(share.counts.values()), share.counts["wrong, certain"]
     cells = [f"{share.counts[name]} ({share.counts[name] / cases:.1%})" for name in ("exact", "open")]
-    reported = [share.input, share.protocol, str(cases), *cells, str(share.counts["wrong"] + certain), str(certain)]
-    return f"| {' | '.join(reported)} |\n"
+    row = [share.input, share.protocol, str(cases), *cells, str(share.counts["wrong"] + certain), str(certain)]
+    return f"| {' | '.join(row)} |\n"

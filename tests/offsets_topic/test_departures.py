@@ -19,13 +19,13 @@ LEFT, POLL, EXPIRED = EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.SESS
 def classic(
     silence_ms: int, *, session_s: int = 45, poll_s: int = 300, commits: int = 9, exact: bool = False
 ) -> Evidence:
-    """A classic member that commits every 5 s, and was gone so long after its latest commit at the latest."""
-    reported = Commits(count=commits, last_ms=0 if commits else None, longest_gap_ms=5 * S if commits > 1 else 0)
+    """A classic member that commits every 5 s, and was gone silence_ms after its last commit at the latest."""
+    last_commits = Commits(count=commits, last_ms=0 if commits else None, longest_gap_ms=5 * S if commits > 1 else 0)
     return Evidence(
         gone_by_ms=silence_ms,
         is_exact=exact,
         last_seen_ms=0,
-        commits=reported,
+        commits=last_commits,
         session_timeout_ms=session_s * S,
         rebalance_timeout_ms=poll_s * S,
         is_static=False,
@@ -164,10 +164,10 @@ def test_a_verdict_never_contradicts_what_is_known(
 ) -> None:
     """A commit within the session timeout excludes that the session ran out, whatever else is so."""
     verdict = judge(Evidence(silence_ms, is_exact, 0, commits, session_ms, poll_ms, is_static=False))
-    reported = {verdict.end_cause, *verdict.candidates}
+    ends = {verdict.end_cause, *verdict.candidates}
     assert (verdict.end_cause is EndCause.UNKNOWN) == (len(verdict.candidates) > 1)
     assert verdict.is_inferred
     if 0 <= silence_ms < session_ms:
-        assert EXPIRED not in reported
+        assert EXPIRED not in ends
     if silence_ms < poll_ms - 10 * S:
-        assert POLL not in reported
+        assert POLL not in ends

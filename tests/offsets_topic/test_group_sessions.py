@@ -29,7 +29,7 @@ def records(name: str) -> list[Record]:
     return decoded(read_dump(OF_SESSIONS / f"{name}.dump.gz"))
 
 
-def reported(name: str, sessions: dict[str, int]) -> Compared:
+def compared(name: str, sessions: dict[str, int]) -> Compared:
     found, counts, wrong = fold(records(name), sessions=sessions), Counter[str](), list[object]()
     for group, epochs in json.loads((INCIDENTS / f"{name}.json").read_text()).items():
         causes = [(start, cause) for start, _, cause in found.causes(group)]
@@ -67,6 +67,6 @@ CASES: list[tuple[str, bool, dict[str, int]]] = [
 
 @pytest.mark.parametrize(("name", "is_known", "expected"), nightly_but([case for case in CASES if case[1]], CASES))
 def test_what_is_concluded_of_members_that_went_is_true(name: str, is_known: bool, expected: dict[str, int]) -> None:
-    found = reported(name, SESSIONS[name] if is_known else {})
+    found = compared(name, SESSIONS[name] if is_known else {})
     assert found.wrong == []
     assert found.counts == expected

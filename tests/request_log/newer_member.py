@@ -33,7 +33,7 @@ class LoggedMember:
     is_alive: bool = True
     is_stalled: bool = False
     _joins: int = 0
-    """So many times it has joined; what it planned before its last one is void."""
+    """How many times it has joined; what it planned before its last join is void."""
     host: ClassVar[str]
 
     @property

@@ -37,7 +37,7 @@ class Played:
         until_ms = (self.found.tally.last_at_ms or 0) - AT_THE_END_MS
         effects = [(group, effect) for group, effect in self.broker.effects if effect.at_ms <= until_ms]
         ours, theirs = self.found.rebalances(group_id), rebalances_in(effects, group_id)
-        assert [reported[0] for reported in ours[: len(theirs)]] == [real[0] for real in theirs]
+        assert [rebalance[0] for rebalance in ours[: len(theirs)]] == [real[0] for real in theirs]
         assert len(ours) <= len(theirs) + 1
         begun_ms = [e.at_ms for group, e in effects if group == group_id and isinstance(e, RebalanceStarted)]
         clear = [not self._is_tied(group_id, at_ms) for at_ms in begun_ms]

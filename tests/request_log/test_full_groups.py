@@ -59,9 +59,9 @@ def test_what_a_log_cannot_tell_apart_is_not_reported_as_certain(seed: int, tmp_
         for _, effect in broker.effects
         if isinstance(effect, RebalanceStarted) and effect.at_ms <= until_ms
     }
-    for reported in found.of_group("g", RebalanceStarted):
-        kind, member_id = real.get(reported.from_generation_id, (reported.cause.kind, reported.cause.member_id))
-        if (reported.cause.kind, reported.cause.member_id) != (kind, member_id):
-            assert reported.cause.is_inferred
-            named = {(one.kind, one.member_id) for one in reported.cause.candidates}
-            assert (kind, member_id) in named or reported.cause.kind in ("unknown", "member_joined")
+    for started in found.of_group("g", RebalanceStarted):
+        kind, member_id = real.get(started.from_generation_id, (started.cause.kind, started.cause.member_id))
+        if (started.cause.kind, started.cause.member_id) != (kind, member_id):
+            assert started.cause.is_inferred
+            named = {(one.kind, one.member_id) for one in started.cause.candidates}
+            assert (kind, member_id) in named or started.cause.kind in ("unknown", "member_joined")

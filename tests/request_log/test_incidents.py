@@ -54,7 +54,7 @@ def test_every_answer_is_the_recorded_one(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_rebalance_its_cause_and_its_culprit_are_those_of_the_servers_own_log(name: str) -> None:
     expected = json.loads((INCIDENTS / f"{name}.json").read_text())
-    assert {group: [list(reported) for reported in incident(name).rebalances(group)] for group in expected} == expected
+    assert {group: [list(row) for row in incident(name).rebalances(group)] for group in expected} == expected
 
 
 @pytest.mark.parametrize("name", NAMES)

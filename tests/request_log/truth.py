@@ -27,8 +27,8 @@ def truth(name: str) -> dict[str, Any]:
 
 def groups(name: str) -> dict[str, dict[str, Any]]:
     """The groups of the classic protocol that anybody ever joined."""
-    reported = truth(name)["groups"]
-    found = {group: what for group, what in reported.items() if what["generations"] and group != NEWER_PROTOCOL}
+    recorded = truth(name)["groups"]
+    found = {group: what for group, what in recorded.items() if what["generations"] and group != NEWER_PROTOCOL}
     assert found
     return found
 
