@@ -23,7 +23,9 @@ NAME = "python -m tests.attack"
 
 @click.command(epilog=examples(f"{NAME} --minutes 5", f"{NAME} --count 300", f"{NAME} --seed 7 --input frames"))
 @click.option("--minutes", type=float, default=5.0, show_default=True, help="How long.")
-@click.option("--count", type=int, help="So many cases of each input instead, the same on every machine.")
+@click.option(
+    "--count", type=int, help="The number of cases of each input, instead of a time: the same cases on every machine."
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="What the cases are made of.")
 @click.option("--input", "names", multiple=True, type=click.Choice(sorted(INPUTS)), help="Attack this alone.")
 @click.option(
@@ -31,7 +33,7 @@ NAME = "python -m tests.attack"
 )
 def command(minutes: float, count: int | None, seed: int, names: tuple[str, ...], cases: Path) -> int:
     """Attack the product with hostile input."""
-    # Whoever stops it is told what was done.
+    # Whoever stops it sees what was done.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     print(f"seed {seed}", flush=True)
     inputs = [INPUTS[name]() for name in names or INPUTS]

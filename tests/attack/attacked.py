@@ -33,4 +33,4 @@ class Attacked(Protocol):
         """Ends the product."""
 
     def figures(self) -> str:
-        """What else is worth telling of the cases so far, empty if nothing."""
+        """What else is worth reporting of the cases so far, empty if nothing."""

@@ -1,6 +1,6 @@
 """Members of either protocol who converse with a group's coordinator, honest but for some of their requests.
 
-What a member is told (its id, its generation or epoch, what it owns) stands in its next request, and what a case leaves
+What a member is answered (its id, its generation or epoch, what it owns) is in its next request, and what a case leaves
 of a group is there for the next case. Watches that the group stays sound, that nothing breaks it, that each request is
 answered at most once, and that a turn that is played again gives the same. Knows requests, answers and the turns of a
 group.
@@ -82,7 +82,7 @@ class Move(msgspec.Struct, array_like=True):
 
 @dataclass
 class _Member:
-    """What a client has been told."""
+    """What a client has been answered."""
 
     member_id: str = ""
     generation_id: int = -1
@@ -170,11 +170,11 @@ class Conversations:
             text = changed(Random(move.choice), text, group.texts)
         return text.decode("utf-8", "replace")
 
-    def _request(self, group_id: str, reported: _Member, move: Move) -> Request:
+    def _request(self, group_id: str, known: _Member, move: Move) -> Request:
         choice, at_ms = move.choice, self._at_ms
         instance_id = f"i{move.client % 2}" if choice % 5 == 0 else None
         newcomer: dict[str, Any] = {"group_instance_id": instance_id, "session_timeout_ms": (6_000, 30_000)[choice % 2]}
-        match _next(group_id, reported, choice) if move.action == NEXT else move.action:
+        match _next(group_id, known, choice) if move.action == NEXT else move.action:
             case "join":
                 version = (3, 5, 9)[choice % 3]
                 if version < 5:
@@ -182,19 +182,19 @@ class Conversations:
                 name = ("range", "roundrobin", "mine")[choice // 7 % 3]
                 given = {name: b"\0" * (choice % 900)} if choice % 11 == 0 else None
                 return join(
-                    "", at_ms, group_id, api_version=version, member_id=reported.member_id, protocols=given, **newcomer
+                    "", at_ms, group_id, api_version=version, member_id=known.member_id, protocols=given, **newcomer
                 )
             case "sync":
                 assigned = {each.member_id: b"x" * (choice % 700) for each in self._groups[group_id].clients}
-                return sync(reported.member_id, reported.generation_id, at_ms, group_id, assigned=assigned)
+                return sync(known.member_id, known.generation_id, at_ms, group_id, assigned=assigned)
             case "beat":
-                return heartbeat(reported.member_id, reported.generation_id, at_ms, group_id)
+                return heartbeat(known.member_id, known.generation_id, at_ms, group_id)
             case "leave":
-                return leave(reported.member_id, at_ms, group_id)
+                return leave(known.member_id, at_ms, group_id)
             case "commit":
                 offsets = {TopicPartition(("t1", "t1", "é" * 90)[choice % 3], choice // 3 % 5): choice % 1_000}
-                generation_id = reported.epoch if choice % 2 else reported.generation_id
-                member_id = reported.member_id if choice % 7 else ""
+                generation_id = known.epoch if choice % 2 else known.generation_id
+                member_id = known.member_id if choice % 7 else ""
                 return commit(member_id, generation_id if member_id else -1, offsets, group=group_id, api_version=9)
             case "fetch":
                 topics = [OffsetFetchRequestTopic(name="t1", partition_indexes=[0, 1, 1])]
@@ -206,14 +206,14 @@ class Conversations:
             case "pattern":
                 pattern = PATTERNS[choice % len(PATTERNS)]
                 return consumer_beat(
-                    reported.member_id or "new", reported.epoch, at_ms, group_id, subscribed_topic_regex=pattern
+                    known.member_id or "new", known.epoch, at_ms, group_id, subscribed_topic_regex=pattern
                 )
             case "depart":
-                return consumer_beat(reported.member_id, -2 if choice % 3 == 0 else -1, at_ms, group_id)
+                return consumer_beat(known.member_id, -2 if choice % 3 == 0 else -1, at_ms, group_id)
             case _:
-                member_id = reported.member_id or f"member-{move.client}"
-                owned = reported.owned if choice % 3 and reported.epoch else None
-                return consumer_beat(member_id, reported.epoch, at_ms, group_id, owned=owned, instance_id=instance_id)
+                member_id = known.member_id or f"member-{move.client}"
+                owned = known.owned if choice % 3 and known.epoch else None
+                return consumer_beat(member_id, known.epoch, at_ms, group_id, owned=owned, instance_id=instance_id)
 
     # ------------------------------------------------------------ turns
 
@@ -251,34 +251,34 @@ class Conversations:
         if client is None:
             # What was changed may have another request's id.
             return
-        reported = group.clients[client]
+        known = group.clients[client]
         response = response_of(row.api or "", row.error_code or "", row.detail)
         match response:
             case _ if row.error_code == "UNKNOWN_MEMBER_ID":
                 group.clients[client] = _Member()
             case JoinGroupResponse(member_id=member_id) if member_id:
-                reported.member_id, reported.generation_id, reported.is_assigned = (
+                known.member_id, known.generation_id, known.is_assigned = (
                     member_id,
                     response.generation_id,
                     False,
                 )
             case SyncGroupResponse():
-                reported.is_assigned = response.error_code == "NONE"
+                known.is_assigned = response.error_code == "NONE"
             case ConsumerGroupHeartbeatResponse(member_epoch=epoch):
-                reported.epoch = max(epoch, 0) if response.error_code == "NONE" else 0
-                reported.member_id = response.member_id or reported.member_id
+                known.epoch = max(epoch, 0) if response.error_code == "NONE" else 0
+                known.member_id = response.member_id or known.member_id
                 if response.assignment is not None:
-                    reported.owned = {each.topic: each.partitions for each in response.assignment.topic_partitions}
+                    known.owned = {each.topic: each.partitions for each in response.assignment.topic_partitions}
             case HeartbeatResponse(error_code="REBALANCE_IN_PROGRESS"):
-                reported.generation_id = -1
+                known.generation_id = -1
 
 
-def _next(group_id: str, reported: _Member, choice: int) -> str:
+def _next(group_id: str, known: _Member, choice: int) -> str:
     if group_id in NEWER:
         return "consume" if choice % 4 else "commit"
-    if not reported.member_id or reported.generation_id < 0:
+    if not known.member_id or known.generation_id < 0:
         return "join"
-    if not reported.is_assigned:
+    if not known.is_assigned:
         return "sync"
     return "beat" if choice % 3 else "commit"
 

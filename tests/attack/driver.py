@@ -1,4 +1,4 @@
-"""Attacks inputs with cases from a seed, for a stated time or a number of cases, and tells what was found.
+"""Attacks inputs with cases from a seed, for a stated time or a number of cases, and reports what was found.
 
 A finding is played again after a start: alone, else with the cases before it. What does so again is kept; what was only
 slow, once, is reported alone, for the machine may have been busy. Knows time, memory and seeds; knows no input.
@@ -22,17 +22,17 @@ from tests.attack.attacked import Attacked, Finding
 from tests.attack.kept import keep
 
 CASES_A_START = 2000
-"""After so many cases an input begins anew."""
+"""An input begins anew after this many cases."""
 NEVER_S = 60.0
-"""A case that takes so much processor time is taken never to end."""
+"""A case that takes this much processor time counts as endless."""
 GROWTH_MAX_BYTES = 150_000_000
-"""So much more memory than at first an input may hold after a start."""
+"""An input may hold this much more memory after a later start than after the first ones."""
 _WARM_STARTS = 2
-"""After so many starts everything is loaded that is loaded once."""
+"""After this many starts, whatever is loaded once is loaded."""
 _CASES_A_LOOK = 10
-"""After so many cases the clock is looked at."""
+"""The clock is read after this many cases."""
 _MOST_FINDINGS = 20
-"""After so many different findings an input is attacked no further."""
+"""An input with this many different findings is not attacked any further."""
 
 
 class _Endless(BaseException):
@@ -65,14 +65,14 @@ class Attack:
         attacked: Attacked,
         seed: int,
         folder: Path,
-        tell: Callable[[str], None],
+        show: Callable[[str], None],
         clock: Callable[[], float] = time.process_time,
     ) -> None:
         self._attacked = attacked
         self._clock = clock
         self._seed = seed
         self._folder = folder
-        self._tell = tell
+        self._show = show
         self._played: list[bytes] = []
         """The cases since the last start."""
         self._first_bytes = 0
@@ -104,7 +104,7 @@ class Attack:
             self._found(f"memory grows: {GROWTH_MAX_BYTES} bytes more than at first", [])
 
     def play_on(self, cases: int) -> None:
-        """Plays so many more cases, up to the next start."""
+        """Plays this many more cases, but none beyond the next start."""
         if not self._played or len(self._played) >= CASES_A_START:
             self.start()
         with _endless_are_interrupted():
@@ -152,32 +152,32 @@ class Attack:
         if found not in self.report.findings:
             path = keep(self._folder, self._attacked.name, found, cases)
             self.report.findings[found] = path
-            self._tell(f"{self._attacked.name}: {found}\n  kept in {path}")
+            self._show(f"{self._attacked.name}: {found}\n  kept in {path}")
 
 
 def attack(
     inputs: Sequence[Attacked],
     seed: int,
     folder: Path,
-    tell: Callable[[str], None] = print,
+    show: Callable[[str], None] = print,
     seconds: float = inf,
     cases: float = inf,
     clock: Callable[[], float] = time.process_time,
 ) -> list[Report]:
-    """Attacks the inputs one after another, each for its part of the time or so many cases. tell: where findings are
-    told; clock: what a slow case is measured by.
+    """Attacks the inputs one after another, each for its part of the time or for its number of cases. show: prints
+    findings; clock: what a slow case is measured by.
 
     Raises KeyboardInterrupt when it is stopped, once what was done so far is reported.
     """
     reports = []
     for attacked in inputs:
-        attempt = Attack(attacked, seed, folder, tell, clock)
+        attempt = Attack(attacked, seed, folder, show, clock)
         ends_at = time.monotonic() + seconds / len(inputs)
         try:
             while attempt.report.played < cases and time.monotonic() < ends_at and not attempt.is_over:
                 attempt.play_on(int(min(_CASES_A_LOOK, cases - attempt.report.played)))
         finally:
-            tell(_reported(attempt.report, attacked.figures()))
+            show(_reported(attempt.report, attacked.figures()))
         attacked.close()
         reports.append(attempt.report)
     return reports

@@ -63,22 +63,22 @@ class OffsetDumps:
     def case(self, random: Random) -> bytes:
         lines = dumped_lines(random.choice(_DUMPS))
         first, share = random.randrange(len(lines)), random.choice(_CHANGED)
-        reported = list(lines[:1] if random.random() < 0.5 else ())
+        written = list(lines[:1] if random.random() < 0.5 else ())
         for line in lines[first : first + random.choice(_LINES)]:
             match random.randrange(20) if random.random() < share else -1:
                 case 0:
-                    reported += [line] * 2
+                    written += [line] * 2
                 case 1:
                     pass
                 case 2:
-                    reported.insert(random.randrange(len(reported) + 1), line)
+                    written.insert(random.randrange(len(written) + 1), line)
                 case number if number >= 10:
-                    reported.append(_with_changed_bytes(random, line))
+                    written.append(_with_changed_bytes(random, line))
                 case number if number >= 0:
-                    reported.append(changed(random, line, lines))
+                    written.append(changed(random, line, lines))
                 case _:
-                    reported.append(line)
-        return bytes([random.choice(_BATCHES)]) + b"\n".join(reported) + b"\n"
+                    written.append(line)
+        return bytes([random.choice(_BATCHES)]) + b"\n".join(written) + b"\n"
 
     def play(self, case: bytes) -> int:
         batches, text = max(1, case[0]), case[1:]
@@ -103,22 +103,22 @@ class OffsetDumps:
         columns = [(group_id_of(record.key), *record[:5]) for record in records]
         if columns:
             pa.table(dict(zip(RECORDS.names, zip(*columns, strict=True), strict=True)), schema=RECORDS.arrow)
-        names = names_of(reported for reported in map(_decoded, records) if isinstance(reported, Record))
+        names = names_of(one for one in map(_decoded, records) if isinstance(one, Record))
         groups: dict[str | None, list[Row]] = defaultdict(list)
         for record in records:
             groups[group_id_of(record.key)].append(Row(*record[:5]))
         for group_id, rows in groups.items():
             if group_id is None:
-                self._tell("", unreadable(rows, _RAW_MAX_BYTES))
+                self._take("", unreadable(rows, _RAW_MAX_BYTES))
                 continue
             document: str | None = None
             for number in range(batches):
                 turn = take_turn(group_id, rows[number::batches], document, names, _RAW_MAX_BYTES)
                 document = turn.document
-                self._tell(group_id, turn.rows)
-            self._tell(group_id, take_turn(group_id, [], document, names, _RAW_MAX_BYTES).rows)
+                self._take(group_id, turn.rows)
+            self._take(group_id, take_turn(group_id, [], document, names, _RAW_MAX_BYTES).rows)
 
-    def _tell(self, group_id: str, rows: list[EffectRow]) -> None:
+    def _take(self, group_id: str, rows: list[EffectRow]) -> None:
         texts_of(group_id, rows)
         self._quarantined += sum(row.effect == QUARANTINED for row in rows)
         unfit = next(
@@ -135,7 +135,7 @@ class OffsetDumps:
 
 
 def _markers(text: bytes) -> int:
-    """At most so many lines are control records, which are counted by what they end."""
+    """The greatest number of lines that can be control records, which are counted by what they end."""
     return text.count(b"marker") + text.count(b"endTxnMarker")
 
 

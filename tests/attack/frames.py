@@ -32,7 +32,7 @@ _STREAM_BYTES = 3_000_000
 _PIECE_BYTES = 262_144
 _CUTS = 8
 _GOOD_OF_EACH = 20
-"""So many well-formed requests of each API and version are made once, to be changed; a tenth of all is made anew."""
+"""How many well-formed requests of each API and version are made once and then changed; a tenth is made anew."""
 _PASSWORD_S = 0.02
 
 

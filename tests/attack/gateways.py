@@ -29,7 +29,7 @@ PORT = 9092
 _QUIET_NUMBER = 7
 _HEARTBEAT = framed("Heartbeat", 4, correlation_id=_QUIET_NUMBER, **heartbeat("quiet", "m"))
 _STEPS = 2000
-"""After so many rounds of the loop what is unanswered is taken to be withheld."""
+"""A request that is unanswered after this many rounds of the loop counts as withheld."""
 _ROUNDS_A_LOOK = 32
 _LOGS = ("gateway", "asyncio")
 
@@ -196,7 +196,7 @@ class Gateway:
         return took_s
 
     async def settle(self, connection: ClientConnection, patience_s: float) -> None:
-        """Goes on until all is answered that is not withheld; patience_s: so long a password may be checked."""
+        """Goes on until all is answered that is not withheld; patience_s: how long a password may be checked."""
         ends_at = time.monotonic() + patience_s
         while time.monotonic() < ends_at and len(connection.answers) and not connection.is_ended:
             await ROUND

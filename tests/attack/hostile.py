@@ -45,7 +45,7 @@ def text(random: Random) -> str:
 
 
 def integer(random: Random, bits: int) -> int:
-    """A number of so many bits, often at an edge."""
+    """A signed number of this many bits, often at an edge."""
     most = (1 << bits - 1) - 1
     number = random.choice(INTEGERS) if random.random() < 0.7 else random.randint(-most - 1, most)
     return max(-most - 1, min(most, number))

@@ -30,9 +30,9 @@ AT_MS = 1_772_359_200_000
 LINES_A_CASE = 50
 LOOK_EVERY_MS = 250
 OVER_MS = 4_000_000
-"""A log that stands still for so long is over."""
+"""A log that stands still for this time is over."""
 KINDS_MAX = 300
-"""So many reasons a tally may have, whatever its lines say."""
+"""The most reasons that a tally may have, whatever its lines say."""
 CHANGES = (0.002, 0.01, 0.03, 0.1, 0.3)
 
 
@@ -98,34 +98,34 @@ class WholeLogs:
     def case(self, random: Random) -> bytes:
         lines = recorded_lines(random.choice(LOGS))
         share = random.choice((1 / len(lines), *CHANGES))
-        reported: list[bytes] = []
+        written: list[bytes] = []
         for line in lines:
             if random.random() >= share:
-                reported.append(line)
+                written.append(line)
                 continue
             match random.randrange(10):
                 case 0:
                     pass
                 case 1:
-                    reported += [line] * random.randrange(2, 6)
+                    written += [line] * random.randrange(2, 6)
                 case 2:
-                    reported.insert(random.randrange(len(reported) + 1), line)
+                    written.insert(random.randrange(len(written) + 1), line)
                 case 3:
-                    reported += [random.choice(lines), line]
+                    written += [random.choice(lines), line]
                 case _:
                     for _ in range(random.choice((1, 1, 2, 4))):
                         line = changed(random, line, lines)
-                    reported.append(line)
+                    written.append(line)
         match random.randrange(4):
             case 0:
-                first, last = sorted((random.randrange(len(reported) + 1), random.randrange(len(reported) + 1)))
-                reported = reported[first:last]
+                first, last = sorted((random.randrange(len(written) + 1), random.randrange(len(written) + 1)))
+                written = written[first:last]
             case 1:
                 other = recorded_lines(random.choice(LOGS))
-                reported += other[random.randrange(len(other)) :]
+                written += other[random.randrange(len(other)) :]
             case _:
                 pass
-        return b"\n".join(reported) + b"\n"
+        return b"\n".join(written) + b"\n"
 
     def play(self, case: bytes) -> int:
         path = Path(self._folder.name) / "requests.log"

@@ -43,7 +43,7 @@ _REQUESTS = (0, 1, 2, 20)
 _ANSWER_S = 0.02
 _TLS_SHUTDOWN_S = 0.1
 _OVER_WITHIN_S = 20.0
-"""So long after the last client the end of a connection may take: that of TLS has a timeout of its own."""
+"""How long a connection may take to end after the last client: TLS has a timeout of its own."""
 _RESET = struct.pack("ii", 1, 0)
 
 

@@ -15,7 +15,7 @@ from tests.attack.inputs import INPUTS
 from tests.attack.kept import kept_cases
 
 SOME, OF_DEAR_ONES = 60, {"sockets": 20, "whole-logs": 5}
-"""So many cases of an input: a whole log is a case as well, and real sockets wait."""
+"""The number of cases of an input: fewer where a case is a whole log, or waits on real sockets."""
 KEPT = list(kept_cases())
 
 
@@ -108,7 +108,7 @@ def test_a_case_that_never_ends_is_found_and_kept(tmp_path: Path, monkeypatch: p
     assert list(attempt.report.findings) == ["does not end within 0.1 s"]
 
 
-def test_an_attack_that_is_stopped_tells_what_it_did(tmp_path: Path) -> None:
+def test_an_attack_that_is_stopped_reports_what_it_did(tmp_path: Path) -> None:
     reported: list[str] = []
 
     class Stopped(Faulty):

@@ -20,7 +20,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def seen(home: Path) -> Seen:
-    """What every file and folder is; a folder's own time tells of files that were there for a moment only."""
+    """What every file and folder is; a folder's own time also shows files that were there only for a moment."""
     found = {path: path.stat() for path in (home, *home.rglob("*"))}
     return {str(path): (stat.st_ino, stat.st_size, stat.st_mtime_ns) for path, stat in found.items()}
 

@@ -22,7 +22,7 @@ from programs.version import VERSION
 from tests.source_tree import ROOT
 
 ENTRANCE = ROOT / "conf" / "image" / "entrypoint.sh"
-REPORTED = {
+GIVEN_BY_SPARK = {
     "SPARK_DRIVER_URL": "spark://CoarseGrainedScheduler@10.0.0.1:7078",
     "SPARK_EXECUTOR_ID": "3",
     "SPARK_EXECUTOR_CORES": "4",
@@ -37,7 +37,7 @@ REPORTED = {
 
 
 def entered(folder: Path, *words: str, **environ: str) -> list[str]:
-    """What the entrance runs, word by word; its java and its Python are stand-ins that tell what they are given."""
+    """What the entrance runs, word by word; its java and its Python are stand-ins that print what they are given."""
     java, python = folder / "java", folder / "python"
     java.write_text("#!/bin/sh\nprintf '%s\\n' java \"$@\"\n")
     python.write_text("#!/bin/sh\necho /spark/jars\n")
@@ -48,14 +48,14 @@ def entered(folder: Path, *words: str, **environ: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_container_is_an_executor_as_spark_tells_it(tmp_path: Path) -> None:
-    words = entered(tmp_path, "executor", **REPORTED)
+def test_a_container_is_the_executor_that_spark_asks_for(tmp_path: Path) -> None:
+    words = entered(tmp_path, "executor", **GIVEN_BY_SPARK)
     assert words[:3] == ["java", "-Dspark.driver.port=7078", "-Dsome.words=two words"]
     assert words[3:5] == ["-Xms4g", "-Xmx4g"]
     assert words[words.index("-cp") + 1] == ":/spark/jars/*:"
     backend = words.index("org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend")
     assert dict(zip(words[backend + 1 :: 2], words[backend + 2 :: 2], strict=True)) == {
-        "--driver-url": REPORTED["SPARK_DRIVER_URL"],
+        "--driver-url": GIVEN_BY_SPARK["SPARK_DRIVER_URL"],
         "--executor-id": "3",
         "--cores": "4",
         "--app-id": "spark-1",
@@ -67,7 +67,11 @@ def test_a_container_is_an_executor_as_spark_tells_it(tmp_path: Path) -> None:
 
 def test_an_executor_that_is_given_too_little_does_not_start(tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError) as failed:
-        entered(tmp_path, "executor", **{name: value for name, value in REPORTED.items() if name != "SPARK_DRIVER_URL"})
+        entered(
+            tmp_path,
+            "executor",
+            **{name: value for name, value in GIVEN_BY_SPARK.items() if name != "SPARK_DRIVER_URL"},
+        )
     assert "SPARK_DRIVER_URL" in failed.value.stderr
 
 

@@ -251,7 +251,9 @@ def test_the_files_of_a_rotation_are_one_request_log(tmp_path: Path, capsys: pyt
     }
 
 
-def test_a_request_log_that_breaks_off_is_told_up_to_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_request_log_that_breaks_off_is_explained_up_to_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = tmp_path / "requests.log.gz"
     log.write_bytes(KILLED.read_bytes()[:12_000])
     found = answer(capsys, log)

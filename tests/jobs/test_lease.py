@@ -1,4 +1,4 @@
-"""One job a home in an object store: who gets it, who is refused and told by whom, and when the dead give way."""
+"""One job a home in an object store: who gets it, who is refused and because of whom, and when the dead give way."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def never(seconds: float) -> None:
 
 
 class Watch:
-    """Lets time pass in no time. at: what happens when so many seconds have passed."""
+    """Lets time pass in no time. at: what happens after this many seconds."""
 
     def __init__(self, at: dict[float, Callable[[], object]] | None = None) -> None:
         self.passed_s = 0.0

@@ -1,4 +1,4 @@
-"""What the machine lacks is told in one sentence with exit status 2, and never as a stack trace."""
+"""What the machine lacks is reported in one sentence with exit status 2, and never as a stack trace."""
 
 from __future__ import annotations
 

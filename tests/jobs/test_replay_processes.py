@@ -73,12 +73,12 @@ def refuse(number: int) -> int:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_work_is_done_and_counted(count: int) -> None:
-    reported: list[int] = []
+    seen: list[int] = []
     with Processes(count) as pool:
-        assert sorted(pool.each(square, ((n,) for n in range(20)), reported.append)) == [n * n for n in range(20)]
+        assert sorted(pool.each(square, ((n,) for n in range(20)), seen.append)) == [n * n for n in range(20)]
         with pytest.raises(ValueError, match="not 3"):
             list(pool.each(refuse, [(3,)]))
-    assert sum(reported) == sum(range(20))
+    assert sum(seen) == sum(range(20))
 
 
 def test_a_process_that_is_killed_is_one_sentence() -> None:

@@ -1,4 +1,4 @@
-"""What a replay tells of a log's lines: counts, few kinds of reasons with an example, groups that were given up."""
+"""What a replay reports of a log's lines: counts, few kinds of reasons with an example, groups that were given up."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ def ran(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def reported(name: str, *words: str) -> Iterator[dict[str, object]]:
-    """What a subcommand's body would be told of these words."""
+def arguments_of(name: str, *words: str) -> Iterator[dict[str, object]]:
+    """The arguments that a subcommand's body would get from these words."""
     with subcommand(name).make_context(name, list(words)) as context:
         yield context.params
 
@@ -72,7 +72,7 @@ def test_help_shows_examples_that_are_understood_as_they_stand(name: str, capsys
     for example in examples:
         program, subject, *words = shlex.split(example.partition(" < ")[0])
         assert (program, subject) == ("rollcall", name)
-        with reported(name, *words):
+        with arguments_of(name, *words):
             pass
 
 
@@ -126,25 +126,25 @@ def test_a_home_is_named_by_its_option_else_by_the_environment(monkeypatch: pyte
         ("/a", ["--home", ""], ".rollcall"),
     ):
         monkeypatch.setenv("ROLLCALL_HOME", environment)
-        with reported("why", *words, "g") as given:
+        with arguments_of("why", *words, "g") as given:
             assert given["home"] == home
 
 
 def test_what_a_log_command_is_given() -> None:
     words = ["--set", "a=1", "--set", "b=2", "--zone", "Asia/Kolkata", "--fresh", "--home", "h", "x.log"]
-    with reported("replay", *words) as given:
+    with arguments_of("replay", *words) as given:
         by = {"engine": "processes", "processes": None}
-        reported_of = {"log": "x.log", "given": ("a=1", "b=2"), "zone": "Asia/Kolkata", "home": "h", "fresh": True}
-        assert given == reported_of | by
-    with reported("replay", "x.log", "--engine", "spark", "--processes", "3") as given:
+        expected = {"log": "x.log", "given": ("a=1", "b=2"), "zone": "Asia/Kolkata", "home": "h", "fresh": True}
+        assert given == expected | by
+    with arguments_of("replay", "x.log", "--engine", "spark", "--processes", "3") as given:
         assert (given["engine"], given["processes"]) == ("spark", 3)
-    with reported("whatif", "x.log", "--zone", "") as given:
+    with arguments_of("whatif", "x.log", "--zone", "") as given:
         assert (given["zone"], given["form"], given["was"]) == ("UTC", "table", ())
 
 
 def test_what_a_run_is_given() -> None:
     words = ["--conf", "my.conf", "--listen", "h:1", "--no-demo", "--demo-seconds", "-1"]
-    with reported("run", *words) as given:
+    with arguments_of("run", *words) as given:
         assert given["conf"] == Path("my.conf")
         assert (given["listen"], given["topics"], given["demo"], given["demo_seconds"]) == ("h:1", "", False, "-1")
 
@@ -162,7 +162,7 @@ def test_a_group_reaches_the_command_as_it_is_from_the_shell_and_from_make(group
     ]
     made = subprocess.run([*recipe, "why", spelt], cwd=ROOT, capture_output=True, text=True, check=True)
     assert made.stdout == repr(["why", "--", group]) + "\n"
-    with reported("why", "--home", home, "--", group) as given:
+    with arguments_of("why", "--home", home, "--", group) as given:
         assert given["group"] == group
 
 

@@ -1,4 +1,4 @@
-"""The check of what a job writes: what it may cost, whom it looks at, what it tells, and that it stops nothing."""
+"""The check of what a job writes: what it may cost, whom it looks at, what it reports, and that it stops nothing."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def home_with(tmp_path: Path, config: JobConfig) -> Home:
 
 
 def add_effects(home: Home, at_ms: int, count: int = 1) -> None:
-    """So many commits of one effect each."""
+    """Makes `count` commits of one effect each."""
     day = datetime.fromtimestamp(at_ms / 1000, UTC).date()
     row = {"group_id": "g", "seq": 0, "effect": "reply", "at_ms": at_ms, "at_date": day}
     for _ in range(count):

@@ -49,7 +49,7 @@ def test_what_two_processes_read_and_play_is_what_one_does() -> None:
     assert shared == played(found, settings)
 
 
-def test_the_command_leaves_its_rows_and_tells_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_leaves_its_rows_and_prints_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "new" / "rows.jsonl"
     log = str(CAPTURES / "d-kill" / "requests.log.gz")
     settings = ["--set", "session.timeout.ms=6000..45000/2", "--format", "json", "--out", str(out)]
