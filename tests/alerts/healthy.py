@@ -46,11 +46,11 @@ def facts() -> dict[str, list[EffectRow]]:
     world.run_until(HOUR_MS)
     found: dict[str, list[EffectRow]] = {}
     last: dict[str, tuple[int, int]] = {}
-    for reported in world.record.effects:
-        at_ms, seq = last.get(reported.group_id, (-1, 0))
-        seq = seq + 1 if at_ms == reported.effect.at_ms else 0
-        last[reported.group_id] = reported.effect.at_ms, seq
-        found.setdefault(reported.group_id, []).append(row_of(reported.effect, seq))
+    for each in world.record.effects:
+        at_ms, seq = last.get(each.group_id, (-1, 0))
+        seq = seq + 1 if at_ms == each.effect.at_ms else 0
+        last[each.group_id] = each.effect.at_ms, seq
+        found.setdefault(each.group_id, []).append(row_of(each.effect, seq))
     return found
 
 

@@ -25,7 +25,7 @@ class Server(ThreadingHTTPServer):
         self.ended = threading.Event()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that has gone is not told of."""
+        """A client that has gone is not reported."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -35,7 +35,7 @@ MOMENTS: tuple[Moment | None, ...] = (
     lambda home, server: len(list((home / "alerts" / "_delta_log").glob("*.json"))),
     lambda home, server: home.stat().st_mtime_ns,
 )
-"""It is killed as soon as this is another once all was told: what is kept, what was taken and is not answered yet, the
+"""It is killed as soon as this is another once all was sent: what is kept, what was taken and is not answered yet, the
 view's table, the names in the home, where a file is being written then. None: some time after its start."""
 
 

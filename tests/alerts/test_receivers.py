@@ -1,4 +1,4 @@
-"""What each receiver is sent, and that none that misbehaves does harm or is told its own address."""
+"""What each receiver is sent, and that a receiver that misbehaves does no harm and is not sent its own address."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ STEP_MS = 60_000
 def alarms_in(
     home: Path, facts: Mapping[str, Sequence[EffectRow]], *, afterwards_ms: int = 0, step_ms: int = STEP_MS
 ) -> list[Alarm]:
-    """What is opened if it is looked each STEP_MS, up to so long after the last fact."""
+    """The alarms that are opened if the home is looked at every step_ms, until afterwards_ms after the last fact."""
     times = [row.at_ms or 0 for rows in facts.values() for row in rows]
     from_ms, last_ms = min(times), max(times)
     write_effects(home, {})

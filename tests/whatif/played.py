@@ -59,8 +59,8 @@ def world(*consumers: ConsumerPlan, until_ms: int = UNTIL_MS, changes: tuple[Top
 def rows_of(played: World, from_ms: int = 0, *, has_connections: bool = True) -> Iterator[OrderedRequest]:
     """What the broker would have logged from a moment on: requests that were answered, by their arrival.
 
-    has_connections: each consumer keeps to one connection through all its schedules, by which the importer tells a poll
-    timeout whose library gives no reason; else none is logged.
+    has_connections: each consumer keeps one connection through all its schedules, so that the importer can recognise a
+    poll timeout whose library gives no reason; else no connection is logged.
     """
     effects = [each.effect for each in played.record.effects]
     unpolled = unpolled_in(played.record) if has_connections else frozenset()
@@ -71,7 +71,7 @@ def rows_of(played: World, from_ms: int = 0, *, has_connections: bool = True) ->
             continue
         request.connection = played.record.requests[request.request_id] if has_connections else None
         if isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == 0:
-            # An importer tells of the topics that answers show.
+            # An importer reports the topics that answers show.
             request.cluster_topics = played.topics
         if isinstance(request, LeaveGroupRequest) and request.member_id in unpolled:
             request.inferred_cause = CauseKind.POLL_TIMEOUT.value

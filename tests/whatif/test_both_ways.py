@@ -1,4 +1,4 @@
-"""The same churn lived through by groups of a real broker under either protocol: each foretells the other.
+"""The same churn lived through by groups of a real broker under either protocol: each is predicted from the other.
 
 In each log four groups of four consumers, two of Kafka's own client and two of librdkafka, are started, one member
 leaves, one comes and one is killed, all at the same times; one group of each client is under the newer protocol.

@@ -108,7 +108,7 @@ def test_a_process_is_one_life_however_often_it_was_given_an_id() -> None:
         ("stock-rdk-coop", "range", "stock-rdk-range"),
     ],
 )
-def test_a_what_if_foretells_what_a_real_group_did_with_that_setting(played: str, assignor: str, real: str) -> None:
+def test_a_what_if_predicts_what_a_real_group_did_with_that_setting(played: str, assignor: str, real: str) -> None:
     """Both groups went through the same churn at the same time, one with each assignor."""
     found = recording("g-coop-vs-range")
     (setting,) = trial_of([f"assignor={assignor}"]).settings

@@ -9,7 +9,7 @@ from whatif.fidelity import fidelity_of
 from whatif.outcome import Begun, Outcome
 
 
-def reported(causes: str, stopped_member_ms: int = 0, culprits: str | None = None) -> Outcome:
+def outcome(causes: str, stopped_member_ms: int = 0, culprits: str | None = None) -> Outcome:
     """A story of causes and culprits, a letter each."""
     begun = [Begun(i, cause, who) for i, (cause, who) in enumerate(zip(causes, culprits or causes, strict=True))]
     rebalances = len(begun)
@@ -31,13 +31,13 @@ def reported(causes: str, stopped_member_ms: int = 0, culprits: str | None = Non
 def test_rebalances_are_the_same_that_both_tell_in_order(
     recorded: str, played: str, matched: int, share: float
 ) -> None:
-    found = fidelity_of(reported(recorded), reported(played))
+    found = fidelity_of(outcome(recorded), outcome(played))
     assert (found.matched, found.share) == (matched, share)
     assert found.has_same_rebalances == (recorded == played)
 
 
 def test_the_same_cause_by_another_is_matched_and_distinguished() -> None:
-    found = fidelity_of(reported("jjl", culprits="abc"), reported("jjl", culprits="axc"))
+    found = fidelity_of(outcome("jjl", culprits="abc"), outcome("jjl", culprits="axc"))
     assert (found.matched, found.same_culprit) == (3, 2)
 
 
@@ -47,10 +47,10 @@ def test_the_same_cause_by_another_is_matched_and_distinguished() -> None:
 def test_stopped_times_are_alike_within_a_quarter_or_a_heartbeat_a_rebalance(
     recorded_ms: int, played_ms: int, alike: bool
 ) -> None:
-    assert fidelity_of(reported("j", recorded_ms), reported("j", played_ms)).is_stopped_alike is alike
+    assert fidelity_of(outcome("j", recorded_ms), outcome("j", played_ms)).is_stopped_alike is alike
 
 
 def test_the_share_of_many_groups_weighs_each_by_its_rebalances() -> None:
     pairs = [("jjjj", "jjjj"), ("j", "")]
-    assert share_of(fidelity_of(reported(a), reported(b)) for a, b in pairs) == pytest.approx(4 / 5)
+    assert share_of(fidelity_of(outcome(a), outcome(b)) for a, b in pairs) == pytest.approx(4 / 5)
     assert share_of([]) == 1.0

@@ -35,7 +35,7 @@ def under(protocol: GroupProtocol, story: list[ConsumerPlan]) -> list[ConsumerPl
     return [replace(each, protocol=protocol) for each in story]
 
 
-def reported(outcome: Outcome) -> list[tuple[str, str]]:
+def causes_of(outcome: Outcome) -> list[tuple[str, str]]:
     return [(each.cause, each.client_id) for each in outcome.begun]
 
 
@@ -54,7 +54,7 @@ def test_what_was_played_by_the_newer_protocol_comes_again(story: list[ConsumerP
 def test_a_topic_that_grows_raises_the_epoch_again() -> None:
     story = under(GroupProtocol.CONSUMER, [consumer("a"), consumer("b", Schedule(150))])
     played = world(*story, changes=(TopicChange(60_000, "t", 8),))
-    causes = [cause for cause, _ in reported(recorded(played, schedules_in(played)))]
+    causes = [cause for cause, _ in causes_of(recorded(played, schedules_in(played)))]
     assert causes[-1] == "metadata_changed"
 
 
@@ -65,18 +65,18 @@ def test_a_subscription_that_changes_is_part_of_a_life() -> None:
     (changed,) = [schedule.subscribed for schedule in found.processes if schedule.subscribed]
     assert [each.topics for each in changed] == [("t", "u")]
     assert (
-        reported(play(found, setting(NEWER)))[-1]
-        == reported(recorded(played, found))[-1]
+        causes_of(play(found, setting(NEWER)))[-1]
+        == causes_of(recorded(played, found))[-1]
         == ("subscription_changed", "a")
     )
-    assert reported(play(found, setting(CLASSIC)))[-1] == ("metadata_changed", "a")
+    assert causes_of(play(found, setting(CLASSIC)))[-1] == ("metadata_changed", "a")
 
 
 def test_a_pattern_is_part_of_a_life_and_finds_the_topics_that_come() -> None:
     """Under the older protocol each client finds them by itself."""
     found = recording("q-consumer-slow").schedules["log-index"]
     assert {schedule.pattern for schedule in found.processes} == {"(^log[.].*)", "log[.].*"}
-    assert [cause for cause, _ in reported(play(found, setting(NEWER)))] == ["pattern_resolved"] * 3
+    assert [cause for cause, _ in causes_of(play(found, setting(NEWER)))] == ["pattern_resolved"] * 3
     moved = play(found, setting("group.protocol=classic"))
     assert moved.causes == {"member_joined": 2, "metadata_changed": 1}
 
@@ -104,7 +104,7 @@ def test_moving_leads_to_what_the_same_processes_do_by_the_other_protocol(
     moved = play(schedules_in(world(*under(lived, story))), setting(words))
     there = world(*under(other, story))
     truly = recorded(there, schedules_in(there))
-    assert reported(moved) == reported(truly)
+    assert causes_of(moved) == causes_of(truly)
     assert moved.generations == truly.generations
     assert moved.unserved_partition_ms == pytest.approx(truly.unserved_partition_ms, rel=0.1, abs=3_500)
 
@@ -121,7 +121,7 @@ def test_a_member_stalled_while_it_has_partitions_to_give_up_is_fenced_by_its_re
     newcomer = consumer("b", Schedule(31_000))
     played = world(*under(GroupProtocol.CONSUMER, [slow, newcomer]))
     truly = recorded(played, schedules_in(played))
-    assert reported(truly)[-2][0] in ("rebalance_timeout", "session_expired")
+    assert causes_of(truly)[-2][0] in ("rebalance_timeout", "session_expired")
     assert fidelity_of(truly, play(schedules_in(played), setting(NEWER))).has_same_rebalances
 
 

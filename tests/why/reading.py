@@ -1,4 +1,4 @@
-"""Readers of a group's facts for tests: of a story told in virtual time, and of a capture replayed without Spark."""
+"""Readers of a group's facts for tests: of a story in virtual time, and of a capture replayed without Spark."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def capture(name: str) -> dict[str, list[EffectRow]]:
 
 @cache
 def topic(name: str) -> dict[str, list[EffectRow]]:
-    """What a capture's offsets topic tells, as rows, by group."""
+    """What a capture's offsets topic says, as rows, by group."""
     reported = folded(name).reported.items()
     return {group_id: [row_of(effect, place) for place, effect in enumerate(effects)] for group_id, effects in reported}
 

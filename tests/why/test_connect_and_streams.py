@@ -1,4 +1,4 @@
-"""Groups of Connect's workers and of Kafka Streams: what is told of who held what, and what is said to be unread."""
+"""Groups of Connect's workers and of Kafka Streams: what is said of who held what, and what is said to be unread."""
 
 from __future__ import annotations
 

@@ -184,14 +184,14 @@ def test_every_rebalance_of_every_story_is_explained_in_the_words_of_its_kind() 
     assert looked == 15
 
 
-# ---------------------------------------------------------------- as the offsets topic tells of them
+# ---------------------------------------------------------------- as the offsets topic has them
 
 
 @pytest.mark.parametrize(
     ("group_id", "epoch"),
     [("csv-make", 5), ("csv-make", 7), ("csv-make", 8), ("tiles-cache", 4), ("maps-render", 4), ("pdf-make", 5)],
 )
-def test_the_topic_tells_the_same_moves_and_cause_as_the_log(group_id: str, epoch: int) -> None:
+def test_the_topic_has_the_same_moves_and_cause_as_the_log(group_id: str, epoch: int) -> None:
     log, dump = recorded(group_id, epoch), explain(group_id, reader_of(topic("q-consumer-slow")[group_id]), epoch)
     assert dump.rebalance.cause.kind in (log.rebalance.cause.kind, "unknown")
     assert dump.rebalance.cause.client_id == log.rebalance.cause.client_id

@@ -1,4 +1,4 @@
-"""What an earlier version told of a home, this one tells: every row of every view, and every rebalance explained."""
+"""What an earlier version said of a home, this one says: every row of every view, and every rebalance explained."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_a_moment_means_what_began_in_it_else_what_ran_else_the_nearest(
     assert (found.rebalance.to_generation_id, found.note) == (generation_id, note)
 
 
-# ---------------------------------------------------------------- what is told of it
+# ---------------------------------------------------------------- what is said of it
 
 
 def test_each_member_has_its_own_times() -> None:

@@ -1,4 +1,4 @@
-"""A rebalance explained where only the offsets topic tells of its group: what nobody knows is left out, in words."""
+"""A rebalance of a group that is known from the offsets topic alone: what nobody knows is left out, in words."""
 
 from __future__ import annotations
 

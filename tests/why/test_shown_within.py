@@ -155,7 +155,7 @@ def test_the_culprit_that_came_back_under_its_id_is_the_one_that_expired() -> No
 
 
 def test_nobody_known_has_no_silence() -> None:
-    """A session was over, and the recording does not tell whose: requests without a member id are not its own."""
+    """A session was over, and the recording does not show whose: requests without a member id are not its own."""
     sync = SyncReceived(at_ms=5000, member_id="", client_id="m", generation_id=13, is_leader=True)
     assert last_request_ms(facts_of([as_columns(row_of(sync, 0))]), "", 9000) is None
 
