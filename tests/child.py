@@ -16,7 +16,7 @@ from tests.waiting import until
 
 PATIENCE_S = 400.0
 WITHOUT_PYTEST = {name: value for name, value in os.environ.items() if "PYTEST" not in name} | {"PYTHONPATH": str(ROOT)}
-"""For a run of pytest as a child: without what xdist tells its own workers."""
+"""For a run of pytest as a child: without the variables that xdist sets for its own workers."""
 
 
 class Child(subprocess.Popen[bytes]):

@@ -63,7 +63,7 @@ before three Sparks start at once, on two cores.
 # Programs name commands as if they were typed without make, also under `make test`.
 os.environ.pop("MAKELEVEL", None)
 
-# Assertions in these modules tell as much as those in test modules.
+# Failed assertions in these modules show as much as those in test modules.
 _RULES = ("consumer_rules", "consumer_protocol_rules", "tool_rules")
 pytest.register_assert_rewrite(*(f"tests.peers_clients.{name}" for name in _RULES))
 

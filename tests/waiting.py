@@ -21,7 +21,7 @@ def until(
 ) -> T:
     """Asks again and again until the answer is true (no None, no False, nothing empty), and returns it.
 
-    what: what is awaited, or a function that tells how things stand; the AssertionError says it when time is up.
+    what: what is awaited, or a function that says how things stand; the AssertionError says it when time is up.
     every_s: the pause between two questions. It is as long as the last question took where that is longer, so that
     whoever is waited for has a core.
     """

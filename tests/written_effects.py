@@ -1,6 +1,6 @@
 """Effects as a test writes them: it names the fields that matter to it, the others have a plain value.
 
-Knows the shapes of effects; must not know who tells them.
+Knows the shapes of effects; must not know who reports them.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def test_a_browser_left_open_shows_the_fleets_whole_story_and_when_it_ended(demo
     overview = window(demo.page, outlives=True)
     group = window(f"{demo.page}/group?group=audit", outlives=True)
     expect(overview.locator("#liveness")).to_contain_text("Live")
-    # Nobody touches either page again: the groups form, a consumer dies, and both tell it; the second page was opened
+    # Nobody touches either page again: the groups form, a consumer dies, and both show it; the second page was opened
     # before there was such a group.
     expect(overview.locator("#groups tbody th")).to_have_text(["audit", "orders", "payments"], timeout=WITHIN_MS)
     expect(group.locator("#rebalances")).to_contain_text("session expired", timeout=WITHIN_MS)

@@ -28,7 +28,7 @@ DRAWN = {"overview": 1, "group": 3, "rebalance": 1, "troubles": 0, "sql": 0}
 
 
 def drawn(page: Page, count: int) -> None:
-    """Waits until so many pictures are drawn."""
+    """Waits until this many pictures are drawn."""
     expect(page.locator("figure.plot > svg")).to_have_count(count)
 
 
@@ -161,7 +161,7 @@ def test_all_of_it_is_done_by_keyboard_alone(window: Window, incident: str) -> N
     expect(page.locator("#answer tbody")).to_have_text("9")
 
 
-def test_a_time_tells_the_local_one_on_hover(window: Window, incident: str) -> None:
+def test_a_time_shows_the_local_one_on_hover(window: Window, incident: str) -> None:
     page = window(f"{incident}/group?group=clicks-agg")
     assert "(your time)" in (page.locator("#facts time").first.get_attribute("title") or "")
 

@@ -156,7 +156,7 @@ class Elsewhere:
         return [] if table is None else table.to_pyarrow_table().to_pylist()
 
     def reported(self, home: str) -> Reported:
-        """What a home tells of its clients."""
+        """What a home says of its clients."""
         return _ReportedElsewhere(self, home)
 
     def asked(self) -> list[dict[str, Any]]:

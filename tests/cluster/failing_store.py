@@ -47,9 +47,9 @@ class Failing:
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         now_s = time.monotonic()
         if environ["PATH_INFO"] == "/faults":
-            reported = self._reported(environ, now_s)
-            start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(reported)))])
-            return [reported]
+            body = self._reported(environ, now_s)
+            start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+            return [body]
         if now_s < self._refuses_until:
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             with self._lock:

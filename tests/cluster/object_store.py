@@ -86,13 +86,13 @@ class ObjectStore(NamedTuple):
         return {**self.delta_options(), "AWS_EC2_METADATA_DISABLED": "true"}
 
     def fail(self, **faults: float) -> None:
-        """refuse_s: so long it answers 503; slow_s: so long each answer takes longer."""
+        """refuse_s: how long the store answers 503; slow_s: by how much each answer takes longer."""
         self._ask("POST", "/faults", json.dumps(faults).encode())
 
     def faults(self) -> dict[str, int]:
         """How many requests it has `refused` and `slowed` so far."""
-        reported: dict[str, int] = json.loads(self._ask("POST", "/faults", b"{}"))
-        return reported
+        counts: dict[str, int] = json.loads(self._ask("POST", "/faults", b"{}"))
+        return counts
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
         # Without a type of content the body would be taken for a form's fields.

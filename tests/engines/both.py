@@ -21,7 +21,7 @@ FILES = ("on_call", "analysts", "queries", "expressions", "aggregates", "windows
 """What both engines answer alike; `to_spark` is asked of DuckDB alone, which must not answer it."""
 MOMENTS = (0.2, 0.55, 0.9)
 SHARES = 8
-"""A file of whole queries is asked in so many parts, of which tests/sample.txt names one."""
+"""The number of parts in which a file of whole queries is asked; tests/sample.txt names one part."""
 _MOST_ROWS = 40
 _DATA = """
   select 1 as i, 10000000000 as b, 'alpha-1' as s, timestamp'2026-02-28 23:59:59.999' as t, date'2024-02-29' as d,

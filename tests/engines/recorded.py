@@ -1,4 +1,4 @@
-"""One home with every history that the tests have: every recorded incident, dump and told history.
+"""One home with every history that the tests have: recorded incidents, dumps and written stories.
 
 Knows where they come from. Must not know what is asked of them.
 """
@@ -36,7 +36,7 @@ def write_home(home: Path) -> Path:
 
 
 def write_lag_home(home: Path) -> Path:
-    """The incident whose log tells of ends and fetches, too, and of which alarms were sent."""
+    """The incident whose log has ends and fetches, too, and of which alarms were sent."""
     write_capture(home)
     opened = Alarm("0123", "orders", "storms", SENT_MS - 9_000, SENT_MS, "6 rebalances", "http://page/", why="a left.")
     closed = msgspec.structs.replace(opened, closed_ms=SENT_MS + 60_000)

@@ -86,7 +86,7 @@ def test_coordinator_gateway_page_and_shadow_run_the_demo(pod: Pod) -> None:
     assert all(each.process.poll() is None for each in (job, gateway, page, shadow))
 
 
-def test_the_health_check_tells_a_server_that_is_not_well(pod: Pod) -> None:
+def test_the_health_check_shows_a_server_that_is_not_well(pod: Pod) -> None:
     """A port that speaks no HTTP answers no question about health."""
     done = pod.ask("python", "/opt/rollcall/conf/image/health.py", "127.0.0.1:9092")
     assert done.returncode == 1

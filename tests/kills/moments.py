@@ -1,6 +1,6 @@
 """The moments at which a program is killed: any, or that in which a file of a kind appears in its home.
 
-A home's files tell from outside where its programs are: a batch whose effects are committed and which Spark has not
+A home's files show from outside where its programs are: a batch whose effects are committed and which Spark has not
 noted yet, a compaction that has written its file and not its commit. Knows names of files; must not know a program.
 """
 
@@ -53,7 +53,7 @@ MOMENTS = (
     Moment("a table's checkpoint being written", "coordinator", ("*/_delta_log/*.checkpoint.parquet*",)),
     Moment("any", "coordinator", ()),
     Moment("a request's file written, not committed", "gateway", (APPENDED,)),
-    Moment("requests committed, nobody told", "gateway", ("requests/_delta_log/*.json",)),
+    Moment("requests committed, nobody answered", "gateway", ("requests/_delta_log/*.json",)),
     Moment("any", "gateway", ()),
     Moment("maintenance in a compaction", "maintenance", (COMPACTED, "effects/at_date=*/part-*")),
     Moment("maintenance at any moment", "maintenance", ()),

@@ -57,6 +57,6 @@ def assert_replay_equal(home: Home, second: Path, settings: Mapping[str, str]) -
         spark.stop()
     first, other = (facts_of(DeltaTable(each.effects).to_pyarrow_table().to_pylist()) for each in (home, again))
     missing, added = list(first - other)[:3], list(other - first)[:3]
-    assert not missing, f"not told again: {missing}; told instead: {added}"
-    assert not added, f"told by the replay alone: {added}"
+    assert not missing, f"not reported again: {missing}; reported instead: {added}"
+    assert not added, f"reported by the replay alone: {added}"
     return {"facts told again by a replay of the requests in a second home": other.total()}

@@ -46,7 +46,7 @@ COMMITS_A_KILL = 3
 COMMITTING = {"classic": ("confluent", "java"), "consumer": ("java",)}
 """librdkafka may lose a commit's answer with its connection under the newer protocol."""
 LOOK_AFTER = 5
-"""After so many kills each member must have had a heartbeat answered."""
+"""Each time after this many kills, each member must have had a heartbeat answered."""
 PATIENCE_S = 240.0
 
 
@@ -162,7 +162,7 @@ class World:
             until(partial(self._is_on_page, fleet.group), f"{fleet.group} as it is on the page", PATIENCE_S)
 
     def _is_on_page(self, group: str) -> bool:
-        """Whether the page tells the group's members and their story as the history does."""
+        """Whether the page shows the group's members and their story as the history has them."""
         where = f"where group_id = '{group}'"
         members = {row["member_id"] for row in self._job.on_page(f"select member_id from members {where}")}
         facts = self._job.on_page(f"select effect, count(*) as times from effects {where} group by effect")

@@ -120,7 +120,7 @@ def test_a_group_shows_its_members_rebalances_and_offsets(incident: Incident) ->
         assert [row[:3] for row in found.tables["offsets"][1:]] == [[str(value) for value in row] for row in offsets]
 
 
-def test_a_rebalance_is_reported_as_make_why_tells_it(incident: Incident) -> None:
+def test_a_rebalance_is_shown_as_make_why_prints_it(incident: Incident) -> None:
     facts, home, client = incident
     completed = "select group_id, to_generation_id from rebalances where outcome = 'completed' order by 1, 2 limit 8"
     generations = rows(home, completed)

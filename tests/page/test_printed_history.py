@@ -1,4 +1,4 @@
-"""The pages of a home that only a broker's own log tells of: what no line says is not shown as known."""
+"""The pages of a home that is known from a broker's own log alone: what no line says is not shown as known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of a home that only the offsets topic tells of: what nobody knows is left out in words."""
+"""The pages of a home that is known from the offsets topic alone: what nobody knows is left out in words."""
 
 from __future__ import annotations
 

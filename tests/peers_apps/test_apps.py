@@ -81,7 +81,7 @@ class Stage:
         until(is_so, lambda: f"{self.worker(names[0]).tasks(SINK)}; {self._tell()}", WITHIN_S)
 
     def await_counters(self, admin: AdminClient, count: int) -> None:
-        """Until so many instances share the partitions."""
+        """Waits until this many instances share the partitions."""
 
         def is_so() -> bool:
             group = admin.describe_consumer_groups([STREAMS])[STREAMS].result()
@@ -106,7 +106,7 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
-    """The whole story, played once; the home that tells of it."""
+    """The whole story, played once; the home that has it."""
     folder = tmp_path_factory.mktemp("apps")
     with broker(folder) as kafka, Job(folder / "home", {}, {"gateway.upstream": kafka, **SETTINGS}) as job:
         job.start_coordinator()
@@ -137,7 +137,7 @@ def play(stage: Stage, job: Job) -> None:
     stage.await_tasks(*WORKERS)
     stage.await_counters(admin, 2)
     stage.work()
-    # A leader that was never told what a lost worker ran holds nothing back: the one that does not lead dies.
+    # A leader that never learnt what a lost worker ran holds nothing back: the one that does not lead dies.
     leads = last(job, "join_phase_ended", CONNECT)["leader_id"]
     staying, dying = WORKERS if leads.startswith(WORKERS[0]) else WORKERS[::-1]
     for name in (dying, COUNTERS[1]):

@@ -64,11 +64,11 @@ class Coordinator:
         assert answer.error_code.name == "none", answer
 
     def describe(self, group: str) -> Any:
-        """The group as DescribeGroups tells of it."""
+        """The group as DescribeGroups describes it."""
         return self.call("DescribeGroups", 5, groups=[group]).groups[0]
 
     def describe_newer(self, group: str) -> Any:
-        """The group as ConsumerGroupDescribe tells of it, None: it is none of the newer protocol."""
+        """The group as ConsumerGroupDescribe describes it, None: it is none of the newer protocol."""
         (reported,) = self.call("ConsumerGroupDescribe", 1, group_ids=[group]).groups
         return reported if reported.error_code.name == "none" else None
 
@@ -96,7 +96,7 @@ class Coordinator:
         return {member.client_id: member.member_id for member in described.members}
 
     def await_stable(self, group: str, size: int) -> None:
-        """Until the group is Stable with so many members."""
+        """Waits until the group is Stable with this many members."""
 
         def described() -> Any:
             return self.describe_newer(group) or self.describe(group)

@@ -1,4 +1,4 @@
-"""Real consumers as processes: started, told, listened to, closed, killed, paused; whatever their client library.
+"""Real consumers as processes: started, commanded, listened to, closed, killed, paused; whatever their client library.
 
 Knows the workers and their lines; must not know who coordinates them.
 """
@@ -42,7 +42,7 @@ def command_of(kind: str) -> list[str]:
 
 @dataclass
 class Worker:
-    """One consumer. assignments: every assignment it told of, in order."""
+    """One consumer. assignments: every assignment it reported, in order."""
 
     kind: str
     client_id: str
@@ -84,7 +84,7 @@ class Worker:
         """Until it knows where to begin in each of its partitions.
 
         Kafka's own client with `group.protocol=consumer` asks for that as a member; if it is a member no more when the
-        answer comes, it tells its application so and does not join again.
+        answer comes, it reports so to its application and does not join again.
         """
         for place in sorted(self.partitions):
             self.ask("position", place)
@@ -154,7 +154,7 @@ class Fleet:
         self.await_topics(workers, {self.topic: count})
 
     def await_topics(self, workers: Iterable[Worker], sizes: Mapping[str, int]) -> None:
-        """The same for several topics with so many partitions each, and for nothing of any other."""
+        """The same for several topics with their numbers of partitions, and no partition of any other topic."""
         some = list(workers)
         wanted = {f"{topic}/{partition}" for topic, count in sizes.items() for partition in range(count)}
 

@@ -121,7 +121,7 @@ class Readers:
         return reader
 
     def until_members(self, count: int) -> None:
-        """Until so many share the records; meanwhile more of those come, but none too far ahead of the readers."""
+        """Waits until this many members share the records; meanwhile records come, not too far ahead of the readers."""
 
         def is_so() -> bool:
             if self.written - len(self.seen) < AHEAD:

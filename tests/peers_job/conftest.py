@@ -37,7 +37,7 @@ class Running:
     metrics: Address
     """Where the job serves its own and its groups' metrics."""
     alarms: Path
-    """What its command of alarms was told, a line each."""
+    """What its command of alarms was given, a line each."""
 
     @property
     def coordinator(self) -> Coordinator:

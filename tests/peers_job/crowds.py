@@ -13,7 +13,7 @@ from tests.waiting import until
 
 PATIENCE_S = 120.0
 AT_A_TIME = {"classic": 30, "consumer": 10}
-"""So many start together: an answer that comes later than an interval after its heartbeat is lost on librdkafka."""
+"""How many start together: an answer that comes later than an interval after its heartbeat is lost on librdkafka."""
 
 
 def gather(
@@ -24,7 +24,7 @@ def gather(
     partitions: int,
     patience_s: float = PATIENCE_S,
 ) -> None:
-    """Starts so many consumers, and waits until they share the topic."""
+    """Starts this many consumers, and waits until they share the topic."""
     fleet.patience_s = patience_s
     for start in range(0, len(kinds), at_a_time):
         for kind in kinds[start : start + at_a_time]:

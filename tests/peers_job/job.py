@@ -85,7 +85,7 @@ class Job(Reported):
             process.rlimit(psutil.RLIMIT_FSIZE, (0, most))
 
     def sleep_for(self, seconds: float) -> None:
-        """The coordinator and the gateways stand still for so long, as on a machine that is suspended."""
+        """The coordinator and the gateways stand still for this time, as on a machine that is suspended."""
         assert self._coordinator is not None
         pids = [child.pid for child in (self._coordinator, *self._gateways.values())]
         for pid in pids:
@@ -146,7 +146,7 @@ class Job(Reported):
         with urlopen(f"{self._page.address}answer.jsonl?{urlencode({'q': query})}", timeout=60) as answer:
             return [json.loads(line) for line in answer]
 
-    # ------------------------------------------------------------ what the tables tell
+    # ------------------------------------------------------------ what the tables hold
 
     def table(self, since_ms: int = 0) -> pa.Table:
         return DeltaTable(self.home.effects).to_pyarrow_table(filters=[("at_ms", ">=", since_ms)])

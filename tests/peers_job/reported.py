@@ -67,7 +67,7 @@ class Reported:
         return reported | {request_id.rsplit("/", 2)[0] for request_id in reported if request_id.count("/") >= 2}
 
     def ids_of(self, *kinds: str) -> set[str]:
-        """The requests that facts of these kinds tell of."""
+        """The requests that facts of these kinds name."""
         rows = self.table()
         return set(rows.filter(pc.is_in(rows["effect"], pa.array(kinds)))["request_id"].to_pylist())
 
@@ -98,7 +98,7 @@ class _AtOneMoment(Reported):
 
 
 def beat_ids(fact: Mapping[str, Any]) -> list[str]:
-    """The ids of the heartbeats that a `heartbeats_taken` tells of: one run has several where deadlines cut it."""
+    """The ids of the heartbeats in a `heartbeats_taken`: one run has several where deadlines cut it."""
     members = enumerate(beats_taken(fact["detail"]))
     return [beat_id(fact["request_id"], place, beat) for place, beats in members for beat in beats]
 

@@ -1,4 +1,4 @@
-"""What Prometheus, a health check and a receiver of alarms are told of a gateway and of the Spark job behind it."""
+"""What Prometheus, a health check and a receiver of alarms learn of a gateway and of the Spark job behind it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_requests_groups_rebalances_and_the_last_batch_are_reported(runnin
     assert (health["status"], health["connections"] > 0) == ("ok", True)
 
 
-def test_the_job_serves_its_groups_and_tells_of_a_member_that_fell_silent(running: Running) -> None:
+def test_the_job_serves_its_groups_and_reports_a_member_that_fell_silent(running: Running) -> None:
     @asynchronous
     async def join_and_fall_silent() -> None:
         client = await Client.connect(running.gateway)

@@ -94,12 +94,12 @@ class ClusterShadow:
 
 
 def facts_of(shadow: ClusterShadow) -> Counter[tuple[tuple[str, Any], ...]]:
-    """How often it tells each fact."""
+    """How often it reports each fact."""
     return Counter(tuple(row.items()) for row in read_rows(shadow.home.effects))
 
 
 def difference(one: ClusterShadow, whole: ClusterShadow) -> str:
-    """What one shadow tells otherwise than another, and all that it said."""
+    """What one shadow reports otherwise than another, and all that it said."""
     reported, wanted = facts_of(one), facts_of(whole)
     missing, added = list(wanted - reported), list(reported - wanted)
     return f"{len(missing)} facts missing, as {missing[:2]}; {len(added)} added, as {added[:2]}; {one.said()}"

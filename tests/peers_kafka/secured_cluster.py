@@ -32,7 +32,7 @@ CLASSIC, CONSUMER = "orders-classic", "orders-consumer"
 CERTIFICATES = ROOT / "tests" / "gateway" / "certificates"
 AUTHORITY = str(CERTIFICATES / "ca.pem")
 SHOWN, HIDDEN = "shown", "hidden"
-"""Topics whose groups never commit: of one the cluster tells the shadow's user the name, of the other it does not."""
+"""Topics whose groups never commit: the shadow's user may learn the name of one from the cluster, of the other not."""
 HEARTBEAT_MS = 500
 CLASSIC_SESSION_MS = 4_000
 SETTINGS = {

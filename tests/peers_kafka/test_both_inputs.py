@@ -1,6 +1,6 @@
 """A broker's request log and its cluster's topic, followed together by a shadow that is killed on the way.
 
-The log lacks all lines of one group, as if another broker had them: that group the topic tells, the other one the log.
+The log lacks all lines of one group, as if another broker had them: the topic has that group, the log the other one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def shadow(address: str, part: Path, tmp_path: Path) -> Iterator[ClusterShadow]:
     shadow.end()
 
 
-def test_what_one_log_lacks_the_topic_tells_and_nothing_is_reported_twice(address: str, shadow: ClusterShadow) -> None:
+def test_what_one_log_lacks_the_topic_has_and_nothing_is_reported_twice(address: str, shadow: ClusterShadow) -> None:
     groups = [Members(address, HERE), Members(address, ELSEWHERE)]
     for group in groups:
         group.start()
@@ -77,7 +77,7 @@ def test_what_one_log_lacks_the_topic_tells_and_nothing_is_reported_twice(addres
     assert found, printed
     assert all(int(count) > 10 for count in found.groups()), printed
     assert "and they never disagree" in printed
-    # When a rebalance began, and that a client said it leaves, no record tells.
+    # No record says when a rebalance began, or that a client said it leaves.
     columns = "to_generation_id, members_after, cause, started_at is null as is_open"
     query = f"select {columns} from rebalances where group_id = '{{}}'"
     expected = [(1, 1, "member_joined"), (2, 2, "member_joined"), (3, 1, "member_left")]

@@ -26,7 +26,7 @@ from tests.waiting import until
 GROUP, PLAIN, MONEY, AGAIN = "payments", "plain", "money", "again"
 INTERVAL_MS = 1_000
 RATE_MS = 10
-"""A record each so many ms."""
+"""The time between two records."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def admin(client: dict[str, Any]) -> AdminClient:
 
 
 class Followed:
-    """A home that is told of commits as they are made, and of the ends of logs by the sampler."""
+    """A home that gets commits as they are made, and the ends of logs from the sampler."""
 
     def __init__(self, folder: Path, client: dict[str, Any]) -> None:
         self.home = Home(folder)

@@ -1,8 +1,8 @@
 """A real cluster's groups, by its __consumer_offsets alone, for a user who may do little else than read that topic.
 
 Consumers of both protocols, of two libraries, come, go and are killed, and so is the shadow; others commit in
-transactions; all of it inside TLS. What the shadow tells is held against what Kafka's own admin client says in the end,
-and against what the consumers said of themselves.
+transactions; all of it inside TLS. What the shadow reports is compared with what Kafka's admin client says in the end,
+and with what the consumers said of themselves.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def test_a_cluster_is_reported_as_its_admin_and_its_clients_tell_it(
     third = {group: cluster.start(group) for group in groups}
     for group in groups:
         cluster.await_shared(group, *first[group], third[group])
-    # Nobody has told it to stop: what it had done is not done again, and nothing of what follows is missed.
+    # Nobody has asked it to stop: what it had done is not done again, and nothing of what follows is missed.
     shadow.kill()
     for group in groups:
         first[group][0].close()
@@ -193,7 +193,7 @@ def followable(cluster: Cluster) -> tuple[bool, str]:
 
 
 def committed(shadow: ClusterShadow, group: str) -> list[tuple[int, str]]:
-    """Every offset that is told of as committed, with whose partition it was."""
+    """Every offset that is reported as committed, with whose partition it was."""
     rows = [row for row in read_rows(shadow.home.effects) if row["group_id"] == group]
     commits = [row for row in sorted(rows, key=lambda row: row["seq"]) if row["effect"] == "offsets_committed"]
     return [(json.loads(row["detail"])["offsets"][0]["committed_offset"], row["member_id"]) for row in commits]

@@ -28,7 +28,7 @@ INPUTS = {"log": ("log",), "topic": ("topic",), "server": ("server",), "log and 
 SLACK_MS = 3_000
 """How much later than an act Kafka may notice it besides a session. A log's times may be 2 s early."""
 KNOWN_SHARE = {"log": 0.03, "log and topic": 0.02}
-"""Of what an input tells as certain, how much another contradicts at most. By a log that does not say how long the
+"""Of what an input has as certain, how much another contradicts at most. By a log that does not say how long the
 sessions of the newer protocol are, a certain cause may stand one epoch beside its own.
 """
 REBALANCES = """
@@ -50,7 +50,7 @@ CONVERSIONS = """
 
 
 class Reported(NamedTuple):
-    """A rebalance whose cause an input tells as certain."""
+    """A rebalance whose cause an input has as certain."""
 
     group_id: str
     from_generation_id: int
@@ -107,8 +107,8 @@ def compared(homes: dict[str, Home]) -> Iterator[tuple[str, str, Reported, Repor
 
 def contradict(one: Reported, other: Reported, recorded: Recorded) -> bool:
     """Whether the causes differ, or the culprits where both name one: a broker's log may name an instance."""
-    members = [recorded.members.get(reported.client_id) for reported in (one, other) if reported.client_id]
-    names = {reported.client_id for reported in (one, other) if reported.client_id}
+    members = [recorded.members.get(each.client_id) for each in (one, other) if each.client_id]
+    names = {each.client_id for each in (one, other) if each.client_id}
     names = {member.act.instance_id or member.act.client_id for member in members if member} | (
         names - recorded.members.keys()
     )
@@ -176,7 +176,7 @@ def test_two_inputs_are_certain_of_the_same_causes(
 
 
 @pytest.mark.nightly
-def test_each_input_tells_the_same_conversions(homes: dict[str, Home]) -> None:
+def test_each_input_has_the_same_conversions(homes: dict[str, Home]) -> None:
     """A log alone may miss some, or place one beside its time: see KNOWN_SHARE."""
     found = {name: {row[:2]: row[2] for row in ask(home.path, CONVERSIONS).rows} for name, home in homes.items()}
     assert found["topic"]

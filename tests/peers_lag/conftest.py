@@ -39,7 +39,7 @@ KINDS = {
 }
 REBALANCED = KINDS.keys() - {SLOW}
 BEFORE_S = 11
-"""So long groups work before anything is done to them: what lag was usual is looked for in ten seconds."""
+"""How long groups work before anything is done to them: their usual lag is taken from ten seconds."""
 AFTER_S = 15
 
 

@@ -54,7 +54,7 @@ STORY = (
 )
 
 
-def test_the_demo_tells_its_story_beside_a_consumer_of_ones_own_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+def test_the_demo_shows_its_story_beside_a_consumer_of_ones_own_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
     process = start(home, DEMO_SECONDS=str(int(PATIENCE_S)), TOPICS="mine:4")
     reported = process.read_until(f"The coordinator runs on {home}", "mine (4)", "The page is at http://127.0.0.1:")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.spark_programs.doomed import doomed
 from tests.streaming.live import read_rows
-from tests.streaming.logs import EVENT, home_with, recorded, reported
+from tests.streaming.logs import EVENT, facts_of, home_with, recorded
 
 
 @pytest.mark.nightly
@@ -23,4 +23,4 @@ def test_kills_between_the_sinks_commit_and_the_checkpoints_leave_no_trace(tmp_p
         assert not (Path(home.checkpoint) / "commits" / batch).exists()
     done = doomed(home.location, "never", **settings)
     assert (done.returncode, done.stdout.strip()) == (0, "drained"), done.stdout + done.stderr
-    assert reported(read_rows(home.effects)) == reported(world.effects())
+    assert facts_of(read_rows(home.effects)) == facts_of(world.effects())

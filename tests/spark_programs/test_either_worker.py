@@ -8,7 +8,7 @@ import pytest
 
 from tests.spark_programs.doomed import doomed
 from tests.streaming.live import read_rows
-from tests.streaming.logs import EVENT, home_with, recorded, reported
+from tests.streaming.logs import EVENT, facts_of, home_with, recorded
 
 
 @pytest.mark.nightly
@@ -19,4 +19,4 @@ def test_pysparks_own_workers_give_the_same_effects(tmp_path: Path) -> None:
     settings = {**EVENT, "spark.coordinator.source.max.requests.per.batch": "1"}
     done = doomed(home.location, "never", **settings, **{"spark.python.daemon.module": "pyspark.daemon"})
     assert (done.returncode, done.stdout.strip()) == (0, "drained"), done.stdout + done.stderr
-    assert reported(read_rows(home.effects)) == reported(world.effects())
+    assert facts_of(read_rows(home.effects)) == facts_of(world.effects())

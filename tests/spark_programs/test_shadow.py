@@ -18,7 +18,7 @@ OTHER_SETTINGS = ROOT / "tests/request_log/incidents/full-group.log.gz"
 
 
 @pytest.mark.nightly
-def test_a_shadow_that_is_killed_twice_tells_the_finished_logs_history(tmp_path: Path) -> None:
+def test_a_shadow_that_is_killed_twice_has_the_finished_logs_history(tmp_path: Path) -> None:
     answers, facts = expected(LOG)
     lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
     thirds = lines[:162], lines[162:324], lines[324:]

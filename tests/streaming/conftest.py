@@ -24,7 +24,7 @@ def running(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture
 def live(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[..., Live]]:
-    """Makes live coordinators, each on a home of its own unless told otherwise; all are stopped in the end."""
+    """Makes live coordinators, each on a home of its own unless one is given; all are stopped in the end."""
     made: list[Live] = []
 
     def make(home: Path | None = None, **settings: str) -> Live:

@@ -1,4 +1,4 @@
-"""The homes that earlier versions left, packed by `make_homes` or with their cluster, and what those versions told.
+"""The homes that earlier versions left, packed by `make_homes` or with their cluster, and what those versions reported.
 
 Knows how they are packed. Must not know what a version does.
 """
@@ -21,7 +21,7 @@ VERSIONS = sorted(_PACKED - set(CLUSTERS))
 
 
 class Reported(NamedTuple):
-    """What a version told of one home; nulls are left out."""
+    """What a version reported of one home; nulls are left out."""
 
     views: dict[str, list[dict[str, Any]]]
     """The rows of each view."""

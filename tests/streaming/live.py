@@ -117,7 +117,7 @@ class Live:
         return until(ask_while_running, what, every_s=LOOK_EVERY_S)
 
     def after_batches(self, count: int) -> None:
-        """Waits until so many more batches are done."""
+        """Waits until this many more batches are done."""
         goal = len(self.batches) + count
         self.wait_for(lambda: len(self.batches) >= goal, f"{count} more batches")
 

@@ -36,13 +36,13 @@ def recorded(count: int, seed: int = 1) -> World:
     for _ in range(count):
         gap_ms = chance.choice([0, 1, 100, 500, 1000, 3000, 10_001])
         group, client = chance.choice(["orders", "payments", "returns"]), chance.choice("abc")
-        deed = chance.choice(["join", "sync", "beat", "beat", "leave", "again", "consume", "consume", "depart"])
-        world.act((gap_ms, group, client, deed))
+        action = chance.choice(["join", "sync", "beat", "beat", "leave", "again", "consume", "consume", "depart"])
+        world.act((gap_ms, group, client, action))
     return world
 
 
 def home_with(folder: Path, log: list[GroupRequest], commits: int) -> Home:
-    """A home whose request table holds the log in so many commits."""
+    """A home whose request table holds the log in this many commits."""
     home = Home(folder)
     open_requests(home, JobConfig())
     size = -(-len(log) // commits)
@@ -54,7 +54,7 @@ def home_with(folder: Path, log: list[GroupRequest], commits: int) -> Home:
 COLUMNS = [name for name in EFFECTS.names if name != "at_date"]
 
 
-def reported(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def facts_of(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Effects as tuples in order; a field that is not there is null."""
     return sorted(
         (tuple(row.get(name) for name in COLUMNS) for row in rows),

@@ -3,7 +3,7 @@
     python -m tests.streaming.make_homes NAME [TREE]          TREE: a checkout of that version, else this one
 
 A home of a job, one of a shadow that has read half a log, and, if the version can, one of a dump of __consumer_offsets.
-Beside them told.json: what that version told of each home, in every view and for every rebalance. That version's own
+Beside them told.json: what that version said of each home, in every view and for every rebalance. That version's own
 programs make and read them; of this version the shapes of requests are used. Must not import the other version.
 """
 
@@ -48,7 +48,7 @@ PATIENCE_S = 120.0
 STILL_S = 8.0
 LASTING_MS = 600_000
 NOT_KEPT = ("lock", "sql.sock", "logs", "_jars")
-TELL = """
+REPORT_OF_HOMES = """
 import contextlib, io, json, sys
 from pathlib import Path
 sys.path.insert(0, ".")
@@ -57,22 +57,22 @@ from jobs.sql import answer_query
 from jobs.why import answer
 from views.catalog import NAMES
 
-def rows(tell, *words, **more):
+def rows(command, *words, **more):
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        tell(*words, **more)
-    told = map(json.loads, out.getvalue().splitlines())
-    return [{name: value for name, value in row.items() if value is not None} for row in told]
+        command(*words, **more)
+    printed = map(json.loads, out.getvalue().splitlines())
+    return [{name: value for name, value in row.items() if value is not None} for row in printed]
 
-told = {}
+reported = {}
 for path in sorted(Path(sys.argv[1]).iterdir()):
     home = Home(path)
-    told_of = [name for name in NAMES if name != "requests"]
-    views = {name: rows(answer_query, home, f"SELECT * FROM {name}", form="json") for name in told_of}
+    views_of = [name for name in NAMES if name != "requests"]
+    views = {name: rows(answer_query, home, f"SELECT * FROM {name}", form="json") for name in views_of}
     keys = [(row["group_id"], str(row["to_generation_id"])) for row in views["rebalances"] if "to_generation_id" in row]
     why = {" ".join(key): rows(answer, home, *key, "", "json") for key in keys}
-    told[path.name] = {"views": views, "why": why}
-Path(sys.argv[2]).write_text(json.dumps(told, indent=0, sort_keys=True))
+    reported[path.name] = {"views": views, "why": why}
+Path(sys.argv[2]).write_text(json.dumps(reported, indent=0, sort_keys=True))
 """
 
 
@@ -172,9 +172,9 @@ def make(name: str, version: Version) -> Path:
 
 
 def pack(version: Version, folder: Path, name: str, *beside: str) -> Path:
-    """Packs a folder's homes as NAME with what the version tells of them, and what else of the folder is named."""
+    """Packs a folder's homes as NAME with what the version reports of them, and what else of the folder is named."""
     reported = folder / "told.json"
-    version.run(sys.executable, "-c", TELL, str(folder / "homes"), str(reported))
+    version.run(sys.executable, "-c", REPORT_OF_HOMES, str(folder / "homes"), str(reported))
     for each in NOT_KEPT:
         for path in folder.glob(f"homes/*/{each}"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -200,7 +200,7 @@ def _shadow(version: Version, home: Path, log: Path) -> None:
 
 
 class Stillness:
-    """Whether a home has facts, and no new ones for so long."""
+    """Whether a home has facts, and has had no new ones for STILL_S."""
 
     def __init__(self, home: Path) -> None:
         self._effects, self._facts, self._since = str(home / "effects"), 0, 0.0

@@ -18,7 +18,7 @@ from jobs.stream.writers.batch_result import BatchResult
 from tables.request_rows import request_rows
 from tests.requests import join
 from tests.streaming.live import read_rows
-from tests.streaming.logs import EVENT, home_with, recorded, reported
+from tests.streaming.logs import EVENT, facts_of, home_with, recorded
 
 
 @pytest.mark.parametrize("batches", [7, *(pytest.param(count, marks=pytest.mark.nightly) for count in (1, 50))])
@@ -36,7 +36,7 @@ def test_the_same_log_in_any_number_of_batches_gives_the_same_effects(
     assert failure_of(query) is None
     assert len(done) == batches + 1
     assert [broken for batch in done for broken in batch.broken] == []
-    assert reported(read_rows(home.effects)) == reported(world.effects())
+    assert facts_of(read_rows(home.effects)) == facts_of(world.effects())
 
 
 def test_a_run_may_end_within_a_millisecond(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A recorded log replayed: the broker's truth, and the facts that the stream tells of the same requests.
+"""A recorded log replayed: the broker's truth, and the facts that the stream reports of the same requests.
 
 By processes of this machine or by Spark's tasks, the tables are the same.
 """
@@ -62,7 +62,7 @@ def test_rebalances_are_the_truths(replayed: tuple[Home, Replayed]) -> None:
         assert last == {member["member_id"] for member in reported["final"]["members"]}
 
 
-def test_the_stream_tells_the_same_of_the_requests(
+def test_the_stream_reports_the_same_of_the_requests(
     spark: SparkSession, replayed: tuple[Home, Replayed], tmp_path: Path
 ) -> None:
     """The one place where a replay and the stream meet: the same core, asked the same, in one batch."""

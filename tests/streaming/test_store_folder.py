@@ -1,4 +1,4 @@
-"""A folder of small files through Hadoop's file systems, the lease in it, and what a user is told of errors."""
+"""A folder of small files through Hadoop's file systems, the lease in it, and what a user sees of errors."""
 
 from __future__ import annotations
 

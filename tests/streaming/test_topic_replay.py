@@ -1,4 +1,4 @@
-"""A dump of __consumer_offsets replayed: the history that its records tell, in every view and explained."""
+"""A dump of __consumer_offsets replayed: the history that its records give, in every view and explained."""
 
 from __future__ import annotations
 
@@ -102,6 +102,6 @@ def test_half_a_request_log_and_a_dump_make_the_whole_history_of_both(
     assert [(row[0], row[1]) for row in found] == [
         (group, one["generation"]) for group in sorted(whole) for one in whole[group]["generations"]
     ]
-    # When a classic rebalance began, the log alone tells.
+    # Only the log says when a classic rebalance began.
     assert 0 < sum(row[2] is not None for row in found) < len(found)
     assert len(rows(home, "select group_id from replies")) > 100

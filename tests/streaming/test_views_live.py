@@ -1,4 +1,4 @@
-"""The views beside a running job and after it: what they tell from facts is what the query's own state store holds."""
+"""The views beside a running job and after it: what they say from facts is what the query's own state store holds."""
 
 from __future__ import annotations
 

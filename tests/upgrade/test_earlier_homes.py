@@ -75,7 +75,7 @@ def facts_of(earlier: Earlier, name: str) -> list[dict[str, Any]]:
 
 
 def reported_again(before: list[dict[str, Any]], earlier: Earlier, name: str) -> list[dict[str, Any]]:
-    """Facts of then that are no longer told as they were."""
+    """Facts of then that are no longer reported as they were."""
     now = {place_of(row): row for row in facts_of(earlier, name)}
     return [row for row in before if now.get(place_of(row)) != row]
 
@@ -110,7 +110,7 @@ def test_members_of_then_are_members_now_and_a_new_one_joins_them(earlier: Earli
     assert set(places.values()) == {1}
 
 
-def test_a_shadow_reads_the_rest_of_its_log_and_tells_the_finished_logs_history(
+def test_a_shadow_reads_the_rest_of_its_log_and_has_the_finished_logs_history(
     earlier: Earlier, spark: SparkSession
 ) -> None:
     before = facts_of(earlier, SHADOW)

@@ -45,7 +45,7 @@ def _options(**given: Any) -> SimpleNamespace:
 
 
 def options() -> SimpleNamespace:
-    """What a worker is told when it starts."""
+    """What a worker is given when it starts."""
     given: SimpleNamespace = _options(standalone_mode=False)
     return given
 

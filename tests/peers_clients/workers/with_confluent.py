@@ -23,7 +23,7 @@ def settings_of(given: SimpleNamespace) -> dict[str, Any]:
         "reconnect.backoff.max.ms": 500,
     }
     if given.protocol == "consumer":
-        # So long a member may hold on to what it is to give up: librdkafka waits one interval for a heartbeat's answer,
+        # How long a member may keep what it is to give up: librdkafka waits one interval for a heartbeat's answer,
         # and where that was lost it may not ask for its assignment again.
         settings |= {"group.protocol": "consumer", "max.poll.interval.ms": given.max_poll_ms}
     else:
