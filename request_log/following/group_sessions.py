@@ -307,6 +307,16 @@ def _silent(model: GroupModel, upcoming: Upcoming, at_ms: int) -> Iterator[Consu
             yield member
 
 
+def has_silent(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest) -> bool:
+    """Whether another member of the newer protocol is silent for so long that its session may be over."""
+    at_ms, bounds = model.when(entry), model.tally.sessions.get(model.group.group_id, SessionBounds())
+    return any(
+        each.classic is None and _silence_ms(model, each, at_ms) > bounds.outlived_ms
+        for each in _silent(model, upcoming, at_ms)
+        if each.member_id != member_id_of(entry.request)
+    )
+
+
 def _joins_anew(entry: LoggedRequest) -> bool:
     request = entry.request
     if isinstance(request, ConsumerGroupHeartbeatRequest):

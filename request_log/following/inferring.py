@@ -14,6 +14,7 @@ from request_log.explaining.inferred_causes import (
     partition_counts,
 )
 from request_log.following.group_model import GroupModel
+from request_log.following.group_sessions import has_silent
 from request_log.following.neighbours import is_assigned
 from request_log.following.session_proofs import answered_epoch_of, is_epoch_proven
 from request_log.following.upcoming import Upcoming
@@ -67,7 +68,7 @@ def _infer_of_epoch(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest)
             return
         case _:
             return
-    if not is_epoch_proven(model, upcoming.in_order(), entry):
+    if not is_epoch_proven(model, upcoming.in_order(), entry, has_silent=has_silent(model, upcoming, entry)):
         request.inferred_cause = request.inferred_cause or kind.value
 
 

@@ -70,10 +70,13 @@ def _epochs_brought(entry: LoggedRequest, risen: int) -> int:
             return 0
 
 
-def is_epoch_proven(model: GroupModel, upcoming: Iterable[LoggedRequest], entry: LoggedRequest) -> bool:
+def is_epoch_proven(
+    model: GroupModel, upcoming: Iterable[LoggedRequest], entry: LoggedRequest, *, has_silent: bool
+) -> bool:
     """Whether a consumer group surely is at the model's epoch before a request that raises it. It may be at a lower one
     if that epoch is concluded and no member has reached it; at a higher one, in a group that was elsewhere than its
-    lines tell, if the next answer shows more epochs than lines bring.
+    lines tell or has a member whose session may be over (has_silent), if the next answer shows more epochs than lines
+    bring.
     """
     group, consumer = model.group, model.group.consumer
     assert consumer is not None
@@ -81,7 +84,7 @@ def is_epoch_proven(model: GroupModel, upcoming: Iterable[LoggedRequest], entry:
     is_reached = any(each.member_epoch == group.generation_id for each in consumer.members.values())
     if is_concluded and not is_reached and answered_epoch_of(entry) != group.generation_id:
         return False
-    if not model.is_elsewhere:
+    if not (model.is_elsewhere or has_silent):
         return True
     highest = group.generation_id + 1
     for each in upcoming:
