@@ -28,7 +28,7 @@ from app_logs.wording import (
     who_of,
 )
 from jobs.explained_files import REQUEST_LOG, Answer, answer_of
-from jobs.shown.terminal import say
+from jobs.shown.terminal import Line, say_all
 from programs.errors import UserError
 from programs.timestamps import Moment
 from schemas.causes import name_of
@@ -60,7 +60,7 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
     if form == "json":
         print(msgspec.json.encode(as_json(answer, chosen)).decode())
     else:
-        _show(answer, chosen, asked, console)
+        say_all(console, _answer_lines(answer, chosen, asked))
 
 
 def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, console: Console) -> None:
@@ -85,8 +85,7 @@ def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, c
             if form == "json":
                 print(msgspec.json.encode({"group_id": group.group_id, **_rebalance_json(one)}).decode(), flush=True)
             else:
-                say(console, group.group_id, style="bold")
-                _show_rebalance(one, group, asked, console)
+                say_all(console, [Line(group.group_id, "bold"), *_rebalance_lines(one, group, asked)])
 
     following.read(printed(), show)
 
@@ -194,19 +193,19 @@ def _not_understood(read: FileRead) -> list[str]:
     return [f'{WHAT_WAS_LOOKED_FOR}. Its first line: "{read.first_line[:LONGEST_SHOWN]}"']
 
 
-def _show(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked, console: Console) -> None:
+def _answer_lines(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked) -> Iterator[Line]:
     for read in answer.reads:
-        say(console, f"{read.file}: {_summary(read)}")
+        yield Line(f"{read.file}: {_summary(read)}")
         for note in (*read.notes, *_not_understood(read)):
-            say(console, f"  {note}")
+            yield Line(f"  {note}")
     for group in groups:
-        _show_group(group, asked, console)
+        yield from _group_lines(group, asked)
     unknown = [*left_open([*groups]), *answer.left_out]
     if unknown:
-        console.print()
-        say(console, "WHAT THESE LINES CANNOT TELL", style="bold")
+        yield Line()
+        yield Line("WHAT THESE LINES CANNOT TELL", "bold")
         for sentence in unknown:
-            say(console, f"  {sentence}")
+            yield Line(f"  {sentence}")
 
 
 def _summary(read: FileRead) -> str:
@@ -214,45 +213,45 @@ def _summary(read: FileRead) -> str:
     return f"{kinds}, {count(read.lines, 'line')}, {len(read.facts) + read.recorded} about groups"
 
 
-def _show_group(group: LoggedGroup, asked: Asked, console: Console) -> None:
-    console.print()
+def _group_lines(group: LoggedGroup, asked: Asked) -> Iterator[Line]:
+    yield Line()
     kind = "" if group.group_type == "classic" else f" ({group.group_type} group)"
-    say(console, f"{group.group_id}{kind}: {count(len(group.rebalances), 'rebalance')}", style="bold")
+    yield Line(f"{group.group_id}{kind}: {count(len(group.rebalances), 'rebalance')}", "bold")
     for finding in group.findings:
         if finding.finding in TROUBLES:
-            _show_finding(finding, asked, console)
+            yield from _finding_lines(finding, asked)
     for one in group.rebalances:
-        _show_rebalance(one, group, asked, console)
+        yield from _rebalance_lines(one, group, asked)
     for finding in group.findings:
         if finding.finding not in TROUBLES:
-            _show_finding(finding, asked, console)
+            yield from _finding_lines(finding, asked)
 
 
-def _show_finding(finding: Finding, asked: Asked, console: Console) -> None:
-    say(console, f"  - {finding.sentence}{' (concluded)' if finding.is_inferred else ''}")
+def _finding_lines(finding: Finding, asked: Asked) -> Iterator[Line]:
+    yield Line(f"  - {finding.sentence}{' (concluded)' if finding.is_inferred else ''}")
     if finding.candidates:
-        say(console, f"    What fits: {'; '.join(finding.candidates)}.")
-    _show_evidence(finding.facts, asked, console)
+        yield Line(f"    What fits: {'; '.join(finding.candidates)}.")
+    yield from _evidence_lines(finding.facts, asked)
 
 
-def _show_rebalance(one: LoggedRebalance, group: LoggedGroup, asked: Asked, console: Console) -> None:
+def _rebalance_lines(one: LoggedRebalance, group: LoggedGroup, asked: Asked) -> Iterator[Line]:
     step = "generation" if group.group_type == "classic" else "epoch"
     before = "?" if one.from_generation_id is None else one.from_generation_id
     after = "?" if one.generation_id is None else one.generation_id
     at = one.moment(one.began_at_ms or one.joined_at_ms or one.ended_at_ms) or "no time"
     how = f", {outcome_words(one)}" if group.group_type == "classic" else ""
-    say(console, f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")
-    say(console, f"    {cause_sentence(one)}")
+    yield Line(f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")
+    yield Line(f"    {cause_sentence(one)}")
     if one.cause.member_id and one.cause.member_id != who_of(one.cause):
-        say(console, f"    Its member id: {one.cause.member_id}")
+        yield Line(f"    Its member id: {one.cause.member_id}")
     if one.cause.client_host:
-        say(console, f"    Its host: {one.cause.client_host.lstrip('/')}")
+        yield Line(f"    Its host: {one.cause.client_host.lstrip('/')}")
     if one.held_by is not None:
-        say(console, f"    {holder_sentence(one.held_by)}")
-    _show_evidence(one.facts, asked, console)
+        yield Line(f"    {holder_sentence(one.held_by)}")
+    yield from _evidence_lines(one.facts, asked)
 
 
-def _show_evidence(facts: Iterable[LoggedFact], asked: Asked, console: Console) -> None:
+def _evidence_lines(facts: Iterable[LoggedFact], asked: Asked) -> Iterator[Line]:
     if asked.shows_evidence:
         for file, line in evidence_of(facts):
-            say(console, f"      {file}:{line}")
+            yield Line(f"      {file}:{line}")

@@ -6,12 +6,14 @@ Knows rich. Must not know what is printed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 from rich.console import Console
+from rich.segment import Segment, Segments
 from rich.style import StyleType
 from rich.table import Table
 from rich.text import Text
@@ -43,6 +45,23 @@ def text_of(text: str, style: StyleType = "") -> Text:
 def say(console: Console, line: str = "", style: StyleType = "") -> None:
     """Prints a line, which is never broken."""
     console.print(text_of(line, style), soft_wrap=True)
+
+
+class Line(NamedTuple):
+    """A line, which is never broken."""
+
+    text: str = ""
+    style: str = ""
+
+
+def say_all(console: Console, lines: Iterable[Line]) -> None:
+    """Prints lines as `say` does, in one piece: rich takes as long for the layout of each as it takes to find them."""
+    console.print(Segments(chain.from_iterable(_segments(console, line) for line in lines)), soft_wrap=True)
+
+
+def _segments(console: Console, line: Line) -> tuple[Segment, Segment]:
+    style = console.get_style(line.style) if line.style else None
+    return Segment(visible(line.text), style), Segment.line()
 
 
 def add_row(table: Table, *cells: str | Text) -> None:

@@ -28,7 +28,7 @@ from jobs.replay.building import Shown
 from jobs.rollcall.__main__ import main
 from jobs.run.choices import RunOptions, choices
 from jobs.run.command import Run
-from jobs.shown.terminal import Teller, Terminal, add_row, say, text_of
+from jobs.shown.terminal import Line, Teller, Terminal, add_row, say, say_all, text_of
 from jobs.shown.watch import Watch
 from jobs.shown.why_page import show_page
 from jobs.whatif import report as whatif_report
@@ -194,6 +194,20 @@ def test_a_character_that_the_terminal_cannot_show_is_written_out(tmp_path: Path
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"pr\\xfcfer" in done.stdout
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_many_lines_are_printed_as_each_would_be_by_itself(is_terminal: bool) -> None:
+    lines = [Line(name, style) for name in (*SHOWN, "", "long " * 100) for style in ("", "bold")]
+    apart, together = (
+        Terminal(file=io.StringIO(), force_terminal=is_terminal, color_system="truecolor" if is_terminal else None)
+        for _ in range(2)
+    )
+    for line in lines:
+        say(apart, *line)
+    say_all(together, lines)
+    assert together.file.getvalue() == apart.file.getvalue()  # type: ignore[attr-defined]
+    assert ("\x1b[1m" in together.file.getvalue()) == is_terminal  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------- what serves goes on
