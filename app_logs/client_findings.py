@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
 from app_logs.client_history import learnt_of_others
-from app_logs.logged_facts import FATAL, FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import FATAL, INCREMENTAL, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.membership_findings import MEMBERSHIP_RULES
@@ -218,9 +218,15 @@ def _found_again(who: str, again: Sequence[LoggedFact]) -> Iterator[Finding]:
 
 
 def _idle(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    given = [fact for fact in facts if fact.kind is FactKind.PARTITIONS_ADDED]
+    """Was given no partition. Where its lines name only what is new, it may own what it had before them."""
+    given = [fact for fact in facts if _names_what_is_given(fact)]
     taken = [fact for fact in facts if fact.kind is FactKind.PARTITIONS_REVOKED]
-    if given and all(map(names_no_partition, (*given, *taken))):
+    lost = [fact for fact in facts if fact.kind is FactKind.PARTITIONS_LOST]
+    if not given or not all(map(names_no_partition, (*given, *taken, *lost))):
+        return
+    before = facts[: facts.index(given[0])]
+    owned_none = bool(taken) or any(map(_begins_as_a_new_member, before))
+    if owned_none or any(fact.operation != INCREMENTAL for fact in given):
         yield Finding(
             "idle_member",
             f"{who} owned no partition in these lines: it takes part in every rebalance and consumes nothing.",
@@ -231,8 +237,27 @@ def _idle(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             "There was no partition left for it.",
             tuple(given),
             is_inferred=True,
-            candidates=("the group has more consumers than partitions", "its topic is not there for it"),
+            candidates=_WITHOUT_PARTITIONS,
         )
+    else:
+        yield Finding(
+            "given_nothing",
+            f"{who} was given no partition in these lines.",
+            tuple(given),
+            candidates=(*_WITHOUT_PARTITIONS, "it kept those that it had before these lines"),
+        )
+
+
+_WITHOUT_PARTITIONS = ("the group has more consumers than partitions", "its topic is not there for it")
+
+
+def _names_what_is_given(fact: LoggedFact) -> bool:
+    is_end = fact.kind in (FactKind.SYNCED, FactKind.JOINED_AND_SYNCED)
+    return fact.kind is FactKind.PARTITIONS_ADDED or (is_end and bool(fact.partitions))
+
+
+def _begins_as_a_new_member(fact: LoggedFact) -> bool:
+    return fact.kind is FactKind.CLIENT_STARTED or "given member-id" in fact.reason
 
 
 def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:

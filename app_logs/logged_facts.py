@@ -19,6 +19,9 @@ FATAL = "fatal"
 TASKS_MIGRATED = "tasks migrated"
 """The state of a Streams thread that was refused as a member or as a producer: it takes either for the same."""
 
+INCREMENTAL = "incremental"
+"""The operation of a line that names the partitions which a member is given in addition to those that it keeps."""
+
 HEARTBEATS_STOPPED, SESSION_RELEASED = "heartbeats stopped", "released"
 """States at the end of a session of sarama's. One that ends by itself stops its heartbeats as it is released."""
 

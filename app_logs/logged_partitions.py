@@ -12,12 +12,16 @@ from app_logs.logged_facts import LoggedFact
 
 _NAMED = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})[-/](?P<partition>\d{1,9})(?![\w.-])")
 _NAMED_BY_PYTHON = re.compile(r"topic=u?'(?P<topic>[A-Za-z0-9._-]{1,249})', partition=(?P<partition>\d{1,9})")
-_NONE = ("", "0", "[]", "{}", "()", "set()", "set([])", "frozenset()")
+NONE_NAMED = "{}"
+_NONE = ("", "0", "[]", NONE_NAMED, "()", "set()", "set([])", "frozenset()")
+
+_NONE_OF_TOPICS = re.compile(r'\{"[^"]{1,249}": \[\](?:, "[^"]{1,249}": \[\])*\}')
 
 
 def names_no_partition(fact: LoggedFact) -> bool:
     """Whether a line about partitions is about none."""
-    return fact.partitions.strip() in _NONE
+    named = fact.partitions.strip()
+    return named in _NONE or _NONE_OF_TOPICS.fullmatch(named) is not None
 
 
 def partitions_in(fact: LoggedFact) -> frozenset[tuple[str, int]]:

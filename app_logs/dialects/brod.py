@@ -51,7 +51,7 @@ _TEMPLATES = (
     Template(F.REJOIN_WANTED, _AGAIN + "topics", since="2.2", reason="its subscription has changed"),
     Template(F.JOINED, "elected={}", since="2.2"),
     Template(F.SYNCED, "assignments received: {partitions}", since="2.2"),
-    Template(F.SYNCED, "assignments received:[]", since="2.2"),
+    Template(F.SYNCED, "assignments received:[]", since="2.2", partitions="[]"),
     Template(F.JOIN_REFUSED, "failed to join group reason: {error}", since="2.2"),
     Template(F.JOIN_REFUSED, "failed to join group reason:{error}", since="2.2"),
     Template(F.HEARTBEATS_UNANSWERED, "Leaving group, reason: hb_timeout", since="2.2"),

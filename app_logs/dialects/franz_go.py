@@ -14,15 +14,18 @@ from typing import Any
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.entries import Entry
 from app_logs.key_values import named_fields
+from app_logs.logged_facts import INCREMENTAL
 from app_logs.logged_facts import FactKind as F
+from app_logs.logged_partitions import NONE_NAMED
 from app_logs.templates import Template, Templates
 
 _FIELD = re.compile(
     "(?:; |, )(group|member_id|instance_id|generation|leader|err|why|assigned|now_assigned|added|lost|revoking|"
-    "balance_protocol|protocol_type|protocol|stage|is848|consecutive_errors|backoff): "
+    r"balance_protocol|protocol_type|protocol|stage|is848|consecutive_errors|backoff):(?: |\Z)"
 )
 _PARTITIONS = re.compile("(?:now_)?assigned|added|lost|revoking")
 _NOBODY = ("", "<nil>", "{}", "null")
+_ONLY_LOST = "; only lost"
 
 
 def franz_go_heading(entry: Entry) -> Heading | None:
@@ -37,8 +40,11 @@ def franz_go_heading(entry: Entry) -> Heading | None:
         found["generation_id"] = int(generation)
     if _text(fields.get("leader")).lower() == "true" and "member_id" in found:
         found["other_member_id"] = found["member_id"]
-    given = next((value for key, value in fields.items() if _PARTITIONS.fullmatch(key)), "")
-    found["partitions"] = _text(given)
+    named = [_text(value) for key, value in fields.items() if _PARTITIONS.fullmatch(key)]
+    if named:
+        found["partitions"] = next((one for one in named if one not in _NOBODY), NONE_NAMED)
+    if "added" in fields and _text(fields["added"]) in _NOBODY and found["partitions"] != NONE_NAMED:
+        message += _ONLY_LOST
     return Heading(found, message + _behind(fields, "err") + _behind(fields, "why"))
 
 
@@ -68,7 +74,8 @@ _TEMPLATES = (
     Template(F.SYNCED, "synced"),
     Template(F.SYNC_REFUSED, "sync group failed; err: {error}"),
     Template(F.GROUP_IS_REBALANCING, "sync failed with RebalanceInProgress, rejoining"),
-    Template(F.PARTITIONS_ADDED, "new group session begun"),
+    Template(F.PARTITIONS_ADDED, "new group session begun", operation=INCREMENTAL),
+    Template(F.PARTITIONS_REVOKED, f"new group session begun{_ONLY_LOST}"),
     Template(F.PARTITIONS_REVOKED, "calling onRevoke at the end of a session"),
     Template(F.PARTITIONS_REVOKED, "cooperative consumer calling onRevoke"),
     Template(F.PARTITIONS_REVOKED, "eager consumer revoking prior assigned partitions"),

@@ -14,7 +14,7 @@ from app_logs.dialects.dialect import Dialect, Heading, wherever
 from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
 from app_logs.dialects.java_consumer_older import BEFORE_1_0
 from app_logs.entries import Entry
-from app_logs.logged_facts import FATAL, TASKS_MIGRATED
+from app_logs.logged_facts import FATAL, INCREMENTAL, TASKS_MIGRATED
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -146,9 +146,9 @@ _JOINS = (
     Template(F.SYNC_REFUSED, "SyncGroup failed: {error}", since="2.7"),
 )
 _PARTITIONS = (
-    Template(F.PARTITIONS_ADDED, "Adding newly assigned partitions: {partitions}", since="2.4"),
-    Template(F.PARTITIONS_ADDED, "Adding newly assigned partitions:", since="2.4"),
-    Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions: {partitions}", since="2.4"),
+    Template(F.PARTITIONS_ADDED, "Adding newly assigned partitions: {partitions}", since="2.4", operation=INCREMENTAL),
+    Template(F.PARTITIONS_ADDED, "Adding newly assigned partitions:", since="2.4", operation=INCREMENTAL),
+    Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions: {partitions}", since="2.4", operation=INCREMENTAL),
     Template(F.PARTITIONS_ADDED, "Setting newly assigned partitions {partitions}", since="1.0"),
     Template(F.PARTITIONS_REVOKED, "Revoke previously assigned partitions {partitions}", since="2.4"),
     Template(F.PARTITIONS_REVOKED, "Revoke previously assigned partitions", since="2.4"),

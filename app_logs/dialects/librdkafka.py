@@ -12,6 +12,7 @@ import re
 
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.entries import Entry
+from app_logs.logged_facts import INCREMENTAL
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -142,6 +143,7 @@ _PARTITIONS = tuple(
         kind,
         f"{_GROUP}: delegating {what} of {{partitions}} partition(s) to application {way} queue {{}}: {{}}",
         since=since,
+        operation=INCREMENTAL if what == "incremental assign" else "",
     )
     for way, since in (("on", "1.6"), ("rebalance callback on", "1.0"))
     for kind, whats in (

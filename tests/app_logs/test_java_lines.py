@@ -161,6 +161,13 @@ def test_an_idle_member_owned_nothing_in_any_line() -> None:
     assert client_findings(busy) == []
 
 
+def test_a_member_that_is_given_nothing_new_may_own_what_it_had_before() -> None:
+    added = (10, "Adding newly assigned partitions: ")
+    assert next(one.finding for one in client_findings(facts_of(added))) == "given_nothing"
+    first = (0, f"Request joining group due to: need to re-join with the given member-id: {MEMBER}")
+    assert next(one.finding for one in client_findings(facts_of(first, added))) == "idle_member"
+
+
 # ---------------------------------------------------------------- several clients, and their broker
 
 
