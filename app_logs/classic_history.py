@@ -77,7 +77,10 @@ class _History:
         """
         running = self.running
         return (
-            running is not None and fact.generation_id is not None and fact.generation_id == running.from_generation_id
+            running is not None
+            and running.joined_at_ms is None
+            and fact.generation_id is not None
+            and fact.generation_id == running.from_generation_id
         )
 
     def close(self, outcome: str) -> None:
@@ -128,6 +131,8 @@ class _History:
 
     def _empty(self, fact: LoggedFact) -> None:
         running = self.running if fact.kind is FactKind.GROUP_DIED else None
+        if running is not None:
+            running.generation_id = None  # None was formed.
         running = running or self._of_generation(fact)
         running.ended_at_ms = fact.at_ms
         running.members = 0

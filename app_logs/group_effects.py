@@ -273,8 +273,9 @@ class _History:
 
     def _start(self, line: LoggedFact) -> None:
         rebalance = self._rebalances.get(id(line))
-        if rebalance is None or rebalance.generation_id is None:
+        if rebalance is None or (rebalance.generation_id is None and rebalance.from_generation_id is None):
             return
+        generation_id = rebalance.generation_id or (rebalance.from_generation_id or 0) + 1
         is_superseded = self._running is not None and self._running.rebalance.outcome == "superseded"
         self._end("superseded" if is_superseded else UNKNOWN_END)
         cause = rebalance.cause
@@ -283,7 +284,7 @@ class _History:
         reason = read_reason(line.reason) if cause.kind is CauseKind.SYNC_TIMEOUT else None
         for member_id in () if reason is None else reason.member_ids:
             self._members.remove(member_id, EndCause.SYNC_TIMEOUT)
-        running = self._run(rebalance, rebalance.generation_id, is_beginning=True)
+        running = self._run(rebalance, generation_id, is_beginning=True)
         self._written.emit(
             RebalanceStarted(
                 at_ms=self._written.at_ms,

@@ -237,7 +237,8 @@ def _finding_lines(finding: Finding, asked: Asked) -> Iterator[Line]:
 def _rebalance_lines(one: LoggedRebalance, group: LoggedGroup, asked: Asked) -> Iterator[Line]:
     step = "generation" if group.group_type == "classic" else "epoch"
     before = "?" if one.from_generation_id is None else one.from_generation_id
-    after = "?" if one.generation_id is None else one.generation_id
+    not_known = "?" if before == "?" or one.outcome != "empty" else "none"
+    after = not_known if one.generation_id is None else one.generation_id
     at = one.moment(one.began_at_ms or one.joined_at_ms or one.ended_at_ms) or "no time"
     how = f", {outcome_words(one)}" if group.group_type == "classic" else ""
     yield Line(f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")

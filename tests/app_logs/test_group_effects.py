@@ -189,6 +189,14 @@ def test_an_emptied_group_and_one_that_died_have_no_members() -> None:
     assert [one.why for one in of(GroupRemoved, effects)] == ["unknown"]
 
 
+def test_a_group_that_ends_in_its_generation_has_a_rebalance_that_formed_none() -> None:
+    removed = "Group g generation 4 is dead and removed"
+    effects = printed("Preparing to restabilize group g with old generation 4", removed)
+    (ended,) = of(RebalanceEnded, effects)
+    assert (ended.from_generation_id, ended.outcome) == (4, "unknown")
+    assert of(GroupRemoved, effects)[0].generation_id == 4
+
+
 def test_a_coordinator_that_moves_is_seen() -> None:
     effects = printed(
         *formed(5, 1),

@@ -174,8 +174,12 @@ def test_an_old_broker_ends_a_rebalance_by_removing_its_group() -> None:
     removed = "Group orders generation {} is dead and removed"
     (one,) = group_in(begun, broker(2, removed.format(4))).rebalances
     assert (one.outcome, one.members) == ("empty", 0)
+    assert (one.from_generation_id, one.generation_id) == (4, None)
     (one,) = group_in(begun, broker(2, removed.format(6))).rebalances
     assert one.outcome == ""
+    formed = broker(2, "Stabilized group orders generation 5")
+    (one,) = group_in(begun, formed, broker(3, removed.format(4))).rebalances
+    assert (one.outcome, one.generation_id) == ("", 5)
 
 
 def test_a_reporter_s_own_word_may_stand_before_a_coordinator_s_line() -> None:

@@ -55,6 +55,14 @@ def test_text_and_json_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         assert sentence in text
 
 
+def test_a_group_that_kafka_0_9_removed_had_no_next_generation(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    stamp = "[2016-03-01 03:12:00,417] INFO [GroupCoordinator 0]:"
+    texts = ("Preparing to restabilize group g with old generation 1", "Group g generation 1 is dead and removed")
+    log.write_text("".join(f"{stamp} {text} (kafka.coordinator.GroupCoordinator)\n" for text in texts))
+    assert "generation 1 -> none: unknown, left the group without members" in shown(str(log))
+
+
 def test_what_lies_within_a_time(capsys: pytest.CaptureFixture[str]) -> None:
     (group,) = answer(
         capsys,
