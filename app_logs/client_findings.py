@@ -135,7 +135,7 @@ def _goes_on(refused: LoggedFact, fact: LoggedFact) -> bool:
     """Whether a line belongs to the attempts that get the same answer."""
     if fact.kind is FactKind.JOIN_REFUSED:
         return (fact.error, fact.state) == (refused.error, refused.state)
-    return fact.kind in (FactKind.JOIN_SENT, FactKind.CLIENT_STATE, FactKind.REJOIN_WANTED)
+    return fact.kind in (FactKind.JOIN_SENT, FactKind.JOIN_FAILED, FactKind.CLIENT_STATE, FactKind.REJOIN_WANTED)
 
 
 def _refused(who: str, facts: Sequence[LoggedFact]) -> Finding:

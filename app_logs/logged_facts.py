@@ -112,6 +112,8 @@ class FactKind(StrEnum):
     INSTANCE_FENCED = auto()
     JOIN_REFUSED = auto()
     SYNC_REFUSED = auto()
+    JOIN_FAILED = auto()
+    """An attempt to join and to get an assignment ended with error; another line may say so too."""
     COMMIT_REFUSED = auto()
     COORDINATOR_FOUND = auto()
     COORDINATOR_LOST = auto()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from app_logs.logged_facts import HEARTBEATS_STOPPED, SESSION_RELEASED, TASKS_MIGRATED, FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
-from why.words import count, duration
+from why.words import count, duration, some
 
 SOON_MS = 60_000
 """A member that is told of the next rebalance within this time of its join was hardly in its generation."""
@@ -19,6 +19,9 @@ OFTEN = 3
 OUTLIVED_MS = 1_000
 """A session that is released later than this after its heartbeats stopped did not end by itself."""
 _JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
+_REFUSED = (FactKind.JOIN_REFUSED, FactKind.SYNC_REFUSED, FactKind.INSTANCE_FENCED)
+_ID_NEEDED = "MemberIdRequired"
+"""The error by which a new member is given its id: it asks again with it."""
 _NO_MEMBER = (
     "unknownmember",
     "unknown member",
@@ -71,6 +74,24 @@ def _lost(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             f"{who} gave its partitions away as lost: it was no member any more, and others may already have had them.",
             tuple(lost),
         )
+
+
+def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Attempts to join that ended with an exception, which no line before it explains."""
+    failed: list[LoggedFact] = []
+    is_explained = False
+    for fact in facts:
+        if fact.kind is FactKind.JOIN_FAILED:
+            if not (is_explained or _ID_NEEDED in fact.error):
+                failed.append(fact)
+            is_explained = False
+        elif fact.kind in (FactKind.JOIN_SENT, *_REFUSED):
+            is_explained = fact.kind in _REFUSED
+    if failed:
+        times = "" if len(failed) == 1 else f" {len(failed)} times"
+        errors = dict.fromkeys(fact.error.rstrip(". ") for fact in failed if fact.error)
+        why = f": {some(errors)}" if errors else ""
+        yield Finding("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
 
 
 def _told_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -157,6 +178,7 @@ def _after(rounds: Sequence[tuple[LoggedFact, LoggedFact]]) -> str:
 MEMBERSHIP_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (
     _commits_refused,
     _lost,
+    _joins_failed,
     _told_again_and_again,
     _out_again_and_again,
     _sessions_outlived,

@@ -37,6 +37,7 @@ TROUBLES = (
     "application_does_not_poll",
     "polled_again",
     "join_refused",
+    "join_failed",
     "worker_rejoins_in_a_loop",
     "commit_refused",
     "client_crashed",

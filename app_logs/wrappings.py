@@ -48,6 +48,9 @@ _AS_SHIPPED = re.compile(
 """A broker's line as Kafka's own log4j settings print it: the most frequent layout, taken apart at once."""
 _LOGFMT = re.compile(r"(?:time|ts|t|level|lvl|msg)=")
 _LABEL_LENGTH = 40
+_EXCEPTION_FOLLOWS = "] Rebalance failed."
+"""The end of a Java client's message that says nothing without the exception in the lines behind it."""
+_EXCEPTION = re.compile(r"(?:[a-z]\w{0,30}\.){1,12}[A-Z]\w{0,80}(?:Exception|Error)\b")
 _CONTINUES = ("\t", " ", "at ", "Caused by:", "... ")
 
 
@@ -67,7 +70,7 @@ def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[st
         heading = None if line.startswith("[") else jul_heading(file, number, line)
         if heading is not None:
             continue
-        if waiting is not None and _continues(line) and _ANSI.sub("", line).strip():
+        if waiting is not None and _belongs_to(waiting, line):
             waiting = waiting._replace(tail=(*waiting.tail, line))
             continue
         if not wanted(line):
@@ -82,6 +85,15 @@ def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[st
             waiting = waiting._replace(source=label)
     if waiting is not None:
         yield joined(waiting)
+
+
+def _belongs_to(entry: Entry, line: str) -> bool:
+    """Whether a line goes on with the entry before it, or has the exception that the entry lacks."""
+    if _continues(line):
+        return bool(_ANSI.sub("", line).strip())
+    if not entry.text.endswith(_EXCEPTION_FOLLOWS) or any(map(str.strip, entry.tail)):
+        return False
+    return not line.strip() or _EXCEPTION.match(line) is not None
 
 
 def _continues(line: str) -> bool:
@@ -226,7 +238,8 @@ def joined(entry: Entry) -> Entry:
     """An entry whose message goes on in the lines behind it: those that are no stack frames belong to its text."""
     if not entry.tail:
         return entry
-    more = [line.strip() for line in entry.tail if not line.lstrip().startswith(("at ", "Caused by:", "... "))]
+    stripped = filter(None, map(str.strip, entry.tail))
+    more = [line for line in stripped if not line.startswith(("at ", "Caused by:", "... "))]
     if not more or "\t" in entry.tail[0]:
         return entry
     text = " ".join((entry.text, *more))

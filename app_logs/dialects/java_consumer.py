@@ -85,6 +85,7 @@ def _stream_thread(entry: Entry) -> Heading | None:
 
 
 _GENERATION = "Generation{generationId={generation_id}, memberId='{member_id}', protocol={}"
+_FAILED = "Rebalance failed"
 _JOIN_FAILED = "KafkaException: Unexpected error in join group response: "
 
 _JOINS = (
@@ -140,6 +141,8 @@ _JOINS = (
         for kind in ("fatal", "unexpected")
     ),
     Template(F.JOIN_REFUSED, "JoinGroup failed: {error}", since="2.7"),
+    Template(F.JOIN_FAILED, f"{_FAILED}. org.apache.kafka.common.errors.{{error}}", since="2.7"),
+    Template(F.JOIN_FAILED, f"{_FAILED}. {{error}}", since="2.7"),
     Template(
         F.SYNC_REFUSED, "SyncGroup failed: {error} Need to re-join the group. Sent generation was {}", since="2.8"
     ),

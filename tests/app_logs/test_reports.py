@@ -207,6 +207,43 @@ def test_a_java_client_does_not_ask_again_after_a_fatal_error(text: str) -> None
     assert "does not try again" in refused.sentence
 
 
+JAVA_ERRORS = "org.apache.kafka.common.errors."
+
+
+def java_failed(second: int, error: str) -> list[str]:
+    """An attempt of a Java client of 2.7 or 2.8 that failed, with the lines that it prints behind it."""
+    return [
+        java(second, "Rebalance failed."),
+        "",
+        f"{JAVA_ERRORS}{error}",
+        "\tat org.apache.kafka.clients.C.f(C.java:1)",
+    ]
+
+
+def test_a_rebalance_that_failed_says_with_which_exception() -> None:
+    error = "DisconnectException: The coordinator closed the connection."
+    group = group_in(java(1, "(Re-)joining group"), *java_failed(2, error), *java_failed(4, error))
+    (failed,) = group.findings
+    assert (failed.finding, failed.is_inferred) == ("join_failed", False)
+    assert f"failed 2 times: {error}" in failed.sentence
+    (failed,) = group_in(java(1, f"Rebalance failed. {JAVA_ERRORS}{error}")).findings
+    assert f"failed: {error}" in failed.sentence
+
+
+def test_an_id_that_a_first_join_lacks_is_no_failure() -> None:
+    needed = "MemberIdRequiredException: The group member needs to have a valid member id before actually entering it."
+    assert keys_of(group_in(java(1, "(Re-)joining group"), *java_failed(2, needed))) == []
+
+
+def test_an_exception_that_a_line_before_it_has_said_is_reported_once() -> None:
+    denied = "This is not the correct coordinator."
+    said = java(1, f"JoinGroup failed: {denied}")
+    failed = java_failed(1, f"NotCoordinatorException: {denied}")
+    group = group_in(*(line for _ in range(2) for line in (java(1, "(Re-)joining group"), said, *failed)))
+    assert keys_of(group) == ["join_refused"]
+    assert "was refused 2 times" in group.findings[0].sentence
+
+
 def test_one_answer_to_many_joins_is_reported_once() -> None:
     loading = "JoinGroup failed: The coordinator is loading the group."
     group = group_in(
