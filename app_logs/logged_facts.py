@@ -119,6 +119,8 @@ class FactKind(StrEnum):
     COORDINATOR_LOST = auto()
     CLIENT_STATE = auto()
     """state is what the client calls where it is now."""
+    TAKEN_TOO_SLOWLY = auto()
+    """Its program did not take the messages of partitions within the time that the setting in reason allows."""
     CLOSED = auto()
     CLIENT_CRASHED = auto()
     HEARTBEAT = auto()

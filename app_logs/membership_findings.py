@@ -94,6 +94,18 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         yield Finding("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
 
 
+def _takes_too_slowly(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    slow = [fact for fact in facts if fact.kind is FactKind.TAKEN_TOO_SLOWLY]
+    if slow:
+        times = "" if len(slow) == 1 else f" {len(slow)} times"
+        yield Finding(
+            "processing_too_slow",
+            f"The program of {who} did not take the messages of {some(sorted({fact.partitions for fact in slow}))} "
+            f"within {slow[0].reason}{times}: its client reads on once they are taken. That is no rebalance.",
+            tuple(slow),
+        )
+
+
 def _told_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     rounds = _rounds(facts, lambda fact: fact.kind is FactKind.GROUP_IS_REBALANCING)
     if len(rounds) >= OFTEN:
@@ -179,6 +191,7 @@ MEMBERSHIP_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Findin
     _commits_refused,
     _lost,
     _joins_failed,
+    _takes_too_slowly,
     _told_again_and_again,
     _out_again_and_again,
     _sessions_outlived,

@@ -41,6 +41,7 @@ TROUBLES = (
     "worker_rejoins_in_a_loop",
     "commit_refused",
     "client_crashed",
+    "processing_too_slow",
     "two_consumers_on_one_partition",
     "never_spoke_with_the_new_coordinator",
     "client_session_timer",

@@ -49,6 +49,11 @@ _TEMPLATES = (
     Template(F.JOIN_REFUSED, "rebalance error: kafka server: {error}"),
     Template(F.PARTITIONS_ADDED, "consumer/broker/{broker_id} added subscription to {partitions}"),
     Template(
+        F.TAKEN_TOO_SLOWLY,
+        "consumer/broker/{broker_id} abandoned subscription to {partitions} because consuming was taking too long",
+        reason="Consumer.MaxProcessingTime",
+    ),
+    Template(
         F.CLIENT_STATE,
         "consumer/broker/{broker_id} abandoned subscription to {partitions} because {reason}",
         state="subscription abandoned",

@@ -170,6 +170,17 @@ def test_a_subscription_that_moved_to_another_broker_is_no_rebalance() -> None:
     assert group.rebalances == []
 
 
+def test_a_program_that_takes_sarama_s_messages_too_slowly_is_no_rebalance() -> None:
+    put_aside = "consumer/broker/41 abandoned subscription to orders/{} because consuming was taking too long"
+    lines = [f"[Sarama] 2026/03/01 03:12:0{second} {put_aside.format(second % 2)}" for second in (1, 2, 3)]
+    group = group_in(lines)
+    assert group.rebalances == []
+    (slow,) = group.findings
+    assert (slow.finding, slow.is_inferred) == ("processing_too_slow", False)
+    assert "orders/0, orders/1" in slow.sentence
+    assert "3 times" in slow.sentence
+
+
 def test_ruby_kafka_s_lines_have_their_group_as_a_tag() -> None:
     heading = "W, [2026-03-01T03:12:00.417000 #1]  WARN -- : "
     rebalancing, joined = facts_in(
