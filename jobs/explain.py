@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from rich.console import Console
 
+from app_logs.dialects.redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
 from app_logs.files import STANDARD_INPUT, files_of
 from app_logs.following import Following
 from app_logs.logged_facts import LoggedFact
@@ -190,7 +191,8 @@ def _not_understood(read: FileRead) -> list[str]:
         return []
     if not read.lines:
         return ["it is empty"]
-    return [f'{WHAT_WAS_LOOKED_FOR}. Its first line: "{read.first_line[:LONGEST_SHOWN]}"']
+    notes = [f'{WHAT_WAS_LOOKED_FOR}. Its first line: "{read.first_line[:LONGEST_SHOWN]}"']
+    return [*notes, PRINTS_NO_REBALANCES] if is_laid_out_as_redpanda_s(read.first_line) else notes
 
 
 def _answer_lines(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked) -> Iterator[Line]:

@@ -96,6 +96,24 @@ def test_a_file_without_lines_about_groups_says_what_was_looked_for(tmp_path: Pa
     assert "it is empty" in shown(str(tmp_path / "empty.log"))
 
 
+@pytest.mark.parametrize(
+    ("line", "is_redpanda"),
+    [
+        ("INFO  2026-03-01 03:12:00,417 [shard 0] redpanda::main - application.cc:170 - Redpanda v23.3.5", True),
+        ("DEBUG 2026-03-01 03:12:00,417 [shard  1:main] kafka - request_context.h:160 - handling a request", True),
+        ("INFO  2026-03-01 03:12:00,417 [shard 0] init - installing SIGHUP handler", False),
+    ],
+)
+def test_a_file_of_redpanda_s_is_told_apart_from_one_without_rebalances(
+    line: str, is_redpanda: bool, tmp_path: Path
+) -> None:
+    log = tmp_path / "broker.log"
+    log.write_text(f"{line}\n")
+    text = shown(str(log))
+    assert "no line about a consumer group was found" in text
+    assert ("Redpanda prints rebalances only at TRACE" in text) == is_redpanda
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nowhere\.log"):
         shown(str(tmp_path / "nowhere.log"))
