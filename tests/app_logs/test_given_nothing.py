@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from app_logs.logged_partitions import partitions_in
 from app_logs.logged_rebalances import Finding
 from app_logs.reading import merged, read_lines
 from app_logs.story import groups_in
@@ -41,6 +42,11 @@ def test_a_member_of_franz_go_that_is_given_nothing_is_idle() -> None:
     nothing, of_one = "[INFO] synced; group: orders, assigned: ", "[INFO] synced; group: orders, assigned: orders[0]"
     assert found_of(FRANZ_JOINED, nothing, begun) == ["idle_member", "more_members_than_partitions"]
     assert found_of(FRANZ_JOINED, of_one, begun) == []
+
+
+def test_franz_go_s_own_logger_names_the_partitions_of_a_topic_behind_it() -> None:
+    (synced,) = read_lines("app.log", ["[INFO] synced; group: orders, assigned: orders[0 12], bills.eu[3]"]).facts
+    assert partitions_in(synced) == {("orders", 0), ("orders", 12), ("bills.eu", 3)}
 
 
 def test_a_session_that_adds_nothing_does_not_say_that_the_member_owns_nothing() -> None:
