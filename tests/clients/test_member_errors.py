@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
-from clients.events import FatalError, PartitionsLost
+from clients.events import Event, FatalError, PartitionsLost
 from clients.membership import MemberState
 from clients.reactions import FIND_COORDINATOR, HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
 from schemas.errors import Error
@@ -68,30 +69,20 @@ JOIN_ROWS = [
 
 
 @pytest.mark.parametrize("row", JOIN_ROWS, ids=lambda row: row.error)
-def test_after_a_join_group_error_the_member_joins_again(row: Row) -> None:
-    bench = Bench(**COOPERATIVE).preparing()
-    events = bench.at(1000).join_refused(row.error, "app-9")
+def test_after_a_join_group_error_the_member_joins_again_and_loses_partitions_only_with_its_membership(
+    row: Row,
+) -> None:
+    bench = Bench(**COOPERATIVE).rejoining("t0 t1")
+    events = bench.at(bench.now_ms + 1000).join_refused(row.error, "app-9")
     bench.take()
     assert events == ([lost(row.error)] if row.finds_first else [])
-    assert_next_join(bench, row)
+    assert_next_join(bench, row, [] if row.member_id else [PartitionsLost(partitions("t0 t1"))])
 
 
-@pytest.mark.parametrize("row", JOIN_ROWS, ids=lambda row: row.error)
-def test_partitions_are_not_touched_by_a_join_group_error_unless_the_membership_is_lost(row: Row) -> None:
-    bench = Bench(**COOPERATIVE).rejoining("t0 t1")
-    bench.join_refused(row.error, "app-9")
-    bench.at(bench.now_ms + BACKOFF_MS)
-    if row.finds_first:
-        bench.poll()
-        bench.found()
-    loses = row.member_id != "app-1" and row.error is not Error.MEMBER_ID_REQUIRED
-    assert bench.poll() == ([PartitionsLost(partitions("t0 t1"))] if loses else [])
-
-
-def assert_next_join(bench: Bench, row: Row) -> None:
-    """Nothing happens before the wait is over; then the JoinGroup of the row is sent."""
+def assert_next_join(bench: Bench, row: Row, events: Sequence[Event] = ()) -> None:
+    """Nothing but the events happens before the wait is over; then the JoinGroup of the row is sent."""
     sent_at_ms = bench.now_ms
-    assert bench.poll() == []
+    assert bench.poll() == [*events]
     if row.finds_first:
         assert isinstance(bench.sent, FindCoordinatorRequest)
         bench.found()
@@ -182,25 +173,17 @@ SYNC_ROWS = [
     Row(Error.UNKNOWN_MEMBER_ID, 0, "", "rebalance failed due to UnknownMemberIdException"),
     Row(Error.REBALANCE_IN_PROGRESS, 0, "app-1", "rebalance failed due to RebalanceInProgressException"),
 ]
+GENERATION_IS_OVER = (Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID)
 
 
 @pytest.mark.parametrize("row", SYNC_ROWS, ids=lambda row: row.error)
 def test_after_a_sync_group_error_the_member_joins_again(row: Row) -> None:
     bench = Bench(**COOPERATIVE).completing()
     events = bench.at(1000).sync_refused(row.error)
+    assert bench.member.generation_id == (-1 if row.error in GENERATION_IS_OVER else 1)
     bench.take()
     assert events == ([lost(row.error)] if row.finds_first else [])
     assert_next_join(bench, row)
-
-
-@pytest.mark.parametrize(
-    ("error", "generation_id"),
-    [(Error.ILLEGAL_GENERATION, -1), (Error.UNKNOWN_MEMBER_ID, -1), (Error.REBALANCE_IN_PROGRESS, 1)],
-)
-def test_a_sync_group_error_keeps_or_forgets_the_generation(error: Error, generation_id: int) -> None:
-    bench = Bench(**COOPERATIVE).completing()
-    bench.sync_refused(error)
-    assert bench.member.generation_id == generation_id
 
 
 @pytest.mark.parametrize(
@@ -249,11 +232,15 @@ def test_a_sync_group_error_about_a_generation_left_behind_resets_nothing(error:
         (Error.UNKNOWN_MEMBER_ID, "", "encountered UNKNOWN_MEMBER_ID from HEARTBEAT response"),
     ],
 )
-def test_a_heartbeat_error_about_the_membership_resets_it(error: Error, member_id: str, reason: str) -> None:
-    bench = Bench(**COOPERATIVE).stable("t0")
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_a_heartbeat_error_about_the_membership_resets_it(
+    error: Error, member_id: str, reason: str, strategy: str
+) -> None:
+    bench = Bench(partition_assignment_strategy=(strategy,), enable_auto_commit=False).stable("t0")
     bench.at(3000).expire()
     assert bench.beaten(error) == []
     assert (bench.member.state, bench.member.generation_id) == (MemberState.UNJOINED, -1)
+    assert bench.member.owned_partitions == set(partitions("t0"))
     assert bench.poll() == [PartitionsLost(partitions("t0"))]
     assert (bench.join.member_id, bench.join.reason) == (member_id, reason)
 
@@ -355,20 +342,20 @@ def test_a_coordinator_that_is_not_found_is_looked_for_again_after_longer_and_lo
     assert bench.member.next_poll_ms() == bench.now_ms + 100
 
 
-def test_a_lookup_that_is_not_authorized_is_fatal() -> None:
-    bench = Bench()
-    bench.poll()
-    bench.not_found(Error.GROUP_AUTHORIZATION_FAILED)
-    message = "not authorized to access group orders"
-    assert bench.poll() == [FatalError("FindCoordinator", Error.GROUP_AUTHORIZATION_FAILED, message)]
-
-
 def test_a_lookup_answered_with_two_coordinators_is_fatal() -> None:
     bench = Bench()
     bench.poll()
     bench.answer(bench.sent, FindCoordinatorResponse(coordinators=[Coordinator(key="a"), Coordinator(key="b")]))
     message = "FindCoordinator answered with 2 coordinators for one group"
     assert bench.poll() == [FatalError("FindCoordinator", None, message)]
+
+
+def test_a_lookup_that_is_not_authorized_is_fatal() -> None:
+    bench = Bench()
+    bench.poll()
+    bench.not_found(Error.GROUP_AUTHORIZATION_FAILED)
+    message = "not authorized to access group orders"
+    assert bench.poll() == [FatalError("FindCoordinator", Error.GROUP_AUTHORIZATION_FAILED, message)]
 
 
 # ---------------------------------------------------------------- the tables are complete
