@@ -6,11 +6,21 @@ Knows what every input has in common; must not know any of them.
 from __future__ import annotations
 
 from random import Random
+from types import TracebackType
 from typing import Protocol
 
 
 class Finding(Exception):
     """A case did what no case may do; the text says what, the same for the same fault."""
+
+
+def raised_at(error: BaseException) -> TracebackType:
+    """Where an error was raised."""
+    trace = error.__traceback__
+    assert trace is not None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace
 
 
 class Attacked(Protocol):

@@ -33,7 +33,7 @@ from schemas.messages import (
     SyncGroupResponse,
 )
 from tables.replies import response_of
-from tests.attack.attacked import Finding
+from tests.attack.attacked import Finding, raised_at
 from tests.attack.recorded_texts import changed
 from tests.attack.texts import AT_MS
 from tests.protocol.watch import assert_sound
@@ -288,8 +288,5 @@ def _assert_sound(turns: GroupTurns) -> None:
     try:
         assert_sound(group)
     except AssertionError as error:
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        place = "" if trace is None else f"{trace.tb_frame.f_code.co_name}, line {trace.tb_lineno}"
-        raise Finding(f"a group is not sound: {place}") from None
+        place = raised_at(error)
+        raise Finding(f"a group is not sound: {place.tb_frame.f_code.co_name}, line {place.tb_lineno}") from None

@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from types import FrameType
 
-from tests.attack.attacked import Attacked, Finding
+from tests.attack.attacked import Attacked, Finding, raised_at
 from tests.attack.kept import keep
 
 CASES_A_START = 2000
@@ -207,12 +207,7 @@ def _reported(report: Report, figures: str) -> str:
 
 def _place_of(error: BaseException) -> str:
     """Where an error was raised, the same for the same fault."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return "nowhere"
-    code = trace.tb_frame.f_code
+    code = raised_at(error).tb_frame.f_code
     return f"{Path(code.co_filename).name} {code.co_name}"
 
 

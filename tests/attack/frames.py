@@ -21,8 +21,7 @@ from gateway.wire.codec import Codec, codec
 from listeners.credentials import Credential, credential_of
 from tests.attack import hostile
 from tests.attack.attacked import Finding
-from tests.attack.gateways import Gateway, OverGateways, numbers_in
-from tests.attack.random_messages import random_entity
+from tests.attack.gateways import Gateway, OverGateways, good_frame, numbers_in, with_length
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import GROUPS
 
@@ -60,7 +59,7 @@ class Frames(OverGateways):
         self._users.write_text("".join(_line(credential_of("secret", by, 4096)) for by in _MECHANISMS))
         self._codecs = _codecs(self._users)
         same_each_time = Random(0)
-        self._good = [_good_frame(same_each_time, spoken) for spoken in self._codecs for _ in range(_GOOD_OF_EACH)]
+        self._good = [good_frame(same_each_time, spoken) for spoken in self._codecs for _ in range(_GOOD_OF_EACH)]
 
     def renew(self) -> None:
         self._end()
@@ -80,7 +79,7 @@ class Frames(OverGateways):
         frames = [self._frame(random) for _ in range(random.choice(_FRAMES))]
         if random.random() < 0.7:
             # The last one, for what is no request ends its connection.
-            frames[-1] = _framed(hostile.mutated(random, frames[-1][4:]))
+            frames[-1] = with_length(hostile.mutated(random, frames[-1][4:]))
         if authenticates and random.random() < 0.7:
             frames[:0] = _log_in(random)
         if random.random() < 0.02:
@@ -92,11 +91,11 @@ class Frames(OverGateways):
         return msgspec.msgpack.encode(Case(stream, cuts, random.random() < 0.9, authenticates))
 
     def _frame(self, random: Random) -> bytes:
-        frame = random.choice(self._good) if random.random() < 0.9 else _good_frame(random, random.choice(self._codecs))
+        frame = random.choice(self._good) if random.random() < 0.9 else good_frame(random, random.choice(self._codecs))
         frame = frame[:4] + random.randbytes(4) + frame[8:]
         if random.random() < 0.01:
             frame = random.choice(_OTHER_KEYS).to_bytes(2, "big", signed=True) + frame[2:]
-        return _framed(frame)
+        return with_length(frame)
 
     # ------------------------------------------------------------ play
 
@@ -144,11 +143,6 @@ def _codecs(users: Path) -> list[Codec]:
     ]
 
 
-def _good_frame(random: Random, spoken: Codec) -> bytes:
-    entity = random_entity(random, spoken.request_type)
-    return spoken.write_request(0, hostile.text(random)[:1000], entity)[4:]
-
-
 def _pieces(case: Case) -> Iterator[bytes]:
     """The stream as it comes: cut as the case says, then in pieces as long as a socket gives."""
     at = 0
@@ -157,10 +151,6 @@ def _pieces(case: Case) -> Iterator[bytes]:
             return
         yield case.stream[at : at + size]
         at += size
-
-
-def _framed(frame: bytes) -> bytes:
-    return len(frame).to_bytes(4, "big") + frame
 
 
 def _log_in(random: Random) -> list[bytes]:

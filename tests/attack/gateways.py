@@ -13,13 +13,17 @@ import selectors
 import tempfile
 import time
 from collections.abc import Callable, Generator
+from random import Random
 from typing import Any
 
 from benchmarks.wire_client import framed
 from gateway.answering import Answering, Client
 from gateway.client_connection import SEND_HIGH_WATER_BYTES, ClientConnection
 from gateway.server import Server
-from tests.attack.attacked import Finding
+from gateway.wire.codec import Codec
+from tests.attack import hostile
+from tests.attack.attacked import Finding, raised_at
+from tests.attack.random_messages import random_entity
 from tests.gateway.wire_client import heartbeat
 
 LATENCY_S = 1.0
@@ -34,32 +38,21 @@ _ROUNDS_A_LOOK = 32
 _LOGS = ("gateway", "asyncio")
 
 
-class Peer(asyncio.Transport):
-    """A client's end: takes what the connection writes, as slowly as it is told to."""
+class End(asyncio.Transport):
+    """The other end of a gateway's connection, in this process."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, host: str, reads: bool = True) -> None:
-        super().__init__({"peername": (host, 40_000), "sockname": ("127.0.0.1", PORT)})
+    def __init__(self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol | None, **known: Any) -> None:
+        super().__init__(known)
         self._loop = loop
-        self._reads = reads
-        self._protocol: asyncio.Protocol | None = None
-        self.written = bytearray()
+        self._protocol: Any = protocol
         self.is_reading_paused = False
         self.is_over = False
-
-    def serve(self, protocol: ClientConnection) -> None:
-        self._protocol = protocol
-        protocol.connection_made(self)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         assert high == SEND_HIGH_WATER_BYTES
 
-    def write(self, data: Any) -> None:
-        self.written += data
-        if not self._reads and len(self.written) > SEND_HIGH_WATER_BYTES and self._protocol is not None:
-            self._protocol.pause_writing()
-
     def get_write_buffer_size(self) -> int:
-        return 0 if self._reads else len(self.written)
+        return 0
 
     def pause_reading(self) -> None:
         self.is_reading_paused = True
@@ -79,6 +72,27 @@ class Peer(asyncio.Transport):
         self.close()
 
 
+class Peer(End):
+    """A client's end: takes what the connection writes, as slowly as it is told to."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, host: str, reads: bool = True) -> None:
+        super().__init__(loop, None, peername=(host, 40_000), sockname=("127.0.0.1", PORT))
+        self._reads = reads
+        self.written = bytearray()
+
+    def serve(self, protocol: ClientConnection) -> None:
+        self._protocol = protocol
+        protocol.connection_made(self)
+
+    def write(self, data: Any) -> None:
+        self.written += data
+        if not self._reads and len(self.written) > SEND_HIGH_WATER_BYTES and self._protocol is not None:
+            self._protocol.pause_writing()
+
+    def get_write_buffer_size(self) -> int:
+        return 0 if self._reads else len(self.written)
+
+
 class Errors(logging.Handler):
     """The errors that were logged."""
 
@@ -88,11 +102,12 @@ class Errors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        what = type(error).__name__ if error is not None else record.getMessage()
-        trace = None if error is None else error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        self.found.append(what if trace is None else f"{what} in {trace.tb_frame.f_code.co_qualname}")
+        if error is None:
+            self.found.append(record.getMessage())
+        elif error.__traceback__ is None:
+            self.found.append(type(error).__name__)
+        else:
+            self.found.append(f"{type(error).__name__} in {raised_at(error).tb_frame.f_code.co_qualname}")
 
     def listen(self) -> None:
         """From now on gateways' errors come here, and their lines nowhere else."""
@@ -248,6 +263,16 @@ class OverGateways:
             f"{self._answers:,} answers; a quiet client's slowest heartbeat took {self._slowest_s * 1000:.0f} ms of "
             "processor time"
         )
+
+
+def with_length(frame: bytes) -> bytes:
+    """A request or an answer as it goes over the wire."""
+    return len(frame).to_bytes(4, "big") + frame
+
+
+def good_frame(random: Random, spoken: Codec) -> bytes:
+    """A well-formed request, without its length."""
+    return spoken.write_request(0, hostile.text(random)[:1000], random_entity(random, spoken.request_type))[4:]
 
 
 def numbers_in(stream: bytes, at_in_frame: int) -> list[int]:

@@ -27,7 +27,7 @@ from gateway.wire.shaping import entity_of
 from listeners.addresses import Address
 from tests.attack import hostile
 from tests.attack.attacked import Finding
-from tests.attack.gateways import PORT, Gateway, OverGateways, numbers_in
+from tests.attack.gateways import PORT, End, Gateway, OverGateways, good_frame, numbers_in, with_length
 from tests.attack.random_messages import random_entity
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import GROUPS
@@ -69,29 +69,25 @@ class Case(msgspec.Struct, array_like=True):
     """Whether the gateway has to authenticate."""
 
 
-class BrokerEnd(asyncio.Transport):
+class BrokerEnd(End):
     """A broker's end of a connection: takes the gateway's requests, and answers each in the next way."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, protocol: Any, ways: list[str], seed: int) -> None:
-        super().__init__({"peername": _BROKER, "sockname": ("127.0.0.1", 50_000)})
-        self._loop = loop
-        self._protocol = protocol
+        super().__init__(loop, protocol, peername=_BROKER, sockname=("127.0.0.1", 50_000))
         self._ways = deque(ways)
         self._random = Random(seed)
         self._cutter = FrameCutter(1 << 30)
         self._unread: deque[bytes] = deque()
-        self._is_paused = False
-        self._is_over = False
 
     def write(self, data: Any) -> None:
         self._cutter.feed(bytes(data))
-        while not self._is_over and (frame := self._cutter.take()) is not None:
+        while not self.is_over and (frame := self._cutter.take()) is not None:
             for part in self._answer(read_head(frame)):
                 self._unread.append(part)
         self._loop.call_soon(self._pump)
 
     def _pump(self) -> None:
-        while self._unread and not self._is_paused and not self._is_over:
+        while self._unread and not self.is_reading_paused and not self.is_over:
             part = self._unread.popleft()
             if part:
                 self._protocol.data_received(part)
@@ -101,14 +97,14 @@ class BrokerEnd(asyncio.Transport):
     def _answer(self, head: Head) -> list[bytes]:
         """In pieces; an empty one hangs up."""
         way = self._ways.popleft() if self._ways else "never"
-        good = _framed(_answer_to(head, self._random))
+        good = with_length(_answer_to(head, self._random))
         match way:
             case "well":
                 return [good]
             case "never":
                 return []
             case "changed":
-                return [_framed(hostile.mutated(self._random, good[4:]))]
+                return [with_length(hostile.mutated(self._random, good[4:]))]
             case "another":
                 return [good[:4] + self._random.randbytes(4) + good[8:]]
             case "twice":
@@ -122,35 +118,18 @@ class BrokerEnd(asyncio.Transport):
                 return [self._random.choice(_LENGTHS).to_bytes(4, "big", signed=True) + good[4:]]
             case "long":
                 size = self._random.choice(_LONG_BYTES)
-                whole = _framed(head.correlation_id.to_bytes(4, "big", signed=True) + bytes(size))
+                whole = with_length(head.correlation_id.to_bytes(4, "big", signed=True) + bytes(size))
                 return [whole[at : at + _PIECE_BYTES] for at in range(0, len(whole), _PIECE_BYTES)]
             case "hangs up":
                 return [b""]
         raise AssertionError(way)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        pass
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def pause_reading(self) -> None:
-        self._is_paused = True
+        """The gateway may write to brokers as it likes."""
 
     def resume_reading(self) -> None:
-        self._is_paused = False
+        super().resume_reading()
         self._loop.call_soon(self._pump)
-
-    def is_closing(self) -> bool:
-        return self._is_over
-
-    def close(self) -> None:
-        if not self._is_over:
-            self._is_over = True
-            self._loop.call_soon(self._protocol.connection_lost, None)
-
-    def abort(self) -> None:
-        self.close()
 
 
 class Upstream(OverGateways):
@@ -168,7 +147,7 @@ class Upstream(OverGateways):
         self._seed = 0
         self._takers: list[Callable[[Client], Answering]] = []
         same_each_time = Random(0)
-        self._good = [_good_frame(same_each_time, spoken) for spoken in _codecs() for _ in range(_GOOD_OF_EACH)]
+        self._good = [good_frame(same_each_time, spoken) for spoken in _codecs() for _ in range(_GOOD_OF_EACH)]
 
     def _connected(self, protocol: asyncio.BaseProtocol) -> BrokerEnd:
         """The broker's end of a connection that the gateway has asked for."""
@@ -207,7 +186,7 @@ class Upstream(OverGateways):
     def case(self, random: Random) -> bytes:
         frames = [self._frame(random) for _ in range(random.choice(_FRAMES))]
         if random.random() < 0.3:
-            frames[-1] = _framed(hostile.mutated(random, frames[-1][4:]))
+            frames[-1] = with_length(hostile.mutated(random, frames[-1][4:]))
         stream = b"".join(frames)
         if random.random() < 0.1:
             stream = hostile.mutated(random, stream)
@@ -221,7 +200,7 @@ class Upstream(OverGateways):
         frame = frame[:4] + random.randbytes(4) + frame[8:]
         if random.random() < 0.2:
             frame = random.choice(_OTHER_KEYS).to_bytes(2, "big", signed=True) + frame[2:]
-        return _framed(frame)
+        return with_length(frame)
 
     # ------------------------------------------------------------ play
 
@@ -249,17 +228,9 @@ class Upstream(OverGateways):
         return min(len(asked), len(answered)) + 1
 
 
-def _framed(frame: bytes) -> bytes:
-    return len(frame).to_bytes(4, "big") + frame
-
-
 @cache
 def _codecs() -> tuple[Codec, ...]:
     return tuple(codec(api, version) for api, (first, last) in _SPOKEN.items() for version in range(first, last + 1))
-
-
-def _good_frame(random: Random, spoken: Codec) -> bytes:
-    return spoken.write_request(0, hostile.text(random)[:1000], random_entity(random, spoken.request_type))[4:]
 
 
 def _answer_to(head: Head, random: Random) -> bytes:
