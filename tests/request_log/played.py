@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from schemas.effects import RebalanceStarted
+from schemas.effects import Effect, RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported, rebalances_in
@@ -34,14 +34,18 @@ class Played:
     def compare(self, group_id: str) -> None:
         """Every answer is the broker's, and every rebalance by generation, cause and culprit, until the last lines."""
         assert self.found.parity.first == []
-        until_ms = (self.found.tally.last_at_ms or 0) - AT_THE_END_MS
-        effects = [(group, effect) for group, effect in self.broker.effects if effect.at_ms <= until_ms]
+        effects = self.effects_shown()
         ours, theirs = self.found.rebalances(group_id), rebalances_in(effects, group_id)
         assert [rebalance[0] for rebalance in ours[: len(theirs)]] == [real[0] for real in theirs]
         assert len(ours) <= len(theirs) + 1
         begun_ms = [e.at_ms for group, e in effects if group == group_id and isinstance(e, RebalanceStarted)]
         clear = [not self._is_tied(group_id, at_ms) for at_ms in begun_ms]
         assert list(compress(ours, clear)) == list(compress(theirs, clear))
+
+    def effects_shown(self) -> list[tuple[str, Effect]]:
+        """The broker's effects but for those of the end."""
+        until_ms = (self.found.tally.last_at_ms or 0) - AT_THE_END_MS
+        return [(group, effect) for group, effect in self.broker.effects if effect.at_ms <= until_ms]
 
     def _is_tied(self, group_id: str, at_ms: float) -> bool:
         near = [of for of, worked_ms in self.broker.worked if abs(worked_ms - at_ms) <= TIED_MS and of == group_id]

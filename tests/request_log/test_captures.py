@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from request_log.following.group_sessions import SESSION_OVER, SESSIONS_OVER
 from schemas.consumer_protocol import decode_assignment
 from schemas.effects import RebalanceEnded, RebalanceStarted
-from tests.request_log.imported import imported
 from tests.request_log.recordings import capture
-from tests.request_log.truth import FOLDER, NAMES, groups, host_at
+from tests.request_log.truth import NAMES, groups, host_at
 
 pytestmark = pytest.mark.parametrize("name", NAMES)
 
@@ -92,8 +89,3 @@ def test_the_rows_of_a_group_rise_in_time_and_none_has_another_ones_id(name: str
         keys = [(request.received_at_ms, request.request_seq) for request in of_group]
         assert keys == sorted(set(keys)), group_id
     assert len({row.request.request_id for row in rows}) == len(rows)
-
-
-def test_reading_it_again_gives_the_same_rows(name: str) -> None:
-    path: Path = FOLDER / name
-    assert [row.request for row in imported(path).rows] == [row.request for row in capture(name).rows]

@@ -7,7 +7,7 @@ import pytest
 from schemas.effects import MemberRemoved, RebalanceEnded, RebalanceStarted
 from tests.request_log.imported import imported
 from tests.request_log.recordings import capture
-from tests.request_log.truth import BOTH_PROTOCOLS, FOLDER, consumer_groups, groups, truth
+from tests.request_log.truth import BOTH_PROTOCOLS, FOLDER, NAMES, consumer_groups, groups, truth
 
 LEAST_EQUAL = 0.995
 WHOLE_LOG = FOLDER / "raw-sample" / "requests-unfiltered.log.gz"
@@ -77,7 +77,7 @@ def test_who_kept_the_others_waiting_is_reported() -> None:
     assert waited.slowest_wait_ms >= 10_000
 
 
-@pytest.mark.parametrize("name", [*BOTH_PROTOCOLS, "raw-sample"])
+@pytest.mark.parametrize("name", [*NAMES, *BOTH_PROTOCOLS])
 def test_reading_it_again_gives_the_same_rows(name: str) -> None:
     assert [row.request for row in imported(FOLDER / name).rows] == [row.request for row in capture(name).rows]
 

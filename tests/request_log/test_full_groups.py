@@ -12,13 +12,11 @@ import pytest
 
 from coordinator_udfs.protocol.config import GroupConfig
 from schemas.effects import RebalanceStarted
-from tests.request_log.broker import START_MS, Broker
+from tests.request_log.broker import Broker
 from tests.request_log.fleet import live
-from tests.request_log.imported import imported, rebalances_in
+from tests.request_log.imported import rebalances_in
+from tests.request_log.played import LENGTH_MS, read
 
-LENGTH_MS = 60_000
-AT_THE_END_MS = 50
-"""What happens shortly before the last line may show in none."""
 ACTIONS = ("start", "start", "close", "kill", "stall", "commit")
 LIVES = (112, *range(200, 230), 293, 359, 361, 1123, 1190, 1214, 1305)
 
@@ -38,11 +36,8 @@ def lives(seed: int) -> Broker:
 
 @pytest.mark.parametrize("seed", LIVES)
 def test_whoever_set_a_rebalance_off_is_named_where_others_are_refused(seed: int, tmp_path: Path) -> None:
-    broker = lives(seed)
-    broker.run(START_MS + LENGTH_MS)
-    found = imported(broker.write(tmp_path / "requests.log"))
-    until_ms = (found.tally.last_at_ms or 0) - AT_THE_END_MS
-    real = rebalances_in([(group, effect) for group, effect in broker.effects if effect.at_ms <= until_ms], "g")
+    played = read(lives(seed), tmp_path)
+    found, real = played.found, rebalances_in(played.effects_shown(), "g")
     assert found.rebalances("g")[: len(real)] == real
     assert found.parity.first == []
 
@@ -50,16 +45,13 @@ def test_whoever_set_a_rebalance_off_is_named_where_others_are_refused(seed: int
 @pytest.mark.parametrize("seed", [153, 1240, 1300, 2271, 2661, 2381])
 def test_what_a_log_cannot_tell_apart_is_not_reported_as_certain(seed: int, tmp_path: Path) -> None:
     """Sessions that end within milliseconds, newcomers that left no line: who was first is in no line."""
-    broker = lives(seed)
-    broker.run(START_MS + LENGTH_MS)
-    found = imported(broker.write(tmp_path / "requests.log"))
-    until_ms = (found.tally.last_at_ms or 0) - AT_THE_END_MS
+    played = read(lives(seed), tmp_path)
     real = {
         effect.from_generation_id: (effect.cause.kind, effect.cause.member_id)
-        for _, effect in broker.effects
-        if isinstance(effect, RebalanceStarted) and effect.at_ms <= until_ms
+        for _, effect in played.effects_shown()
+        if isinstance(effect, RebalanceStarted)
     }
-    for started in found.of_group("g", RebalanceStarted):
+    for started in played.found.of_group("g", RebalanceStarted):
         kind, member_id = real.get(started.from_generation_id, (started.cause.kind, started.cause.member_id))
         if (started.cause.kind, started.cause.member_id) != (kind, member_id):
             assert started.cause.is_inferred

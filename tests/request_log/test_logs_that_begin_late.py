@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -61,8 +62,12 @@ def whole(name: str) -> Imported:
 
 def cut(name: str, share: float, folder: Path) -> Imported:
     lines = lines_of(name)
+    return read(lines[int(len(lines) * share) :], folder)
+
+
+def read(lines: Iterable[bytes], folder: Path) -> Imported:
     path = folder / "requests.log"
-    path.write_bytes(b"".join(lines[int(len(lines) * share) :]))
+    path.write_bytes(b"".join(lines))
     return imported(path)
 
 
@@ -119,10 +124,7 @@ def test_where_nothing_was_heard_of_a_member_nobody_is_blamed_for_its_end(tmp_pa
 @pytest.mark.parametrize("name", sorted(LOGS))
 def test_a_log_that_lost_one_line_in_a_hundred_is_still_reported(name: str, tmp_path: Path) -> None:
     lost = random.Random(name)
-    kept = [line for line in lines_of(name) if lost.random() > 0.01]
-    path = tmp_path / "requests.log"
-    path.write_bytes(b"".join(kept))
-    found = imported(path)
+    found = read((line for line in lines_of(name) if lost.random() > 0.01), tmp_path)
     assert found.parity.share >= 0.97
     tally = found.tally
     assert tally.read == tally.used + tally.skipped.total() + tally.quarantined.total()
@@ -132,9 +134,7 @@ def test_a_log_that_lost_one_line_in_a_hundred_is_still_reported(name: str, tmp_
 def test_a_log_whose_lines_are_cut_off_here_and_there_is_still_reported(name: str, tmp_path: Path) -> None:
     cuts = random.Random(name)
     lines = [line[: cuts.randrange(25, len(line))] + b"\n" if cuts.random() < 0.01 else line for line in lines_of(name)]
-    path = tmp_path / "requests.log"
-    path.write_bytes(b"".join(lines))
-    found = imported(path)
+    found = read(lines, tmp_path)
     assert found.parity.share >= 0.97
     assert found.tally.quarantined.total() == len(found.quarantined)
 
@@ -173,15 +173,12 @@ def test_a_member_whose_lines_are_lost_goes_on_while_another_is_answered(tmp_pat
     broker.run(START_MS + 120_000)
     lines = broker.log()
     lost = range(int(len(lines) * 0.4), int(len(lines) * 0.8))
-    path = tmp_path / "requests.log"
-    path.write_text(
-        "".join(
-            f"{line}\n"
-            for place, line in enumerate(lines)
-            if "witness" in line or place < lost.start or (place >= lost.stop and "hasty" not in line)
-        )
+    left = (
+        f"{line}\n".encode()
+        for place, line in enumerate(lines)
+        if "witness" in line or place < lost.start or (place >= lost.stop and "hasty" not in line)
     )
-    found = imported(path)
+    found = read(left, tmp_path)
     assert not found.tally.given_up
     assert found.rebalances("lost") == rebalances_in(broker.effects, "lost")
     assert len(found.of_group("lost", GroupObserved)) < 30
@@ -212,9 +209,7 @@ def test_what_a_log_reports_as_certain_of_older_consumer_groups_is_true(
 
 def test_a_refused_join_makes_no_member_though_nothing_in_the_rest_of_the_log_explains_it(tmp_path: Path) -> None:
     """Who else has its instance id said so before the log begins."""
-    path = tmp_path / "requests.log"
-    path.write_bytes(b"".join(lines_of("dusk")[266:]))
-    found = imported(path)
+    found = read(lines_of("dusk")[266:], tmp_path)
     true = json.loads((INCIDENTS / "dusk.json").read_text())["mint"]
     assert [list(row) for row in found.rebalances("mint")] == true[3:]
     assert "mint-3" not in {effect.client_id for effect in found.of_group("mint", MemberJoined)}
@@ -247,9 +242,7 @@ def test_a_member_that_nobody_saw_join_and_that_comes_back_under_its_id_is_infer
 
 def test_who_joined_a_group_first_is_inferred_where_it_was_given_no_partitions(tmp_path: Path) -> None:
     """The line of the first to join, which was given all partitions, is cut off."""
-    path = tmp_path / "requests.log"
-    path.write_bytes(b"".join(lines_of("dawn")[12:]))
-    first = imported(path).of_group("fir", RebalanceStarted)[0]
+    first = read(lines_of("dawn")[12:], tmp_path).of_group("fir", RebalanceStarted)[0]
     assert (first.cause.kind, first.cause.is_inferred) == ("member_joined", True)
     assert not incident("dawn").of_group("fir", RebalanceStarted)[0].cause.is_inferred
 
@@ -260,10 +253,8 @@ def test_a_rebalance_of_an_older_group_ends_once_all_members_name_its_epoch(
 ) -> None:
     """A static member says only as it leaves that it is one; another takes its place without a new epoch."""
     lines = lines_of("conversions")
-    rest = [line for line in lines[len(lines) // 5 :] if leaves_are_reported or b'"memberEpoch":-2' not in line]
-    path = tmp_path / "requests.log"
-    path.write_bytes(b"".join(rest))
-    found = imported(path)
+    rest = lines[len(lines) // 5 :]
+    found = read((line for line in rest if leaves_are_reported or b'"memberEpoch":-2' not in line), tmp_path)
     group = found.groups["still"]
     assert (group.generation_id, group.rebalance) == (8, None)
     completed = [e.to_generation_id for e in found.of_group("still", RebalanceEnded) if e.outcome == "completed"]

@@ -23,26 +23,14 @@ MENDED = (33, 121, 227, 314, 464, 467, 548, 577)
 LIVES = (*range(30), *MENDED)
 MANY = tuple(seed for seed in range(600) if seed not in NO_LINE_SHOWS)
 
-lives = pytest.mark.parametrize("seed", nightly_but(LIVES, MANY))
 
-
-def life(seed: int, folder: Path) -> tuple[list[Effect], list[Effect]]:
-    """As the log has it, and as it was."""
+@pytest.mark.parametrize("seed", nightly_but(LIVES, MANY))
+def test_no_cause_is_reported_as_certain_that_was_not_and_rebalances_end_as_they_did(seed: int, tmp_path: Path) -> None:
     broker, _ = of_both_protocols(seed)
-    return logged(broker.write(folder / f"{seed}.log"))[0], of_the_group(broker)
-
-
-@lives
-def test_no_cause_is_reported_as_certain_that_was_not(seed: int, tmp_path: Path) -> None:
-    ours, theirs = life(seed, tmp_path)
+    ours, theirs = logged(broker.write(tmp_path / "requests.log"))[0], of_the_group(broker)
     begun = [one for one in theirs if isinstance(one, RebalanceStarted)]
     true = [(one.from_generation_id, str(one.cause.kind), one.cause.member_id) for one in begun]
     assert certain_and_wrong((one for one in ours if isinstance(one, RebalanceStarted)), true) == []
-
-
-@lives
-def test_rebalances_end_as_they_did(seed: int, tmp_path: Path) -> None:
-    ours, theirs = life(seed, tmp_path)
     assert _ends(ours) <= _ends(theirs)
 
 

@@ -121,12 +121,6 @@ def test_the_last_one_awaited_being_gone_ends_the_join_phase() -> None:
     assert list(group.members) == ["m1"]
 
 
-def test_a_rebalance_without_a_visible_beginning_has_an_unknown_cause() -> None:
-    group = formed_group("m1")
-    effects = step(group, observed(state="PreparingRebalance"), 2000, CONFIG)
-    assert [e.cause.kind for e in of_kind(effects, RebalanceStarted)] == [CauseKind.UNKNOWN]
-
-
 def test_a_complete_view_forgets_who_is_not_in_it() -> None:
     group = formed_group("m1", "m2")
     members = [{"member_id": "m3"}]
@@ -171,17 +165,6 @@ def test_only_a_replay_may_bring_what_was_observed() -> None:
     fields = {"api": "GroupObserved", "api_version": 0, "request_id": "r", "group_id": "g", "why": "seen"}
     with pytest.raises(RequestError, match="GroupObserved"):
         parse_request(fields)
-
-
-def test_a_copy_of_a_group_goes_its_own_way() -> None:
-    group = formed_group("m1", "m2")
-    other = group.copy()
-    step(other, join("m1"), 2000, CONFIG)
-    assert group.state is GroupState.STABLE
-    assert group.members["m1"].parked_join is None
-    assert other != group
-    step(group, join("m1"), 2000, CONFIG)
-    assert other == group
 
 
 def test_a_member_whose_timeouts_are_unknown_does_not_expire_after_its_coordinator_came_back() -> None:
