@@ -54,7 +54,7 @@ class Written:
 
     def assert_is_what_the_stream_reports(self, size: int) -> None:
         for group_id, facts in self.facts.items():
-            reported = streamed(self.requests[group_id], self.config, self.end_ms, size).facts[group_id]
+            reported = streamed(self.requests[group_id], self.config, self.end_ms, size)[group_id]
             assert taken_beats(reported) == taken_beats(facts), group_id
             assert list(others(reported)) == list(others(facts)), group_id
 
@@ -175,8 +175,8 @@ def test_a_shadows_commits_tell_the_same_in_runs_and_one_by_one(name: str) -> No
     log = log_of(name)
     end_ms, size = log.tally.last_at_ms or 0, 400
     packed = [row for start in range(0, len(log.rows), size) for row in in_runs(log.rows[start : start + size])]
-    single = streamed([row.request for row in log.rows], log.config, end_ms, 1 << 30).facts
-    in_one = streamed(packed, log.config, end_ms, 1 << 30).facts
+    single = streamed([row.request for row in log.rows], log.config, end_ms, 1 << 30)
+    in_one = streamed(packed, log.config, end_ms, 1 << 30)
     for group_id, facts in single.items():
         assert taken_beats(in_one[group_id]) == taken_beats(facts), group_id
         assert Counter(others(in_one[group_id])) == Counter(others(facts)), group_id

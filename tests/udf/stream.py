@@ -18,6 +18,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from coordinator_udfs.group_udf import run_group
 from coordinator_udfs.settings import Clock, StreamSettings
+from schemas.fan_out import group_id_of
 from schemas.messages import StreamRequest
 
 NO_TIMEOUT = -1
@@ -33,15 +34,7 @@ class Arrived(NamedTuple):
 
 def arrived(*requests: StreamRequest) -> list[Arrived]:
     """Requests as rows."""
-    return [Arrived(_group_id(request), msgspec.json.encode(request).decode()) for request in requests]
-
-
-def _group_id(request: Any) -> str:
-    lists = (getattr(request, name, None) for name in ("groups_names", "group_ids", "groups"))
-    named = next(filter(None, lists), None)
-    if not named:
-        return str(request.group_id)
-    return named[0] if isinstance(named[0], str) else str(named[0].group_id)
+    return [Arrived(group_id_of(request), msgspec.json.encode(request).decode()) for request in requests]
 
 
 class Stored(NamedTuple):
