@@ -31,7 +31,11 @@ class Attacked(Protocol):
     """A case may take so much processor time."""
 
     def renew(self) -> None:
-        """Begins anew, as the product does after a start; called before the first case, and now and then."""
+        """Begins anew, as the product does after a start; called before the first case, and now and then.
+
+        Nothing, where nothing is kept from case to case.
+        """
+        return
 
     def case(self, random: Random) -> bytes:
         """A hostile case, made of nothing but these random numbers."""
@@ -40,7 +44,9 @@ class Attacked(Protocol):
         """Gives a case to the product; of how many hostile pieces it was. Raises Finding."""
 
     def close(self) -> None:
-        """Ends the product."""
+        """Ends the product, where something is open."""
+        return
 
     def figures(self) -> str:
         """What else is worth reporting of the cases so far, empty if nothing."""
+        return ""

@@ -33,7 +33,7 @@ from schemas.messages import (
     SyncGroupResponse,
 )
 from tables.replies import response_of
-from tests.attack.attacked import Finding, raised_at
+from tests.attack.attacked import Attacked, Finding, raised_at
 from tests.attack.recorded_texts import changed
 from tests.attack.texts import AT_MS
 from tests.protocol.watch import assert_sound
@@ -102,7 +102,7 @@ class _Group:
     texts: list[bytes] = field(default_factory=list)
 
 
-class Conversations:
+class Conversations(Attacked):
     """Members' conversations with the coordinators of a few groups."""
 
     name = "conversations"
@@ -142,9 +142,6 @@ class Conversations:
                 texts = []
         self._turn(group_id, group, texts)
         return len(moves)
-
-    def close(self) -> None:
-        self.renew()
 
     def figures(self) -> str:
         return f"{self._answers:,} answers, {self._quarantined:,} in quarantine, {self._cuts:,} turns cut"

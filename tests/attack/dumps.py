@@ -26,7 +26,7 @@ from offsets_topic.turns import Row, take_turn, unreadable
 from schemas.effect_rows import QUARANTINED, EffectRow, texts_of
 from schemas.tables import RECORDS
 from tests.attack import hostile
-from tests.attack.attacked import Finding
+from tests.attack.attacked import Attacked, Finding
 from tests.attack.recorded_texts import changed
 from tests.source_tree import ROOT
 
@@ -47,7 +47,7 @@ def dumped_lines(path: Path) -> tuple[bytes, ...]:
     return tuple(line for line in gzip.decompress(path.read_bytes()).split(b"\n") if line)
 
 
-class OffsetDumps:
+class OffsetDumps(Attacked):
     """Pieces of recorded dumps, some of their lines changed."""
 
     name = "offset-dumps"
@@ -56,9 +56,6 @@ class OffsetDumps:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._read = self._quarantined = 0
-
-    def renew(self) -> None:
-        """Nothing is kept from dump to dump."""
 
     def case(self, random: Random) -> bytes:
         lines = dumped_lines(random.choice(_DUMPS))

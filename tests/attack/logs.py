@@ -20,7 +20,7 @@ from request_log.live import LiveImport
 from request_log.recorded import OrderedRequest, Quarantined, Tally
 from request_log.snapshot import Snapshots, restored
 from tables.request_rows import request_rows
-from tests.attack.attacked import Finding
+from tests.attack.attacked import Attacked, Finding
 from tests.attack.recorded_texts import LOGS, changed, recorded_lines
 from tests.request_log.core_replay import Replay
 from tests.whole_log import WholeLog
@@ -82,7 +82,7 @@ class LogLines:
         return f"{self._tally.used} used, {self._tally.quarantined.total()} in quarantine"
 
 
-class WholeLogs:
+class WholeLogs(Attacked):
     """Recorded logs with many lines changed, lost, doubled and moved, from the first line to the report."""
 
     name = "whole-logs"
@@ -91,9 +91,6 @@ class WholeLogs:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._given_up = 0
-
-    def renew(self) -> None:
-        """Nothing is kept from log to log."""
 
     def case(self, random: Random) -> bytes:
         lines = recorded_lines(random.choice(LOGS))

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tests.attack import driver
-from tests.attack.attacked import Finding
+from tests.attack.attacked import Attacked, Finding
 from tests.attack.driver import Attack, attack
 from tests.attack.inputs import INPUTS
 from tests.attack.kept import kept_cases
@@ -39,7 +39,7 @@ def test_some_cases_of_every_input_find_nothing(name: str, tmp_path: Path) -> No
     assert report.played == OF_DEAR_ONES.get(name, SOME)
 
 
-class Faulty:
+class Faulty(Attacked):
     """Never ends by an F; fails by a case that begins with an A, and by a C after a B; a D takes a second."""
 
     name = "faulty"
@@ -69,12 +69,6 @@ class Faulty:
         if case[:1] == b"D":
             self.spent_s += 1
         return 1
-
-    def close(self) -> None:
-        pass
-
-    def figures(self) -> str:
-        return ""
 
 
 def test_an_attack_finds_what_is_there_and_keeps_the_cases_that_show_it_again(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from coordinator_udfs.trace import TraceError, run
 from schemas.effect_rows import QUARANTINED
 from schemas.messages import ENVELOPE_FIELDS, GroupObservedRequest, GroupRequest
 from schemas.wire_fields import REPLAY_FIELDS, carried
-from tests.attack.attacked import Finding
+from tests.attack.attacked import Attacked, Finding
 from tests.attack.recorded_texts import LOGS, changed
 from tests.whole_log import WholeLog
 
@@ -50,7 +50,7 @@ def _text(request: GroupRequest) -> bytes:
     return msgspec.json.encode({**envelope, **carried(request, request.api_version)})
 
 
-class TraceLines:
+class TraceLines(Attacked):
     """Traces of some recorded requests, a few of them changed, with time that passes in between."""
 
     name = "trace-lines"
@@ -59,9 +59,6 @@ class TraceLines:
     def __init__(self) -> None:
         self._refused = 0
         self._reported = 0
-
-    def renew(self) -> None:
-        """Each trace begins anew."""
 
     def case(self, random: Random) -> bytes:
         requests = recorded_requests()
@@ -91,14 +88,11 @@ class TraceLines:
             self._refused += 1
         return len(lines)
 
-    def close(self) -> None:
-        """Nothing is open."""
-
     def figures(self) -> str:
         return f"{self._refused} traces refused, {self._reported} lines reported"
 
 
-class RequestRows:
+class RequestRows(Attacked):
     """Rows of one group after the other, some of them changed, through the turns of both clocks."""
 
     name = "request-rows"
@@ -135,9 +129,6 @@ class RequestRows:
             if broken is not None:
                 raise Finding(f"a row breaks its group: {broken.strip().splitlines()[-1]}")
         return len(texts)
-
-    def close(self) -> None:
-        self.renew()
 
     def figures(self) -> str:
         return f"{self._quarantined} in quarantine"
