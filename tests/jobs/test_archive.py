@@ -40,11 +40,6 @@ def java(tmp_path: Path) -> Java:
     return install
 
 
-def test_the_archive_is_the_same_for_the_same_java_and_jars(jars: Path, java: Java) -> None:
-    environ = java("17.0.15")
-    assert archive_path(environ, jars) == archive_path(environ, jars)
-
-
 def test_another_java_or_another_jar_asks_for_another_archive(jars: Path, java: Java) -> None:
     first, other_java = java("17.0.15"), java("21.0.2")
     path = archive_path(first, jars)

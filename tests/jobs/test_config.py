@@ -24,11 +24,6 @@ KAFKA = {
 }
 
 
-def test_nothing_given_is_every_default() -> None:
-    assert JobConfig.from_pairs({}) == JobConfig()
-    assert load_config(None) == JobConfig()
-
-
 def test_the_file_of_all_keys_says_nothing_and_names_every_key_at_its_default() -> None:
     path = ROOT / "conf" / "coordinator.conf"
     assert load_config(path) == JobConfig()
@@ -71,12 +66,9 @@ def test_the_gateways_keys_are_the_gateways_to_check() -> None:
     assert JobConfig.from_pairs({"gateway.listen": "anywhere", "gateway.no.such": "x"}) == JobConfig()
 
 
-def test_kafkas_keys_and_the_streams_are_distinguished() -> None:
+def test_kafkas_keys_and_the_streams_are_distinguished_also_where_spark_asks_for_a_prefix() -> None:
     config = JobConfig.from_pairs({"group.max.size": "3", "spark.coordinator.clock": "event", "topics": "t1:4"})
     assert (config.group.group_max_size, config.group.topics, config.clock) == (3, {"t1": 4}, Clock.EVENT)
-
-
-def test_kafkas_keys_take_the_streams_prefix_where_spark_asks_for_one() -> None:
     assert JobConfig.from_pairs({"spark.coordinator.group.max.size": "3"}).group.group_max_size == 3
 
 

@@ -63,14 +63,10 @@ def test_a_group_that_kafka_0_9_removed_had_no_next_generation(tmp_path: Path) -
     assert "generation 1 -> none: unknown, left the group without members" in shown(str(log))
 
 
-def test_what_lies_within_a_time(capsys: pytest.CaptureFixture[str]) -> None:
-    (group,) = answer(
-        capsys,
-        KILLED,
-        group_id="clicks-agg",
-        since=read_moment("2026-11-21 05:38:58"),
-        until=read_moment("2026-11-21 05:39:02"),
-    )["groups"]
+@pytest.mark.parametrize("log", [KILLED, str(ROOT / "tests" / "captures" / "d-kill" / "requests.log.gz")])
+def test_what_lies_within_a_time(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    since, until = read_moment("2026-11-21 05:38:58"), read_moment("2026-11-21 05:39:02")
+    (group,) = answer(capsys, log, group_id="clicks-agg", since=since, until=until)["groups"]
     assert [one["generation_id"] for one in group["rebalances"]] == [2]
 
 

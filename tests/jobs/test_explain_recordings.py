@@ -19,7 +19,6 @@ from app_logs.entries import Clock
 from duck_sql.engine import ask
 from jobs.explain import Asked, explain, explain_as_they_come
 from jobs.explained_files import answer_of
-from jobs.home import Home
 from jobs.recorded_groups import beside_lines
 from jobs.recordings import Recordings
 from jobs.rollcall.__main__ import main
@@ -28,12 +27,10 @@ from offsets_topic.dumps.json_lines import write_line
 from offsets_topic.dumps.log_record import BadLine
 from offsets_topic.dumps.reading import Dump
 from programs.errors import UserError
-from programs.timestamps import read_moment
 from schemas.effect_names import EffectName
 from schemas.effects import GroupNotCovered
 from schemas.tables import AFTER_THE_LOGS
 from tests.app_logs.recorded import BROKERS
-from tests.replayed import replay_dump, replay_log
 from tests.source_tree import ROOT
 from why.facts import Fact
 
@@ -41,7 +38,11 @@ CAPTURES = ROOT / "tests" / "captures"
 KILLED = CAPTURES / "d-kill" / "requests.log.gz"
 LOG, TOPIC = "requests.log.gz", "offsets-topic.jsonl.gz"
 INCIDENTS = ("q-consumer-slow", "n-classic-mixed")
-RECORDINGS = [("d-kill", LOG), *((name, file) for name in INCIDENTS for file in (LOG, TOPIC))]
+RECORDINGS = [
+    (KILLED,),
+    *((CAPTURES / name / file,) for name in INCIDENTS for file in (LOG, TOPIC)),
+    *((CAPTURES / name / TOPIC, BROKERS / f"{name}.log.gz") for name in INCIDENTS),
+]
 QUERY = """
     select group_id, to_generation_id, cause, is_inferred, cause_member_id, cause_client_id, cause_client_host,
       cause_candidates from rebalances
@@ -76,21 +77,24 @@ def culprits(found: dict[str, Any]) -> Counter[_Said]:
 
 def culprits_in(home: Path) -> Counter[_Said]:
     """What a home says of every rebalance."""
-    asked = ask(home, QUERY)
-    names = [column.name for column in asked.columns]
-    rows = (dict(zip(names, row, strict=True)) for row in asked.rows)
     return Counter(
-        (*(row[name] for name in ("to_generation_id", *NAMES)), *(row["cause_candidates"] or ())) for row in rows
+        (*(row[name] for name in ("to_generation_id", *NAMES)), *(row["cause_candidates"] or ()))
+        for row in ask(home, QUERY).rows_by_column()
     )
 
 
-@pytest.mark.parametrize(("name", "file"), RECORDINGS)
-def test_of_every_rebalance_it_says_what_a_home_of_the_recording_says(
-    name: str, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def replayed(home: Path, *recordings: Path) -> Path:
+    assert main(["replay", " ".join(map(str, recordings)), "--home", str(home), "--processes", "1"]) == 0
+    return home
+
+
+@pytest.mark.parametrize("recordings", RECORDINGS, ids=lambda paths: "-".join(path.parts[-2] for path in paths))
+def test_of_every_rebalance_it_says_what_a_home_of_the_recordings_says(
+    recordings: tuple[Path, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    recording, home = CAPTURES / name / file, tmp_path / "home"
-    (replay_log if file == LOG else replay_dump)(Home(home), recording)
-    said = culprits(answer(capsys, recording))
+    home = replayed(tmp_path / "home", *recordings)
+    capsys.readouterr()
+    said = culprits(answer(capsys, *recordings))
     assert said.total() > 3
     assert said == culprits_in(home)
 
@@ -100,8 +104,7 @@ def test_all_of_an_incident_together_gives_each_rebalance_once(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log, topic, lines = CAPTURES / name / LOG, CAPTURES / name / TOPIC, BROKERS / f"{name}.log.gz"
-    home = tmp_path / "home"
-    assert main(["replay", f"{log} {topic}", "--home", str(home), "--processes", "1"]) == 0
+    home = replayed(tmp_path / "home", log, topic)
     capsys.readouterr()
     found = answer(capsys, log, topic, lines)
     assert culprits(found) == culprits_in(home)
@@ -115,29 +118,19 @@ def test_all_of_an_incident_together_gives_each_rebalance_once(
 def test_a_topic_from_which_compaction_removed_records_is_merged_as_in_a_home(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log, dump, home = CAPTURES / "n-classic-mixed" / LOG, tmp_path / "offsets.jsonl", tmp_path / "home"
+    log, dump = CAPTURES / "n-classic-mixed" / LOG, tmp_path / "offsets.jsonl"
     records = list(Dump(CAPTURES / "n-classic-mixed" / TOPIC, fail))
     latest, chance = {record.key: record for record in records}, Random(1)
     left = [record for record in records if latest[record.key] is record or chance.random() >= 0.8]
     assert len(left) < len(records)
     dump.write_bytes(b"".join(write_line(record) + b"\n" for record in left))
-    assert main(["replay", f"{log} {dump}", "--home", str(home), "--processes", "1"]) == 0
+    home = replayed(tmp_path / "home", log, dump)
     capsys.readouterr()
     assert culprits(answer(capsys, log, dump)) == culprits_in(home)
 
 
 def fail(line: BadLine) -> None:
     raise AssertionError(line)
-
-
-@pytest.mark.parametrize("name", INCIDENTS)
-def test_a_topic_beside_lines_is_reported_as_a_home_of_both(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    topic, lines, home = CAPTURES / name / TOPIC, BROKERS / f"{name}.log.gz", tmp_path / "home"
-    assert main(["replay", f"{topic} {lines}", "--home", str(home), "--processes", "1"]) == 0
-    capsys.readouterr()
-    assert culprits(answer(capsys, topic, lines)) == culprits_in(home)
 
 
 def test_a_request_log_names_the_lines_that_began_and_ended_a_rebalance(capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,12 +167,6 @@ def test_times_of_a_request_log_are_of_the_zone_that_is_named(capsys: pytest.Cap
 
     assert began() == "2026-11-21T05:38:59.064"
     assert began(zone=ZoneInfo("Asia/Kolkata")) == "2026-11-21T00:08:59.064Z"
-
-
-def test_what_of_a_request_log_lies_within_a_time(capsys: pytest.CaptureFixture[str]) -> None:
-    since, until = read_moment("2026-11-21 05:38:58"), read_moment("2026-11-21 05:39:02")
-    found = rebalances(answer(capsys, KILLED, group_id="clicks-agg", since=since, until=until))
-    assert [one["generation_id"] for _, one in found] == [2]
 
 
 def test_lines_tell_of_groups_and_generations_that_a_request_log_lacks(

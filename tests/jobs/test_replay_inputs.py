@@ -9,11 +9,13 @@ import pytest
 from jobs.home import REPLAY, Home
 from jobs.replay.command import clear
 from jobs.rollcall.__main__ import main
+from tests.app_logs.recorded import BROKERS
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER
 
 LOG = CAPTURES / CLASSIC / "requests.log.gz"
 DUMP = CAPTURES / CLASSIC / "offsets-topic.jsonl.gz"
 OTHER = CAPTURES / CONSUMER[0] / "offsets-topic.jsonl.gz"
+LINES = BROKERS / "d-kill.log.gz"
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,7 @@ OTHER = CAPTURES / CONSUMER[0] / "offsets-topic.jsonl.gz"
     [
         ((LOG, LOG), "names 2 request logs, 0 dumps of __consumer_offsets"),
         ((DUMP, OTHER), "names 0 request logs, 2 dumps of __consumer_offsets"),
+        ((DUMP, OTHER, LINES), "names 0 request logs, 2 dumps of __consumer_offsets and 1 log of brokers or clients"),
         ((LOG, DUMP, OTHER), "names 1 request log, 2 dumps of __consumer_offsets"),
     ],
 )

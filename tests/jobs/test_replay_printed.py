@@ -24,9 +24,7 @@ QUERY = """
 
 
 def rows_of(home: Path, query: str = QUERY) -> list[dict[str, Any]]:
-    answer = ask(home, query)
-    names = [column.name for column in answer.columns]
-    return [dict(zip(names, row, strict=True)) for row in answer.rows]
+    return ask(home, query).rows_by_column()
 
 
 def replayed(home: Path, *paths: Path) -> int:
@@ -113,14 +111,6 @@ def test_a_request_log_a_topic_and_a_brokers_log_are_one_history_group_by_group(
     by_time = sorted((*found["recorded"], *found["lines"]), key=lambda row: (row["started_ms"], row["group_id"]))
     assert found["all"] == by_time
     assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "all"))} == {}
-
-
-def test_two_dumps_are_not_one_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    dumps = (CAPTURES / name / "offsets-topic.jsonl.gz" for name in NAMES[:2])
-    assert replayed(tmp_path / "home", *dumps, KILLED) == 2
-    assert (
-        "names 0 request logs, 2 dumps of __consumer_offsets and 1 log of brokers or clients" in capsys.readouterr().err
-    )
 
 
 def test_beside_a_request_log_lines_tell_of_the_groups_that_it_lacks(
