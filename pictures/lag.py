@@ -6,6 +6,7 @@ Knows which views have the points. Must not know who answers, nor a drawing libr
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isnan, nan
 
 from pictures.scene import DISTINCT, PALE, Curve, Curves, Lanes
 from why.cost import Asked, Cost, literal, ms_of
@@ -53,15 +54,18 @@ def _curves(title: str, curves: list[Curve], lines: list[int]) -> Curves:
 
 
 def _topics(asked: Asked, from_ms: int, to_ms: int) -> list[Curve]:
-    """The highest lag of each of the view's periods of time."""
+    """The highest lag of each of the view's periods of time; a line breaks where it is not known."""
     rows = asked.rows(
-        "select topic, peak_at, peak_lag_records as height from lag_history "
+        "select topic, peak_at, peak_lag_records as height, lag_records from lag_history "
         f"where peak_at >= {literal(from_ms)} and peak_at <= {literal(to_ms)}{asked.of_group} order by topic, peak_at"
     )
     by_topic: dict[str, _Points] = {}
     for row in rows:
-        by_topic.setdefault(row["topic"], []).append((ms_of(row["peak_at"]), row["height"]))
-    by_height = sorted(by_topic, key=lambda topic: (-max(y for _, y in by_topic[topic]), topic))
+        points = by_topic.setdefault(row["topic"], [])
+        points.append((ms_of(row["peak_at"]), row["height"]))
+        if row["lag_records"] is None:
+            points.append((ms_of(row["peak_at"]), nan))
+    by_height = sorted(by_topic, key=lambda topic: (-_highest(by_topic[topic])[1], topic))
     return [
         Curve(topic, _fewer(by_topic[topic]), DISTINCT[place] if place < NAMED else PALE, place >= NAMED)
         for place, topic in enumerate(by_height)
@@ -69,21 +73,31 @@ def _topics(asked: Asked, from_ms: int, to_ms: int) -> list[Curve]:
 
 
 def _partition(asked: Asked, topic: str, partition: int, from_ms: int, to_ms: int) -> _Points:
-    """Its lag just before and from each moment at which it changed."""
+    """Its lag just before and from each moment at which it changed; the line breaks where it is not known."""
     rows = asked.rows(
-        "select topic, p.at, lag_before_records, lag_records from partition_lag as p where p.partition = "
+        "select topic, p.at, lag_before_records, lag_records, is_recorded from partition_lag as p where p.partition = "
         f"{partition} and p.at >= {literal(from_ms)} and p.at <= {literal(to_ms)}{asked.of_group} order by p.at"
     )
-    points: _Points = [
-        (ms_of(row["at"]), row[name])
-        for row in rows
-        for name in ("lag_before_records", "lag_records")
-        if row["topic"] == topic and row[name] is not None
-    ]
+    points: _Points = []
+    is_recorded = True
+    for row in rows:
+        if row["topic"] == topic:
+            before, after = row["lag_before_records"], row["lag_records"] if row["is_recorded"] else nan
+            heights = (before, after) if is_recorded else (after,)
+            points += [(ms_of(row["at"]), height) for height in heights if height is not None]
+            is_recorded = row["is_recorded"]
     return _fewer(points)
 
 
 def _fewer(points: _Points) -> _Points:
-    """The points, or of many the highest of each equal number of them."""
+    """The points, or of many the highest of each equal number of them, with the breaks among them."""
     step = len(points) // MOST_POINTS + 1
-    return [max(points[place : place + step], key=lambda point: point[1]) for place in range(0, len(points), step)]
+    kept: _Points = []
+    for place in range(0, len(points), step):
+        near = points[place : place + step]
+        kept += dict.fromkeys((_highest(near), *[point for point in near if isnan(point[1])][-1:]))
+    return kept
+
+
+def _highest(points: _Points) -> tuple[float, float]:
+    return max(points, key=lambda point: -1.0 if isnan(point[1]) else point[1])

@@ -32,7 +32,7 @@ WITH {RECORDED}, {total_lag("group_id, topic")}, troughs AS (
   SELECT group_id, topic, at_ms div {BUCKET_MS} AS bucket, min(struct(after_micro, at_ms)) AS trough,
     max(before_micro) AS peak_micro
   FROM totals
-  WHERE is_commit
+  WHERE is_commit AND after_micro IS NOT NULL
   GROUP BY group_id, topic, at_ms div {BUCKET_MS}
 ), steps AS (
   SELECT group_id, topic, bucket, trough.at_ms, trough.after_micro, peak_micro,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from lag.kept import LATE_MS
 from schemas.effects import MemberJoined, OffsetsCommitted, OffsetsRemoved
 from views.details import facts, opened
+from views.recorded import COMMITS_RULE, UNRECORDED
 from views.view import OF_PARTITION, Column, View
 
 NAMED = f"{opened('offsets(topic partition)', OffsetsCommitted)}.offsets"
@@ -82,7 +83,9 @@ PARTITION_LAG = View(
         "read_committed, the last stable offset is used. If the log has had transactions and one record is left, it is "
         "the marker of the last transaction and is not counted, unless clients read beyond the last stable offset. For "
         "a topic that was created again, nothing from before its first known end counts: which of the two logs it is "
-        "of is not known. Null: no commit that counts is known, or no end of the log."
+        "of is not known. Null: no commit that counts is known, or no end of the log. "
+        f"{COMMITS_RULE} From then until the partition's next commit is_recorded is false, and the lag, which counts "
+        "from the last known commit, is an upper bound."
     ),
     columns=(
         *OF_PARTITION,
@@ -96,11 +99,12 @@ PARTITION_LAG = View(
         Column("end_offset", "bigint", "where the log ended for the group, null: not known yet"),
         Column("is_commit", "boolean", "the group committed at this moment"),
         Column("is_told", "boolean", "the end is known at this moment; false: it is interpolated, or as before"),
+        Column("is_recorded", "boolean", "whether the latest commit is known; false: it may be missing"),
         Column("lag_before_records", "bigint", "the lag just before, records; null: not known"),
         Column("lag_records", "bigint", "the lag from this moment on, records; null: not known"),
     ),
     sql=f"""--sql
-WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
+WITH {UNRECORDED}, commits AS ({COMMITS}), readers AS ({READERS}), reported AS (
   SELECT group_id, topic, partition, at_ms, max(log_start_offset) AS log_start, max(end_offset) AS end_offset,
     max(last_stable_offset) AS last_stable_offset
   FROM (SELECT DISTINCT group_id, topic, partition FROM ({COMMITS}))
@@ -108,7 +112,7 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
   GROUP BY group_id, topic, partition, at_ms
 ), ends AS (
   SELECT *, {BEGINS_ANEW} AS begins_anew
-  FROM recorded
+  FROM reported
   WINDOW {BEFORE}
 ), points AS (
   SELECT group_id, topic, partition, at_ms, CASE WHEN NOT max(begins_anew) THEN min(committed) END AS committed,
@@ -127,13 +131,29 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
     LEFT JOIN readers USING (group_id, topic)
   )
   GROUP BY group_id, topic, partition, at_ms
+), moments AS (
+  SELECT group_id, topic, partition, moment AS at_ms, unrecorded,
+    CASE WHEN moment = at_ms THEN committed END AS committed,
+    CASE WHEN moment = at_ms THEN log_start END AS log_start, CASE WHEN moment = at_ms THEN log_end END AS log_end,
+    has_transactions, CASE WHEN moment = at_ms THEN is_undecided END AS is_undecided,
+    begins_anew AND moment = at_ms AS begins_anew
+  FROM (
+    SELECT *, explode(CASE WHEN unrecorded IS NULL THEN array(at_ms)
+      ELSE flatten(array(array(at_ms), filter(unrecorded, one -> one > at_ms AND one < next_ms))) END) AS moment
+    FROM (
+      SELECT *, lead(at_ms) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS next_ms
+      FROM points
+    )
+    LEFT JOIN unrecorded USING (group_id)
+  )
 ), of_logs AS (
   SELECT *, count_if(begins_anew) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS log_number
-  FROM points
+  FROM moments
 ), known AS (
   SELECT *,
     last_value(committed) IGNORE NULLS OVER so_far AS committed_now,
     last_value(committed) IGNORE NULLS OVER before AS committed_before,
+    last_value(CASE WHEN committed IS NOT NULL THEN at_ms END) IGNORE NULLS OVER so_far AS committed_ms,
     last_value(log_start) IGNORE NULLS OVER so_far AS start_now,
     last_value(log_start) IGNORE NULLS OVER before AS start_before,
     last_value(log_end) IGNORE NULLS OVER so_far AS end_last,
@@ -151,7 +171,9 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
       ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
 ), ended AS (
   SELECT group_id, topic, partition, at_ms, coalesce(committed >= 0, false) AS is_commit,
-    log_end IS NOT NULL AS is_told, begins_anew, ends_with_marker, start_now,
+    log_end IS NOT NULL AS is_told,
+    coalesce(committed_ms >= array_max(filter(unrecorded, one -> one <= at_ms)), true) AS is_recorded,
+    begins_anew, ends_with_marker, start_now,
     nullif(committed_now, -1) AS committed_now,
     CASE WHEN committed_now >= 0 THEN greatest(committed_now, start_now) END AS read_now,
     CASE WHEN committed_before >= 0 THEN greatest(committed_before, start_before) END AS read_before,
@@ -172,7 +194,7 @@ WITH commits AS ({COMMITS}), readers AS ({READERS}), recorded AS (
   FROM behind
 )
 SELECT group_id, topic, partition, timestamp_millis(at_ms) AS at, committed_now, start_now, end_now, is_commit,
-  is_told,
+  is_told, is_recorded,
   CASE WHEN begins_anew THEN lag(lag_records) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms)
     ELSE lag_before_records END AS lag_before_records,
   lag_records

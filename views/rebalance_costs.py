@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from views.lag_history import records, total_lag
-from views.recorded import FOREVER_MS
+from views.recorded import COMMITS_RULE, FOREVER_MS
 from views.view import GROUP_ID, Column, View
 
 BEFORE_MS = 10_000
@@ -33,7 +33,9 @@ REBALANCE_COSTS = View(
         "rebalance, its lag is not above the lag before, and it has members. This is searched for within "
         f"{CAUGHT_UP_WITHIN_MS // 60_000} minutes. The records that waited longer are the peak until then minus the "
         "lag before. If a rebalance follows before the group has caught up, the lag that is left counts as the next "
-        "one's lag before."
+        "one's lag before. "
+        f"{COMMITS_RULE} A rebalance has no row if there was such a time from the {BEFORE_MS // 1000} s before until "
+        "the group had caught up."
     ),
     columns=(
         GROUP_ID,
@@ -87,6 +89,7 @@ WITH {total_lag("group_id")}, timed AS (
     AND coalesce(totals.next_ms, {FOREVER_MS}) >= coalesce(silent_ms, started_ms) - {BEFORE_MS}
 ), begun AS (
   SELECT *,
+    min(CASE WHEN slope_micro IS NULL AND next_ms > from_ms - {BEFORE_MS} THEN at_ms END) OVER rebalance AS unknown_ms,
     {_highest_before("started_ms")} AS before_micro,
     {_highest_before("silent_ms")} AS before_silence_micro,
     max(CASE WHEN at_ms <= ended_ms AND ended_ms < next_ms THEN {_at("ended_ms")} END) OVER rebalance AS ended_micro,
@@ -109,7 +112,8 @@ WITH {total_lag("group_id")}, timed AS (
       CASE WHEN slope_micro > 0 THEN least(next_ms, coalesce(caught_up_ms, next_ms)) ELSE greatest(at_ms, from_ms) END
         AS top_ms
     FROM caught_up
-    WHERE next_ms >= from_ms AND (at_ms <= caught_up_ms OR caught_up_ms IS NULL)
+    WHERE next_ms >= from_ms AND (unknown_ms IS NULL OR unknown_ms > caught_up_ms)
+      AND (at_ms <= caught_up_ms OR caught_up_ms IS NULL)
   )
 ), peaks AS (
   SELECT group_id, from_generation_id, to_generation_id, started_at, ended_at, silent_ms, from_ms, before_micro,

@@ -20,21 +20,25 @@ RULE = (
 
 RECORDED = f"""--sql
 facts AS (
-  SELECT group_id, at_ms, sum(change) AS change, max(is_beat) AS is_beat, max(session_ms) AS session_ms
+  SELECT group_id, at_ms, sum(change) AS change, max(is_beat) AS is_beat, max(is_expiry) AS is_expiry,
+    max(session_ms) AS session_ms
   FROM (
     SELECT group_id, at_ms,
       CASE effect WHEN 'member_joined' THEN 1 WHEN 'member_removed' THEN -1 ELSE 0 END AS change,
       effect = 'reply' AND api IN ('Heartbeat', 'ConsumerGroupHeartbeat') AS is_beat,
+      effect = 'member_removed' AND cause = 'session_expired' AS is_expiry,
       CASE WHEN effect IN ('member_joined', 'member_updated')
         THEN {opened("session_timeout_ms", MemberJoined)}.session_timeout_ms END AS session_ms
     FROM effects
     UNION ALL
-    SELECT group_id, from_ms + beat AS at_ms, 0 AS change, true AS is_beat, CAST(NULL AS BIGINT) AS session_ms
+    SELECT group_id, from_ms + beat AS at_ms, 0 AS change, true AS is_beat, false AS is_expiry,
+      CAST(NULL AS BIGINT) AS session_ms
     FROM ({BEATS})
   )
   GROUP BY group_id, at_ms
 ), expected AS (
   SELECT group_id, at_ms, lead(at_ms) OVER (PARTITION BY group_id ORDER BY at_ms) AS next_ms,
+    lead(is_expiry) OVER (PARTITION BY group_id ORDER BY at_ms) AS expires_next,
     CASE WHEN max(is_beat) OVER (PARTITION BY group_id)
       AND sum(change) OVER (PARTITION BY group_id ORDER BY at_ms) > 0
       AND max(session_ms) OVER (PARTITION BY group_id) > 0
@@ -50,9 +54,27 @@ facts AS (
   SELECT group_id, CASE WHEN piece = 0 THEN 0 ELSE min(at_ms) END AS recorded_from_ms,
     CASE WHEN count(next_ms) = count(*) THEN max(at_ms)
       ELSE coalesce(max(at_ms) + max_by(within_ms, at_ms), {FOREVER_MS}) END AS recorded_to_ms,
-    count(next_ms) < count(*) AS is_latest
+    count(next_ms) < count(*) AS is_latest,
+    coalesce(max(struct(at_ms, expires_next)).expires_next, false) AS expires_next
   FROM pieces
   GROUP BY group_id, piece
 )"""
 """Tables of a WITH; the last, `recorded`, has the times in which a group was recorded: group_id, recorded_from_ms,
-recorded_to_ms, is_latest. Between them a request was due, and none is known."""
+recorded_to_ms, is_latest, expires_next (a session's expiry is what is known next). Between them a request was due, and
+none is known."""
+
+COMMITS_RULE = (
+    "Commits may be missing where nothing of a group with members was recorded, though their heartbeats are: for more "
+    f"than half of their longest session, and more than {UNRECORDED_MS // 1000} s. It is no such time if a session "
+    "expired at its end: then the members were silent."
+)
+
+UNRECORDED = f"""--sql
+{RECORDED}, unrecorded AS (
+  SELECT group_id, collect_list(recorded_to_ms + 1) AS unrecorded
+  FROM recorded
+  WHERE recorded_to_ms < {FOREVER_MS} AND NOT expires_next
+  GROUP BY group_id
+)"""
+"""Tables of a WITH; the last, `unrecorded`, has the moments from which on commits of a group may be missing: group_id,
+unrecorded (a list)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from views.recorded import COMMITS_RULE
 from views.view import OF_PARTITION, Column, Detector, View
 
 WITHIN_MS = 3_600_000
@@ -13,7 +14,8 @@ RECORDS_LOST = View(
         "It begins when the log's start passes the commit, and ends when the group commits at or beyond the start. "
         "Records that were processed and not committed count as lost too, since they look the same. A commit that is "
         f"still in the log is reported if, at the pace of the last known {WITHIN_MS // 60_000} minutes, the start will "
-        f"pass it within {WITHIN_MS // 60_000} minutes: expected_at says when, and nothing is lost yet."
+        f"pass it within {WITHIN_MS // 60_000} minutes: expected_at says when, and nothing is lost yet. "
+        f"{COMMITS_RULE} Nothing is concluded from then on until the partition's next commit."
     ),
     columns=(
         *OF_PARTITION,
@@ -29,8 +31,14 @@ RECORDS_LOST = View(
     sql=f"""--sql
 WITH moments AS (
   SELECT group_id, topic, partition, unix_millis(at) AS at_ms, committed_offset, log_start_offset,
-    coalesce(committed_offset < log_start_offset, false) AS is_lost
-  FROM partition_lag
+    coalesce(committed_offset < log_start_offset, false) AS is_lost, ends_recorded
+  FROM (
+    SELECT *, last_value(is_recorded) OVER (
+        PARTITION BY group_id, topic, partition ORDER BY at ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+      ) AS ends_recorded
+    FROM partition_lag
+  )
+  WHERE is_recorded
 ), changes AS (
   SELECT *, is_lost AND NOT coalesce(lag(is_lost) OVER so_far, false) AS begins,
     lead(at_ms) OVER so_far AS next_ms
@@ -46,7 +54,7 @@ WITH moments AS (
   FROM (
     SELECT *, max(at_ms) OVER (PARTITION BY group_id, topic, partition) AS latest_ms
     FROM moments
-    WHERE committed_offset IS NOT NULL AND log_start_offset IS NOT NULL
+    WHERE committed_offset IS NOT NULL AND log_start_offset IS NOT NULL AND ends_recorded
   )
   WHERE at_ms >= latest_ms - {WITHIN_MS}
   GROUP BY group_id, topic, partition

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isnan
 from pathlib import Path
 
 import pytest
 
+from duck_sql.engine import ask
+from lag.rows import LogEnd
+from pictures.lag import with_lag
+from pictures.scene import Lanes
 from tests.lag.homes import ends, group, write_home
 from tests.views.story import Story
 from tests.views.view_rows import Row, rows_of
+from why.cost import Asked
 
 Held = dict[str, list[tuple[int, int | None, int]]]
 """By group, from when to when a partition stood, and for how long."""
@@ -19,13 +25,18 @@ LAST_MS, LAST_OFFSET = USUAL[-1]
 
 
 def working(name: str, moves: Iterable[tuple[int, int | None]]) -> Story:
-    """A group that commits now and then, as usual at first; without an offset it only sends a heartbeat."""
-    story = group(name, name, *USUAL, session_timeout_ms=SESSION_MS)
+    """A group that commits now and then, as usual at first."""
+    return working_on(name, name, *USUAL, *moves)
+
+
+def working_on(name: str, topic: str, *moves: tuple[int, int | None]) -> Story:
+    """A group that commits an offset, or only sends a heartbeat without one."""
+    story = group(name, topic, session_timeout_ms=SESSION_MS)
     for at_ms, offset in moves:
         if offset is None:
             story.heartbeat(at_ms, "a")
         else:
-            story.commit(at_ms, "a", {f"{name}-0": offset})
+            story.commit(at_ms, "a", {f"{topic}-0": offset})
     return story
 
 
@@ -107,12 +118,7 @@ def rises(from_ms: int, count: int, begin: int) -> list[tuple[int, int | None]]:
 
 
 def falling(tmp_path: Path, *moves: tuple[int, int | None]) -> list[Row]:
-    story = group("g", "t", session_timeout_ms=SESSION_MS)
-    for at_ms, offset in moves:
-        if offset is None:
-            story.heartbeat(at_ms, "a")
-        else:
-            story.commit(at_ms, "a", {"t-0": offset})
+    story = working_on("g", "t", *moves)
     reported = ends(*((at_ms, 100 + at_ms // 100) for at_ms in range(1000, 200_000, 1000)))
     write_home(tmp_path, [story], reported)
     return rows_of(tmp_path, "falling_behind")
@@ -125,3 +131,154 @@ def test_a_group_does_not_fall_behind_across_a_time_that_nobody_recorded(tmp_pat
 def test_a_group_falls_behind_in_what_is_recorded(tmp_path: Path) -> None:
     (row,) = falling(tmp_path, *rises(10_000, 6, 10), *rises(110_000, 3, 20))
     assert (row.from_at, row.to_at, row.duration_ms) == (10_000, 60_000, 50_000)
+
+
+# ---------------------------------------------------------------- records that are lost
+
+
+def lost(tmp_path: Path, starts: list[tuple[int, int]], *moves: tuple[int, int | None]) -> list[tuple[object, ...]]:
+    """The losses of a group that commits 100 at 10 s and is silent from 20 s to 70 s; starts: (at_ms, log's start)."""
+    story = working_on("g", "t", (10_000, 100), *beats(13_000, 20_000), *moves)
+    reported = [LogEnd("t", 0, at_ms, start, 1000, 1000, "sample") for at_ms, start in starts]
+    write_home(tmp_path, [story], reported)
+    rows = sorted(rows_of(tmp_path, "records_lost"), key=lambda row: row.from_at)
+    return [(row.from_at, row.to_at, row.records_lost, row.expected_at) for row in rows]
+
+
+def test_no_record_is_lost_by_a_commit_that_nobody_recorded(tmp_path: Path) -> None:
+    starts = [(5000, 0), (15_000, 0), (60_000, 300), (75_000, 400), (90_000, 400)]
+    assert lost(tmp_path, starts, *beats(70_000, 80_000), (80_000, 900)) == []
+
+
+def test_before_the_next_commit_nothing_is_concluded(tmp_path: Path) -> None:
+    starts = [(5000, 0), (15_000, 50), (60_000, 300), (75_000, 400)]
+    assert lost(tmp_path, starts, *beats(70_000, 80_000)) == []
+
+
+def test_a_commit_after_that_time_that_is_below_the_start_has_lost_records(tmp_path: Path) -> None:
+    starts = [(5000, 0), (60_000, 300), (75_000, 400)]
+    assert lost(tmp_path, starts, *beats(70_000, 80_000), (80_000, 150)) == [(80_000, None, 250, None)]
+
+
+def test_a_loss_lasts_until_a_commit_is_known_beyond_the_start(tmp_path: Path) -> None:
+    starts = [(5000, 0), (15_000, 130), (60_000, 300), (75_000, 400)]
+    (loss,) = lost(tmp_path, starts, *beats(70_000, 80_000), (80_000, 900))
+    assert loss == (15_000, 80_000, 30, None)
+
+
+def test_what_a_silent_member_has_not_read_is_lost(tmp_path: Path) -> None:
+    """Its session expired: it did not commit meanwhile."""
+    story = working_on("g", "t", (10_000, 100), *beats(13_000, 20_000))
+    story.let_time_pass(19_000 + SESSION_MS)
+    reported = [LogEnd("t", 0, at_ms, start, 1000, 1000, "sample") for at_ms, start in [(5000, 0), (60_000, 300)]]
+    write_home(tmp_path, [story], reported)
+    assert [(row.from_at, row.records_lost) for row in rows_of(tmp_path, "records_lost")] == [(60_000, 200)]
+
+
+# ---------------------------------------------------------------- lag over time, and what a rebalance cost
+
+
+def two_partitions(*moves: tuple[int, int | None]) -> Story:
+    """A member that commits both of its partitions at each of 10, 20 and 30 s; moves are of partition 0 alone."""
+    story = Story("g")
+    story.join(100, "a", session_timeout_ms=SESSION_MS)
+    story.let_time_pass(100)
+    story.sync(100, "a", {"a": ["t-0", "t-1"]})
+    for at_ms in (10_000, 20_000, 30_000):
+        story.commit(at_ms, "a", {"t-0": at_ms // 100, "t-1": at_ms // 100})
+        for beat_ms in range(at_ms + 3000, at_ms + 10_000, 3000):
+            story.heartbeat(beat_ms, "a")
+    for at_ms, offset in moves:
+        if offset is None:
+            story.heartbeat(at_ms, "a")
+        else:
+            story.commit(at_ms, "a", {"t-0": offset})
+    return story
+
+
+GROWING = [
+    one for part in (0, 1) for one in ends(*((ms, ms // 100 + 50) for ms in range(5000, 160_000, 5000)), partition=part)
+]
+
+
+def history_of(tmp_path: Path, story: Story) -> list[tuple[int, int | None, int, int]]:
+    write_home(tmp_path, [story], GROWING)
+    rows = rows_of(tmp_path, "lag_history")
+    return sorted((row.from_at, row.lag_records, row.peak_lag_records, row.peak_at) for row in rows)
+
+
+def test_no_row_claims_a_lag_while_nobody_records(tmp_path: Path) -> None:
+    story = two_partitions(*beats(81_000, 90_000))
+    story.commit(90_000, "a", {"t-0": 900, "t-1": 900})
+    rows = history_of(tmp_path, story)
+    assert rows[2] == (30_000, None, 300, 30_000)
+    assert rows[3] == (90_000, 200, 200, 95_000)
+
+
+def test_the_lag_is_known_again_when_the_partitions_are_committed_again(tmp_path: Path) -> None:
+    story = two_partitions(*beats(81_000, 90_000), (90_000, 900))
+    story.commit(102_000, "a", {"t-1": 1020})
+    story.commit(103_000, "a", {"t-0": 1030})
+    rows = history_of(tmp_path, story)
+    assert [row[0] for row in rows if row[0] > 30_000][:2] == [100_000, 110_000]
+
+
+def test_a_partition_that_nobody_commits_any_more_counts_from_its_last_known_commit(tmp_path: Path) -> None:
+    rows = history_of(tmp_path, two_partitions(*beats(81_000, 90_000), (90_000, 900)))
+    assert rows[3] == (90_000, 100 + 700, 100 + 700, 95_000)
+
+
+def test_where_nothing_is_to_be_read_even_from_the_last_known_commit_the_lag_is_0(tmp_path: Path) -> None:
+    story = two_partitions(*beats(81_000, 90_000))
+    story.commit(90_000, "a", {"t-0": 350, "t-1": 350})
+    write_home(tmp_path, [story], [end for part in (0, 1) for end in ends((5000, 0), (9000, 300), partition=part)])
+    rows = rows_of(tmp_path, "lag_history")
+    assert max((row.from_at, row.lag_records) for row in rows) == (90_000, 0)
+    assert None not in [row.lag_records for row in rows]
+
+
+def test_a_curve_breaks_where_nobody_recorded(tmp_path: Path) -> None:
+    story = two_partitions(*beats(81_000, 90_000))
+    story.commit(90_000, "a", {"t-0": 900, "t-1": 900})
+    write_home(tmp_path, [story], GROWING)
+    scene = with_lag(
+        Lanes("g", 0, 160_000, [], {}, []), Asked(lambda sql: ask(tmp_path, sql, None).rows_by_column(), "")
+    )
+    assert scene.below is not None
+    (curve,) = scene.below.curves
+    place = next(number for number, (_, height) in enumerate(curve.points) if isnan(height))
+    assert (curve.points[place - 1], curve.points[place + 1]) == ((30_000, 300), (95_000, 200))
+
+
+def costs(tmp_path: Path, *between: tuple[int, int | None]) -> list[Row]:
+    """b joins at 92 s, and a's partitions are committed before and after."""
+    story = two_partitions(*between)
+    story.commit(90_000, "a", {"t-0": 900, "t-1": 900})
+    story.join(92_000, "b", session_timeout_ms=SESSION_MS)
+    story.join(93_000, "a", session_timeout_ms=SESSION_MS)
+    story.sync(93_100, "a", {"a": ["t-0"], "b": ["t-1"]})
+    story.sync(93_100, "b")
+    story.commit(97_000, "a", {"t-0": 1000, "t-1": 1000})
+    write_home(tmp_path, [story], GROWING)
+    return [row for row in rows_of(tmp_path, "rebalance_costs") if row.started_at == 92_000]
+
+
+def test_a_rebalance_has_a_cost_where_all_is_recorded(tmp_path: Path) -> None:
+    (row,) = costs(tmp_path, *beats(40_000, 90_000))
+    assert row.lag_before > 100
+
+
+def test_a_rebalance_soon_after_a_time_that_nobody_recorded_has_no_cost(tmp_path: Path) -> None:
+    assert costs(tmp_path, *beats(81_000, 90_000)) == []
+
+
+def test_a_rebalance_before_it_has_none_if_the_group_had_not_caught_up(tmp_path: Path) -> None:
+    story = two_partitions()
+    story.join(40_000, "b", session_timeout_ms=SESSION_MS)
+    story.join(40_100, "a", session_timeout_ms=SESSION_MS)
+    story.sync(40_200, "a", {"a": ["t-0"], "b": ["t-1"]})
+    story.sync(40_200, "b")
+    story.heartbeat(85_000, "a", "b")
+    story.commit(90_000, "a", {"t-0": 900, "t-1": 900})
+    write_home(tmp_path, [story], GROWING)
+    assert [row for row in rows_of(tmp_path, "rebalance_costs") if row.started_at == 40_000] == []
