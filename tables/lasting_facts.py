@@ -15,9 +15,8 @@ from typing import NamedTuple
 import duckdb
 
 from schemas.effect_names import LASTING, EffectName
-from schemas.tables import EFFECTS
 from tables.delta_log import DeltaLog
-from tables.duck_database import files_of, open_database, quoted, rows_of
+from tables.duck_database import files_of, open_database, quoted
 from tables.kept_file import KeptFile
 from tables.readable_files import ask_readable
 from tables.unread import left_out, whole_files
@@ -129,7 +128,9 @@ def _asked_of(
     names = tuple(name.value for name in LASTING)
     sources = [f"SELECT {_COLUMNS} FROM read_parquet('{quoted(kept)}')"] if kept is not None else []
     if files:
-        sources.append(f"SELECT {_COLUMNS} FROM {rows_of(files, EFFECTS)} WHERE effect IN {names}")
+        listed = ", ".join(f"'{quoted(path)}'" for path in files)
+        rows = f"read_parquet([{listed}], hive_partitioning = false)"
+        sources.append(f"SELECT {_COLUMNS} FROM {rows} WHERE effect IN {names}")
     if not sources:
         sources = ["SELECT '' AS group_id, '' AS effect, 0 AS at_ms, 0 AS seq, '' AS member_id, '' AS detail LIMIT 0"]
     return database.execute(form.format(query=QUERY.format(facts=" UNION ALL ".join(sources))))
