@@ -106,7 +106,7 @@ def _takes_too_slowly(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
         )
 
 
-def _told_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+def _notified_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     rounds = _rounds(facts, lambda fact: fact.kind is FactKind.GROUP_IS_REBALANCING)
     if len(rounds) >= OFTEN:
         yield Finding(
@@ -192,7 +192,7 @@ MEMBERSHIP_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Findin
     _lost,
     _joins_failed,
     _takes_too_slowly,
-    _told_again_and_again,
+    _notified_again_and_again,
     _out_again_and_again,
     _sessions_outlived,
 )

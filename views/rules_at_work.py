@@ -71,7 +71,7 @@ class WatchedGroup:
     """One group, by its facts in order."""
 
     group_id: str
-    tells_all_states: bool = True
+    has_all_states: bool = True
     """False where the input passes states over, as the topic does."""
     kind: str = ""
     """classic or consumer; empty: not known."""
@@ -191,7 +191,7 @@ class WatchedGroup:
     def _moved(self, seq: int, moved: Effect | None) -> Iterator[Broken]:
         assert isinstance(moved, StateChanged)
         before, after, known = moved.from_state, moved.to_state, self.state
-        if known and before != known and self.tells_all_states and seq < AFTER_THE_LOGS:
+        if known and before != known and self.has_all_states and seq < AFTER_THE_LOGS:
             yield self._broken("states_follow_kafka", f"{known}, then {before} -> {after}")
         self.kind = self.kind or _STATES_OF_ONE_TYPE.get(after) or _STATES_OF_ONE_TYPE.get(before, "")
         moves = {"classic": CLASSIC_MOVES, "consumer": CONSUMER_MOVES}.get(self.kind)

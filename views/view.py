@@ -225,7 +225,7 @@ signs AS (
   SELECT group_id, member_id, at_ms, seq, effect,
     NOT ({IS_ANSWER}) AND (effect <> 'member_removed' OR cause = 'session_expired') AS is_request,
     effect = 'member_removed' AND cause = 'session_expired' AS is_expiry,
-    effect IN ('reply', 'request_parked') OR (effect = 'offsets_committed' AND generation_id >= 0) AS is_deed,
+    effect IN ('reply', 'request_parked') OR (effect = 'offsets_committed' AND generation_id >= 0) AS is_action,
     CASE WHEN effect = 'request_parked' THEN coalesce(answered_seq < seq, true)
       WHEN effect IN ('member_joined', 'member_removed') OR {IS_ANSWER} THEN false
     END AS is_owed
@@ -238,20 +238,20 @@ signs AS (
   WHERE {IS_SIGN_OF_LIFE} OR ({IS_ANSWER} AND at_ms > received_at_ms)
     OR effect IN ('request_parked', 'member_removed')
   UNION ALL
-  SELECT group_id, {FORMED_MEMBERS}, at_ms, seq, effect, false AS is_request, false AS is_expiry, false AS is_deed,
+  SELECT group_id, {FORMED_MEMBERS}, at_ms, seq, effect, false AS is_request, false AS is_expiry, false AS is_action,
     false AS is_owed
   FROM effects
   WHERE effect = 'join_phase_ended'
   UNION ALL
   SELECT group_id, member_id, from_ms + beat AS at_ms, seq, 'heartbeats_taken' AS effect, true AS is_request,
-    false AS is_expiry, true AS is_deed, NULL AS is_owed
+    false AS is_expiry, true AS is_action, NULL AS is_owed
   FROM ({BEATS})
   UNION ALL
   SELECT group_id, member_id, at_ms, -1 AS seq, 'anew' AS effect, false AS is_request, false AS is_expiry,
-    false AS is_deed, false AS is_owed
+    false AS is_action, false AS is_owed
   FROM ({BEGUN_ANEW})
   UNION ALL
-  SELECT group_id, member_id, at_ms, seq, effect, true AS is_request, false AS is_expiry, true AS is_deed,
+  SELECT group_id, member_id, at_ms, seq, effect, true AS is_request, false AS is_expiry, true AS is_action,
     NULL AS is_owed
   FROM ({AT_ONCE})
 ), silences AS (
@@ -259,7 +259,7 @@ signs AS (
     lag(at_ms) OVER in_order AS from_ms,
     lag(effect) OVER in_order AS effect_before,
     max(CASE WHEN effect = 'member_joined' THEN at_ms END) OVER in_order AS joined_ms,
-    max(is_deed) OVER (PARTITION BY group_id, member_id) AS is_heard,
+    max(is_action) OVER (PARTITION BY group_id, member_id) AS is_heard,
     last_value(is_owed) IGNORE NULLS OVER (
       PARTITION BY group_id, member_id ORDER BY at_ms, seq, is_request, is_expiry
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING

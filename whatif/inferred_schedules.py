@@ -165,7 +165,7 @@ def _pace_of(seen: Sequence[Seen]) -> _Pace:
                 if last_beat_ms is not None:
                     pace.beats.append(each.at_ms - last_beat_ms)
                 last_beat_ms = each.at_ms
-                if _tells(each, joined_ms) and asked_ms is None:
+                if _asks_to_rejoin(each, joined_ms) and asked_ms is None:
                     asked_ms = each.answered_ms
             case Act.COMMIT:
                 if last_commit_ms is not None:
@@ -223,7 +223,7 @@ def _latency_ms(processes: Sequence[Process]) -> tuple[int, int]:
     return round_trip_ms // 2, round_trip_ms - round_trip_ms // 2
 
 
-def _tells(seen: Seen, joined_ms: int) -> bool:
+def _asks_to_rejoin(seen: Seen, joined_ms: int) -> bool:
     """Whether this answer asks it to rejoin, and it has not done so meanwhile on another connection."""
     must_rejoin = seen.act is Act.BEAT and seen.error is Error.REBALANCE_IN_PROGRESS
     return must_rejoin and seen.at_ms > joined_ms
@@ -283,7 +283,7 @@ def _slow(seen: Sequence[Seen], beat_ms: int, poll_interval_ms: int, until_ms: i
     for each in seen:
         if each.act is Act.LEAVE_UNPOLLED:
             left_ms, asked_ms = each.at_ms, None
-        elif _tells(each, joined_ms) and asked_ms is None:
+        elif _asks_to_rejoin(each, joined_ms) and asked_ms is None:
             asked_ms, answered_ms = each.at_ms, each.answered_ms
         elif each.act is Act.JOIN:
             if left_ms is not None:

@@ -117,7 +117,7 @@ class GroupKind:
     back: str = "back"
     """The moment from which on it works again; empty: it never stopped."""
     hint: str = "Told, rejoined and back at work: after the beginning. Synced: after the join phase."
-    tells_all: bool = True
+    gives_whole_assignments: bool = True
     """Whether each rebalance gives every member its whole assignment."""
     parks_joins: bool = True
     """Whether a JoinGroup may wait for others; one that is taken at once restarts its member's session."""
@@ -288,7 +288,7 @@ CONSUMER = ConsumerGroup(
     back="",
     hint="Reported, given up and has all: after the beginning of the epoch.",
     parks_joins=False,
-    tells_all=False,
+    gives_whole_assignments=False,
     formed_by=EffectName.REBALANCE_STARTED,
 )
 CONNECT = ConnectGroup(

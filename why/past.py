@@ -58,7 +58,7 @@ class Past:
         settled = [one.started_at_ms for one in self.rebalances if one.outcome == "completed"]
         settled = [started_ms for started_ms in settled if started_ms < at_ms]
         first_ms = min(members.values(), default=at_ms)
-        for back in (1, 8, 64) if kind_at(self.kinds, at_ms).tells_all else ():
+        for back in (1, 8, 64) if kind_at(self.kinds, at_ms).gives_whole_assignments else ():
             if back > len(settled) or settled[-back] <= first_ms:
                 break
             facts = facts_of(read((*HOLDINGS, EffectName.STATE_CHANGED), settled[-back], to_ms))

@@ -91,7 +91,7 @@ class PrintedFollowing:
         self._groups = LiveGroups(kept.facts, kept.given)
         self._log_ms = max((fact.at_ms for fact in kept.facts if fact.at_ms is not None), default=kept.position.at_ms)
         """The last line's time."""
-        self._check = RuleCheck(tells_all_states=False)
+        self._check = RuleCheck(has_all_states=False)
         self._held: list[str] = []
         self._unfit: list[Quarantined] = []
         self._grown_at = clock()

@@ -184,7 +184,7 @@ class TopicFollowing:
 
     def _start(self) -> StreamingQuery:
         names = TopicNames(self.cluster.names)
-        writer = DriverWriter(self.home, self.config, SOURCE, names.named, tells_all_states=False)
+        writer = DriverWriter(self.home, self.config, SOURCE, names.named, has_all_states=False)
 
         def write(batch: DataFrame, batch_id: int) -> None:
             done = writer.write(batch, batch_id)

@@ -35,10 +35,10 @@ log = logging.getLogger("rollcall.jobs")
 
 
 class RuleCheck:
-    """The check of one table's rows, batch by batch. tells_all_states: see `WatchedGroup`. clock: seconds."""
+    """The check of one table's rows, batch by batch. has_all_states: see `WatchedGroup`. clock: seconds."""
 
-    def __init__(self, *, tells_all_states: bool = True, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._tells_all_states, self._clock = tells_all_states, clock
+    def __init__(self, *, has_all_states: bool = True, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._has_all_states, self._clock = has_all_states, clock
         self._groups: dict[str, WatchedGroup] = {}
         self._one_in = 1
         self._batches = 0
@@ -117,7 +117,7 @@ class RuleCheck:
     def _take(self, group_id: str, rows: list[Row]) -> Iterator[Broken]:
         if not rows:
             return
-        group = self._groups.pop(group_id, None) or WatchedGroup(group_id, self._tells_all_states)
+        group = self._groups.pop(group_id, None) or WatchedGroup(group_id, self._has_all_states)
         yield from group.take(rows)
         self._groups[group_id] = group
         if len(self._groups) > MOST_GROUPS:

@@ -234,7 +234,7 @@ def _change(value: GroupMetadataValue, members: Sequence[Member], formed_at_ms: 
 
 def _go_on(old: Member, new: Member, at_ms: int, story: Story) -> None:
     """A member of the generation before stays, perhaps with other timeouts or topics."""
-    new.since_ms, new.commits, new.told_at_ms = old.since_ms, old.commits, old.told_at_ms
+    new.since_ms, new.commits, new.recorded_at_ms = old.since_ms, old.commits, old.recorded_at_ms
     if _terms(old) != _terms(new):
         story.updated(new, at_ms)
 
@@ -269,7 +269,7 @@ def evidence_of(member: Member, gone_by_ms: int, history: History, *, is_exact: 
     return Evidence(
         gone_by_ms=gone_by_ms,
         is_exact=is_exact,
-        last_seen_ms=max(member.commits.last_ms or 0, member.told_at_ms),
+        last_seen_ms=max(member.commits.last_ms or 0, member.recorded_at_ms),
         commits=member.commits,
         session_timeout_ms=member.session_timeout_ms,
         rebalance_timeout_ms=_rebalance_timeout_ms(member),
@@ -310,6 +310,6 @@ def _member(one: ClassicMember, value: GroupMetadataValue, at_ms: int, history: 
         topics=topics,
         is_classic=True,
         since_ms=at_ms,
-        told_at_ms=at_ms,
+        recorded_at_ms=at_ms,
         held=held,
     )

@@ -115,7 +115,7 @@ def _member(member_id: str, value: MemberMetadataValue, at_ms: int) -> Member:
         server_assignor=value.server_assignor,
         is_classic=classic is not None,
         since_ms=at_ms,
-        told_at_ms=at_ms,
+        recorded_at_ms=at_ms,
     )
 
 
@@ -194,7 +194,7 @@ def emit_current(member_id: str, value: CurrentMemberAssignmentValue, at_ms: int
     held = {topic: sorted({*kept.get(topic, []), *to_revoke.get(topic, [])}) for topic in kept | to_revoke}
     if (member.epoch, member.state) != (value.member_epoch, state):
         member.state_since_ms = at_ms
-    member.epoch, member.state, member.held, member.told_at_ms = value.member_epoch, state, held, at_ms
+    member.epoch, member.state, member.held, member.recorded_at_ms = value.member_epoch, state, held, at_ms
     is_back = member.is_away
     member.is_away = value.member_epoch == AWAY_EPOCH
     epochs.take_from_others(member, history)

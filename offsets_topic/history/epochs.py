@@ -194,7 +194,7 @@ def _evidence(member: Member, operation: Operation, at_ms: int, history: History
     return Evidence(
         gone_by_ms=at_ms,
         is_exact=True,
-        last_seen_ms=max(member.commits.last_ms or 0, member.told_at_ms),
+        last_seen_ms=max(member.commits.last_ms or 0, member.recorded_at_ms),
         commits=member.commits,
         # A commit renews no session in a consumer group, not even a classic member's.
         session_timeout_ms=-1,
@@ -204,7 +204,7 @@ def _evidence(member: Member, operation: Operation, at_ms: int, history: History
         unrevoked_since_ms=member.state_since_ms if is_unrevoked else None,
         went_with_others=len(operation.gone) > 1,
         others_commit_ms=history.last_commit_of_others_ms(member),
-        last_record_ms=member.told_at_ms,
+        last_record_ms=member.recorded_at_ms,
         unstepped_since_ms=_unstepped_since_ms(member, history),
         longest_rebalance_ms=history.longest_rebalance_ms,
         group_session_ms=member.session_timeout_ms if member.is_classic else history.session_ms,

@@ -13,7 +13,7 @@ from offsets_topic.history.story import Story
 from schemas.causes import EndCause
 from schemas.effects import GroupRemoved
 
-_NOT_TOLD = Verdict(EndCause.UNKNOWN, is_inferred=False)
+_NOT_REPORTED = Verdict(EndCause.UNKNOWN, is_inferred=False)
 
 
 def emit_classic_gone(at_ms: int, story: Story) -> None:
@@ -63,7 +63,7 @@ def end_conversion(story: Story) -> None:
         return
     at_ms = history.converted_at_ms
     for member in history.converting.values():
-        story.removed(member, at_ms, _NOT_TOLD)
+        story.removed(member, at_ms, _NOT_REPORTED)
     history.converting = {}
     _emit_removed(at_ms, story)
 
@@ -72,7 +72,7 @@ def _emit_removed(at_ms: int, story: Story) -> None:
     """The group is unknown again: deleted, if nothing of it can have expired; else it is not known how it ended."""
     history = story.history
     for member in history.members.values():
-        story.removed(member, at_ms, _NOT_TOLD)
+        story.removed(member, at_ms, _NOT_REPORTED)
     touched = [history.empty_since_ms, *(ms for of in history.last_commit_ms.values() for ms in of.values())]
     since_ms = max((ms for ms in touched if ms is not None), default=None)
     story.emit(GroupRemoved(at_ms=at_ms, why=why_gone(at_ms, since_ms), generation_id=history.generation_id))

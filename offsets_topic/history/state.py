@@ -62,7 +62,7 @@ class Member(Kept):
     state: MemberState = MemberState.STABLE
     state_since_ms: int = 0
     """When its epoch or state last changed; 0 before its first step."""
-    told_at_ms: int = 0
+    recorded_at_ms: int = msgspec.field(name="told_at_ms", default=0)
     """When its latest record was written."""
     is_away: bool = False
     """A static member that left and means to return."""

@@ -54,8 +54,8 @@ def numbered(effects: Iterable[Effect]) -> Iterator[EffectRow]:
         yield row_of(each, seq)
 
 
-def found(rows: list[Row], *, tells_all_states: bool = True) -> list[Broken]:
-    return list(WatchedGroup("orders", tells_all_states).take(rows))
+def found(rows: list[Row], *, has_all_states: bool = True) -> list[Broken]:
+    return list(WatchedGroup("orders", has_all_states).take(rows))
 
 
 def found_from(rows: list[Row], start: float) -> list[Broken]:
@@ -75,7 +75,7 @@ def test_no_recorded_log_breaks_a_rule(name: str) -> None:
 @pytest.mark.parametrize("name", DUMPS)
 def test_no_recorded_topic_breaks_a_rule(name: str) -> None:
     reported = [taken(rows) for rows in topic(name).values()]
-    assert [broken for rows in reported for broken in found(rows, tells_all_states=False)] == []
+    assert [broken for rows in reported for broken in found(rows, has_all_states=False)] == []
 
 
 @given(
@@ -175,7 +175,7 @@ def test_what_may_be_breaks_no_rule() -> None:
     assert not found([MADE, A, B, given_to(2, "a", 1, 3), given_to(2, "b", 1, 3)])
     assert not found([MADE, A, B, given_to(2, "a", 1, 3), given_to(3, "b", 2, 3), given_to(3, "a", 2)])
     passed_over = [moved(1, "CompletingRebalance", "Stable"), moved(2, "CompletingRebalance", "Stable")]
-    assert not found(passed_over, tells_all_states=False)
+    assert not found(passed_over, has_all_states=False)
     assert len(found(passed_over)) == 1
 
 

@@ -36,17 +36,17 @@ class DriverWriter:
         source: str = "",
         named: Callable[[list[str]], list[str]] | None = None,
         *,
-        tells_all_states: bool = True,
+        has_all_states: bool = True,
     ) -> None:
         """Writes to a home's tables, and creates them. source: for the quarantine, in place of the config's.
 
-        named: applied to a batch's texts first. tells_all_states: see `RuleCheck`.
+        named: applied to a batch's texts first. has_all_states: see `RuleCheck`.
         """
         self._named = named or list
         self.config = config
         self.source = source or config.source
         self.query_id: Future[str] = Future()
-        self.check = RuleCheck(tells_all_states=tells_all_states)
+        self.check = RuleCheck(has_all_states=has_all_states)
         self.effects = open_effects(home, config)
         self.quarantine = open_quarantine(home, config)
 
