@@ -22,7 +22,10 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import click
 from kafka import KafkaConsumer, TopicPartition
@@ -31,11 +34,14 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import KafkaError
+from kafka.protocol.schemas.fields import StructField
 from kafka.structs import OffsetAndMetadata
 
 from jobs.run.demo_plan import FLEET, DemoGroup, DemoMember
 from programs.command_line import run_command
 
+_Asked = ParamSpec("_Asked")
+_Answer = TypeVar("_Answer")
 SESSION_TIMEOUT_MS = 10_000
 HEARTBEAT_INTERVAL_MS = 3000
 WORK_EVERY_S = 1.0
@@ -52,6 +58,25 @@ class Signals:
     stop: threading.Event
     at_work: threading.Event
     """A member has been given partitions."""
+
+
+def compile_one_at_a_time() -> None:
+    """Lets one thread at a time compile how a message is read and written, which kafka-python does at its first use.
+
+    Two threads at once leave code that fails for ever, so that a member never sees an answer and joins no group.
+    """
+    lock = threading.RLock()
+
+    def alone(compiled: Callable[_Asked, _Answer]) -> Callable[_Asked, _Answer]:
+        @wraps(compiled)
+        def locked(*args: _Asked.args, **named: _Asked.kwargs) -> _Answer:
+            with lock:
+                return compiled(*args, **named)
+
+        return locked
+
+    StructField.compiled_decode_from = alone(StructField.compiled_decode_from)
+    StructField.compiled_encode_into = alone(StructField.compiled_encode_into)
 
 
 def take_part(bootstrap: str, group: DemoGroup, plan: DemoMember, signals: Signals) -> None:
@@ -107,6 +132,7 @@ def command(bootstrap: str, group_id: str, only: str | None) -> None:
     group = next(group for group in FLEET if group.group_id == group_id)
     plans = [plan for plan in group.members if (plan.client_id == only if only else not plan.is_alone)]
     signals = Signals(stop=threading.Event(), at_work=threading.Event())
+    compile_one_at_a_time()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: signals.stop.set())
     threads = [
