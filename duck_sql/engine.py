@@ -71,6 +71,7 @@ class Answer:
     rows: Iterator[Sequence[Any]]
 
     def rows_by_column(self) -> list[dict[str, Any]]:
+        """All rows, each by its columns' names."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 

@@ -195,32 +195,42 @@ def _is_after_a_hole(model: GroupModel, upcoming: Upcoming, due: Due, entry: Log
     """Whether a member's next request is so late that its coordinator cannot have been there meanwhile."""
     if model.parked or not _survives(model, upcoming, due, entry):
         return False
-    consumer, member = model.group.consumer, model.group.members.get(due.member_id)
-    newer = None if consumer is None or due.member_timer is not None else consumer.members.get(due.member_id)
-    length_ms = newer.session_length_ms if newer is not None else 0 if member is None else member.session_timeout_ms
-    return at_ms - due.deadline_ms > MOST_SURVIVALS * max(length_ms, 1)
+    return at_ms - due.deadline_ms > MOST_SURVIVALS * max(_session_length_ms(model, due), 1)
+
+
+def _session_length_ms(model: GroupModel, due: Due) -> int:
+    """How long the session is that this deadline ends; 0: it ends none."""
+    consumer = model.group.consumer
+    if consumer is None:
+        member = model.group.members.get(due.member_id)
+        return 0 if member is None else member.session_timeout_ms
+    newer = consumer.members.get(due.member_id)
+    return 0 if newer is None or due.member_timer is not None else newer.session_length_ms
 
 
 def _heard_ms(model: GroupModel, upcoming: Upcoming, due: Due, entry: LoggedRequest, at_ms: int) -> int:
     """When a member whose session went on is heard again; now, of another deadline."""
-    if not _survives(model, upcoming, due, entry):
-        return at_ms
-    own = (each for each in (entry, *upcoming.in_order()) if member_id_of(each.request) == due.member_id)
-    return max(at_ms, next(each.request.received_at_ms for each in own if not each.was_refused))
+    heard = _heard_again(model, upcoming, due, entry)
+    return at_ms if heard is None else max(at_ms, heard.request.received_at_ms)
 
 
 def _survives(model: GroupModel, upcoming: Upcoming, due: Due, next_entry: LoggedRequest) -> bool:
-    """Whether a member's next request shows that its session did not end. A consumer group takes a JoinGroup of an id
+    """Whether a member's next request shows that its session did not end."""
+    return _heard_again(model, upcoming, due, next_entry) is not None
+
+
+def _heard_again(model: GroupModel, upcoming: Upcoming, due: Due, next_entry: LoggedRequest) -> LoggedRequest | None:
+    """A member's next request, if it shows that its session did not end. A consumer group takes a JoinGroup of an id
     whose session has ended as well.
     """
     if due.timer is not None:
-        return False
+        return None
     for entry in (next_entry, *upcoming.in_order()):
         # The answer of a broker that is loading shows nothing of the session.
         if member_id_of(entry.request) == due.member_id and not entry.was_refused:
             is_anew = model.group.consumer is not None and isinstance(entry.request, JoinGroupRequest)
-            return entry.recorded.error in OF_MEMBERS and not is_anew
-    return False
+            return entry if entry.recorded.error in OF_MEMBERS and not is_anew else None
+    return None
 
 
 def _explain_deadline(model: GroupModel, upcoming: Upcoming, due: Due, fired: Trial) -> bool:
