@@ -24,8 +24,11 @@ def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         if not parts and ("{" not in line or not line.lstrip().startswith(("{", "[{"))):
             yield number, line
             continue
+        if parts and line.strip() == "{":
+            yield from parts  # What an export has around its records.
+            parts = []
         parts.append((number, line))
-        if line.rstrip().endswith(_ENDS):
+        if line.rstrip().endswith(_ENDS) and (len(parts) == 1 or _is_balanced(parts)):
             yield from _records(parts)
             parts = []
         elif len(parts) >= MOST_LINES or sum(len(text) for _, text in parts) > LONGEST:
@@ -51,10 +54,14 @@ def _with_their_headings(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int
         yield heading
 
 
+def _is_balanced(parts: list[tuple[int, str]]) -> bool:
+    return sum(text.count("{") - text.count("}") for _, text in parts) <= 0
+
+
 def _records(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     number, text = parts[0][0], "".join(text for _, text in parts)
     if not text.lstrip().startswith("["):
-        yield number, text
+        yield number, text.lstrip()
         return
     try:
         found = json.loads(text)

@@ -35,6 +35,8 @@ _LEVEL = re.compile(r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?
 _THREAD = re.compile(r"\[[^\]\[]{1,200}\]\s+(?=[\w.$]+(?::\d+)?\s+-\s)")
 _SHORT_CLASS = re.compile(r"(?P<logger>[\w.$]+)(?::\d+)?\s+-\s")
 _CLOSING = re.compile(r" \((?P<logger>[\w.$]+)(?::\d+)?\)(?: \[[^\]]*\])?\Z")
+_CLOSING_IN_BRACKETS = re.compile(r" {2,4}\[(?P<logger>[a-z]\w*(?:\.\w+){2,20}(?:\$\w+)?)\]\Z")
+"""As Debezium's images close a line."""
 _JUL = re.compile(r"(?P<stamp>[A-Z][a-z]{2} \d\d?, \d{4},? \d\d?:\d\d:\d\d [AP]M) (?P<logger>[\w.$]+)")
 _JUL_LEVEL = re.compile(r"(?P<level>FINEST|FINER|FINE|CONFIG|INFO|WARNING|SEVERE): ")
 _LEAD = re.compile(
@@ -222,7 +224,7 @@ def _of_java(entry: Entry) -> Entry:
     thread = _THREAD.match(text)
     text = text if thread is None else text[thread.end() :]
     short = _SHORT_CLASS.match(text)
-    closing = _CLOSING.search(text)
+    closing = _CLOSING.search(text) or _CLOSING_IN_BRACKETS.search(text)
     if short is not None:
         logger, text = short["logger"], text[short.end() :]
     elif closing is not None:

@@ -80,9 +80,9 @@ class Dialect(NamedTuple):
             entry.source,
             *_UNSAID,
         ]
-        for name, value in heading.fields.items():
-            row[PLACES[name]] = value
         for place, value in zip(template.places, values, strict=True):
             row[place] = value
+        for name, value in heading.fields.items():  # Surer than a message, behind which a layout may print more.
+            row[PLACES[name]] = value
         row[-1] = is_certain and not entry.is_suspect
         return tuple.__new__(LoggedFact, row)

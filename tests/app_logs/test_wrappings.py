@@ -50,6 +50,27 @@ def test_a_line_is_read_as_if_nothing_stood_around_it(lines: list[str]) -> None:
     assert (fact.at_ms, fact.line_number) == (AT_MS, 1)
 
 
+@pytest.mark.parametrize("export", [[{"@message": LINE}] * 2, {"events": [{"message": LINE}] * 2, "more": []}])
+def test_the_records_of_an_indented_export_are_lines(export: object) -> None:
+    lines = json.dumps(export, indent=4).split("\n")
+    lines = [line.replace("12 (", f"{number} (") for number, line in enumerate(lines)]
+    facts = read_lines("server.log", lines).facts
+    assert [(fact.kind, fact.at_ms) for fact in facts] == [(FactKind.JOIN_PHASE_ENDED, AT_MS)] * 2
+    assert all(f"generation {fact.generation_id} " in lines[fact.generation_id or 0] for fact in facts)
+
+
+def test_the_class_in_brackets_that_debezium_s_images_put_behind_a_message_is_no_part_of_it() -> None:
+    line = f"{AT} INFO   ||  [Worker clientId=connect-1, groupId=dbz] (Re-)joining group   [org.apache.kafka.W]"
+    (fact,) = read_lines("connect.log", [line]).facts
+    assert (fact.kind, fact.group_id) == (FactKind.JOIN_SENT, "dbz")
+
+
+def test_the_group_of_a_java_client_s_prefix_stands_whatever_a_layout_puts_behind_the_message() -> None:
+    line = f"{AT} INFO [Consumer clientId=orders-1, groupId=orders] (Re-)joining group [ConsumerCoordinator]"
+    (fact,) = read_lines("app.log", [line]).facts
+    assert (fact.kind, fact.group_id) == (FactKind.JOIN_SENT, "orders")
+
+
 def test_each_line_of_a_paste_that_is_indented_as_a_whole_is_a_line() -> None:
     for indent in ("    ", "\t", "\tMar 1, 2026 @ 03:12:03.000\t"):
         facts = read_lines("server.log", [indent + LINE, indent + LINE.replace("12 (", "13 (")]).facts
