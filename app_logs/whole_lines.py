@@ -20,13 +20,14 @@ _REASON_FOLLOWS = "failed to join group"
 def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Each record with the number of its first line."""
     parts: list[tuple[int, str]] = []
+    is_export = False
     for number, line in _with_their_headings(lines):
         if not parts and ("{" not in line or not line.lstrip().startswith(("{", "[{"))):
-            yield number, line
+            yield number, line.lstrip() if is_export else line
             continue
         if parts and line.strip() == "{":
-            yield from parts  # What an export has around its records.
-            parts = []
+            yield from parts  # What an export has around its records, of which none goes on there.
+            parts, is_export = [], True
         parts.append((number, line))
         if line.rstrip().endswith(_ENDS) and (len(parts) == 1 or _is_balanced(parts)):
             yield from _records(parts)
