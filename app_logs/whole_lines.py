@@ -23,7 +23,7 @@ def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     is_export = False
     for number, line in _with_their_headings(lines):
         if not parts and ("{" not in line or not line.lstrip().startswith(("{", "[{"))):
-            yield number, line.lstrip() if is_export else line
+            yield number, line.lstrip() if is_export and line.lstrip().startswith(('"', "]", "}")) else line
             continue
         if parts and line.strip() == "{":
             yield from parts  # What an export has around its records, of which none goes on there.
