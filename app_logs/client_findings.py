@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
 from app_logs.client_history import learnt_of_others
-from app_logs.logged_facts import FATAL, INCREMENTAL, FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.membership_findings import MEMBERSHIP_RULES
@@ -81,6 +81,14 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
     for fact in facts:
         if fact.kind is FactKind.POLL_TIMEOUT:
             left = left or fact
+        elif fact.state == LEAVE_REFUSED:
+            if left is not None:
+                yield Finding(
+                    "late_leave_refused",
+                    f"The application of {who} did not poll within max.poll.interval.ms. Its client asked to leave, "
+                    f"and its coordinator refused: {fact.error.rstrip('. ')}. So this leave set no rebalance off.",
+                    (left, fact),
+                )
         elif learnt_of_others(fact):
             left, notified = None, fact  # A client that has left sends no heartbeats: another one printed this line.
         elif fact.kind in (FactKind.JOIN_SENT, FactKind.MEMBERSHIP_LOST):
@@ -341,9 +349,10 @@ def _others_gone(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 
 
 def _crashed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    for fact, after in zip_longest(facts, facts[1:]):
+    for place, fact in enumerate(facts):
         if fact.kind is not FactKind.CLIENT_CRASHED:
             continue
+        after = next((one for one in facts[place + 1 :] if one.kind is not FactKind.LEAVE_SENT), None)
         again = after if after is not None and after.state == "restarting" else None
         then = "" if again is None else f". Its client restarts it {duration(again.length_ms or 0)} later."
         yield Finding(

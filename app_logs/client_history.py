@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app_logs.holders import BACK_WITHIN_MS
-from app_logs.logged_facts import AWAITS_APPLICATION, FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import AWAITS_APPLICATION, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Holder, LoggedRebalance, candidate, client_id_of, rebalance_of
 from app_logs.reasons import cause_in_words
@@ -76,6 +76,8 @@ class _History:
         """Whether the running rebalance has its generation."""
         self.is_out = False
         """It left, or was removed, and has not joined since."""
+        self.is_no_member = False
+        """Its coordinator answered that it is no member, and it has not joined since."""
         self.started: LoggedFact | None = None
         self.learnt: LoggedFact | None = None
         self.asked: LoggedFact | None = None
@@ -110,6 +112,8 @@ class _History:
                 self.close()
             case _:
                 self._note(fact)
+        if fact.kind is FactKind.MEMBERSHIP_LOST:
+            self.is_no_member = "GENERATION" not in fact.error.upper() and fact.generation_id is None
         self.latest = fact
 
     def _note(self, fact: LoggedFact) -> None:
@@ -123,6 +127,8 @@ class _History:
                 self._set_member_id(fact)
             case FactKind.LEAVE_WANTED:
                 self.leaving = fact
+            case _ if fact.state == LEAVE_REFUSED:
+                self._stay()
             case FactKind.CLIENT_STATE if self.latest is not None and self.latest.state == fact.state:
                 pass  # Where it has been.
             case _:
@@ -182,6 +188,8 @@ class _History:
         kind = CauseKind.POLL_TIMEOUT if fact.kind is FactKind.POLL_TIMEOUT else cause_in_words(words)
         if self._leaves_that_of_others(fact):
             return
+        if self.is_no_member:
+            return  # Its coordinator had removed it before, so that its leave sets nothing off.
         if self._is_left() and self.running is not None:
             self.running.facts.append(fact)
             self.running.began_at_ms = fact.at_ms if fact.kind is FactKind.LEAVE_SENT else self.running.began_at_ms
@@ -194,6 +202,11 @@ class _History:
         if kind is None and not words and fact.dialect in _WITHOUT_POLL_TIMEOUT:
             kind = CauseKind.MEMBER_LEFT
         running.cause = self._own(kind or CauseKind.UNKNOWN, reason, () if kind or words else _WORDLESS)
+
+    def _stay(self) -> None:
+        """Its leave was refused, so that the rebalance which it would have set off is none."""
+        if self._is_left() and not self.is_of_others:
+            self.running = None
 
     def _leaves_that_of_others(self, fact: LoggedFact) -> bool:
         """A leave while others' rebalance waits for it sets nothing off: it lets the others go on."""
@@ -293,6 +306,7 @@ class _History:
         if self.asked is not None and self.learnt is None and not was_member:
             self.running.came.append((self.asked, fact))
         self.generation_id, self.is_out, self.is_joined = fact.generation_id, False, True
+        self.is_no_member = False
         if self.started is not None and self.running.cause.kind is CauseKind.UNKNOWN:
             self.running.cause = Cause(
                 kind=CauseKind.MEMBER_JOINED, member_id=self.member_id, client_id=self.client_id, is_inferred=True

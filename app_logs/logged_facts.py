@@ -19,6 +19,9 @@ FATAL = "fatal"
 TASKS_MIGRATED = "tasks migrated"
 """The state of a Streams thread that was refused as a member or as a producer: it takes either for the same."""
 
+LEAVE_REFUSED = "leave refused"
+"""The state of a client whose LeaveGroup was answered with an error: it set no rebalance off."""
+
 INCREMENTAL = "incremental"
 """The operation of a line that names the partitions which a member is given in addition to those that it keeps."""
 

@@ -5,9 +5,9 @@ Knows facts in order. Must not know how lines are worded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of
 
 _NAMES_MEMBER = (FactKind.JOINED, FactKind.MEMBER_PROGRESSED)
 
@@ -16,15 +16,25 @@ def by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
     """The lines of each client: of one client id in one program. A program that starts anew is another client."""
     found: list[list[LoggedFact]] = []
     latest: dict[tuple[str, str, str], list[LoggedFact]] = {}
+    only = only_clients(facts)
     for fact in facts:
         if fact.dialect == BROKER:
             continue
-        client = (fact.file, fact.source, fact.client_id)
+        client = (fact.file, fact.source, fact.client_id or only.get(printer_of(fact)[:3], ""))
         if client not in latest or fact.kind is FactKind.CLIENT_STARTED:
             latest[client] = []
             found.append(latest[client])
         latest[client].append(fact)
     return [facts for own in found for facts in _apart(own)]
+
+
+def only_clients(facts: Iterable[LoggedFact]) -> dict[tuple[str, ...], str]:
+    """The client id of each program whose lines name a single one: its lines that name none are this client's."""
+    named: dict[tuple[str, ...], set[str]] = {}
+    for fact in facts:
+        if fact.dialect != BROKER and fact.client_id:
+            named.setdefault(printer_of(fact)[:3], set()).add(fact.client_id)
+    return {program: min(ids) for program, ids in named.items() if len(ids) == 1}
 
 
 def _apart(facts: list[LoggedFact]) -> list[list[LoggedFact]]:

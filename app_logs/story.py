@@ -18,7 +18,7 @@ from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, stored_lines, top
 from app_logs.findings import findings_of
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, client_id_of, configured_id
-from app_logs.members_apart import by_client
+from app_logs.members_apart import by_client, only_clients
 from app_logs.removals import groups_of_removed, removal_findings, returns
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
@@ -75,12 +75,13 @@ def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
     for fact in facts:
         if fact.dialect != BROKER and fact.group_id:
             groups.setdefault(printer_of(fact), set()).add(fact.group_id)
-    of_brokers = _groups_of_client_ids(facts)
+    of_brokers, only = _groups_of_client_ids(facts), only_clients(facts)
     for fact in facts:
         if fact.dialect == BROKER or fact.group_id:
             yield fact
             continue
-        named = groups.get(printer_of(fact), set())
+        program = printer_of(fact)[:3]
+        named = groups.get((*program, fact.client_id or only.get(program, "")), set())
         named = named or of_brokers.get(configured_id(fact.client_id), set())
         if len(named) == 1:
             yield fact._replace(group_id=min(named))

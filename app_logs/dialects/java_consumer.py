@@ -14,7 +14,7 @@ from app_logs.dialects.dialect import Dialect, Heading, wherever
 from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
 from app_logs.dialects.java_consumer_older import BEFORE_1_0
 from app_logs.entries import Entry
-from app_logs.logged_facts import FATAL, INCREMENTAL, TASKS_MIGRATED
+from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, TASKS_MIGRATED
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -86,6 +86,7 @@ def _stream_thread(entry: Entry) -> Heading | None:
 
 _GENERATION = "Generation{generationId={generation_id}, memberId='{member_id}', protocol={}"
 _FAILED = "Rebalance failed"
+_LEAVE_FAILED = "LeaveGroup request with {} failed with error: "
 _JOIN_FAILED = "KafkaException: Unexpected error in join group response: "
 
 _JOINS = (
@@ -188,7 +189,14 @@ _ENDS = (
     Template(
         F.MEMBERSHIP_LOST, "Attempt to heartbeat failed since generation {generation_id} is not current", since="0.11"
     ),
-    Template(F.MEMBERSHIP_LOST, "LeaveGroup request with {} failed with error: {error}", since="2.6"),
+    Template(
+        F.MEMBERSHIP_LOST,
+        f"{_LEAVE_FAILED}The coordinator is not aware of this member",
+        since="2.6",
+        state=LEAVE_REFUSED,
+        error="The coordinator is not aware of this member",
+    ),
+    Template(F.CLIENT_STATE, _LEAVE_FAILED + "{error}", since="2.6", state=LEAVE_REFUSED),
     Template(F.INSTANCE_FENCED, "Received fatal exception: group.instance.id gets fenced", since="2.3"),
     Template(F.INSTANCE_FENCED, "Caught fenced group.instance.id {instance_id} error in heartbeat thread", since="2.3"),
     Template(F.INSTANCE_FENCED, "{} has been fenced by another instance. {}", since="2.3"),

@@ -130,6 +130,27 @@ def test_a_client_that_leaves_while_others_wait_for_it_did_not_set_that_rebalanc
     assert (back.generation_id, back.cause.kind) == (6, CauseKind.UNKNOWN)
 
 
+@pytest.mark.parametrize(
+    "error", ["The coordinator is not aware of this member.", "This is not the correct coordinator."]
+)
+def test_a_leave_that_was_refused_set_no_rebalance_off_and_is_no_poll(error: str) -> None:
+    generation = GENERATION.format(7, MEMBER)
+    group = group_of(
+        facts_of(
+            (0, f"Successfully joined group with generation {generation}"),
+            (300_000, POLL_TIMEOUT),
+            (300_001, f"Member {MEMBER} sending LeaveGroup request to coordinator b:9092 due to consumer poll timeout"),
+            (300_009, f"LeaveGroup request with {generation} failed with error: {error}"),
+            (370_000, "(Re-)joining group"),
+        )
+    )
+    assert [one.generation_id for one in group.rebalances] == [7]
+    said = {one.finding: one.sentence for one in group.findings}
+    assert error.rstrip(".") in said["late_leave_refused"]
+    assert "polled again 1 min 10.0 s later" in said["polled_again"]
+    assert ("client_learned_of_it" in said) is ("not aware" in error)
+
+
 def test_the_same_coordinator_found_again_did_not_move() -> None:
     facts = facts_of(
         (0, "Discovered group coordinator b2:9092 (id: 2147483645 rack: null)"),
@@ -314,3 +335,18 @@ def test_lines_whose_prefix_was_taken_off_are_known_by_words_that_no_other_libra
     rows = [f'"2025-08-31T21:03:27.539Z","i-2.compute.internal","app","{text}"' for text in messages]
     assert [fact.kind for fact in read_lines("export.csv", rows).facts] == [*messages.values()]
     assert read_lines("export.csv", [rows[2], rows[4]]).facts == []
+
+
+def test_an_exception_without_a_prefix_is_of_the_only_client_that_the_lines_name() -> None:
+    lines = [
+        f"2026-03-01 03:12:00,417 INFO {HEADING.format('orders-1')}(Re-)joining group",
+        "2026-03-01 03:12:01,417 ERROR org.apache.kafka.clients.consumer.CommitFailedException: Offset commit cannot be "
+        "completed since the consumer is not part of an active group for auto partition assignment",
+    ]
+    (group,) = groups_in(read_lines("app.log", lines).facts)
+    assert (group.group_id, [one.finding for one in group.findings]) == (
+        "orders",
+        ["commit_refused", "commit_of_no_member"],
+    )
+    other = lines[0].replace("orders-1", "orders-2")
+    assert len(groups_in(read_lines("app.log", [*lines, other]).facts)) == 2, "it may be of either"

@@ -366,3 +366,21 @@ def test_sarama_cluster_s_refused_rebalance_is_a_coordinator_that_did_not_move()
     denied = "rebalance error: kafka server: Request was for a consumer group that is not coordinated by this broker."
     lines = [f"[sarama]2018/01/18 04:38:29 {text}" for text in (found, denied, found)]
     assert [one.finding for one in group_in(lines).findings] == ["coordinator_lost_by_client"]
+
+
+def test_a_kafkajs_consumer_that_its_coordinator_had_removed_sets_nothing_off_by_stopping() -> None:
+    """Some of its lines name its client, others its group: they are of one client, the only one."""
+    lost = "The coordinator is not aware of this member"
+    group = group_in(
+        [
+            kafkajs(1, "[ConsumerGroup] Consumer has joined the group", groupId="orders", memberId=MEMBER),
+            kafkajs(2, "[Connection] Response Heartbeat(key: 12, version: 3)", clientId="orders-1", error=lost),
+            kafkajs(3, "[Consumer] Crash: KafkaJSNumberOfRetriesExceeded: too many", groupId="orders"),
+            kafkajs(4, "[Consumer] Stopped", groupId="orders"),
+            kafkajs(5, "[Consumer] Restarting the consumer in 8740ms", groupId="orders"),
+        ]
+    )
+    assert [one.outcome for one in group.rebalances] == ["completed"]
+    (crashed,) = [one.sentence for one in group.findings if one.finding == "client_crashed"]
+    assert crashed.startswith("orders-1 stopped consuming")
+    assert "restarts it 8.740 s later" in crashed
