@@ -32,6 +32,8 @@ _WORDLESS = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
 """Why a client may have left that does not say why."""
 _WITHOUT_POLL_TIMEOUT = ("brod", "franz-go", "kafka-go", "ruby-kafka", "sarama")
 """Clients that have no max.poll.interval.ms of their own."""
+_UNKNOWN_MEMBER = ("unknownmember", "unknown_member", "unknown member", "not aware of this member")
+"""In the coordinator's answer to a commit: the member id is none of the group's."""
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
 
 
@@ -114,6 +116,8 @@ class _History:
                 self._note(fact)
         if fact.kind is FactKind.MEMBERSHIP_LOST:
             self.is_no_member = "GENERATION" not in fact.error.upper() and fact.generation_id is None
+        elif fact.kind is FactKind.COMMIT_REFUSED and any(each in fact.error.lower() for each in _UNKNOWN_MEMBER):
+            self.is_no_member = True
         self.latest = fact
 
     def _note(self, fact: LoggedFact) -> None:

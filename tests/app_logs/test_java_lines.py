@@ -340,7 +340,7 @@ def test_lines_whose_prefix_was_taken_off_are_known_by_words_that_no_other_libra
 def test_an_exception_without_a_prefix_is_of_the_only_client_that_the_lines_name() -> None:
     lines = [
         f"2026-03-01 03:12:00,417 INFO {HEADING.format('orders-1')}(Re-)joining group",
-        "2026-03-01 03:12:01,417 ERROR org.apache.kafka.clients.consumer.CommitFailedException: Offset commit cannot be "
+        'Exception in thread "main" org.apache.kafka.clients.consumer.CommitFailedException: Offset commit cannot be '
         "completed since the consumer is not part of an active group for auto partition assignment",
     ]
     (group,) = groups_in(read_lines("app.log", lines).facts)

@@ -115,3 +115,21 @@ def test_a_member_of_the_newer_protocol_whose_coordinator_is_another_broker_look
     failed = "ConsumerGroupHeartbeatRequest failed because the group coordinator Optional[b1:9092] is incorrect. "
     (lost,) = found("coordinator_not_found", java(1, f"{failed}Will attempt to find the coordinator again and retry"))
     assert "(NOT_COORDINATOR)" in lost.sentence
+
+
+def test_a_ruby_client_whose_commit_showed_that_it_is_no_member_sets_nothing_off_by_leaving() -> None:
+    def ruby(second: int, message: str) -> str:
+        return f"I, [2026-03-01T03:12:{second:02}.000000 #1]  INFO -- : [orders] {{}}: {message}"
+
+    def outcomes(error: str) -> list[str]:
+        lines = (
+            ruby(1, "Joining group `orders`"),
+            ruby(2, f"Joined group `orders` with member id `{MEMBER}`"),
+            ruby(9, f"Error committing offsets: Kafka::{error}"),
+            ruby(10, "Leaving group `orders`"),
+        )
+        (group,) = groups_in(read_lines("app.log", lines).facts)
+        return [one.outcome for one in group.rebalances]
+
+    assert outcomes("UnknownMemberId") == [""]
+    assert outcomes("RebalanceInProgress") == ["", "left"]
