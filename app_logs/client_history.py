@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app_logs.holders import BACK_WITHIN_MS
-from app_logs.logged_facts import AWAITS_APPLICATION, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import AWAITS_APPLICATION, LEAVE_REFUSED, TASKS_MIGRATED, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Holder, LoggedRebalance, candidate, client_id_of, rebalance_of
 from app_logs.reasons import cause_in_words
@@ -34,6 +34,8 @@ _WITHOUT_POLL_TIMEOUT = ("brod", "franz-go", "kafka-go", "ruby-kafka", "sarama")
 """Clients that have no max.poll.interval.ms of their own."""
 _UNKNOWN_MEMBER = ("unknownmember", "unknown_member", "unknown member", "not aware of this member")
 """In the coordinator's answer to a commit: the member id is none of the group's."""
+GOES_WITHIN_MS = 10_000
+"""A client that is out and leaves later than this may have joined again, for which some clients have no line."""
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
 
 
@@ -64,6 +66,14 @@ def _shows_that_it_lives(fact: LoggedFact) -> bool:
     return fact.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST) and not names_no_partition(fact)
 
 
+def _says_that_it_is_no_member(fact: LoggedFact) -> bool:
+    """Whether the coordinator answered that it does not know the member id."""
+    if fact.kind is FactKind.COMMIT_REFUSED:
+        return any(each in fact.error.lower() for each in _UNKNOWN_MEMBER)
+    is_out = fact.kind is FactKind.MEMBERSHIP_LOST and fact.state != TASKS_MIGRATED
+    return is_out and fact.generation_id is None and "GENERATION" not in fact.error.upper()
+
+
 class _History:
     def __init__(self) -> None:
         self.found: list[LoggedRebalance] = []
@@ -78,8 +88,8 @@ class _History:
         """Whether the running rebalance has its generation."""
         self.is_out = False
         """It left, or was removed, and has not joined since."""
-        self.is_no_member = False
-        """Its coordinator answered that it is no member, and it has not joined since."""
+        self.lost: LoggedFact | None = None
+        """Its coordinator's answer that it is no member; it has not joined since, as far as the lines have it."""
         self.started: LoggedFact | None = None
         self.learnt: LoggedFact | None = None
         self.asked: LoggedFact | None = None
@@ -114,10 +124,8 @@ class _History:
                 self.close()
             case _:
                 self._note(fact)
-        if fact.kind is FactKind.MEMBERSHIP_LOST:
-            self.is_no_member = "GENERATION" not in fact.error.upper() and fact.generation_id is None
-        elif fact.kind is FactKind.COMMIT_REFUSED and any(each in fact.error.lower() for each in _UNKNOWN_MEMBER):
-            self.is_no_member = True
+        if _says_that_it_is_no_member(fact):
+            self.lost = fact
         self.latest = fact
 
     def _note(self, fact: LoggedFact) -> None:
@@ -192,7 +200,7 @@ class _History:
         kind = CauseKind.POLL_TIMEOUT if fact.kind is FactKind.POLL_TIMEOUT else cause_in_words(words)
         if self._leaves_that_of_others(fact):
             return
-        if self.is_no_member:
+        if fact.kind is FactKind.LEAVE_SENT and self.lost and (between_ms(self.lost, fact) or 0) <= GOES_WITHIN_MS:
             return  # Its coordinator had removed it before, so that its leave sets nothing off.
         if self._is_left() and self.running is not None:
             self.running.facts.append(fact)
@@ -310,7 +318,7 @@ class _History:
         if self.asked is not None and self.learnt is None and not was_member:
             self.running.came.append((self.asked, fact))
         self.generation_id, self.is_out, self.is_joined = fact.generation_id, False, True
-        self.is_no_member = False
+        self.lost = None
         if self.started is not None and self.running.cause.kind is CauseKind.UNKNOWN:
             self.running.cause = Cause(
                 kind=CauseKind.MEMBER_JOINED, member_id=self.member_id, client_id=self.client_id, is_inferred=True

@@ -121,15 +121,16 @@ def test_a_ruby_client_whose_commit_showed_that_it_is_no_member_sets_nothing_off
     def ruby(second: int, message: str) -> str:
         return f"I, [2026-03-01T03:12:{second:02}.000000 #1]  INFO -- : [orders] {{}}: {message}"
 
-    def outcomes(error: str) -> list[str]:
+    def outcomes(error: str, left_second: int = 10) -> list[str]:
         lines = (
             ruby(1, "Joining group `orders`"),
             ruby(2, f"Joined group `orders` with member id `{MEMBER}`"),
             ruby(9, f"Error committing offsets: Kafka::{error}"),
-            ruby(10, "Leaving group `orders`"),
+            ruby(left_second, "Leaving group `orders`"),
         )
         (group,) = groups_in(read_lines("app.log", lines).facts)
         return [one.outcome for one in group.rebalances]
 
     assert outcomes("UnknownMemberId") == [""]
+    assert outcomes("UnknownMemberId", left_second=40) == ["", "left"], "it may have joined again"
     assert outcomes("RebalanceInProgress") == ["", "left"]
