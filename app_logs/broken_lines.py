@@ -28,7 +28,10 @@ _BEGINNING = re.compile(
     r"|.{0,60}?(?:\d:\d\d:\d\d|\b\d{10}\.\d{3}\b|\b(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b)"
 )
 _STACK = re.compile(r"\t|\s*(?:at [\w.$/@]+[(<]|Caused by: |\.\.\. \d)")
-_CLASS = re.compile(r"\((?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*(?::\d+)?\)(?: \[[^\]]*\])?\s*\Z")
+_CLASS = re.compile(
+    r"\((?!\w+\.(?:java|kt|scala|groovy):)(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*(?::\d+)?\)(?: \[[^\]]*\])?\s*\Z"
+)
+"""What a frame of a stack ends in is the name of a file."""
 _LONGEST_CLASS = 300
 _ENOUGH = 3
 """Breaks that show a width: fewer may be accidents."""

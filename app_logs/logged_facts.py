@@ -124,6 +124,8 @@ class FactKind(StrEnum):
     """state is what the client calls where it is now."""
     TAKEN_TOO_SLOWLY = auto()
     """Its program did not take the messages of partitions within the time that the setting in reason allows."""
+    NOT_AUTHORIZED = auto()
+    """A broker refused a request since the client's user has no right to the group."""
     CLOSED = auto()
     CLIENT_CRASHED = auto()
     HEARTBEAT = auto()

@@ -94,6 +94,18 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         yield Finding("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
 
 
+def _not_authorized(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    refused = [fact for fact in facts if fact.kind is FactKind.NOT_AUTHORIZED]
+    if refused:
+        times = "" if len(refused) == 1 else f" {len(refused)} times"
+        yield Finding(
+            "not_authorized",
+            f"A broker refused {who}{times}: its user is not authorized to access the group {refused[0].group_id} "
+            "(READ on the group). That is no rebalance.",
+            tuple(refused),
+        )
+
+
 def _takes_too_slowly(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     slow = [fact for fact in facts if fact.kind is FactKind.TAKEN_TOO_SLOWLY]
     if slow:
@@ -191,6 +203,7 @@ MEMBERSHIP_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Findin
     _commits_refused,
     _lost,
     _joins_failed,
+    _not_authorized,
     _takes_too_slowly,
     _notified_again_and_again,
     _out_again_and_again,

@@ -31,6 +31,7 @@ _BEHIND_LOGGER = re.compile(r"\A(?:\[[^\]]{1,100}\]: |\d{1,6} - )")
 _ITS_OWN = re.compile(
     r"Successfully (?:joined group with|synced group in) generation Generation\{|Request joining group due to: |"
     r"Finished assignment for group at generation \d{1,10}: \{|"
+    r"GroupAuthorizationException: Not authorized to access group: |"
     r"KafkaException: Unexpected error in join group response: |FencedInstanceIdException: The broker rejected |"
     r"(?:CommitFailed|RebalanceInProgress)Exception: (?:Offset c|C)ommit cannot be completed since "
 )
@@ -40,6 +41,9 @@ _BESIDE_ITS_OWN = re.compile(
     r"(?:Revoke|Lost|Giving away all) (?:previously )?assigned partitions |Attempt to heartbeat failed "
 )
 _STREAM_THREAD = re.compile(r"stream-thread \[(?P<name>[^\]]+)\] ")
+_HANDLER_CHOSE = "Encountered the following exception during processing and the registered exception handler opted to "
+_ALL_DIED = "All stream threads have died"
+_STREAMS_STOPS = re.compile(rf"stream-client \[[^\]]+\] (?P<message>{_HANDLER_CHOSE}SHUTDOWN_[A-Z]+|{_ALL_DIED})\.")
 _COORDINATOR = re.compile(r"\(id: (\d{1,10}) ")
 _LAST_ID = 2_147_483_647
 """A coordinator's connection has this id less its broker's."""
@@ -55,9 +59,9 @@ def java_heading(entry: Entry) -> Heading | None:
     elif (bare := _by_class(entry)) is not None:
         message = bare
     elif (words := _ITS_OWN.search(entry.printed)) is not None:
-        message = entry.printed[words.start() :].rstrip(". ")
+        message = entry.printed[words.start() :].partition("\n")[0].rstrip(". ")
     else:
-        return _stream_thread(entry)
+        return _streams(entry)
     if fields.pop("is_share", None):
         fields["group_type"] = "share"
     if message.startswith(RECONCILING):
@@ -76,15 +80,17 @@ def _by_class(entry: Entry) -> str | None:
     return None if found is None else entry.printed[found.end() :].rstrip(". ")
 
 
-def _stream_thread(entry: Entry) -> Heading | None:
-    """A Streams thread: its consumer has its name, and says the group."""
+def _streams(entry: Entry) -> Heading | None:
+    """A Streams thread: its consumer has its name, and says the group. Of a whole instance, that it stops."""
     found = _STREAM_THREAD.search(entry.printed)
     if found is None:
-        return None
+        stops = _STREAMS_STOPS.search(entry.printed)
+        return None if stops is None else Heading({}, stops["message"])
     return Heading({"client_id": f"{found['name']}-consumer"}, entry.printed[found.end() :].rstrip(". "))
 
 
 _GENERATION = "Generation{generationId={generation_id}, memberId='{member_id}', protocol={}"
+_NOT_AUTHORIZED = "GroupAuthorizationException: Not authorized to access group: "
 _FAILED = "Rebalance failed"
 _LEAVE_FAILED = "LeaveGroup request with {} failed with error: "
 _JOIN_FAILED = "KafkaException: Unexpected error in join group response: "
@@ -141,7 +147,12 @@ _JOINS = (
         for request, since in (("JoinGroup", "2.7"), ("Attempt to join group", "1.0"))
         for kind in ("fatal", "unexpected")
     ),
+    *(
+        Template(F.JOIN_REFUSED, f"JoinGroup failed: {{error}} {then}. Sent generation was {{}}", since="2.7")
+        for then in ("Marking coordinator unknown", "Need to re-join the group")
+    ),
     Template(F.JOIN_REFUSED, "JoinGroup failed: {error}", since="2.7"),
+    Template(F.NOT_AUTHORIZED, _NOT_AUTHORIZED + "{group_id}", since="0.9"),
     Template(F.JOIN_FAILED, f"{_FAILED}. org.apache.kafka.common.errors.{{error}}", since="2.7"),
     Template(F.JOIN_FAILED, f"{_FAILED}. {{error}}", since="2.7"),
     Template(
@@ -246,6 +257,16 @@ _COORDINATORS = (
     Template(F.COORDINATOR_LOST, "Marking the coordinator {} dead", since="0.11"),
 )
 _STREAMS = (
+    *(
+        Template(
+            F.CLIENT_CRASHED,
+            f"{_HANDLER_CHOSE}SHUTDOWN_{whom.upper()}",
+            since="2.8",
+            error=f"its processing threw an exception, and its handler chose to stop the {whom}",
+        )
+        for whom in ("client", "application")
+    ),
+    Template(F.CLIENT_CRASHED, _ALL_DIED, since="1.0", error="all of its stream threads have died"),
     Template(F.CLIENT_STATE, "State transition from {state} to {to_state}", since="0.11"),
     Template(F.MEMBERSHIP_LOST, "Detected that the thread is being fenced. {}", since="2.4", state=TASKS_MIGRATED),
 )
@@ -256,11 +277,13 @@ DIALECT = Dialect(
     marks=(
         "roupId=",
         "stream-thread [",
+        "stream-client [",
         "joining group",
         "Generation{",
         " assigned partitions",
         "ommit cannot be completed since ",
         _JOIN_FAILED,
+        _NOT_AUTHORIZED,
         "FencedInstanceIdException: The ",
         *_CLASSES,
     ),

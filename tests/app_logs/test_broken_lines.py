@@ -168,3 +168,20 @@ def test_lines_without_end_are_read_in_linear_work(beginning: str) -> None:
     full = [f"{AT}{'x' * 9}" if number % MOST_PARTS == 0 else "y" * (len(AT) + 9) for number in range(40_000)]
     together(full)
     assert work <= 5_000_000 + 4 * sum(map(len, full))
+
+
+def test_a_stack_behind_a_line_closes_no_line() -> None:
+    """Its frames end like the class behind a broker's line: the line above it may be believed all the same."""
+    heading = "03:12:0{} [main] {} o.a.k.c.c.i.ConsumerCoordinator - [Consumer clientId=orders-1, groupId=orders] {}"
+    lines = [
+        heading.format(1, "INFO ", "(Re-)joining group"),
+        heading.format(
+            2, "ERROR", "Offset commit failed on partition orders-0 at offset 4: The coordinator is loading."
+        ),
+        "org.apache.kafka.common.errors.CoordinatorLoadInProgressException: The coordinator is loading.",
+        "\tat org.apache.kafka.clients.consumer.internals.ConsumerCoordinator.handle(ConsumerCoordinator.java:1351)",
+        "\tat java.lang.Thread.run(Thread.java:750)",
+    ]
+    read = read_lines("app.log", lines)
+    assert [fact.line_number for fact in read.facts] == [1, 2]
+    assert read.notes == ()

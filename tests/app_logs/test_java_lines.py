@@ -350,3 +350,28 @@ def test_an_exception_without_a_prefix_is_of_the_only_client_that_the_lines_name
     )
     other = lines[0].replace("orders-1", "orders-2")
     assert len(groups_in(read_lines("app.log", [*lines, other]).facts)) == 2, "it may be of either"
+
+
+@pytest.mark.parametrize(
+    ("printed", "why"),
+    [
+        (
+            "Encountered the following exception during processing and the registered exception handler opted to "
+            "SHUTDOWN_CLIENT. The streams client is going to shut down now.",
+            "stop the client",
+        ),
+        (
+            "All stream threads have died. The Kafka Streams instance will be in an error state and should be closed.",
+            "all of its stream threads have died",
+        ),
+    ],
+)
+def test_a_streams_instance_that_stops_says_why(printed: str, why: str) -> None:
+    lines = [
+        f"2026-03-01 03:12:00,417 INFO {HEADING.format('orders-StreamThread-1-consumer')}(Re-)joining group",
+        f"2026-03-01 03:12:01,417 ERROR stream-client [orders] {printed}",
+        "org.apache.kafka.streams.errors.StreamsException: Exception caught in process. taskId=0_3",
+    ]
+    (group,) = groups_in(read_lines("app.log", lines).facts)
+    (crashed,) = group.findings
+    assert (crashed.finding, why in crashed.sentence) == ("client_crashed", True)

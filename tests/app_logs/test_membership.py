@@ -134,3 +134,13 @@ def test_a_ruby_client_whose_commit_showed_that_it_is_no_member_sets_nothing_off
     assert outcomes("UnknownMemberId") == [""]
     assert outcomes("UnknownMemberId", left_second=40) == ["", "left"], "it may have joined again"
     assert outcomes("RebalanceInProgress") == ["", "left"]
+
+
+@pytest.mark.parametrize("before", ["", 'Exception in thread "main" ', "Caused by: "])
+def test_a_client_whose_user_has_no_right_to_the_group_is_refused_and_nothing_rebalances(before: str) -> None:
+    words = "org.apache.kafka.common.errors.GroupAuthorizationException: Not authorized to access group: pay"
+    stopped = "2026-03-01 03:12:00.920 ERROR 7 --- [ntainer#0-0-C-1] o.s.k.l.K : Authentication/Authorization Exception"
+    (group,) = groups_in(read_lines("app.log", [stopped, "", before + words]).facts)
+    assert (group.group_id, group.rebalances) == ("pay", [])
+    (refused,) = group.findings
+    assert refused.finding == "not_authorized"
