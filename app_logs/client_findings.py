@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
 from app_logs.client_history import learnt_of_others
-from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
+from app_logs.connect_findings import CONNECT_RULES
+from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.membership_findings import MEMBERSHIP_RULES
 from app_logs.session_findings import SESSION_RULES
+from app_logs.wording import lasting
 from why.words import duration, some
 
 _WORKS = (
@@ -268,63 +270,6 @@ def _begins_as_a_new_member(fact: LoggedFact) -> bool:
     return fact.kind is FactKind.CLIENT_STARTED or "given member-id" in fact.reason
 
 
-def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    behind = [fact for fact in facts if fact.kind is FactKind.CONFIGS_BEHIND]
-    if len(behind) < 2:
-        return
-    within = lasting(" within {}", behind[0], behind[-1])
-    yield Finding(
-        "worker_rejoins_in_a_loop",
-        f"{who} forced itself to join again {len(behind)} times{within}: what it reads of its config topic does not "
-        "reach the offset that its assignment names.",
-        tuple(behind),
-    )
-    generations = {fact.generation_id for fact in facts if fact.kind is FactKind.JOINED}
-    if len(generations) == 1:
-        yield Finding(
-            "generation_does_not_move",
-            f"The generation stays {generations.pop()}: the group does not rebalance, the worker alone joins again.",
-            tuple(fact for fact in facts if fact.kind is FactKind.JOINED),
-        )
-    yield Finding(
-        "different_config_topics",
-        "It and the leader do not read the same config topic.",
-        tuple(behind),
-        is_inferred=True,
-        candidates=(
-            "two Connect clusters with different config topics share one group id",
-            "the config topic was deleted and made again",
-        ),
-    )
-
-
-def _config_log_empty(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    empty = [fact for fact in facts if fact.kind is FactKind.CONFIG_LOG_EMPTY]
-    if empty:
-        yield Finding(
-            "config_log_empty",
-            f"{who} read its config topic to the end and found nothing in it.",
-            tuple(empty),
-        )
-
-
-def _work_held_back(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """A Connect leader does not hand all work out at once."""
-    fact = next((fact for fact in facts if fact.kind is FactKind.SYNCED and fact.length_ms), None)
-    if fact is not None:
-        yield Finding(
-            "work_held_back",
-            f"In generation {fact.generation_id} the leader put the next rebalance off for "
-            f"{duration(fact.length_ms or 0)}: until then some connectors or tasks may run nowhere.",
-            (fact,),
-            is_inferred=True,
-            candidates=(
-                "a worker that had them is gone, and the leader waits for it (scheduled.rebalance.max.delay.ms)",
-                "it had just taken work from other workers, and waits before it takes more (Kafka 3.5 and newer)",
-            ),
-        )
-
-
 def _took_over(before: LoggedFact, fact: LoggedFact) -> bool:
     was_led = before.other_member_id not in ("", fact.member_id)
     return was_led and fact.other_member_id == fact.member_id and partitions_in(before) < partitions_in(fact)
@@ -368,9 +313,7 @@ RULES: Sequence[Rule] = (
     _fenced,
     _join_refused,
     _sync_refused,
-    _configs_behind,
-    _config_log_empty,
-    _work_held_back,
+    *CONNECT_RULES,
     _coordinators,
     _coordinator_not_found,
     _idle,
@@ -384,9 +327,3 @@ RULES: Sequence[Rule] = (
 def _times(lines: Sequence[LoggedFact]) -> str:
     """How often something stands in lines, and within which time; nothing for once."""
     return "" if len(lines) == 1 else f" {len(lines)} times{lasting(' within {}', lines[0], lines[-1])}"
-
-
-def lasting(form: str, first: LoggedFact, last: LoggedFact) -> str:
-    """The time between two lines in words; nothing where a line has no time."""
-    length_ms = between_ms(first, last)
-    return "" if length_ms is None else form.format(duration(max(0, length_ms)))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from app_logs.client_findings import lasting
 from app_logs.combined import CLOCKS_MS
 from app_logs.logged_facts import TASKS_MIGRATED, FactKind, LoggedFact, between_ms, printer_of
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
+from app_logs.wording import lasting
 from schemas.causes import CauseKind
 from why.words import duration
 

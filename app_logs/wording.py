@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from app_logs.client_history import OWN
-from app_logs.logged_facts import BROKER, FactKind
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, client_id_of
 from schemas.causes import Cause, CauseKind, name_of, row_of
 from why.words import count, duration, some
@@ -188,3 +188,9 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
 def _is_recorded(group: LoggedGroup) -> bool:
     """Whether a recording tells of its rebalances, which has hosts."""
     return any(one.source is not Source.LINES for one in group.rebalances)
+
+
+def lasting(form: str, first: LoggedFact, last: LoggedFact) -> str:
+    """The time between two lines in words; nothing where a line has no time."""
+    length_ms = between_ms(first, last)
+    return "" if length_ms is None else form.format(duration(max(0, length_ms)))

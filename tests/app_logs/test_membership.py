@@ -111,6 +111,17 @@ def test_a_connect_leader_that_holds_work_back_is_reported() -> None:
     assert not found("work_held_back", line.format(0))
 
 
+@pytest.mark.parametrize(("second", "learnt", "is_found"), [(301, "", True), (200, "", False), (301, "told", False)])
+def test_a_worker_that_joins_again_as_the_leader_s_delay_ends_was_waiting_for_it(
+    second: int, learnt: str, is_found: bool
+) -> None:
+    given = "Joined group at generation 7 with protocol version 2 and got assignment: Assignment{error=0, delay=300000}"
+    lines = [java(1, f"{given} with rebalance delay: 300000"), java(second, "Rebalance started")]
+    if learnt:
+        lines.insert(1, java(299, REBALANCING))
+    assert bool(found("delay_over", *lines)) is is_found
+
+
 def test_a_member_of_the_newer_protocol_whose_coordinator_is_another_broker_looks_for_it() -> None:
     failed = "ConsumerGroupHeartbeatRequest failed because the group coordinator Optional[b1:9092] is incorrect. "
     (lost,) = found("coordinator_not_found", java(1, f"{failed}Will attempt to find the coordinator again and retry"))

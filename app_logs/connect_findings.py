@@ -1,0 +1,103 @@
+"""What the lines of a Kafka Connect worker show beside its rebalances.
+
+Knows facts of one worker. Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from app_logs.client_history import learnt_of_others
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_rebalances import Finding
+from app_logs.wording import lasting
+from why.words import duration
+
+AT_ITS_END_MS = 5_000
+"""A worker that asks to join within this time after the delay was over waited for its end."""
+
+
+def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    behind = [fact for fact in facts if fact.kind is FactKind.CONFIGS_BEHIND]
+    if len(behind) < 2:
+        return
+    within = lasting(" within {}", behind[0], behind[-1])
+    yield Finding(
+        "worker_rejoins_in_a_loop",
+        f"{who} forced itself to join again {len(behind)} times{within}: what it reads of its config topic does not "
+        "reach the offset that its assignment names.",
+        tuple(behind),
+    )
+    generations = {fact.generation_id for fact in facts if fact.kind is FactKind.JOINED}
+    if len(generations) == 1:
+        yield Finding(
+            "generation_does_not_move",
+            f"The generation stays {generations.pop()}: the group does not rebalance, the worker alone joins again.",
+            tuple(fact for fact in facts if fact.kind is FactKind.JOINED),
+        )
+    yield Finding(
+        "different_config_topics",
+        "It and the leader do not read the same config topic.",
+        tuple(behind),
+        is_inferred=True,
+        candidates=(
+            "two Connect clusters with different config topics share one group id",
+            "the config topic was deleted and made again",
+        ),
+    )
+
+
+def _config_log_empty(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    empty = [fact for fact in facts if fact.kind is FactKind.CONFIG_LOG_EMPTY]
+    if empty:
+        yield Finding(
+            "config_log_empty",
+            f"{who} read its config topic to the end and found nothing in it.",
+            tuple(empty),
+        )
+
+
+def _work_held_back(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """A Connect leader does not hand all work out at once."""
+    fact = next((fact for fact in facts if fact.kind is FactKind.SYNCED and fact.length_ms), None)
+    if fact is not None:
+        yield Finding(
+            "work_held_back",
+            f"In generation {fact.generation_id} the leader put the next rebalance off for "
+            f"{duration(fact.length_ms or 0)}: until then some connectors or tasks may run nowhere.",
+            (fact,),
+            is_inferred=True,
+            candidates=(
+                "a worker that had them is gone, and the leader waits for it (scheduled.rebalance.max.delay.ms)",
+                "it had just taken work from other workers, and waits before it takes more (Kafka 3.5 and newer)",
+            ),
+        )
+
+
+def _asked_at_the_end(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """By itself, when the delay that the leader had set was over."""
+    put_off: LoggedFact | None = None
+    for fact in facts:
+        if fact.kind is FactKind.SYNCED:
+            put_off = fact if fact.length_ms else None
+        elif learnt_of_others(fact):
+            put_off = None
+        elif put_off is not None and fact.kind is FactKind.JOIN_SENT:
+            late_ms = (between_ms(put_off, fact) or 0) - (put_off.length_ms or 0)
+            if 0 <= late_ms <= AT_ITS_END_MS:
+                yield Finding(
+                    "delay_over",
+                    f"{who} asked to join again by itself when that delay of {duration(put_off.length_ms or 0)} was "
+                    "over: all workers do so then, to hand out what had been held back.",
+                    (put_off, fact),
+                    is_inferred=True,
+                )
+            put_off = None
+
+
+CONNECT_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (
+    _configs_behind,
+    _config_log_empty,
+    _work_held_back,
+    _asked_at_the_end,
+)
