@@ -94,6 +94,8 @@ class _History:
         self.learnt: LoggedFact | None = None
         self.asked: LoggedFact | None = None
         """When it asked to join the running rebalance."""
+        self.waits_since: LoggedFact | None = None
+        """When it asked to join and was not refused since."""
         self.given_up: LoggedFact | None = None
         """When it gave its session up in a rebalance of which its log had nothing before."""
         self.leaving: LoggedFact | None = None
@@ -124,6 +126,8 @@ class _History:
                 self.close()
             case _:
                 self._note(fact)
+        if fact.kind in (FactKind.JOIN_REFUSED, FactKind.MEMBERSHIP_LOST) and not self.is_joined:
+            self.waits_since = None
         if _says_that_it_is_no_member(fact):
             self.lost = fact
         self.latest = fact
@@ -164,7 +168,7 @@ class _History:
                 self.found.append(running)
             # Else it asked to join, and no answer is here: an attempt, and no rebalance that is known.
         self.running, self.learnt, self.asked, self.is_joined = None, None, None, False
-        self.given_up = self.leaving = None
+        self.given_up = self.leaving = self.waits_since = None
         self.is_of_others = False
 
     def _open(self, fact: LoggedFact) -> LoggedRebalance:
@@ -267,7 +271,7 @@ class _History:
             running.began_at_ms = fact.at_ms
         if fact.kind is FactKind.CLIENT_STARTED:
             self.started = fact
-        self.asked = self.asked or fact
+        self.asked, self.waits_since = self.asked or fact, self.waits_since or fact
 
     def _come_back(self) -> None:
         """A client left without a word, still held partitions and joins again: that it polled too late fits best."""
@@ -304,6 +308,7 @@ class _History:
             self.found.pop()
             more = () if self.running is None else self.running.facts
             self.running, self.is_joined, self.asked, self.learnt = before, True, None, None
+            self.waits_since = None
             before.facts += [*more, fact]
             return
         if self.running is None or self.is_joined or self._is_left():
@@ -361,8 +366,8 @@ class _History:
 
     def _holder(self, running: LoggedRebalance) -> Holder | None:
         """Others, if it had asked and waited; itself, if it had learnt of the rebalance and did not ask."""
-        if running.joined_at_ms is not None and self.asked is not None and self.asked.at_ms is not None:
-            waited_ms = running.joined_at_ms - self.asked.at_ms
+        if running.joined_at_ms is not None and self.waits_since is not None and self.waits_since.at_ms is not None:
+            waited_ms = running.joined_at_ms - self.waits_since.at_ms
             if waited_ms >= BACK_WITHIN_MS and running.generation_id != 1:
                 return Holder(waited_ms, "", False, WAITED)
         if self.given_up is not None and self.asked is None:

@@ -106,9 +106,12 @@ def _is_seen(rebalance: LoggedRebalance) -> bool:
     return any(one.dialect == BROKER or one.kind in _LEFT for one in rebalance.facts)
 
 
+_OF_EVERY_FIRST_JOIN = ("need to re-join with the given member-id", "MemberIdRequiredException")
+
+
 def _says_nothing(client_reason: str | None) -> bool:
     """Whether a client's words are those that every first join has."""
-    return not client_reason or client_reason.startswith("need to re-join with the given member-id")
+    return not client_reason or any(each in client_reason for each in _OF_EVERY_FIRST_JOIN)
 
 
 def holder_sentence(holder: Holder) -> str:

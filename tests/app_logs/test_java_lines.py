@@ -375,3 +375,19 @@ def test_a_streams_instance_that_stops_says_why(printed: str, why: str) -> None:
     (group,) = groups_in(read_lines("app.log", lines).facts)
     (crashed,) = group.findings
     assert (crashed.finding, why in crashed.sentence) == ("client_crashed", True)
+
+
+def test_a_client_that_was_refused_for_a_time_did_not_wait_for_others_meanwhile() -> None:
+    facts = facts_of(
+        (0, "Request joining group due to: group is already rebalancing"),
+        (10, "(Re-)joining group"),
+        (
+            30_010,
+            "JoinGroup failed: This is not the correct coordinator. Marking coordinator unknown. Sent generation x",
+        ),
+        (30_110, "(Re-)joining group"),
+        (42_110, f"Successfully joined group with generation {GENERATION.format(8, MEMBER)}"),
+    )
+    (one,) = client_rebalances(facts)
+    assert one.held_by is not None
+    assert one.held_by.length_ms == 12_000

@@ -10,7 +10,7 @@ from app_logs.logged_facts import FactKind
 from app_logs.logged_rebalances import LoggedGroup
 from app_logs.reading import merged, read_lines
 from app_logs.story import groups_in
-from app_logs.wording import holder_sentence
+from app_logs.wording import cause_sentence, holder_sentence
 from schemas.causes import CauseKind
 from tests.app_logs.printed import MEMBER
 
@@ -228,6 +228,21 @@ def test_a_rebalance_that_failed_says_with_which_exception() -> None:
     assert f"failed 2 times: {error}" in failed.sentence
     (failed,) = group_in(java(1, f"Rebalance failed. {JAVA_ERRORS}{error}")).findings
     assert f"failed: {error}" in failed.sentence
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "rebalance failed due to MemberIdRequiredException",
+        "rebalance failed due to 'The group member needs to have a valid member id before actually entering a consumer "
+        "group.' (MemberIdRequiredException)",
+        f"need to re-join with the given member-id: {MEMBER}",
+    ],
+)
+def test_the_words_of_every_first_join_are_no_reason_of_its_own(words: str) -> None:
+    began = "Preparing to rebalance group orders in state PreparingRebalance with old generation 4 (reason: Adding new "
+    group = group_in(broker(1, f"{began}member {MEMBER} with group instance id None; client reason: {words})"))
+    assert "its own words" not in cause_sentence(group.rebalances[0])
 
 
 def test_an_id_that_a_first_join_lacks_is_no_failure() -> None:
