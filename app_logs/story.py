@@ -6,7 +6,7 @@ Knows facts in order. Must not know files, wordings or a terminal.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 
@@ -104,7 +104,9 @@ def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:
     found: dict[str, list[LoggedFact]] = {}
     group_of_instance: dict[tuple[int | None, str], str] = {}
     latest: dict[tuple[str, int | None], str] = {}
-    for fact in facts:
+    every = [*facts]
+    named = _groups_of_ids(every) if any(one.kind is FactKind.MEMBER_FENCED for one in every) else {}
+    for fact in every:
         match fact.kind:
             case FactKind.GROUPS_DELETED:
                 for group_id in fact.member_ids:
@@ -113,7 +115,7 @@ def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:
             case FactKind.STATIC_JOIN_WITHOUT_REBALANCE:
                 group_id = latest.get((fact.broker_id, fact.partition), "")
             case FactKind.MEMBER_FENCED:
-                group_id = group_of_instance.get((fact.partition, fact.instance_id), "")
+                group_id = group_of_instance.get((fact.partition, fact.instance_id), "") or _only_group(fact, named)
             case kind if kind in _OF_A_PARTITION:
                 continue
             case _:
@@ -125,6 +127,22 @@ def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:
             group_of_instance[fact.partition, fact.instance_id] = group_id
         found.setdefault(group_id, []).append(fact._replace(group_id=group_id))
     return found
+
+
+def _groups_of_ids(facts: Iterable[LoggedFact]) -> dict[str, set[str]]:
+    """In which groups brokers' lines have each member id and instance id."""
+    found: dict[str, set[str]] = {}
+    for fact in facts:
+        if fact.dialect == BROKER and fact.group_id:
+            for one in filter(None, (fact.member_id, fact.other_member_id, fact.instance_id)):
+                found.setdefault(one, set()).add(fact.group_id)
+    return found
+
+
+def _only_group(fact: LoggedFact, named: Mapping[str, set[str]]) -> str:
+    """The only group in which the ids of a line occur; empty: none, or several."""
+    groups = {one for each in (fact.member_id, fact.other_member_id, fact.instance_id) for one in named.get(each, ())}
+    return min(groups) if len(groups) == 1 else ""
 
 
 def _type_of(facts: Sequence[LoggedFact]) -> str:

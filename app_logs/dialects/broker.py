@@ -272,6 +272,18 @@ _MEMBERS = (
         "expected member.id {other_member_id} during {operation}, will respond with error {error}",
         since="2.3",
     ),
+    Template(
+        F.MEMBER_FENCED,
+        "given member.id {member_id} is identified as a known static member {instance_id}, but not matching the "
+        "expected member.id {other_member_id} during {operation}, will respond with instance fenced error",
+        since="2.4",
+    ),
+    Template(
+        F.MEMBER_FENCED,
+        "given member.id {member_id} is identified as a known static member {instance_id},but not matching the "
+        "expected member.id {other_member_id}",
+        since="2.3",
+    ),
 )
 _COORDINATORS = (
     Template(

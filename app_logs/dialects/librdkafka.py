@@ -20,6 +20,8 @@ _THREAD = "[thrd:"
 _LONGEST_HEAD = 400
 """Characters before the thread in which a name is looked for."""
 _NAME = re.compile(r"(?P<client_id>[^|\[\]]{0,255}#consumer-\d{1,9})[|:\]]")
+_NAME_ALONE = re.compile(r"(?:^|(?<=\s))(?P<client_id>[^|\[\]\s]{0,255}#consumer-\d{1,9})\s")
+"""As a log handler of .NET's prints it, with blanks between name, facility and message."""
 _BEFORE_THREADS = re.compile(
     r"(?:(?:RDKAFKA-\d-[A-Z]{2,20}: |(?:\A|\|)[A-Z]{2,20}\|)(?P<head>[^|\[\]:]{0,255}#consumer-\d{1,9}[:|])"
     r"|(?:\A|\|)(?P<handle>[^|\[\]:]{0,255}#consumer-\d{1,9}\|)[A-Z]{2,20}\|) "
@@ -49,7 +51,7 @@ def librdkafka_heading(entry: Entry) -> Heading | None:
     head = head[-_LONGEST_HEAD:]
     if head.count('"') % 2:
         message = message.removesuffix('"').replace('""', '"')  # A cell of CSV.
-    found = _TABLE.search(head) or _NAME.search(head)
+    found = _TABLE.search(head) or _NAME.search(head) or _NAME_ALONE.search(head)
     if found is None:
         names = (_NAME.fullmatch(f"{one}:") for one in entry.fields.values() if isinstance(one, str))
         found = next(filter(None, names), None)

@@ -340,3 +340,13 @@ def test_one_fencing_that_stands_in_several_lines_is_one() -> None:
     ]
     (found,) = group_of(*lines).findings
     assert (found.finding, [fact.line_number for fact in found.facts]) == ("fenced", [1, 2])
+
+
+@pytest.mark.parametrize("before", ["[10:05:03 WRN] Kafka log: ", "", "2026-03-01 03:12:00,417 WARN "])
+def test_a_log_handler_may_put_blanks_between_name_and_facility(before: str) -> None:
+    late = (
+        "Application maximum poll interval (300000ms) exceeded by 211ms (adjust max.poll.interval.ms for long-running "
+    )
+    line = f"{before}orders-1#consumer-1 MAXPOLL [thrd:main]: {late}message processing): leaving group"
+    (fact,) = read_lines("app.log", [line]).facts
+    assert (fact.kind, fact.client_id) == (FactKind.POLL_TIMEOUT, "orders-1#consumer-1")

@@ -360,3 +360,23 @@ def test_a_join_that_logstash_died_of_was_refused_for_good() -> None:
     (refused,) = group_in(line).findings
     assert refused.finding == "join_refused"
     assert "The group is rebalancing, so a rejoin is needed. This error is fatal" in refused.sentence
+
+
+@pytest.mark.parametrize(
+    ("comma", "behind"), [(",", ""), (", ", " during join-group, will respond with instance fenced error")]
+)
+def test_a_member_that_an_old_broker_fenced_is_of_the_only_group_that_has_its_ids_be_it_named_before_or_after(
+    comma: str, behind: str
+) -> None:
+    other = MEMBER.replace("orders-1-6", "orders-1-7")
+    fenced = (
+        f"[{AT.format(1)},000] ERROR given member.id {other} is identified as a known static member orders-1"
+        f"{comma}but not matching the expected member.id {MEMBER}{behind} (kafka.coordinator.group.GroupMetadata)"
+    )
+    failed = broker(2, f"Member {MEMBER} in group orders has failed, removing it from the group")
+    for lines in ([fenced, failed], [failed, fenced]):
+        (found,) = (one.sentence for one in group_in(*lines).findings if one.finding == "fenced")
+        assert found.startswith(f"{other} was fenced: {MEMBER} is the member orders-1 now")
+    elsewhere = failed.replace("group orders", "group other")
+    groups = groups_in(read_lines("server.log", [fenced, failed, elsewhere]).facts)
+    assert [one for group in groups for one in group.findings if one.finding == "fenced"] == []
