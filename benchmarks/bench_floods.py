@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 from benchmarks.figures import Figure, at_most, bench, quantiles
 from benchmarks.processes import started
-from benchmarks.wire_client import Client, framed
 from listeners.addresses import Address, parse_address
+from tests.wire_client import Client, framed
 
 FOR_S, EVERY_S = 4.0, 0.02
 CONNECTIONS = 50

@@ -131,6 +131,7 @@ LAYERS = {
     "benchmarks": Layer(
         own=(
             "benchmarks",
+            "tests",  # The start of programs and brokers, the wire's client, requests: there once for both.
             "jobs",
             "views",
             "duck_sql",

@@ -14,7 +14,6 @@ from random import Random
 
 import msgspec
 
-from benchmarks.wire_client import framed
 from gateway.assembly import stand_alone
 from gateway.settings import Settings
 from gateway.wire.codec import Codec, codec
@@ -24,6 +23,7 @@ from tests.attack.attacked import Finding
 from tests.attack.gateways import Gateway, OverGateways, good_frame, numbers_in, with_length
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import GROUPS
+from tests.wire_client import framed
 
 _OTHER_KEYS = (-1, 4, 19, 24, 68, 999, 32_767)
 _FRAMES = (1, 1, 1, 2, 3, 10, 60)

@@ -16,7 +16,6 @@ from collections.abc import Callable, Generator
 from random import Random
 from typing import Any
 
-from benchmarks.wire_client import framed
 from gateway.answering import Answering, Client
 from gateway.client_connection import SEND_HIGH_WATER_BYTES, ClientConnection
 from gateway.server import Server
@@ -25,6 +24,7 @@ from tests.attack import hostile
 from tests.attack.attacked import Finding, raised_at
 from tests.attack.random_messages import random_entity
 from tests.gateway.wire_client import heartbeat
+from tests.wire_client import framed
 
 LATENCY_S = 1.0
 """A quiet client may wait this long for the answer to a heartbeat, in the loop's processor time; 0.01 s is usual."""

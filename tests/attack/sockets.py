@@ -19,7 +19,6 @@ from random import Random
 
 import msgspec
 
-from benchmarks.wire_client import Client, framed
 from gateway.assembly import stand_alone
 from gateway.server import Server
 from gateway.settings import Settings
@@ -32,6 +31,7 @@ from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import DEFAULTS, GROUPS
 from tests.gateway.wire_client import heartbeat, join
 from tests.waiting import until_true
+from tests.wire_client import Client, framed
 
 _CERTIFICATES = Path(__file__).parents[1] / "gateway" / "certificates"
 _TLS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from benchmarks.wire_client import Client
 from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from gateway.topic_ids import TopicIds
+from tests.wire_client import Client
 
 T1 = TopicIds({"t1": 4}).by_name["t1"]
 AT_ONCE = GroupConfig(group_initial_rebalance_delay_ms=0, consumer=ConsumerConfig(assignment_interval_ms=0))

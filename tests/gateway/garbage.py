@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from benchmarks.wire_client import framed
 from tests.gateway.wire_client import join
+from tests.wire_client import framed
 
 NO_PROTOCOLS = framed("JoinGroup", 0, "", **join() | {"protocols": []})
 

@@ -6,7 +6,6 @@ import struct
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from benchmarks.wire_client import Client
 from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import before_upstream
 from gateway.server import Server
@@ -14,6 +13,7 @@ from gateway.settings import Settings
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import GROUPS, Running, started
 from tests.gateway.scripted_broker import ScriptedBroker, framed, scripted_broker
+from tests.wire_client import Client
 
 OTHER_API = 99
 """A key that nobody but the upstream knows."""

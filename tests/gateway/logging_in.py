@@ -8,7 +8,7 @@ import hmac
 from pathlib import Path
 from typing import Any
 
-from benchmarks.wire_client import Client
+from tests.wire_client import Client
 
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 CERTIFICATES = Path(__file__).parent / "certificates"

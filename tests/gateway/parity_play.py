@@ -15,13 +15,13 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmarks.wire_client import Client
 from gateway.wire.shaping import values_of
 from listeners.addresses import Address
 from schemas.messages import APIS
 from schemas.wire_fields import carried
 from tests.protocol.scenario import PROFILES, Playing, Scenario, Step, differences, is_timely, step_name
 from tests.protocol.scenario_answers import Answer
+from tests.wire_client import Client
 
 AT_ONCE_MS = 75
 """An answer that comes within this time of its own request came at once; of another request, that one released it."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, ParamSpec
 from unittest.mock import patch
 
-from benchmarks.wire_client import Client
 from coordinator_udfs.protocol.config import GroupConfig
 from gateway.assembly import gateway_on, stand_alone
 from gateway.server import Server
@@ -21,6 +20,7 @@ from programs.settings import from_texts
 from tables.job_status import read_status
 from tests.gateway.core_backend import CoreBackend
 from tests.waiting import until_true
+from tests.wire_client import Client
 
 P = ParamSpec("P")
 

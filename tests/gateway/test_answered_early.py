@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from deltalake import DeltaTable
 
-from benchmarks.wire_client import Client
 from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
 from schemas.tables import REQUESTS_FOLDER
 from tests.gateway.running import GROUPS, asynchronous, beside, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, beaten, join
+from tests.wire_client import Client
 
 BEATS = 30
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.wire_client import Client
 from listeners.addresses import Address, parse_address
 from schemas.messages import OffsetCommitRequest
 from tests.gateway.consumer_beats import AT_ONCE, beat
@@ -20,6 +19,7 @@ from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, beaten
 from tests.source_tree import ROOT
 from tests.waiting import until_true
+from tests.wire_client import Client
 
 COMMITS = 20
 

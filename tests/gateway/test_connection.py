@@ -12,13 +12,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from benchmarks.wire_client import framed
 from gateway.wire.codec import codec
 from listeners.connections import ConnectionMetrics, Connections, Limits
 from tests.gateway.garbage import GARBAGE
 from tests.gateway.running import asynchronous, gateway, gateway_and_client
 from tests.gateway.wire_client import alone_in, heartbeat, is_answered, is_served, join, park
 from tests.waiting import until_true
+from tests.wire_client import framed
 
 HEARTBEAT = codec("Heartbeat", 4)
 FILES_BESIDE = 300

@@ -6,11 +6,11 @@ import uuid
 
 import pytest
 
-from benchmarks.wire_client import Client
 from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
 from tests.gateway.consumer_beats import AT_ONCE, T1, beat, given
 from tests.gateway.running import asynchronous, gateway_and_client
 from tests.gateway.wire_client import alone_in, join
+from tests.wire_client import Client
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.wire_client import Client, framed
 from gateway.fair_threads import FairThreads
 from schemas.messages import HeartbeatRequest, OffsetCommitRequest
 from tests.gateway.running import Running, asynchronous, gateway, gateway_and_client
 from tests.gateway.wire_client import beaten, heartbeat
 from tests.waiting import WITHIN_S, until_true
+from tests.wire_client import Client, framed
 
 HERE, READ_AND_WRITTEN = "/127.0.0.1", 2
 

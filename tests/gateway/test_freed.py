@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.wire_client import framed
 from gateway.backend import BackendError
 from gateway.fair_threads import FairThreads
 from schemas.errors import Error
 from tests.gateway.running import Running, asynchronous, gateway
 from tests.gateway.wire_client import heartbeat
 from tests.waiting import WITHIN_S, until_true
+from tests.wire_client import framed
 
 TIMES = 8
 LONG = b"x" * 1_500_000

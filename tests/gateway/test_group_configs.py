@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.wire_client import Client
 from tests.gateway.consumer_beats import beat
 from tests.gateway.running import asynchronous, gateway_and_client
+from tests.wire_client import Client
 
 SESSION = "consumer.session.timeout.ms"
 

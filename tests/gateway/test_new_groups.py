@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.wire_client import Client
 from gateway.backend import BackendError
 from gateway.tables.new_groups import GROUP_BYTES, NewGroups
 from schemas.consumer_protocol import TopicPartition
@@ -18,6 +17,7 @@ from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, heartbeat, join
 from tests.requests import commit, consumer_beat
 from tests.requests import join as a_join
+from tests.wire_client import Client
 
 AT = TopicPartition("t1", 0)
 

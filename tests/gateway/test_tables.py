@@ -16,7 +16,6 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from prometheus_client import generate_latest
 
-from benchmarks.wire_client import Client
 from coordinator_udfs.protocol.known_groups import KnownGroups
 from gateway.backend import BackendError, Outcome
 from gateway.settings import Settings
@@ -40,6 +39,7 @@ from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, beaten, heartbeat, is_answered, is_served, join, park
 from tests.requests import heartbeat as a_heartbeat
 from tests.waiting import WITHIN_S, until_true
+from tests.wire_client import Client
 
 
 def requests_of(home: Path) -> list[GroupRequest]:

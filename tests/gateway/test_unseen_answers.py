@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.wire_client import Client
 from gateway.server import Server
 from gateway.tables.unseen_answers import UnsentAssignments, is_away, unseen_answer
 from schemas.errors import Error
@@ -24,6 +23,7 @@ from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, beaten, heartbeat
 from tests.requests import consumer_beat
 from tests.waiting import until_true
+from tests.wire_client import Client
 
 AT_MS = 1_700_000_000_000
 PLAIN = {"rebalance_timeout_ms": -1, "subscribed_topic_names": None, "topic_partitions": None}

@@ -7,7 +7,6 @@ import struct
 
 import pytest
 
-from benchmarks.wire_client import Client
 from gateway.upstream.apis import our_ranges
 from gateway.wire.codec import Head
 from listeners.addresses import Address
@@ -16,6 +15,7 @@ from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import answered, scripted_broker, written
 from tests.gateway.wire_client import alone_in, heartbeat, is_answered, is_served, join, park
 from tests.waiting import until_true
+from tests.wire_client import Client
 
 LONG_BYTES = 40_000_000
 

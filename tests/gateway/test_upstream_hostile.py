@@ -11,7 +11,6 @@ from typing import Any
 import psutil
 import pytest
 
-from benchmarks.wire_client import Client
 from gateway.upstream import broker_connection, brokers
 from gateway.upstream.metadata_brokers import MAX_BROKERS, joined, split
 from gateway.wire.codec import Head, WireError, codec
@@ -22,6 +21,7 @@ from tests.gateway.gateway_before import before_scripted, gateway_before, other
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import Answering, answered, framed, scripted_broker, written
 from tests.gateway.wire_client import is_served
+from tests.wire_client import Client
 
 SASL_HANDSHAKE = 17
 SEVEN: dict[str, Any] = {"node_id": 7, "host": "kafka-7.example", "port": 9092}

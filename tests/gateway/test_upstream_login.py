@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.wire_client import Client
 from gateway.security.mechanisms import AuthenticationError, tokens
 from gateway.server import Server
 from gateway.settings import Settings
@@ -17,6 +16,7 @@ from tests.gateway.gateway_before import gateway_before
 from tests.gateway.logging_in import CERTIFICATES, MECHANISMS, TLS
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import alone_in
+from tests.wire_client import Client
 
 
 @pytest.fixture

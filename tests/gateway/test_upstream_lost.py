@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.wire_client import Client
 from gateway.upstream.apis import NOT_PASSED_ON
 from listeners.addresses import parse_address
 from tests.gateway.garbage import GARBAGE
@@ -21,6 +20,7 @@ from tests.gateway.logging_in import log_in
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import framed, scripted_broker
 from tests.gateway.wire_client import alone_in, beaten, heartbeat, is_answered
+from tests.wire_client import Client
 
 UNKNOWN_VERSIONS = [(0, 2), (0, 10), (1, 16), (3, 14), (3, -1), (10, 7), (10, 5216), (10, -1)]
 

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from benchmarks.wire_client import Client
 from gateway.upstream import followed_topics
 from gateway.upstream.followed_topics import TOPICS_VERSION, topics_in
 from gateway.wire.codec import Head, WireError, codec
@@ -25,6 +24,7 @@ from tests.gateway.gateway_before import gateway_before
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import ScriptedBroker, scripted_broker, written
 from tests.waiting import until_true
+from tests.wire_client import Client
 
 SOON = {"gateway.upstream.topics.interval.ms": "100"}
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.wire_client import Client
 from listeners.addresses import Address
 from schemas.consumer_protocol import decode_assignment
 from tests.gateway.process import serving
 from tests.peers_clients.fleet import PATIENCE_S, Fleet
 from tests.waiting import until
+from tests.wire_client import Client
 
 PARTITIONS = 12
 TOPIC = "work"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from benchmarks.wire_client import Client
 from jobs.shadow.group_sessions import ask_sessions
 from listeners.addresses import Address
 from tests.gateway.process import serving
+from tests.wire_client import Client
 
 SESSION = "consumer.session.timeout.ms"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import urllib.request
 
-from benchmarks.wire_client import Client
 from listeners.addresses import Address
 from tests.gateway.running import asynchronous
 from tests.gateway.wire_client import alone_in
 from tests.peers_job.conftest import Running
 from tests.ports import free_port
 from tests.waiting import until
+from tests.wire_client import Client
 
 SESSION_MS = 20_000
 

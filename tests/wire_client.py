@@ -1,6 +1,6 @@
 """A client of Kafka's wire: one connection, requests and responses by API, version and our field names, or raw bytes.
 
-Benches and tests speak by it. Knows the wire; must not know what is answered.
+Tests and benches speak by it. Knows the wire; must not know what is answered.
 """
 
 from __future__ import annotations
