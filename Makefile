@@ -297,7 +297,7 @@ check: lint types ## Everything that needs no test run: lint, types, generated p
 	@$(BIN)/python -m tests.house
 
 .PHONY: bench
-bench: tools archive ## Measure, one layer with ARGS=core; FORMAT=json: one object a line (name, value, unit, goal, holds); FORMAT=markdown with KEEP=docs/performance.jsonl: docs/performance.md.
+bench: tools archive ## Measure, one layer with ARGS=core; FORMAT=json: one object a line (name, value, unit, goal, holds); KEEP=docs/performance.jsonl: what make derived makes docs/performance.md of.
 	@$(BIN)/python -m benchmarks $(if $(FORMAT),--format $(FORMAT)) $(if $(KEEP),--keep "$(KEEP)") $(ARGS)
 
 .PHONY: monitoring

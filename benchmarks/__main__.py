@@ -22,7 +22,6 @@ from rich.table import Column, Table
 import benchmarks
 from benchmarks.figures import BenchFunction, Figure, is_bench, readable
 from benchmarks.kept import Measured, keep, this_machine
-from benchmarks.performance_page import page_of
 from programs.command_line import examples, format_option, run_command
 from programs.errors import UserError
 from programs.guardian import guard
@@ -77,19 +76,10 @@ def as_table(measured: Iterable[Figure]) -> Table:
     return table
 
 
-@click.command(
-    epilog=examples(
-        f"{NAME}", f"{NAME} core --format json", f"{NAME} core --keep build/figures.jsonl --format markdown"
-    )
-)
+@click.command(epilog=examples(NAME, f"{NAME} core --format json", f"{NAME} core --keep build/figures.jsonl"))
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@format_option(("table", "json", "markdown"))
-@click.option(
-    "--keep",
-    "kept",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Keep the figures in a file, from which markdown makes the page, those of other benches included.",
-)
+@format_option(("table", "json"))
+@click.option("--keep", "kept", type=click.Path(path_type=Path, dir_okay=False), help="Keep the figures in this file.")
 def command(names: tuple[str, ...], form: str, kept: Path | None) -> int:
     """Measure the project, layer by layer: all of it, or a layer, a bench, or those that begin so."""
     measured: list[Measured] = []
@@ -97,21 +87,18 @@ def command(names: tuple[str, ...], form: str, kept: Path | None) -> int:
     for name, function in benches(names).items():
         print(f"{name} ...", file=sys.stderr, flush=True)
         try:
-            found = []
-            for figure in figures(name, function):
-                found.append(figure)
-                if form == "json":
-                    print(as_json(figure), flush=True)
-            measured += [Measured(name, figure, this_machine()) for figure in found]
+            found = list(figures(name, function))
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
             status = 1
+            continue
+        if form == "json":
+            print(*map(as_json, found), sep="\n", flush=True)
+        measured += [Measured(name, figure, this_machine()) for figure in found]
     if form == "table":
         Console().print(as_table(each.figure for each in measured))
     if kept is not None:
-        measured = keep(kept, measured)
-    if form == "markdown":
-        print(page_of(measured), end="")
+        keep(kept, measured)
     return status
 
 

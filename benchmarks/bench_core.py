@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from timeit import repeat
 
-from benchmarks.figures import Figure, at_least, at_most, bench, cpu_seconds
+from benchmarks.figures import Figure, at_least, at_most, bench
 from benchmarks.groups import (
     CONFIG,
     REBALANCE_TIMEOUT_MS,
@@ -86,8 +88,17 @@ def memory() -> Figure:
 
 
 def _seconds(action: Callable[[Group], object], members: int, is_as_meant: Callable[[Group], bool]) -> float:
-    """The least processor time of an action on a group, of which AssertionError is raised if it is left otherwise."""
+    """The least processor time of an action on a settled group, garbage collected as usual: others only add to it.
+
+    Raises AssertionError: a group is left otherwise than it was meant to be.
+    """
     groups: list[Group] = []
-    seconds = cpu_seconds(lambda: action(groups[-1]), repeats=5, prepare=lambda: groups.append(stable_group(members)))
+
+    def prepare() -> None:
+        groups.append(stable_group(members))
+        gc.collect()
+        gc.enable()
+
+    seconds = min(repeat(lambda: action(groups[-1]), prepare, timer=time.process_time, repeat=5, number=1))
     assert all(map(is_as_meant, groups)), "a group was left otherwise than it was meant to be"
     return seconds

@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchmarks.figures import Figure, at_most, bench, quantiles
-from benchmarks.processes import started
-from listeners.addresses import Address, parse_address
+from listeners.addresses import Address
+from tests.gateway.process import serving
 from tests.wire_client import Client, framed
 
 FOR_S, EVERY_S = 4.0, 0.02
 CONNECTIONS = 50
-TOPICS = "wide:1000"
 _QUIET = framed("Heartbeat", 4, group_id="quiet", member_id="m", generation_id=1)
 _HEARTBEAT = framed("Heartbeat", 4, group_id="g", member_id="m", generation_id=1)
 
@@ -48,14 +47,9 @@ KINDS = {
 @bench
 def heartbeats_beside() -> Iterator[Figure]:
     """Wall clock. `sleeps_late` is how late a sleeper was woken meanwhile: the machine's part, not the gateway's."""
-    settings = {"gateway.listen": "127.0.0.1:0", "gateway.metrics.listen": "", "topics": TOPICS}
-    words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     for kind, frame in KINDS.items():
-        # The tests' own: a gateway over the pure core.
-        with started("tests.gateway.serve", *words, says="listening on ") as (_, text):
-            address = parse_address("listen", text)
-            with _flooded(address, frame):
-                waits, late = asyncio.run(_measured(address))
+        with serving({"topics": "wide:1000"}) as address, _flooded(address, frame):
+            waits, late = asyncio.run(_measured(address))
         yield from quantiles(kind, waits)
         yield Figure(f"{kind}_slowest", max(waits) * 1000, "ms", at_most(100))
         yield Figure(f"{kind}_sleeps_late", late * 1000, "ms")
@@ -96,9 +90,13 @@ def _flooded(address: Address, frame: bytes) -> Iterator[None]:
 def _flood(address: Address, frame: bytes, answered: multiprocessing.synchronize.Event) -> None:
     """Every connection sends the request as fast as it is read, and comes back when it is sent away."""
 
+    async def read(client: Client) -> None:
+        while await client.reader.read(1 << 20):
+            answered.set()
+
     async def flood() -> None:
         client = await Client.connect(address)
-        reading = asyncio.create_task(_read(client, answered))
+        reading = asyncio.create_task(read(client))
         try:
             while not reading.done():
                 client.send_raw(frame)
@@ -118,8 +116,3 @@ def _flood(address: Address, frame: bytes, answered: multiprocessing.synchronize
         await asyncio.gather(*(flood_on() for _ in range(CONNECTIONS)))
 
     asyncio.run(all_of_them())
-
-
-async def _read(client: Client, answered: multiprocessing.synchronize.Event) -> None:
-    while await client.reader.read(1 << 20):
-        answered.set()

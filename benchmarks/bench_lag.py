@@ -1,51 +1,39 @@
-"""What it costs to know where logs end, and to ask: 10,000 partitions of 1,000 groups, asked every ten seconds.
+"""What it costs to ask for lag: a day of 10,000 partitions of 1,000 groups, each with a member that commits them all.
 
-Three brokers of librdkafka's mock cluster answer, in a process of their own. Their logs are empty, so every answer is
-raised by what a producer would have sent. The sampler's clock is the bench's, so that two minutes pass in as much time
-as its work takes. Knows the sampler; must not know what is made of ends.
+Ends of logs are there as upkeep keeps them: every sample of the last hour, before that one in five minutes. A sample
+writes up to a thousand records to each partition. Must not know how a home is asked.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import time
-from collections.abc import Collection, Iterator
-from multiprocessing.connection import Connection
+from collections.abc import Iterator
 from pathlib import Path
-from random import Random
-
-import psutil
-from deltalake import DeltaTable
+from typing import Any
 
 from benchmarks.figures import Figure, at_most, bench
-from benchmarks.lag_day import DAY_MS, END_MS, MINUTE_MS, append_effects, committed, write_day
 from benchmarks.processes import folder
 from duck_sql.engine import ask
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.shadow.listed_offsets import ListedOffsets
-from jobs.shadow.log_ends_sampler import INTERVAL_MS, Listed, LogEndsSampler, Partition
 from jobs.stream.upkeep import kept_of
+from schemas.effect_rows import EffectRow, row_of
+from schemas.effects import Assigned, MemberJoined, OffsetCommitted, OffsetsCommitted, TopicPartitions
+from schemas.tables import EFFECTS, EFFECTS_FOLDER, LOG_ENDS, LOG_ENDS_FOLDER
+from tables.appending import append, open_table
+from tables.duck_database import open_database
+from tables.properties import table_properties
 from tables.upkeep import tend
+from tests.views.story import write_effects
+from tests.written_effects import effect
 
-TOPICS, PARTITIONS_OF_ONE, GROUPS = 2500, 4, 1000
-SAMPLES = 12
-BEGIN_MS = 1_772_334_720_000
-
-
-@bench
-def sampling_10000_partitions() -> Iterator[Figure]:
-    """The sampler's share of a core and its memory, and what a day of its rows takes on the disk."""
-    ours, theirs = multiprocessing.Pipe()
-    brokers = multiprocessing.get_context("spawn").Process(target=_brokers, args=(theirs,))
-    brokers.start()
-    try:
-        servers = ours.recv()
-        with folder() as path:
-            yield from _sampled(Home(path), servers)
-    finally:
-        brokers.terminate()
-        brokers.join()
+GROUPS, PARTITIONS_OF_ONE = 1000, 10
+BEGIN_MS = 1_772_323_200_000
+DAY_MS, MINUTE_MS = 86_400_000, 60_000
+END_MS = BEGIN_MS + DAY_MS
+RECORDS_A_SECOND = 50
+BEHIND_MS = 45_000
+"""How old the oldest record is that is not committed, in the partitions that are behind."""
 
 
 @bench
@@ -57,7 +45,7 @@ def asking_a_day() -> Iterator[Figure]:
     """
     for name, every_ms in (("10_minutes", 10 * MINUTE_MS), ("1_minute", MINUTE_MS)):
         with folder() as path:
-            yield Figure(f"day_committed_each_{name}", write_day(path, every_ms), "rows")
+            yield Figure(f"day_committed_each_{name}", _write_day(path, every_ms), "rows")
             tend(kept_of("effects", Home(path), JobConfig()), END_MS, thorough=False)
             lag = "select * from lag"
             yield Figure(f"lag_committed_each_{name}", _asked_s(path, lag), "s", at_most(1.0))
@@ -75,70 +63,53 @@ def _asked_s(home: Path, query: str, until_ms: int | None = None) -> float:
     return time.monotonic() - begun_s
 
 
-def _brokers(answer: Connection) -> None:
-    """Serves the topics until it is terminated."""
-    from confluent_kafka import Producer
-
-    producer = Producer({"test.mock.num.brokers": 3, "log_level": 0})
-    for number in range(TOPICS):
-        producer.list_topics(_topic(number), 30)
-    found = producer.list_topics(timeout=30).brokers.values()
-    answer.send(",".join(f"{broker.host}:{broker.port}" for broker in found))
-    time.sleep(3600)
-
-
-class _Written(ListedOffsets):
-    """A cluster to whose partitions up to a thousand records are written between any two samples."""
-
-    def __init__(self, servers: str) -> None:
-        super().__init__({"bootstrap.servers": servers})
-        self._random, self._ends = Random(7), dict[Partition, int]()
-
-    def ends(self, partitions: Collection[Partition]) -> Listed:
-        found = super().ends(partitions)
-        for key in found.offsets:
-            self._ends[key] = self._ends.get(key, 0) + self._random.randrange(1, 1000)
-        return Listed({key: self._ends[key] for key in found.offsets}, found.refused)
-
-
-def _sampled(home: Home, servers: str) -> Iterator[Figure]:
-    _commit(home, BEGIN_MS)
-    process = psutil.Process()
-    rss_before = process.memory_info().rss
-    cluster = _Written(servers)
-    sampler = LogEndsSampler(home, cluster)
-    sampler.step(BEGIN_MS)
-    spent_s = 0.0
-    for number in range(1, SAMPLES + 1):
-        now_ms = BEGIN_MS + number * INTERVAL_MS
-        _commit(home, now_ms)
-        begun_s = time.process_time()
-        sampler.step(now_ms)
-        sampler.step(now_ms + INTERVAL_MS // 2)
-        spent_s += time.process_time() - begun_s
-    yield Figure("sampler_of_a_core", 100 * spent_s / (SAMPLES * INTERVAL_MS / 1000), "%", at_most(10))
-    yield Figure("sampler_memory", (process.memory_info().rss - rss_before) / 2**20, "MB", at_most(150))
-    tend(kept_of("log_ends", home, JobConfig()), BEGIN_MS + SAMPLES * INTERVAL_MS, thorough=True)
-    table = DeltaTable(home.log_ends)
-    rows = table.to_pyarrow_dataset().count_rows()
-    size = sum(Path(uri.removeprefix("file://")).stat().st_size for uri in table.file_uris())
+def _write_day(home: Path, commit_every_ms: int) -> int:
+    """Writes the day; how many effects and rows of ends it has."""
     config = JobConfig()
-    full = config.lag_full_minutes * MINUTE_MS / INTERVAL_MS
-    thinned = (DAY_MS - config.lag_full_minutes * MINUTE_MS) / config.lag_thinned_interval_ms
-    of_a_day = (full + thinned) * TOPICS * PARTITIONS_OF_ONE * size / rows
-    yield Figure("ends_of_a_day", of_a_day / 2**20, "MB", at_most(300))
+    full_from_ms = END_MS - config.lag_full_minutes * MINUTE_MS
+    moments = range(BEGIN_MS + 1000, END_MS, commit_every_ms)
+    open_table(home / EFFECTS_FOLDER, EFFECTS, table_properties())
+    for first in range(0, GROUPS, GROUPS // 4):
+        some = range(first, first + GROUPS // 4)
+        commits = {number: [_committed(number, at_ms + number) for at_ms in moments] for number in some}
+        write_effects(home, {f"group-{number:04}": _begun(number) + commits[number] for number in some})
+    rate = f"({RECORDS_A_SECOND} + number % 40 + partition)"
+    with open_database(memory_mb=4000) as database:
+        ends = database.sql(f"""
+            SELECT NULL AS cluster, 'topic-' || lpad(CAST(number AS VARCHAR), 4, '0') AS topic, partition, at_ms,
+              0 AS log_start_offset, CAST(((at_ms - {BEGIN_MS}) * {rate}) // 1000 + 1000 AS BIGINT) AS end_offset,
+              NULL AS last_stable_offset, 'sample' AS known_from, CAST(make_timestamp(at_ms * 1000) AS DATE) AS at_date
+            FROM range({GROUPS}) AS groups(number), range({PARTITIONS_OF_ONE}) AS partitions(partition), (
+              SELECT unnest(range({BEGIN_MS}, {full_from_ms}, {config.lag_thinned_interval_ms})) AS at_ms
+              UNION ALL SELECT unnest(range({full_from_ms}, {END_MS}, {config.lag_interval_ms}))
+            )
+            ORDER BY topic, partition, at_ms
+        """).to_arrow_table()
+    rows = ends.select(LOG_ENDS.names).cast(LOG_ENDS.arrow)
+    append(open_table(home / LOG_ENDS_FOLDER, LOG_ENDS, table_properties()), rows)
+    return GROUPS * (2 + len(moments)) + rows.num_rows
 
 
-def _commit(home: Home, at_ms: int) -> None:
-    """Each group commits all of its partitions in one request."""
-    own = TOPICS // GROUPS + 1
-    effects = []
-    for group in range(GROUPS):
-        topics = [_topic((group * own + place) % TOPICS) for place in range(own)]
-        offsets = {(topic, number): at_ms - BEGIN_MS for topic in topics for number in range(PARTITIONS_OF_ONE)}
-        effects.append((f"g{group}", committed(at_ms, offsets)))
-    append_effects(home.path, effects)
+def _begun(number: int) -> list[EffectRow]:
+    """A group's one member has joined and owns its topic."""
+    who: dict[str, Any] = {"member_id": f"m-{number:04}", "client_id": f"c-{number:04}"}
+    owned = [TopicPartitions(topic=f"topic-{number:04}", partitions=list(range(PARTITIONS_OF_ONE)))]
+    joined = effect(MemberJoined, BEGIN_MS, **who, session_timeout_ms=45_000, topics=[f"topic-{number:04}"])
+    return [row_of(joined, 0), row_of(effect(Assigned, BEGIN_MS, **who, partitions=owned), 1)]
 
 
-def _topic(number: int) -> str:
-    return f"topic-{number:04}"
+def _committed(number: int, at_ms: int) -> EffectRow:
+    """A group's commit of all that its member has read: in half of the groups what was there some time before."""
+    since_ms = max(at_ms - BEHIND_MS * (number % 2) - BEGIN_MS, 0)
+    said: dict[str, Any] = {"leader_epoch": -1, "metadata": "", "commit_timestamp_ms": at_ms}
+    offsets = [
+        OffsetCommitted(
+            topic=f"topic-{number:04}",
+            partition=partition,
+            committed_offset=since_ms * (RECORDS_A_SECOND + number % 40 + partition) // 1000 + 1000,
+            **said,
+        )
+        for partition in range(PARTITIONS_OF_ONE)
+    ]
+    who: dict[str, Any] = {"member_id": f"m-{number:04}", "generation_id": 1, "request_id": "r"}
+    return row_of(OffsetsCommitted(at_ms=at_ms, offsets=offsets, **who), 0)

@@ -1,7 +1,7 @@
 """A replay from log file to history: lines a second, of busy groups and of groups at rest, and what memory it takes.
 
 Measured as its user meets it: commands in processes of their own, from their start to the report. Knows the commands;
-what a log says is `busy_log`'s, what a dump says `recorded_topic`'s.
+what a log says is `busy_log`'s.
 """
 
 from __future__ import annotations
@@ -9,29 +9,31 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
-import psutil
-from rich.console import Console
-
-from benchmarks.bench_offsets_topic import session
-from benchmarks.busy_log import write_busy_log, write_resting_log
+from benchmarks.busy_log import CAPTURES, write_busy_log, write_resting_log
 from benchmarks.figures import Figure, at_least, at_most, bench
-from benchmarks.processes import ROOT, Ended, family_bytes, folder, run
-from benchmarks.recorded_topic import write_dump
-from jobs.home import Home
-from jobs.replay.on_spark import replay_on_spark
+from benchmarks.processes import MEBIBYTE, Ended, family_bytes, folder, run
+from offsets_topic.dumps.json_lines import write_line
+from offsets_topic.dumps.log_record import LogRecord
+from offsets_topic.records.decoding import encode_key, encode_value
+from offsets_topic.records.shapes import (
+    GroupKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from tests.offsets_topic.by_hand import T, classic
 
-UTC = ZoneInfo("UTC")
-CAPTURES = ROOT / "tests" / "captures"
 COPIES = int(os.environ.get("COPIES") or 15)
 RESTING_GROUPS = 1_000
 MINUTES, FEW_MINUTES = 8, 2.5
 COMMITS = int(os.environ.get("COMMITS") or 1_000_000)
-SPARK_LINES = int(os.environ.get("SPARK_LINES") or 5_000_000)
-BUSY_LINES = 15_545
-MEBIBYTE = 1 << 20
+PARTITIONS = 8
+MEMBERS_A_GROUP, PARTITIONS_A_MEMBER = 4, 5
+FIRST_MS = 1_790_000_000_000
+_GROUP_METADATA, _OFFSET_COMMIT = 2, 1
 
 
 def _replay(log: Path, home: Path, *words: str) -> Ended:
@@ -60,12 +62,10 @@ def resting() -> Iterator[Figure]:
     with folder() as path:
         write_resting_log(path / "short.log", RESTING_GROUPS, FEW_MINUTES)
         short = _replay(path / "short.log", path / "short")
-    for figure in _by_one_and_two(lambda log: write_resting_log(log, RESTING_GROUPS, MINUTES), name, 45_000):
-        if figure.name == f"memory_{name}":
-            yield Figure(
-                "memory_to_that_of_a_third_of_it", figure.value * MEBIBYTE / short.memory_bytes, "times", at_most(1.3)
-            )
-        yield figure
+    found = list(_by_one_and_two(lambda log: write_resting_log(log, RESTING_GROUPS, MINUTES), name, 45_000))
+    yield from found
+    (memory,) = (figure.value for figure in found if figure.name == f"memory_{name}")
+    yield Figure("memory_to_that_of_a_third_of_it", memory * MEBIBYTE / short.memory_bytes, "times", at_most(1.3))
 
 
 def _by_one_and_two(write_log: Callable[[Path], int], name: str, goal: int) -> Iterator[Figure]:
@@ -85,38 +85,49 @@ def _by_one_and_two(write_log: Callable[[Path], int], name: str, goal: int) -> I
 def dump() -> Iterator[Figure]:
     """A dump of __consumer_offsets: commits beside a thousand groups' generations."""
     with folder() as path:
-        records = write_dump(path / "dump.jsonl", 1_000, COMMITS)
+        records = _write_dump(path / "dump.jsonl", 1_000, COMMITS)
         found = _replay(path / "dump.jsonl", path / "home")
     yield Figure("records_a_second_of_a_dump", records / found.seconds, "records/s")
     yield Figure("memory_of_a_dump", found.memory_bytes / MEBIBYTE, "MiB", at_most(500))
 
 
-@bench
-def on_spark() -> Iterator[Figure]:
-    """A log of five million busy lines by Spark with two workers on two cores, and with one on one.
+def _write_dump(path: Path, groups: int, commits: int) -> int:
+    """Writes four generations of every group, then commits from group to group; how many records these are.
 
-    With one worker a JVM and a Python process take turns, and would use two cores.
+    A member commits its partitions at once.
     """
-    with folder() as path:
-        log = path / "requests.log"
-        lines = write_busy_log(log, max(1, SPARK_LINES // BUSY_LINES))
-        seconds = {}
-        for workers in (2, 1):
-            with session(**{"spark.master": f"local[{workers}]"}) as spark:
-                quiet = Console(quiet=True)
-                # What a JVM has done before it does quicker: neither is the first.
-                little = CAPTURES / "d-kill" / "requests.log.gz"
-                replay_on_spark(spark, Home(path / f"before-{workers}"), little, {}, UTC, quiet)
-                _confine(workers)
-                found = replay_on_spark(spark, Home(path / f"by-{workers}"), log, {}, UTC, quiet)
-                seconds[workers] = found.seconds
-    _confine(os.cpu_count() or 1)
-    yield Figure("lines_a_second_by_two_workers", lines / seconds[2], "lines/s")
-    yield Figure("two_workers_to_one", seconds[1] / seconds[2], "times", at_least(1.6))
+    offsets = [0] * PARTITIONS
+    with path.open("wb") as out:
+        for at_ms, key, value, partition in chain(_generations(groups), _commits(groups, commits)):
+            out.write(write_line(LogRecord(partition, offsets[partition], at_ms, key, value)) + b"\n")
+            offsets[partition] += 1
+    return sum(offsets)
 
 
-def _confine(cores: int) -> None:
-    """This process and those that it started run on that many cores from now on."""
-    for each in (psutil.Process(), *psutil.Process().children(recursive=True)):
-        for thread in each.threads():
-            os.sched_setaffinity(thread.id, range(cores))
+def _commits(groups: int, count: int) -> Iterator[tuple[int, bytes, bytes, int]]:
+    for number in range(count):
+        request, place = divmod(number, PARTITIONS_A_MEMBER)
+        turn, group = divmod(request, groups)
+        committed = (turn % MEMBERS_A_GROUP) * PARTITIONS_A_MEMBER + place
+        key = OffsetCommitKey(group=f"group-{group:04d}", topic=T, partition=committed)
+        commit = OffsetCommitValue(offset=1_000 + turn, metadata="", commit_timestamp=FIRST_MS + turn)
+        yield FIRST_MS + turn, encode_key(_OFFSET_COMMIT, key), encode_value(3, commit), group % PARTITIONS
+
+
+def _generations(groups: int) -> Iterator[tuple[int, bytes, bytes, int]]:
+    firsts = range(0, MEMBERS_A_GROUP * PARTITIONS_A_MEMBER, PARTITIONS_A_MEMBER)
+    shares = [range(first, first + PARTITIONS_A_MEMBER) for first in firsts]
+    for number in range(groups):
+        group = f"group-{number:04d}"
+        key = encode_key(_GROUP_METADATA, GroupKey(group=group))
+        for generation in range(4):
+            members = [classic(f"{group}-{n}", *share) for n, share in enumerate(shares if generation else [])]
+            value = GroupMetadataValue(
+                protocol_type="consumer" if members else "",
+                generation=generation,
+                protocol="range" if members else None,
+                leader=members[0].member_id if members else None,
+                current_state_timestamp=FIRST_MS + generation,
+                members=members,
+            )
+            yield FIRST_MS, key, encode_value(3, value), number % PARTITIONS

@@ -9,22 +9,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from benchmarks.bench_live import coordinator, fresh, gateway
 from benchmarks.figures import Figure, at_most, bench
-from benchmarks.groups import GROUP_ID, join
+from benchmarks.groups import GROUP_ID
 from benchmarks.long_history import write_history
 from benchmarks.processes import folder, peak_bytes, started
 from jobs.home import Home
 from schemas.effect_names import EffectName
-from schemas.messages import JoinGroupRequest
 from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
 from tables.lasting_facts import keep_lasting_facts
 from tables.request_rows import request_rows
 from tables.request_table import RequestTable
 from tables.table_follower import TableFollower
+from tests import requests
+from tests.peers_job.job import Job
+from tests.waiting import until
 
 EFFECTS, GROUPS = 10_000_000, 2_000
-_WITHIN_S = 120.0
 _SESSION_MS = 1_800_000
 """The longest that a group takes: no member expires meanwhile."""
 
@@ -33,45 +33,47 @@ _SESSION_MS = 1_800_000
 def beside_ten_million_effects() -> Iterator[Figure]:
     """From the command to the first answer, with the file that upkeep keeps and, for a gateway, without it too."""
     with folder() as path:
-        home = fresh(path / "home")
-        with coordinator(home):
+        home = Home(path / "home")
+        with Job(home.path, {}) as job:
+            job.start_coordinator()
             _join(home, "first")
         write_history(home.path, EFFECTS, GROUPS, days=10)
         for name in ("without_lasting_facts", "with_lasting_facts"):
             began = time.monotonic()
-            with gateway(home) as serves:
+            with Job(home.path, {}) as job:
+                job.start_gateway()
                 yield Figure(f"gateway_serves_{name}", time.monotonic() - began, "s", at_most(5))
                 time.sleep(2.0)
-                yield Figure(f"gateway_memory_{name}", peak_bytes(serves.pid) / 1e6, "MB", at_most(300))
+                yield Figure(f"gateway_memory_{name}", sum(map(peak_bytes, job.pids())) / 1e6, "MB", at_most(300))
             keep_lasting_facts(home.path / EFFECTS_FOLDER)
         began = time.monotonic()
-        with coordinator(home):
+        with Job(home.path, {}) as job:
+            job.start_coordinator()
             _join(home, "second", groups=1)
             yield Figure("coordinator_answers", time.monotonic() - began, "s", at_most(15))
         words = ("--home", home.location, "--no-demo", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0")
         began = time.monotonic()
-        with started("jobs.rollcall", "run", *words, "--page", "127.0.0.1:0", says="Kafka's clients join on"):
+        with started("run", *words, "--page", "127.0.0.1:0", says="Kafka's clients join on"):
             yield Figure("run_is_open_for_clients", time.monotonic() - began, "s", at_most(15))
 
 
 def _join(home: Home, who: str, groups: int = GROUPS) -> None:
     """One member joins each group, and all are answered."""
     now_ms = time.time_ns() // 1_000_000
-    requests = []
-    for number in range(groups):
-        request: JoinGroupRequest = join(number, "", now_ms)
-        request.group_id, request.request_id = f"{GROUP_ID}-{number}", f"{who}-{number}"
-        request.session_timeout_ms = _SESSION_MS
-        requests.append(request)
+    joins = [
+        requests.join("orders", now_ms, f"{GROUP_ID}-{n}", request_id=f"{who}-{n}", session_timeout_ms=_SESSION_MS)
+        for n in range(groups)
+    ]
     follower = TableFollower(home.path / EFFECTS_FOLDER, ("effect", "request_id"))
     table = RequestTable(home.path / REQUESTS_FOLDER, who)
     table.open()
-    table.append(request_rows(requests))
-    waiting, deadline = {request.request_id for request in requests}, time.monotonic() + _WITHIN_S
-    while waiting:
+    table.append(request_rows(joins))
+    waiting = {request.request_id for request in joins}
+
+    def are_answered() -> bool:
         for rows in follower.poll():
             done = (EffectName.REPLY, EffectName.REQUEST_PARKED)
-            waiting -= {row["request_id"] for row in rows.to_pylist() if row["effect"] in done}
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{len(waiting)} requests have no answer")
-        time.sleep(0.05)
+            waiting.difference_update(row["request_id"] for row in rows.to_pylist() if row["effect"] in done)
+        return not waiting
+
+    until(are_answered, lambda: f"{len(waiting)} requests have no answer")

@@ -1,15 +1,12 @@
-"""What a bench returns: a named figure and its goal; and a clock that other processes do not disturb.
+"""What a bench returns: a named figure and its goal.
 
 Knows no layer of the project.
 """
 
 from __future__ import annotations
 
-import gc
-import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from timeit import repeat
 from typing import NamedTuple
 
 
@@ -77,18 +74,3 @@ def bench(function: BenchFunction) -> BenchFunction:
 
 def is_bench(thing: object) -> bool:
     return callable(thing) and getattr(thing, _MARK, False) is True
-
-
-def cpu_seconds(action: Callable[[], object], repeats: int = 3, prepare: Callable[[], object] = int) -> float:
-    """The least processor time that the action took, of several runs; prepare runs before each, unmeasured.
-
-    Processor time of this process, since the machine may be shared; the least, since disturbance only adds to it. The
-    garbage collector runs as usual.
-    """
-
-    def before() -> None:
-        prepare()
-        gc.collect()
-        gc.enable()
-
-    return min(repeat(action, before, timer=time.process_time, repeat=repeats, number=1))

@@ -6,21 +6,14 @@ Knows how the core is driven; knows no clock.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.step import expire_due, step
 from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
 from schemas.effects import Effect
-from schemas.messages import (
-    GroupRequest,
-    HeartbeatRequest,
-    JoinGroupProtocol,
-    JoinGroupRequest,
-    SyncGroupAssignment,
-    SyncGroupRequest,
-)
+from schemas.messages import GroupRequest, HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
+from tests import requests
 
 CONFIG = GroupConfig(group_initial_rebalance_delay_ms=0)
 SESSION_TIMEOUT_MS = 45_000
@@ -29,57 +22,46 @@ GROUP_ID = "orders"
 TOPIC = "orders-by-customer"
 
 
-def drive(group: Group, at_ms: int, requests: Iterable[GroupRequest]) -> list[Effect]:
+def drive(group: Group, at_ms: int, sent: Iterable[GroupRequest]) -> list[Effect]:
     """The effects of requests that all arrive at one moment, as for a caller: what was due before each fires first."""
     effects = list[Effect]()
-    for request in requests:
+    for request in sent:
         effects += expire_due(group, at_ms - 1, CONFIG)
         effects += step(group, request, at_ms, CONFIG)
     return effects
 
 
-def _sent(n: int, api: str, version: int, at_ms: int) -> dict[str, Any]:
-    """What every request says: who sent it, and when it came."""
-    who = {"client_id": f"orders-{n}", "client_host": f"/10.0.{n >> 8}.{n & 255}", "group_id": GROUP_ID}
-    return {"request_id": f"{api}-{n}-{at_ms}", "api_version": version, "received_at_ms": at_ms, **who}
-
-
 def join(n: int, member_id: str, at_ms: int) -> JoinGroupRequest:
     """A consumer's JoinGroup, its bytes not those of others; v3, so that one request makes a new member."""
     metadata = encode_subscription(Subscription((TOPIC,), owned_partitions=(TopicPartition(TOPIC, n),)), version=1)
-    return JoinGroupRequest(
-        **_sent(n, "join", 3, at_ms),
+    return requests.join(
+        f"orders-{n}",
+        at_ms,
+        GROUP_ID,
+        protocols={"range": metadata},
+        member_id=member_id,
+        client_host=f"/10.0.{n >> 8}.{n & 255}",
         session_timeout_ms=SESSION_TIMEOUT_MS,
         rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
-        member_id=member_id,
-        protocol_type="consumer",
-        protocols=[JoinGroupProtocol(name="range", metadata=metadata)],
     )
 
 
 def rejoins(group: Group, at_ms: int) -> list[JoinGroupRequest]:
     """Every member's next JoinGroup, the leader's first: it begins a rebalance."""
-    requests = [join(n, member_id, at_ms) for n, member_id in enumerate(group.members)]
-    return sorted(requests, key=lambda request: request.member_id != group.leader_id)
+    joins = [join(n, member_id, at_ms) for n, member_id in enumerate(group.members)]
+    return sorted(joins, key=lambda request: request.member_id != group.leader_id)
 
 
 def syncs(group: Group, generation_id: int, at_ms: int) -> list[SyncGroupRequest]:
     """Every member's SyncGroup, the leader's with an assignment for all of them."""
-    assignments = [
-        SyncGroupAssignment(
-            member_id=member_id,
-            assignment=encode_assignment(Assignment((TopicPartition(TOPIC, n),)), version=1),
-        )
+    shares = {
+        member_id: encode_assignment(Assignment((TopicPartition(TOPIC, n),)), version=1)
         for n, member_id in enumerate(group.members)
-    ]
+    }
+    assigned = {group.leader_id: shares}
     return [
-        SyncGroupRequest(
-            **_sent(n, "sync", 5, at_ms),
-            generation_id=generation_id,
-            member_id=member_id,
-            protocol_type="consumer",
-            protocol_name="range",
-            assignments=assignments if member_id == group.leader_id else [],
+        requests.sync(
+            member_id, generation_id, at_ms, GROUP_ID, assigned=assigned.get(member_id), client_id=f"orders-{n}"
         )
         for n, member_id in enumerate(group.members)
     ]
@@ -88,15 +70,12 @@ def syncs(group: Group, generation_id: int, at_ms: int) -> list[SyncGroupRequest
 def heartbeats(group: Group, count: int, start_ms: int) -> list[HeartbeatRequest]:
     """Heartbeats of all members in turn, each member's 3 s apart."""
     members, generation_id = list(group.members), group.generation_id
-    gap_ms = 3000 / len(members)
-    return [
-        HeartbeatRequest(
-            **_sent(n % len(members), f"heartbeat-{n}", 4, start_ms + int(n * gap_ms)),
-            generation_id=generation_id,
-            member_id=members[n % len(members)],
-        )
-        for n in range(count)
-    ]
+
+    def beat(number: int) -> HeartbeatRequest:
+        n, at_ms = number % len(members), start_ms + int(number * 3000 / len(members))
+        return requests.heartbeat(members[n], generation_id, at_ms, GROUP_ID, client_id=f"orders-{n}")
+
+    return [beat(number) for number in range(count)]
 
 
 def stable_group(members: int) -> Group:

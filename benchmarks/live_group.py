@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -27,8 +26,8 @@ _NEW = ("coordinator_load_in_progress", "not_coordinator", "coordinator_not_avai
 """What a coordinator answers that has just been made."""
 
 
-class Member(Client, ABC):
-    """A member's connection: one request after the other about its group."""
+class Member(Client):
+    """A member's connection, by the classic protocol: one request after the other about its group."""
 
     patience_s = None
     member_id = ""
@@ -64,23 +63,8 @@ class Member(Client, ABC):
         response = await self.ask("OffsetCommit", **who, topics=[{"name": self.topic, "partitions": [given]}])
         return bool(response.topics[0].partitions[0].error_code.name == "none")
 
-    @abstractmethod
     async def _join(self) -> str:
         """The error that an attempt to become a member ends with."""
-
-    @abstractmethod
-    async def beat(self) -> bool:
-        """Whether it is a member as before."""
-
-    @abstractmethod
-    async def leave(self) -> None:
-        """Leaves the group, and ends the connection."""
-
-
-class ClassicMember(Member):
-    """A member by the classic protocol."""
-
-    async def _join(self) -> str:
         timeouts = {"session_timeout_ms": _TIMEOUT_MS, "rebalance_timeout_ms": _TIMEOUT_MS}
         protocols = [{"name": "range", "metadata": b""}]
         who = {"member_id": self.member_id, "protocol_type": "consumer"}
@@ -96,12 +80,14 @@ class ClassicMember(Member):
         return str(synced.error_code.name)
 
     async def beat(self) -> bool:
+        """Whether it is a member as before."""
         beat = await self.ask("Heartbeat", member_id=self.member_id, generation_id=self.generation_id)
         is_taken = beat.error_code.name == "none"
         self.beats += is_taken
         return is_taken
 
     async def leave(self) -> None:
+        """Leaves the group, and ends the connection."""
         await self.ask("LeaveGroup", members=[{"member_id": self.member_id}])
         self.close()
 
@@ -147,7 +133,7 @@ class LiveGroup:
     address: Address
     group_id: str
     size: int
-    protocol: type[Member] = ClassicMember
+    protocol: type[Member] = Member
     topic: str = ""
     partitions: int = 0
     """How many its topic has, which are shared out among consumers."""
@@ -202,10 +188,7 @@ class LiveGroup:
         return took
 
     async def beat_every(self, interval_s: float, took: list[float], over: asyncio.Event) -> None:
-        """Each member beats at this interval, from some moment of it on, until it is over.
-
-        took: the seconds of each heartbeat are added to it.
-        """
+        """Each member beats at this interval, from some moment of it on, until it is over. took: each one's seconds."""
         moments = Random(self.group_id)
 
         async def one(member: Member) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,17 +16,16 @@ from typing import NamedTuple
 import psutil
 
 ROOT = Path(__file__).parents[1]
+MEBIBYTE = 1 << 20
+_ROLLCALL = (sys.executable, "-m", "jobs.rollcall")
 _SAMPLED_EVERY_S = 0.1
 
 
 @contextmanager
 def folder() -> Iterator[Path]:
     """A folder that is removed in the end."""
-    path = Path(tempfile.mkdtemp(prefix="rollcall-bench-"))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="rollcall-bench-", ignore_cleanup_errors=True) as path:
+        yield Path(path)
 
 
 class Ended(NamedTuple):
@@ -41,8 +39,7 @@ class Ended(NamedTuple):
 def run(*words: str, memory: Callable[[int], float]) -> Ended:
     """Runs a subcommand of `rollcall`. memory: what is measured of its process id. Raises AssertionError: it failed."""
     began = time.monotonic()
-    command = [sys.executable, "-m", "jobs.rollcall", *words]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*_ROLLCALL, *words], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     with sampled(lambda: memory(process.pid)) as seen:
         printed, _ = process.communicate()
         seconds = time.monotonic() - began
@@ -52,22 +49,18 @@ def run(*words: str, memory: Callable[[int], float]) -> Ended:
 
 
 @contextmanager
-def started(module: str, *words: str, says: str, ends_with_input: bool = False) -> Iterator[tuple[int, str]]:
-    """A module's process until the end of the block: its id, and what it said behind `says`, once it has said that.
-
-    ends_with_input: it ends when its input does, and is not to be terminated.
-    """
-    command, environment = [sys.executable, "-m", module, *words], {"COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    process = subprocess.Popen(command, cwd=ROOT, text=True, env=os.environ | environment, **pipes)  # type: ignore[call-overload]
+def started(*words: str, says: str) -> Iterator[tuple[int, str]]:
+    """A subcommand's process until the end of the block: its id, and the rest of the line in which it said that."""
+    environment = os.environ | {"COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen([*_ROLLCALL, *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
     try:
         said = next((line.partition(says)[2].strip() for line in process.stdout if says in line), None)
         if said is None:
-            raise RuntimeError(f"{module} ended before it said {says!r}")
+            raise RuntimeError(f"{words[0]} ended before it said {says!r}")
         yield process.pid, said
     finally:
-        if not ends_with_input:
-            process.terminate()
+        process.terminate()
         process.communicate(timeout=120)
 
 

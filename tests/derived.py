@@ -13,8 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.kept import read_kept
-from benchmarks.performance_page import page_of
+from benchmarks.kept import page_of, read_kept
 from exporter.monitoring import FILES as MONITORING
 from tests import shares
 from tests.source_tree import ROOT
@@ -23,12 +22,13 @@ from views import page as views
 
 DOCS = ROOT / "docs"
 LICENCES = DOCS / "licences.md"
+PERFORMANCE = DOCS / "performance.md"
 WHAT_IS_PROVEN = DOCS / "what-is-proven.md"
 
 
 def performance() -> str:
-    """The figures that are kept, as a page: what is measured anew changes them, by `make bench`."""
-    return page_of(read_kept(DOCS / "performance.jsonl"))
+    """docs/performance.md with the figures that are kept: what is measured anew changes them, by `make bench`."""
+    return page_of(PERFORMANCE.read_text(), read_kept(DOCS / "performance.jsonl"))
 
 
 def proven() -> str:
@@ -39,7 +39,7 @@ def proven() -> str:
 
 PAGES: dict[Path, Callable[[], str]] = {
     DOCS / "views.md": views.page,
-    DOCS / "performance.md": performance,
+    PERFORMANCE: performance,
     WHAT_IS_PROVEN: proven,
     LICENCES: licences.page,
     **{ROOT / "monitoring" / name: made for name, made in MONITORING.items()},

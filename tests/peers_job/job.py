@@ -56,6 +56,11 @@ class Job(Reported):
             if child is not None:
                 child.end(END_PATIENCE_S)
 
+    def pids(self) -> list[int]:
+        """The process ids of the coordinator and of the gateways, as far as they were started."""
+        children = [self._coordinator, *self._gateways.values()]
+        return [child.pid for child in children if child is not None]
+
     # ------------------------------------------------------------ the coordinator
 
     def start_coordinator(self) -> None:
@@ -86,8 +91,7 @@ class Job(Reported):
 
     def sleep_for(self, seconds: float) -> None:
         """The coordinator and the gateways stand still for this time, as on a machine that is suspended."""
-        assert self._coordinator is not None
-        pids = [child.pid for child in (self._coordinator, *self._gateways.values())]
+        pids = self.pids()
         for pid in pids:
             os.killpg(pid, signal.SIGSTOP)
         wakes_at = time.monotonic() + seconds
