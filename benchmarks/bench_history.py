@@ -19,11 +19,9 @@ from benchmarks.processes import MEBIBYTE, Ended, folder, peak_bytes, run, start
 from views.catalog import VIEWS
 from views.view import View
 
-EFFECT_COUNT = 1_000_000
-SMALL_COUNT = 10_000
-PAGE_GROUPS = 2000
-PAGES_ASKED = 40
-"""So often each page is asked for, of another group each time."""
+EFFECT_COUNT, SMALL_COUNT = 1_000_000, 10_000
+PAGE_GROUPS, PAGES_ASKED = 2000, 40
+"""Each page is asked for that often, of another group each time."""
 _PATHS = {
     "overview": "/",
     "group": "/group?group={}",
