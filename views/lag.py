@@ -6,6 +6,7 @@ from lag.kept import MOVING_WITHIN_MS
 from schemas.effects import MemberJoined
 from views.details import opened
 from views.partition_lag import BEFORE, BEGINS_ANEW, NAMED, READERS, commits_of, readable_end
+from views.recorded import COMMITS_RULE, UNRECORDED
 from views.view import OF_PARTITION, Column, View
 
 TREND_MS = 60_000
@@ -52,7 +53,8 @@ LAG = View(
         "two moments with known ends, and so only as exact as they are close; 0 if nothing is to be read; null if the "
         "log's known history is too short. For a topic that was created again, nothing from before its first known end "
         "counts, by the rule of `partition_lag`. The owner is the member that holds the partition now, whoever "
-        "committed."
+        f"committed. {COMMITS_RULE} From then until the partition's next commit lag_records counts from the last known "
+        "commit and is an upper bound, and what else follows of the commit is null, unless nothing is to be read."
     ),
     columns=(
         *OF_PARTITION,
@@ -76,12 +78,12 @@ LAG = View(
             "boolean",
             f"nothing is to be read, or the commit rose in the {MOVING_WITHIN_MS // 1000} s before the latest news "
             "of the "
-            "partition; null: no commit, or no end known",
+            "partition; null: no commit, or no end known, or the commit may be missing",
         ),
         Column("caught_up_at", "timestamp", "the moment up to whose records all is read: end_known_at less lag_ms"),
     ),
     sql=f"""--sql
-WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({READERS}), latest AS (
+WITH {UNRECORDED}, recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({READERS}), latest AS (
   SELECT group_id, topic, partition, last.committed, last.at_ms AS committed_ms, rose_ms
   FROM (
     SELECT group_id, topic, partition, max(struct(at_ms, committed)) AS last,
@@ -208,21 +210,25 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
       ELSE readable_end - read_to END AS lag_records
   FROM placed
 ), timed AS (
-  SELECT *,
+  SELECT *, coalesce(committed_ms >= array_max(filter(unrecorded, one -> one <= end_known_ms)), true) AS is_recorded,
     CASE WHEN lag_records = 0 THEN 0
+      WHEN committed_ms < array_max(filter(unrecorded, one -> one <= end_known_ms)) THEN NULL
       WHEN before_ms < after_ms AND read_to = dated_to
         THEN end_known_ms - before_ms - (after_ms - before_ms) * (read_to - before) div (after - before) END AS lag_ms
   FROM behind
   LEFT JOIN around USING (group_id, topic, partition)
+  LEFT JOIN unrecorded USING (group_id)
   LEFT JOIN hosts USING (group_id, member_id)
   LEFT JOIN fetched USING (client_id, client_host, topic, partition)
 )
 SELECT group_id, topic, partition, member_id, client_id, client_host, committed,
   timestamp_millis(committed_ms) AS committed_at, fetched_offset, log_start, log_end, stable,
   timestamp_millis(end_known_ms) AS end_known_at, lag_records, lag_ms,
-  CASE WHEN read_to IS NOT NULL AND log_start IS NOT NULL THEN greatest(log_start - committed, 0) END AS records_lost,
+  CASE WHEN is_recorded AND read_to IS NOT NULL AND log_start IS NOT NULL
+    THEN greatest(log_start - committed, 0) END AS records_lost,
   CASE WHEN lag_records = 0 THEN true
-    WHEN lag_records > 0 THEN greatest(end_known_ms, committed_ms) - rose_ms < {MOVING_WITHIN_MS} END AS is_moving,
+    WHEN is_recorded AND lag_records > 0 THEN greatest(end_known_ms, committed_ms) - rose_ms < {MOVING_WITHIN_MS}
+  END AS is_moving,
   timestamp_millis(end_known_ms - lag_ms) AS caught_up_at
 FROM timed
 """,

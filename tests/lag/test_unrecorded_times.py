@@ -282,3 +282,41 @@ def test_a_rebalance_before_it_has_none_if_the_group_had_not_caught_up(tmp_path:
     story.commit(90_000, "a", {"t-0": 900, "t-1": 900})
     write_home(tmp_path, [story], GROWING)
     assert [row for row in rows_of(tmp_path, "rebalance_costs") if row.started_at == 40_000] == []
+
+
+# ---------------------------------------------------------------- lag now
+
+
+def lag_now(tmp_path: Path, *moves: tuple[int, int | None], log_end: int = 400) -> Row:
+    """Of partition 0, whose log ends at log_end at 150 s and was at 300 for a minute; committed at 30 s: 300."""
+    reported = [*ends((5000, 0), (60_000, 310), (150_000, log_end)), LogEnd("t", 0, 150_000, 350, None, None, "sample")]
+    write_home(tmp_path, [two_partitions(*moves)], reported)
+    (row,) = [row for row in rows_of(tmp_path, "lag") if row.partition == 0]
+    return row
+
+
+def test_whether_a_group_moves_is_not_known_while_nobody_records(tmp_path: Path) -> None:
+    assert lag_now(tmp_path).is_moving is None
+
+
+def test_nor_up_to_when_it_has_caught_up_and_how_old_its_lag_is(tmp_path: Path) -> None:
+    row = lag_now(tmp_path)
+    assert (row.caught_up_at, row.lag_ms, row.records_lost) == (None, None, None)
+    assert (row.committed_offset, row.lag_records) == (300, 50)
+
+
+def test_nor_is_any_of_it_known_afterwards_until_the_next_commit(tmp_path: Path) -> None:
+    row = lag_now(tmp_path, *beats(81_000, 149_000))
+    assert (row.is_moving, row.caught_up_at, row.lag_ms) == (None, None, None)
+
+
+def test_all_of_it_is_known_again_with_the_next_commit(tmp_path: Path) -> None:
+    row = lag_now(tmp_path, *beats(81_000, 146_000), (146_000, 355))
+    assert (row.is_moving, row.lag_records, row.records_lost) == (True, 45, 0)
+    assert row.lag_ms == 150_000 - 60_000 - 90_000 * 45 // 90
+
+
+def test_all_of_it_is_known_of_a_member_that_is_heard_of_all_the_time(tmp_path: Path) -> None:
+    row = lag_now(tmp_path, *beats(40_000, 149_000))
+    assert (row.is_moving, row.lag_records, row.records_lost) == (False, 50, 50)
+    assert row.caught_up_at is not None
