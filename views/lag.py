@@ -6,7 +6,7 @@ from lag.kept import MOVING_WITHIN_MS
 from schemas.effects import MemberJoined
 from views.details import opened
 from views.partition_lag import BEFORE, BEGINS_ANEW, NAMED, READERS, commits_of, readable_end
-from views.recorded import COMMITS_RULE, UNRECORDED
+from views.recorded import COMMITS_RULE, unrecorded_between
 from views.view import OF_PARTITION, Column, View
 
 TREND_MS = 60_000
@@ -36,6 +36,13 @@ _RECENT = f"""--sql
 
 Of the commits of a group that name the same partitions, those of the last minute before the latest count, and the one
 before them. A partition that others name too has its latest commit no earlier, so its own last minute is among them.
+"""
+
+_SINCE_COMMITTED = """--sql
+    SELECT group_id, min(committed_ms) AS from_ms, max(end_known_ms) AS until_ms
+    FROM behind
+    WHERE lag_records > 0
+    GROUP BY group_id
 """
 
 # Every table of its WITH that is computed of a group's facts is read once, so that a filter on group_id reaches the
@@ -83,7 +90,7 @@ LAG = View(
         Column("caught_up_at", "timestamp", "the moment up to whose records all is read: end_known_at less lag_ms"),
     ),
     sql=f"""--sql
-WITH {UNRECORDED}, recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({READERS}), latest AS (
+WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({READERS}), latest AS (
   SELECT group_id, topic, partition, last.committed, last.at_ms AS committed_ms, rose_ms
   FROM (
     SELECT group_id, topic, partition, max(struct(at_ms, committed)) AS last,
@@ -209,7 +216,7 @@ WITH {UNRECORDED}, recent AS ({_RECENT}), commits AS ({commits_of("recent")}), r
       WHEN readable_end <= read_to OR (coalesce(ends_with_marker, false) AND readable_end - read_to = 1) THEN 0
       ELSE readable_end - read_to END AS lag_records
   FROM placed
-), timed AS (
+), {unrecorded_between(_SINCE_COMMITTED)}, timed AS (
   SELECT *, coalesce(committed_ms >= array_max(filter(unrecorded, one -> one <= end_known_ms)), true) AS is_recorded,
     CASE WHEN lag_records = 0 THEN 0
       WHEN committed_ms < array_max(filter(unrecorded, one -> one <= end_known_ms)) THEN NULL

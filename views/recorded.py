@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from schemas.effects import MemberJoined
 from views.details import opened
-from views.view import BEATS
+from views.view import beats_of
 
 UNRECORDED_MS = 10_000
 FOREVER_MS = 253_402_300_799_000
@@ -18,22 +18,31 @@ RULE = (
     f"than half of their longest session, and more than {UNRECORDED_MS // 1000} s."
 )
 
-RECORDED = f"""--sql
+_IS_BEAT = "effect = 'reply' AND api IN ('Heartbeat', 'ConsumerGroupHeartbeat')"
+
+
+def _recorded(effects: str) -> str:
+    """Tables of a WITH; the last, `recorded`, has the times in which a group was recorded.
+
+    Its columns: group_id, recorded_from_ms, recorded_to_ms, is_latest, expires_next (a session's expiry is what is
+    known next). Between them a request was due, and none is known.
+    """
+    return f"""--sql
 facts AS (
   SELECT group_id, at_ms, sum(change) AS change, max(is_beat) AS is_beat, max(is_expiry) AS is_expiry,
     max(session_ms) AS session_ms
   FROM (
     SELECT group_id, at_ms,
       CASE effect WHEN 'member_joined' THEN 1 WHEN 'member_removed' THEN -1 ELSE 0 END AS change,
-      effect = 'reply' AND api IN ('Heartbeat', 'ConsumerGroupHeartbeat') AS is_beat,
+      {_IS_BEAT} AS is_beat,
       effect = 'member_removed' AND cause = 'session_expired' AS is_expiry,
       CASE WHEN effect IN ('member_joined', 'member_updated')
         THEN {opened("session_timeout_ms", MemberJoined)}.session_timeout_ms END AS session_ms
-    FROM effects
+    FROM {effects}
     UNION ALL
     SELECT group_id, from_ms + beat AS at_ms, 0 AS change, true AS is_beat, false AS is_expiry,
       CAST(NULL AS BIGINT) AS session_ms
-    FROM ({BEATS})
+    FROM ({beats_of(effects)})
   )
   GROUP BY group_id, at_ms
 ), expected AS (
@@ -59,9 +68,9 @@ facts AS (
   FROM pieces
   GROUP BY group_id, piece
 )"""
-"""Tables of a WITH; the last, `recorded`, has the times in which a group was recorded: group_id, recorded_from_ms,
-recorded_to_ms, is_latest, expires_next (a session's expiry is what is known next). Between them a request was due, and
-none is known."""
+
+
+RECORDED = _recorded("effects")
 
 COMMITS_RULE = (
     "Commits may be missing where nothing of a group with members was recorded, though their heartbeats are: for more "
@@ -69,12 +78,62 @@ COMMITS_RULE = (
     "expired at its end: then the members were silent."
 )
 
-UNRECORDED = f"""--sql
-{RECORDED}, unrecorded AS (
+
+def _unrecorded(effects: str) -> str:
+    """Tables of a WITH; the last, `unrecorded`, has the moments from which on commits of a group may be missing.
+
+    Its columns: group_id, unrecorded (a list).
+    """
+    return f"""--sql
+{_recorded(effects)}, unrecorded AS (
   SELECT group_id, collect_list(recorded_to_ms + 1) AS unrecorded
   FROM recorded
   WHERE recorded_to_ms < {FOREVER_MS} AND NOT expires_next
   GROUP BY group_id
 )"""
-"""Tables of a WITH; the last, `unrecorded`, has the moments from which on commits of a group may be missing: group_id,
-unrecorded (a list)."""
+
+
+UNRECORDED = _unrecorded("effects")
+
+
+def unrecorded_between(asked: str) -> str:
+    """As UNRECORDED, of the moments that matter alone, without the history of all heartbeats.
+
+    asked: a table with group_id, from_ms and until_ms, where from_ms is the moment of a fact. Moments up to from_ms are
+    other ones, or missing. Heartbeats are read of groups alone that have no fact for so long that one may be missing.
+    """
+    return f"""--sql
+watched AS (
+  SELECT group_id, from_ms, until_ms, max(CASE WHEN is_beat THEN at_ms END) AS beat_ms,
+    collect_list(CASE WHEN at_ms >= from_ms THEN at_ms END) AS moments
+  FROM (
+    SELECT group_id, at_ms, effect = 'heartbeats_taken' OR ({_IS_BEAT}) AS is_beat
+    FROM effects
+  )
+  JOIN ({asked}) USING (group_id)
+  GROUP BY group_id, from_ms, until_ms
+), sessions_of AS (
+  SELECT group_id, max({opened("session_timeout_ms", MemberJoined)}.session_timeout_ms) AS session_ms
+  FROM effects
+  WHERE effect IN ('member_joined', 'member_updated')
+  GROUP BY group_id
+), silent AS (
+  SELECT group_id, from_ms, beat_ms
+  FROM (
+    SELECT *, coalesce(lead(at_ms) OVER (PARTITION BY group_id ORDER BY at_ms), until_ms) - at_ms AS silent_ms
+    FROM (
+      SELECT group_id, from_ms, until_ms, beat_ms, explode(moments) AS at_ms
+      FROM watched
+      WHERE beat_ms IS NOT NULL
+    )
+  )
+  JOIN sessions_of USING (group_id)
+  WHERE silent_ms > greatest(session_ms div 2, {UNRECORDED_MS})
+  GROUP BY group_id, from_ms, beat_ms
+), of_silent AS (
+  SELECT effects.*
+  FROM effects
+  JOIN silent ON effects.group_id = silent.group_id
+  WHERE effects.at_ms >= from_ms OR effects.at_ms = beat_ms
+    OR effect IN ('member_joined', 'member_updated', 'member_removed')
+), {_unrecorded("of_silent")}"""
