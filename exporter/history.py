@@ -41,15 +41,8 @@ _FOLDED = (
     EffectName.STATE_CHANGED,
 )
 """The facts that `whatif.outcome` counts, without the answers, which no metric needs."""
-_OF_LAG = (
-    EffectName.ASSIGNED,
-    EffectName.JOIN_RECEIVED,
-    EffectName.MEMBER_JOINED,
-    EffectName.MEMBER_REMOVED,
-    EffectName.OFFSETS_COMMITTED,
-    EffectName.OFFSETS_REMOVED,
-)
-"""The facts that the view `lag` stands on."""
+_PRUNABLE = (EffectName.ASSIGNED, EffectName.JOIN_RECEIVED, EffectName.OFFSETS_COMMITTED)
+"""The facts of which later ones replace most, as far as the view `lag` goes."""
 _LAG_FACTS = "lag_facts"
 _PRUNED = (
     # Commits of which every partition has a later one.
@@ -65,11 +58,11 @@ _PRUNED = (
     # Assignments of members that are gone.
     f"""DELETE FROM {_LAG_FACTS} AS old USING (
       SELECT group_id, member_id, max(struct_pack(at_ms, seq)) AS last
-      FROM {_LAG_FACTS} WHERE effect = 'member_removed' GROUP BY ALL
+      FROM {RAW} WHERE effect = 'member_removed' GROUP BY ALL
     ) AS gone
     WHERE old.group_id = gone.group_id AND old.member_id = gone.member_id
       AND struct_pack(at_ms := old.at_ms, seq := old.seq) <= gone.last
-      AND old.effect IN ('assigned', 'join_received', 'member_removed')""",
+      AND old.effect <> 'offsets_committed'""",
 )
 
 
@@ -151,7 +144,7 @@ class ExportHistory(History):
 
     def _insert(self, table: str, files: Sequence[str]) -> list[tuple[str, str]]:
         with self._cursor() as cursor:
-            insert(cursor, _LAG_FACTS, files, f"effect IN ({_listed(_OF_LAG)})")
+            insert(cursor, _LAG_FACTS, files, f"effect IN ({_listed(_PRUNABLE)})")
         found = super()._insert(table, files)
         if self._to_fold is not None:
             self._to_fold |= {group_id for group_id, effect in found if effect in _FOLDED}
@@ -179,9 +172,11 @@ class ExportHistory(History):
         self._to_fold = set()
 
     def _asked(self, sql: str) -> Iterator[tuple[Any, ...]]:
-        """Rows of a query over the facts that lag depends on and the tables beside them."""
+        """Rows of a query over all facts but those that were dropped, and the tables beside them."""
+        others = f"SELECT {columns()} FROM {RAW} WHERE effect NOT IN ({_listed(_PRUNABLE)})"
+        facts = f"(SELECT {columns()} FROM {_LAG_FACTS} UNION ALL {others})"
         with self._cursor() as cursor:
-            make_views(cursor, self.home, names_in(sql), facts=_LAG_FACTS, is_empty_without_ends=False)
+            make_views(cursor, self.home, names_in(sql), facts=facts, is_empty_without_ends=False)
             cursor.execute(sql)
             while rows := cursor.fetchmany(_FETCHED):
                 yield from rows

@@ -16,7 +16,7 @@ from exporter.settings import ExportSettings, Pattern
 from lag.rows import LagRows
 from tables.lag_rows import append_lag
 from tests.exporter.scraped import OF_ITSELF, Scraped, exported, scraped
-from tests.lag.homes import ends, lag_of_capture, write_capture, write_home
+from tests.lag.homes import ends, group, lag_of_capture, write_capture, write_home
 from tests.page.homes import HOSTILE, hostile
 from tests.request_log.truth import OF_LAG
 from tests.views.histories import two_members
@@ -75,6 +75,18 @@ def test_lag_is_that_of_the_view_under_kafka_exporters_names(home: Path, found: 
     assert found["kafka_consumergroup_lag_sum"] == lag_sums
     assert found["kafka_consumergroup_group_lag_seconds"] == seconds
     assert found["kafka_consumergroup_group_max_lag_seconds"] == longest
+
+
+def test_how_old_a_lag_is_is_not_exported_where_commits_may_be_missing(tmp_path: Path) -> None:
+    """The first group was silent for longer than its heartbeats allow, the second was not."""
+    stories = [group(name, "t", (10_000, 100), session_timeout_ms=60_000) for name in ("silent", "heard")]
+    for at_ms in (13_000, *range(16_000, 70_000, 3000), 70_000):
+        for story in stories if at_ms in (13_000, 70_000) else stories[1:]:
+            story.heartbeat(at_ms, "a")
+    write_home(tmp_path, stories, ends((5000, 0), (9000, 100), (60_000, 300)))
+    found = exported(tmp_path)
+    assert found["kafka_consumergroup_lag"] == {("silent", "0", "t"): 200, ("heard", "0", "t"): 200}
+    assert [key[1] for key in found["kafka_consumergroup_group_max_lag_seconds"]] == ["heard"]
 
 
 def test_topics_and_groups_are_those_of_the_views(home: Path, found: dict[str, Scraped]) -> None:
