@@ -12,7 +12,7 @@ from page.history import History
 from why.explanation import Explanation, explain, with_cost
 from why.rebalances import NoSuchRebalance, Span
 from why.telling import cost_in_a_sentence, headline
-from why.words import count, duration
+from why.words import at_most, count, duration
 
 
 class Reason(NamedTuple):
@@ -58,9 +58,13 @@ def _explained(history: History, found: Found) -> Explanation | None:
 def _lag(history: History, group_id: str) -> str:
     """How far the group is behind, where that is known."""
     row = history.all(
-        "SELECT sum(lag_records)::BIGINT AS records, max(lag_ms) AS ms FROM all_lag WHERE group_id = ?", [group_id]
+        "SELECT sum(lag_records)::BIGINT AS records, max(lag_ms) AS ms, bool_or(is_upper_bound) AS is_upper_bound, "
+        "count_if(lag_records IS NULL) > 0 AS is_partial FROM all_lag WHERE group_id = ?",
+        [group_id],
     )[0]
     if not row["records"]:
         return ""
-    old = "" if row["ms"] is None else f", the oldest of them is {duration(row['ms'])} old"
-    return f"the group is {count(row['records'], 'record')} behind{old}"
+    behind = f"the group is {at_most(count(row['records'], 'record'), row['is_upper_bound'])} behind"
+    if row["is_upper_bound"]:
+        return behind + " where its lag is known" * row["is_partial"]
+    return behind if row["ms"] is None else f"{behind}, the oldest of them is {duration(row['ms'])} old"

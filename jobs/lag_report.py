@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -23,12 +23,13 @@ from programs.timestamps import read_moment
 from programs.visible import visible, visible_json
 from tables.duck_database import quoted
 from views.lag import TREND_MS
+from why.words import at_most
 
 WATCH_S = 5
 _COLUMNS = [
     *("group_id", "topic", "partition", "committed_offset", "end_offset", "lag_records", "lag_ms", "records_lost"),
     *("is_moving", "member_id", "client_host", "client_id", "fetched_offset", "log_start_offset", "end_known_at"),
-    "caught_up_at",
+    *("caught_up_at", "is_upper_bound"),
 ]
 _SHOWN = (
     ("GROUP", "group_id"),
@@ -52,7 +53,7 @@ def lag_of(home: Home, group_id: str = "", until_ms: int | None = None) -> list[
     """The lag of a group (empty: of all groups) at until_ms, None: now.
 
     A row's keys: those of the view `lag`, and trend_records: by how much lag_records grew in the minute before the
-    latest known end; None if the lag was not known then. Raises HomeError.
+    latest known end; None if the lag is or was not known, or one of the two is an upper bound. Raises HomeError.
     """
     with home.read_here() as here:
         check_home(here)
@@ -61,8 +62,8 @@ def lag_of(home: Home, group_id: str = "", until_ms: int | None = None) -> list[
         if not known:
             return [{**row, "trend_records": None} for row in rows]
         before = _asked(here, group_id, round(max(known).replace(tzinfo=UTC).timestamp() * 1000) - TREND_MS)
-    lag_then = {_key(row): row["lag_records"] for row in before}
-    return [{**row, "trend_records": _less(row["lag_records"], lag_then.get(_key(row)))} for row in rows]
+    lag_then = {_key(row): _known(row) for row in before}
+    return [{**row, "trend_records": _less(_known(row), lag_then.get(_key(row)))} for row in rows]
 
 
 def _asked(here: Home, group_id: str, until_ms: int | None) -> list[dict[str, Any]]:
@@ -100,7 +101,7 @@ def _write(rows: Sequence[dict[str, Any]], form: str, out: TextIO) -> None:
         return
     if rows and all(row["end_offset"] is None for row in rows):
         out.write("Where logs end is not known: no FETCH or LIST_OFFSETS lines were read, and no broker was asked.\n")
-    table = [[title for title, _ in _SHOWN], *([_text(name, row[name]) for _, name in _SHOWN] for row in rows)]
+    table = [[title for title, _ in _SHOWN], *([_text(name, row) for _, name in _SHOWN] for row in rows)]
     widths = [max(len(line[place]) for line in table) for place in range(len(_SHOWN))]
     for line in table:
         cells = (
@@ -110,11 +111,14 @@ def _write(rows: Sequence[dict[str, Any]], form: str, out: TextIO) -> None:
         out.write("  ".join(cells).rstrip() + "\n")
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, row: Mapping[str, Any]) -> str:
     """A value as people read it; an unknown one is a dash, as in Kafka's tool."""
+    value = row[name]
     match name:
         case _ if value is None:
             return "-"
+        case "lag_records":
+            return at_most(str(value), row["is_upper_bound"])
         case "lag_ms":
             return f"{value / 1000:.1f}s"
         case "trend_records":
@@ -132,6 +136,11 @@ def _iso(value: Any) -> str:
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["group_id"], row["topic"], row["partition"]
+
+
+def _known(row: Mapping[str, Any]) -> int | None:
+    """A row's lag, None: it is not known, or it is an upper bound."""
+    return None if row["is_upper_bound"] else row["lag_records"]
 
 
 def _less(now: int | None, then: int | None) -> int | None:

@@ -37,7 +37,7 @@ from why.cost import ms_of
 from why.explanation import Explanation
 from why.rebalances import Span
 from why.sections import account_of
-from why.words import moment
+from why.words import at_most, moment
 
 HERE = Path(__file__).parent
 DEFAULT_QUERY = "select group_id, state, generation_id, member_count from groups order by group_id"
@@ -100,6 +100,7 @@ def templates() -> Jinja2Templates:
         "cause_of": shown.cause_of,
         "section_cell": shown.section_cell,
         "length_of": shown.length_of,
+        "at_most": at_most,
         "share_of": shown.share_of,
         "link": shown.link,
         "cell": shown.cell,

@@ -47,8 +47,10 @@ rebalanced AS (
     arg_min(session_timeout_ms, slack_ms) AS near_timeout_ms
   FROM all_heartbeat_slack WHERE ended_at IS NULL AND slack_ms IS NOT NULL GROUP BY group_id
 ), behind AS (
-  SELECT group_id, sum(now.lag_records)::BIGINT AS lag_records, max(now.lag_ms) AS lag_ms,
-    sum(now.lag_records - earlier.lag_records)::BIGINT AS lag_trend
+  SELECT group_id, sum(now.lag_records)::BIGINT AS lag_records, bool_or(now.is_upper_bound) AS is_upper_bound,
+    CASE WHEN NOT bool_or(now.is_upper_bound) THEN max(now.lag_ms) END AS lag_ms,
+    CASE WHEN NOT bool_or(now.is_upper_bound OR coalesce(earlier.is_upper_bound, false))
+      THEN sum(now.lag_records - earlier.lag_records)::BIGINT END AS lag_trend
   FROM all_lag now LEFT JOIN all_lag_before earlier USING (group_id, topic, partition) GROUP BY group_id
 )
 SELECT g.group_id, g.state, g.generation_id, g.member_count,
@@ -58,7 +60,7 @@ SELECT g.group_id, g.state, g.generation_id, g.member_count,
     least(1, (coalesce(s.stood_ms, 0) + CASE WHEN g.member_count > 0 THEN 0 ELSE epoch_ms(hour.to_at)
       - epoch_ms(g.state_since) END) / greatest(1, least(3600000, epoch_ms(hour.to_at) - epoch_ms(g.created_at))))
   END AS stood_share,
-  n.near_client_id, n.near_slack_ms, n.near_timeout_ms, b.lag_records, b.lag_ms, b.lag_trend
+  n.near_client_id, n.near_slack_ms, n.near_timeout_ms, b.lag_records, b.is_upper_bound, b.lag_ms, b.lag_trend
 FROM all_groups g CROSS JOIN hour LEFT JOIN rebalanced r USING (group_id) LEFT JOIN stood s USING (group_id)
 LEFT JOIN near n USING (group_id) LEFT JOIN behind b USING (group_id) LEFT JOIN given e USING (group_id)
 ORDER BY g.group_id
@@ -72,7 +74,8 @@ def overview(history: History, now_ms: int, until_ms: int | None, span: Span | N
     began to rebalance in the span. `stood_share`: of the hour, or of the group's time if that is shorter; None: it had
     no members in it. `troubles` counts the kinds of trouble of the last day, `harms` those of the last hour;
     `going_on`: some have no end yet. `lag_records` of all partitions, the longest `lag_ms`, and `lag_trend`, by how
-    much the records grew in TREND_MS; each None where it is not known.
+    much the records grew in TREND_MS; each None where it is not known. `is_upper_bound`: the records are at most
+    so many.
     """
     chosen = span or Span(0, now_ms)
     values = [chosen.from_ms, chosen.to_ms, now_ms, now_ms]

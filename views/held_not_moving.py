@@ -18,7 +18,9 @@ HELD_NOT_MOVING = View(
         f"its lag is above 0. It is at least {STANDS_MS // 1000} s, and {TIMES_USUAL} times the average time between "
         f"the partition's other commits, of which there must be {USUAL_OF}. The member sent a request after that time "
         "and before the commit that ends it, or owned the partition for longer than its session. The client may still "
-        f"fetch in that time: fetched records are not processed yet. {RULE}"
+        f"fetch in that time: fetched records are not processed yet. {RULE} Until the "
+        "partition's next commit the lag counts from the last known commit and is an upper bound: it is surely above 0 "
+        "once the log has grown by more than the one record that may be a transaction's marker."
     ),
     columns=(
         *OF_PARTITION,
@@ -30,14 +32,15 @@ HELD_NOT_MOVING = View(
         Column("usual_ms", "bigint", "how far apart its other commits that rise are on the average, ms"),
         Column("lag_from", "bigint", "the lag at its beginning, records"),
         Column("lag_to", "bigint", "the highest lag in it, records"),
+        Column("is_upper_bound", "boolean", "a commit before it may be missing: each lag is at most that"),
     ),
     sql=f"""--sql
 WITH {RECORDED}, steps AS (
-  SELECT group_id, topic, partition, at_ms, committed_offset, lag_before_records, lag_records, rose, recorded_from_ms,
-    is_latest
+  SELECT group_id, topic, partition, at_ms, is_recorded, end_offset, lag_before_records, lag_records, rose,
+    recorded_from_ms, is_latest
   FROM (
-    SELECT group_id, topic, partition, unix_millis(at) AS at_ms, committed_offset, lag_before_records, lag_records,
-      is_commit AND committed_offset > coalesce(lag(committed_offset) OVER so_far, -1) AS rose
+    SELECT group_id, topic, partition, unix_millis(at) AS at_ms, is_recorded, end_offset, lag_before_records,
+      lag_records, is_commit AND committed_offset > coalesce(lag(committed_offset) OVER so_far, -1) AS rose
     FROM partition_lag
     WINDOW so_far AS (PARTITION BY group_id, topic, partition ORDER BY at)
   )
@@ -45,14 +48,16 @@ WITH {RECORDED}, steps AS (
   WHERE at_ms >= recorded_from_ms AND at_ms <= recorded_to_ms
 ), runs AS (
   SELECT *, count_if(rose) OVER so_far AS run, lead(at_ms) OVER so_far AS next_ms,
-    lead(lag_before_records) OVER so_far AS lag_next
+    lead(lag_before_records) OVER so_far AS lag_next,
+    lead(end_offset) OVER so_far - first_value(end_offset) IGNORE NULLS OVER so_far > 1 AS has_grown
   FROM steps
   WINDOW so_far AS (PARTITION BY group_id, topic, partition, recorded_from_ms ORDER BY at_ms)
 ), stands AS (
   SELECT group_id, topic, partition, run, min(at_ms) AS rose_ms, max(coalesce(next_ms, at_ms)) AS until_ms,
     count(next_ms) = count(*) AS is_over, max(is_latest) AS is_latest,
-    min(CASE WHEN lag_records > 0 OR lag_next > 0 THEN at_ms END) AS behind_ms,
-    min_by(lag_records, at_ms) AS lag_from, max(greatest(lag_records, lag_next)) AS lag_to
+    min(CASE WHEN (lag_records > 0 OR lag_next > 0) AND (is_recorded OR has_grown) THEN at_ms END) AS behind_ms,
+    min_by(lag_records, at_ms) AS lag_from, max(greatest(lag_records, lag_next)) AS lag_to,
+    max(NOT is_recorded) AS is_upper_bound
   FROM runs
   GROUP BY group_id, topic, partition, recorded_from_ms, run
 ), usual AS (
@@ -63,7 +68,7 @@ WITH {RECORDED}, steps AS (
   FROM stands
   WINDOW parts AS (PARTITION BY group_id, topic, partition)
 ), held AS (
-  SELECT group_id, topic, partition, member_id, client_id, lag_from, lag_to,
+  SELECT group_id, topic, partition, member_id, client_id, lag_from, lag_to, is_upper_bound,
     others_ms div others AS usual_ms,
     greatest(behind_ms, unix_millis(from_at)) AS from_ms,
     least(until_ms, coalesce(unix_millis(to_at), until_ms)) AS to_ms,
@@ -98,13 +103,14 @@ WITH {RECORDED}, steps AS (
 SELECT group_id, topic, partition, member_id, client_id,
   timestamp_millis(from_ms) AS from_at,
   CASE WHEN is_over THEN timestamp_millis(to_ms) END AS to_at,
-  to_ms - from_ms AS duration_ms, usual_ms, lag_from, lag_to
+  to_ms - from_ms AS duration_ms, usual_ms, lag_from, lag_to, is_upper_bound
 FROM heard
 """,
     detector=Detector(
         "partition that does not move",
         "partitions that do not move",
-        "{client_id} holds {topic}-{partition}, {lag_to} records behind, and committed nothing new for {duration_ms}",
+        "{client_id} holds {topic}-{partition}, {is_upper_bound:at most }{lag_to} records behind, and committed "
+        "nothing new for {duration_ms}",
         link=("topic", "partition"),
         severity="critical",
     ),

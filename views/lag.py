@@ -88,6 +88,7 @@ LAG = View(
             "partition; null: no commit, or no end known, or the commit may be missing",
         ),
         Column("caught_up_at", "timestamp", "the moment up to whose records all is read: end_known_at less lag_ms"),
+        Column("is_upper_bound", "boolean", "lag_records is at most so high, since a later commit may be missing"),
     ),
     sql=f"""--sql
 WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({READERS}), latest AS (
@@ -236,7 +237,8 @@ SELECT group_id, topic, partition, member_id, client_id, client_host, committed,
   CASE WHEN lag_records = 0 THEN true
     WHEN is_recorded AND lag_records > 0 THEN greatest(end_known_ms, committed_ms) - rose_ms < {MOVING_WITHIN_MS}
   END AS is_moving,
-  timestamp_millis(end_known_ms - lag_ms) AS caught_up_at
+  timestamp_millis(end_known_ms - lag_ms) AS caught_up_at,
+  coalesce(lag_records > 0 AND NOT is_recorded, false) AS is_upper_bound
 FROM timed
 """,
     does_with_recent_commits=True,

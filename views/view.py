@@ -35,7 +35,8 @@ class Detector:
     plural: str
     sentence: str
     """One row as a sentence. `{gap_ms}` is that column, as a duration for a name that ends in _ms, as its name for a
-    cause; `{restarts:restart}` counts; a part in brackets is left out where a column in it is null.
+    cause; `{restarts:restart}` counts; `{is_upper_bound:at most }` says so where it is true; a part in brackets is left
+    out where a column in it is null.
     """
     since: str = "from_at"
     """The column that says when it began."""

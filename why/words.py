@@ -42,6 +42,11 @@ def duration(length_ms: int) -> str:
     return f"{hours} h {rest_ms // MINUTE_MS} min".replace(" h 0 min", " h")
 
 
+def at_most(figure: str, is_upper_bound: bool | None) -> str:
+    """`12 records`, `at most 12 records`."""
+    return f"at most {figure}" if is_upper_bound else figure
+
+
 def count(number: int, what: str) -> str:
     """`1 member`, `3 members`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
@@ -58,7 +63,7 @@ def filled(sentence: str, values: Mapping[str, Any]) -> str:
     return _FIELD.sub(lambda field: _shown(field[1], field[2], values[field[1]]), kept)
 
 
-_FIELD = re.compile(r"\{(\w+)(?::(\w+))?\}")
+_FIELD = re.compile(r"\{(\w+)(?::([\w ]+))?\}")
 
 
 def _values(text: str, values: Mapping[str, Any]) -> list[Any]:
@@ -66,6 +71,8 @@ def _values(text: str, values: Mapping[str, Any]) -> list[Any]:
 
 
 def _shown(column: str, counted: str | None, value: Any) -> str:
+    if isinstance(value, bool):
+        return counted if counted and value else ""
     if counted:
         return count(value, counted)
     if column.endswith("_ms"):

@@ -13,13 +13,15 @@ from lag.rows import LogEnd
 from pictures.lag import with_lag
 from pictures.scene import Lanes
 from tests.lag.homes import ends, group, write_home
+from tests.lag.silences import GROWING, SESSION_MS, beats, two_partitions
 from tests.views.story import Story
 from tests.views.view_rows import Row, rows_of
+from views.held_not_moving import HELD_NOT_MOVING
 from why.cost import Asked
+from why.words import filled
 
 Held = dict[str, list[tuple[int, int | None, int]]]
 """By group, from when to when a partition stood, and for how long."""
-SESSION_MS = 60_000
 USUAL = [(2000 * turn, 10 * turn) for turn in range(1, 8)]
 LAST_MS, LAST_OFFSET = USUAL[-1]
 
@@ -38,10 +40,6 @@ def working_on(name: str, topic: str, *moves: tuple[int, int | None]) -> Story:
         else:
             story.commit(at_ms, "a", {f"{topic}-0": offset})
     return story
-
-
-def beats(from_ms: int, to_ms: int) -> list[tuple[int, int | None]]:
-    return [(at_ms, None) for at_ms in range(from_ms, to_ms, 3000)]
 
 
 UNTIL_MS = 300_000
@@ -106,6 +104,23 @@ def test_what_goes_on_lasts_as_long_as_a_request_may_be_awaited(
 def test_the_lag_at_its_beginning_is_that_of_the_recorded_part(home: Path) -> None:
     (row,) = (row for row in rows_of(home, "held_not_moving") if row.group_id == "from-nothing-on")
     assert (row.from_at, row.lag_from) == (70_000, 7 * 70 + 20 - 110)
+
+
+def test_that_lag_is_at_most_so_high_where_a_commit_may_be_missing(home: Path) -> None:
+    rows = {(row.group_id, row.from_at): row for row in rows_of(home, "held_not_moving")}
+    detector = HELD_NOT_MOVING.detector
+    assert detector is not None
+    bound, known = rows["from-nothing-on", 70_000], rows["recorded", LAST_MS]
+    assert (bound.is_upper_bound, known.is_upper_bound) == (True, False)
+    assert f"at most {bound.lag_to} records behind" in filled(detector.sentence, bound)
+    assert "at most" not in filled(detector.sentence, known)
+
+
+def test_a_partition_does_not_stand_still_if_all_may_be_read_since(tmp_path: Path) -> None:
+    """What was there when the recording went on may have been committed before."""
+    story = working("g", [*beats(16_000, 20_000), *beats(70_000, 110_000)])
+    write_home(tmp_path, [story], ends((1000, 20), (40_000, 300), (75_000, 300), (110_000, 300), topic="g"))
+    assert [row for row in rows_of(tmp_path, "held_not_moving") if row.from_at > 20_000] == []
 
 
 def rises(from_ms: int, count: int, begin: int) -> list[tuple[int, int | None]]:
@@ -176,29 +191,6 @@ def test_what_a_silent_member_has_not_read_is_lost(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- lag over time, and what a rebalance cost
-
-
-def two_partitions(*moves: tuple[int, int | None]) -> Story:
-    """A member that commits both of its partitions at each of 10, 20 and 30 s; moves are of partition 0 alone."""
-    story = Story("g")
-    story.join(100, "a", session_timeout_ms=SESSION_MS)
-    story.let_time_pass(100)
-    story.sync(100, "a", {"a": ["t-0", "t-1"]})
-    for at_ms in (10_000, 20_000, 30_000):
-        story.commit(at_ms, "a", {"t-0": at_ms // 100, "t-1": at_ms // 100})
-        for beat_ms in range(at_ms + 3000, at_ms + 10_000, 3000):
-            story.heartbeat(beat_ms, "a")
-    for at_ms, offset in moves:
-        if offset is None:
-            story.heartbeat(at_ms, "a")
-        else:
-            story.commit(at_ms, "a", {"t-0": offset})
-    return story
-
-
-GROWING = [
-    one for part in (0, 1) for one in ends(*((ms, ms // 100 + 50) for ms in range(5000, 160_000, 5000)), partition=part)
-]
 
 
 def history_of(tmp_path: Path, story: Story) -> list[tuple[int, int | None, int, int]]:
@@ -282,41 +274,3 @@ def test_a_rebalance_before_it_has_none_if_the_group_had_not_caught_up(tmp_path:
     story.commit(90_000, "a", {"t-0": 900, "t-1": 900})
     write_home(tmp_path, [story], GROWING)
     assert [row for row in rows_of(tmp_path, "rebalance_costs") if row.started_at == 40_000] == []
-
-
-# ---------------------------------------------------------------- lag now
-
-
-def lag_now(tmp_path: Path, *moves: tuple[int, int | None], log_end: int = 400) -> Row:
-    """Of partition 0, whose log ends at log_end at 150 s and was at 300 for a minute; committed at 30 s: 300."""
-    reported = [*ends((5000, 0), (60_000, 310), (150_000, log_end)), LogEnd("t", 0, 150_000, 350, None, None, "sample")]
-    write_home(tmp_path, [two_partitions(*moves)], reported)
-    (row,) = [row for row in rows_of(tmp_path, "lag") if row.partition == 0]
-    return row
-
-
-def test_whether_a_group_moves_is_not_known_while_nobody_records(tmp_path: Path) -> None:
-    assert lag_now(tmp_path).is_moving is None
-
-
-def test_nor_up_to_when_it_has_caught_up_and_how_old_its_lag_is(tmp_path: Path) -> None:
-    row = lag_now(tmp_path)
-    assert (row.caught_up_at, row.lag_ms, row.records_lost) == (None, None, None)
-    assert (row.committed_offset, row.lag_records) == (300, 50)
-
-
-def test_nor_is_any_of_it_known_afterwards_until_the_next_commit(tmp_path: Path) -> None:
-    row = lag_now(tmp_path, *beats(81_000, 149_000))
-    assert (row.is_moving, row.caught_up_at, row.lag_ms) == (None, None, None)
-
-
-def test_all_of_it_is_known_again_with_the_next_commit(tmp_path: Path) -> None:
-    row = lag_now(tmp_path, *beats(81_000, 146_000), (146_000, 355))
-    assert (row.is_moving, row.lag_records, row.records_lost) == (True, 45, 0)
-    assert row.lag_ms == 150_000 - 60_000 - 90_000 * 45 // 90
-
-
-def test_all_of_it_is_known_of_a_member_that_is_heard_of_all_the_time(tmp_path: Path) -> None:
-    row = lag_now(tmp_path, *beats(40_000, 149_000))
-    assert (row.is_moving, row.lag_records, row.records_lost) == (False, 50, 50)
-    assert row.caught_up_at is not None
