@@ -3,7 +3,7 @@
     lines/       from file to request: files.py (rotated, compressed, of several brokers), tail.py (a file that grows),
                  clock.py (local timestamps), wire.py (JSON as messages), line.py (one line: used, skipped or
                  unreadable), reading.py (each line counted), work_times.py, in_order.py,
-                 silences.py (when a broker was away)
+                 silences.py (when a broker was away), connections.py (when it began anew)
     following/   one group as the log shows it: follower.py, group_model.py (the pure core's group that the recording
                  is compared with), trial.py (a request's outcome), without_trial.py, neighbours.py,
                  upcoming.py, passed_deadlines.py, topic_names.py, rest_proofs.py (what shows that no request is parked)

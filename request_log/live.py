@@ -28,7 +28,7 @@ from request_log.following.topic_names import TopicNames
 from request_log.lines.files import LogLine
 from request_log.lines.line import LineReader
 from request_log.lines.reading import Reading
-from request_log.lines.silences import SILENT_MS, Silences
+from request_log.lines.silences import SETTLED_MS, SILENT_MS, Silences
 from request_log.lines.work_times import WorkTimes
 from request_log.recorded import LoggedRequest, OrderedRequest, Quarantined, Tally
 from request_log.survey import CameBack, Survey
@@ -41,8 +41,6 @@ from schemas.messages import (
     LeaveGroupRequest,
 )
 
-SETTLED_MS = 1_000
-"""How late a line may be written after its request was handled: answers are sent, commits are replicated."""
 LOOK_AHEAD_MS = 5_000
 """How much of the log is read beyond a request that changes its group, or whose time is not proven to be at rest."""
 FIRST_LOOK_AHEAD_MS = 10_000
@@ -180,6 +178,8 @@ class LiveImport:
         """Whether all is read that may come before a request, and that is concluded from."""
         if entry.was_refused:
             return True
+        if entry.until_ms > self.silences.decided_until_ms(entry.broker, now_ms):
+            return False
         known_ms = max(held.rest_proofs.awaited_until_ms, entry.until_ms) + LOOK_AHEAD_MS
         if entry.began_ms > rested_ms and now_ms < known_ms:
             return False
@@ -205,7 +205,8 @@ class LiveImport:
     def _silent_until_ms(self, held: Held, last_ms: int, now_ms: float) -> float:
         """How far an idle group's clock may advance, ms since the epoch. It stops while the log is silent."""
         broker = held.follower.broker
-        until_ms = min(self.silences.alive_ms(broker, last_ms), now_ms - LOOK_AHEAD_MS)
+        decided_ms = self.silences.decided_until_ms(broker, now_ms)
+        until_ms = min(self.silences.alive_ms(broker, last_ms), now_ms - LOOK_AHEAD_MS, decided_ms)
         silence = self.silences.last(broker)
         if silence is None or held.at_ms >= silence.until_ms or now_ms >= silence.until_ms + RETURN_WITHIN_MS:
             return until_ms

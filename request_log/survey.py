@@ -175,7 +175,7 @@ class Surveying:
         brokers: dict[str, Broker] = {}
         for gap, groups in sorted(gaps):
             broker = brokers.setdefault(gap.broker, Broker(end_ms, {}, []))
-            broker.silences.append(Silence(gap.from_ms, gap.until_ms, set(), groups))
+            broker.silences.append(Silence(gap.from_ms, gap.until_ms, set(), groups, is_restart=gap.is_restart))
         waits = {group_id: array("d", sorted(each)) for group_id, each in self._waits.items()}
         return Survey(
             waits,

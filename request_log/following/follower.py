@@ -138,6 +138,7 @@ class Follower:
             if entry.recorded.error in _MOVED and entry.broker == self.broker:
                 self._leave_coordinator(entry)
             return
+        self._pass_restart(entry)
         if self.is_away or (self.broker and entry.broker != self.broker):
             self._reach_coordinator(entry)
         self.broker = entry.broker
@@ -185,9 +186,21 @@ class Follower:
             self._give_up(SILENCE, left_out=0)
 
     def _silence_at(self, at_ms: int) -> Silence | None:
-        """The silence of the group's broker around a time, unless the group is past it."""
+        """The silence of the group's broker around a time, unless the group is past it; or a restart before that."""
+        restart = self.silences.restart_between(self.broker, self.model.clock_ms, at_ms)
+        if restart is not None:
+            return restart
         silence = self.silences.of(self.broker, at_ms)
         return silence if silence is not None and self.model.clock_ms < silence.until_ms else None
+
+    def _pass_restart(self, entry: LoggedRequest) -> None:
+        """The broker began anew before this request, and loaded the group: its sessions began anew."""
+        model, at_ms = self.model, entry.request.received_at_ms
+        restart = self.silences.restart_between(self.broker, model.clock_ms, at_ms)
+        if restart is None or not model.group.is_known:
+            return
+        let_time_pass(model, self.upcoming, entry, restart.from_ms, self._silence_at)
+        pass_absence(model, restart.from_ms, restart.until_ms)
 
     def _context(self, entry: LoggedRequest) -> Context:
         """The evidence for an explanation of this request's answer."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
 from coordinator_udfs.protocol.deadlines import Due
+from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.states import GroupState
 from request_log.explaining.context import member_id_of
 from request_log.following.group_model import GroupModel
@@ -51,10 +52,22 @@ def prove(model: GroupModel, later: Iterable[LoggedRequest], due: Due) -> bool |
             case ConsumerGroupHeartbeatRequest() if (answered_epoch := answered_epoch_of(each)) >= 0:
                 if answered_epoch > risen:
                     return True
-                if is_later and request.member_epoch == answered_epoch == risen:
+                if (
+                    is_later
+                    and answered_epoch == risen
+                    and (request.member_epoch == risen or _is_newcomer(group, request))
+                ):
                     return False
         risen += _epochs_brought(each, risen)
     return None
+
+
+def _is_newcomer(group: Group, request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether it is a join that surely raises the epoch, by one: of no member, and in no static member's place."""
+    consumer = group.consumer
+    if consumer is None or request.member_epoch != JOIN:
+        return False
+    return request.member_id not in consumer.members and consumer.static_member_id(request.instance_id) is None
 
 
 def _epochs_brought(entry: LoggedRequest, risen: int) -> int:

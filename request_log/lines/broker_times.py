@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from request_log.lines.connections import Connections, open_at
 from request_log.lines.silences import BEFORE_MS, SILENT_MS, is_accepted, member_of
 from request_log.recorded import LoggedRequest
 
@@ -36,6 +37,8 @@ class Gap(NamedTuple):
     broker: str
     from_ms: int
     until_ms: int
+    is_restart: bool = False
+    """Whether its process surely began anew."""
 
 
 class BrokerTimes(msgspec.Struct):
@@ -46,6 +49,8 @@ class BrokerTimes(msgspec.Struct):
     """The broker that writes to a file, by the file."""
     leads: dict[str, tuple[int, int]] = {}
     """By file, the first and last time of lines above the first request, as long as none is silent between."""
+    connections: dict[str, Connections] = {}
+    """By broker."""
 
     def note(self, file: str, at_ms: int | None, logged: Sequence[LoggedRequest]) -> None:
         """Takes in a line with its requests. A line without requests also shows that its broker is alive."""
@@ -53,6 +58,7 @@ class BrokerTimes(msgspec.Struct):
             self.broker_of[file] = entry.broker
             recorded = entry.recorded
             self._note(entry.broker, recorded.answered_at_ms, recorded.answered_at_ms - recorded.total_ms)
+            self._connections_of(entry.broker).note(entry.request.connection or "", open_at(entry))
         if not logged and at_ms is not None:
             self._note_alive(file, at_ms)
 
@@ -95,14 +101,27 @@ class BrokerTimes(msgspec.Struct):
                 self._note(broker, span.first_ms, span.arrived_ms)
                 self.spans[broker][-1].last_ms = max(self.spans[broker][-1].last_ms, span.last_ms)
 
+        for broker, connections in later.connections.items():
+            self._connections_of(broker).add(connections)
+
+    def _connections_of(self, broker: str) -> Connections:
+        found = self.connections.get(broker)
+        return self.connections.setdefault(broker, Connections()) if found is None else found
+
     def gaps(self) -> list[Gap]:
-        """The silences in which no request is seen to have waited."""
-        return [
+        """The silences in which no request is seen to have waited, and those in which a broker's process began anew."""
+        restarts = [
+            Gap(broker, restart.from_ms, restart.until_ms, is_restart=True)
+            for broker, connections in self.connections.items()
+            for restart in connections.restarts()
+        ]
+        silences = [
             Gap(broker, before.last_ms, after.first_ms)
             for broker, spans in self.spans.items()
             for before, after in pairwise(spans)
             if after.arrived_ms > before.last_ms + SILENT_MS
         ]
+        return restarts + silences
 
 
 def gaps_come_back_from(gaps: Iterable[Gap], entries: Iterable[LoggedRequest]) -> set[tuple[Gap, str]]:

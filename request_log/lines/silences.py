@@ -1,7 +1,7 @@
 """When a broker wrote no line at all, and whether it was away meanwhile: it crashed and came back with its groups. If
 members of two groups fall silent together and are accepted later with the same ids, their broker was away, not they. A
-request that waited through a silence shows that the broker was there. Whether a single group's members survived their
-sessions is decided where sessions are known.
+request that waited through a silence shows that the broker was there; connections show that it began anew. Whether a
+single group's members survived their sessions is decided where sessions are known.
 
 Knows times, brokers and member ids; knows no session and no state of a group.
 """
@@ -9,15 +9,19 @@ Knows times, brokers and member ids; knows no session and no state of a group.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 import msgspec
 
+from request_log.lines.connections import DOWN_AT_LEAST_MS, SHOWN_WITHIN_MS, Connections, open_at
 from request_log.lines.files import LogLine
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
 
 SILENT_MS = 5_000
 """A broker without a line for this long may have been away: no session is shorter, and members beat more often."""
+SETTLED_MS = 1_000
+"""How late a line may be written after its request was handled: answers are sent, commits are replicated."""
 BEFORE_MS = 10_000
 """A member that sent a request this shortly before a silence was there when it began."""
 GROUPS_AT_LEAST = 2
@@ -43,11 +47,15 @@ class Silence(msgspec.Struct):
     """The groups with one of these members accepted after it."""
     is_disproved: bool = False
     """A request waited at the broker meanwhile."""
+    is_restart: bool = False
+    """Its connections show that the broker's process began anew."""
+    has_loaded: bool = True
+    """Whether until_ms is when a broker that began anew had loaded a group."""
 
     @property
     def is_of_broker(self) -> bool:
-        """Whether groups show that their broker was away."""
-        return len(self.back) >= GROUPS_AT_LEAST and not self.is_disproved
+        """Whether groups or connections show that their broker was away."""
+        return self.is_restart or (len(self.back) >= GROUPS_AT_LEAST and not self.is_disproved)
 
 
 class Broker(msgspec.Struct):
@@ -57,6 +65,11 @@ class Broker(msgspec.Struct):
     """Its last line."""
     heard: LastSeen
     silences: list[Silence]
+    connections: Connections = msgspec.field(default_factory=Connections)
+    answered_ms: int = 0
+    """Its last answer to a group."""
+    paused: tuple[int, int] | None = None
+    """Its last answer before, and the first request after, a time in which it may have begun anew."""
 
 
 class Silences(msgspec.Struct):
@@ -86,6 +99,7 @@ class Silences(msgspec.Struct):
             _note_silence(broker, at_ms)
         if broker.silences:
             _note_what_shows(broker.silences[-1], entry, member, at_ms)
+        _note_connection(broker, entry)
         broker.alive_ms = max(broker.alive_ms, at_ms)
         if member:
             broker.heard[member] = at_ms
@@ -97,6 +111,21 @@ class Silences(msgspec.Struct):
         found = self.brokers.get(broker)
         silences: Iterator[Silence] = reversed(found.silences) if found is not None else iter(())
         return next((each for each in silences if each.from_ms < at_ms <= each.until_ms), None)
+
+    def restart_between(self, broker: str, from_ms: int, until_ms: int) -> Silence | None:
+        """The first restart of a broker that ends after one time and begins before another."""
+        found = self.brokers.get(broker)
+        for each in found.silences if found is not None else ():
+            if each.is_restart and from_ms < each.until_ms and each.from_ms < until_ms:
+                return each
+        return None
+
+    def decided_until_ms(self, broker: str, now_ms: float) -> float:
+        """Up to when it is known whether a broker began anew; later, lines that are still to be read may show that."""
+        found = self.brokers.get(broker)
+        if found is None or found.paused is None or now_ms > found.paused[1] + SHOWN_WITHIN_MS + SETTLED_MS:
+            return inf
+        return found.paused[0]
 
     def last(self, broker: str) -> Silence | None:
         """The last silence of a broker."""
@@ -132,6 +161,29 @@ def _note_silence(broker: Broker, until_ms: int) -> None:
     broker.heard.clear()
     kept = [each for each in broker.silences if each.is_of_broker or each.until_ms >= until_ms - _FORGOTTEN_AFTER_MS]
     broker.silences = [*kept, Silence(from_ms, until_ms, before, set())]
+
+
+def _note_connection(broker: Broker, entry: LoggedRequest) -> None:
+    """Takes in what a request's connection shows of whether the broker began anew."""
+    connection, seen = entry.request.connection or "", open_at(entry)
+    known = broker.connections.open.get(connection)
+    if broker.paused is not None and (
+        seen.first_ms > broker.paused[1] + SHOWN_WITHIN_MS or (known is not None and known.first_ms <= broker.paused[0])
+    ):
+        broker.paused = None
+    if broker.paused is None and known is None and 0 < broker.answered_ms <= seen.first_ms - DOWN_AT_LEAST_MS:
+        broker.paused = (broker.answered_ms, seen.first_ms)
+    broker.answered_ms = max(broker.answered_ms, seen.last_ms)
+    if broker.connections.note(connection, seen):
+        for each in broker.connections.restarts():
+            silence = Silence(each.from_ms, each.until_ms, set(), set(), is_restart=True, has_loaded=False)
+            broker.silences.append(silence)
+            broker.connections.forget_before(each.from_ms)
+    last = broker.silences[-1] if broker.silences else None
+    if last is not None and not last.has_loaded and broker.paused is not None:
+        loaded_ms = min(each.loaded_ms for each in broker.connections.open.values())
+        if loaded_ms <= broker.paused[1] + SHOWN_WITHIN_MS:
+            last.until_ms, last.has_loaded, broker.paused = loaded_ms, True, None
 
 
 def _note_what_shows(silence: Silence, entry: LoggedRequest, member: str, at_ms: int) -> None:

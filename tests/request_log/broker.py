@@ -319,7 +319,7 @@ class Broker:
                     carried(request, version),
                     carried(reply.response, version),
                     client_id=request.client_id,
-                    connection=f"{self.address}-{request.client_host[1:]}:{sent.connection}-0-1",
+                    connection=f"{self.address}-{request.client_host[1:]}:{sent.connection}-0-{sent.connection}",
                     total_ms=sent_ms - sent.arrived_ms,
                     queue_ms=sent.began_ms - sent.arrived_ms,
                     local_ms=sent.worked_ms - sent.began_ms,

@@ -32,7 +32,13 @@ INFERRED = {
     "unanswered": {"a JoinGroup that left no line"},
     # A broker is stopped and started.
     "sessions-changed": {"the coordinator is away", "a coordinator has loaded the group"},
-    "night": {"the coordinator is away", "a coordinator has loaded the group", "offsets whose commit left no line"},
+    "night": {
+        "the coordinator is away",
+        "a coordinator has loaded the group",
+        "offsets whose commit left no line",
+        # No line says when a broker that began anew has loaded a group, from when on its sessions count.
+        "a join phase that ended without a member",
+    },
     "dawn": {"the coordinator is away", "a coordinator has loaded the group"},
     "failover": {
         "the coordinator is away",
