@@ -139,11 +139,14 @@ WHERE a.before_it <> a.member_id AND g.member_id IS NULL
     RowRule(
         "conversion_ends_rebalances",
         "A rebalance does not go on when its group becomes one of another type.",
+        # A downgrade begins a rebalance itself, from its generation; another input's time of that may be earlier.
         """--sql
 SELECT r.group_id, r.from_generation_id, r.to_generation_id, r.started_at, r.ended_at, e.at AS changed_at
 FROM rebalances r JOIN effects e ON e.group_id = r.group_id
 WHERE e.effect = 'group_type_changed' AND get_json_object(e.detail, '$.from_type') IS NOT NULL
   AND r.started_at < e.at AND (r.ended_at > e.at OR (r.ended_at IS NULL AND r.outcome IS NULL))
+  AND NOT (get_json_object(e.detail, '$.to_type') = 'classic'
+           AND r.from_generation_id >= CAST(get_json_object(e.detail, '$.generation_id') AS INT))
 """,
     ),
     RowRule(

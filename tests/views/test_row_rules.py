@@ -22,6 +22,8 @@ from views.row_rules import CLASSIC_MOVES, CONSUMER_MOVES, ROW_RULES, RowRule
 
 EARLY, LATE = "timestamp'2026-03-01 03:12:00'", "timestamp'2026-03-01 03:12:09'"
 
+DOWNGRADED = '{"from_type": "consumer", "to_type": "classic", "generation_id": 8}'
+
 
 def _moved(from_state: str, to_state: str) -> str:
     return f"""'{{"from_state": "{from_state}", "to_state": "{to_state}"}}' detail"""
@@ -54,10 +56,8 @@ BREAKS = {
         ],
     },
     "conversion_ends_rebalances": {
-        "effects": [
-            f"""'g' group_id, {LATE} AS "at", 'group_type_changed' effect, '{{"from_type": "consumer"}}' detail"""
-        ],
-        "rebalances": [f"'g' group_id, {EARLY} started_at"],
+        "effects": [f"""'g' group_id, {LATE} AS "at", 'group_type_changed' effect, '{DOWNGRADED}' detail"""],
+        "rebalances": [f"'g' group_id, 7 from_generation_id, {EARLY} started_at"],
     },
     "no_members_when_empty": {"groups": ["'g' group_id, 'Empty' state, 1 member_count"]},
     "members_are_counted": {"groups": ["'g' group_id, 2 member_count"], "members": ["'g' group_id, 'm' member_id"]},
@@ -110,6 +110,11 @@ BREAKS = {
 
 
 HOLDS = {
+    # The rebalance that a downgrade begins, by the other input's clock.
+    "conversion_ends_rebalances": {
+        "effects": [f"""'g' group_id, {LATE} AS "at", 'group_type_changed' effect, '{DOWNGRADED}' detail"""],
+        "rebalances": [f"'g' group_id, 8 from_generation_id, {EARLY} started_at"],
+    },
     "one_membership_at_once": {
         "sessions": [
             f"'g' group_id, 'm' member_id, 'c' client_id, {EARLY} joined_at, {LATE} ended_at",
