@@ -154,7 +154,8 @@ def explain_downgrade(model: GroupModel, upcoming: Upcoming, entry: LoggedReques
     if consumer is None or (trial.fits and not raises_epoch and not is_offered_classic_id(entry)):
         return None
     later = (entry, *upcoming.in_order())
-    generation_id = next((shown for each in later if (shown := classic_generation_of(each)) >= 0), -1)
+    shows = next((each for each in later if max(answered_epoch_of(each), classic_generation_of(each)) >= 0), entry)
+    generation_id = classic_generation_of(shows)
     newer = sum(each.classic is None for each in consumer.members.values())
     sender_id = member_id_of(entry.request) if entry.recorded.error in OF_MEMBERS else ""
     silent = [each for each in _silent(model, upcoming, at_ms) if each.member_id != sender_id]
@@ -164,8 +165,14 @@ def explain_downgrade(model: GroupModel, upcoming: Upcoming, entry: LoggedReques
     # A group that was Empty counts anew as a classic one.
     has_emptied = len(silent) == len(consumer.members) and 0 < generation_id <= group.generation_id
     ended = silent[-rose:] if rose in (newer, len(silent)) else silent if has_emptied else []
-    is_explained = 0 < newer == sum(each.classic is None for each in ended)
-    return _try_expired(model, entry, ended, at_ms) if is_explained else None
+    if 0 < newer == sum(each.classic is None for each in ended):
+        return _try_expired(model, entry, ended, at_ms)
+    # An answer of a classic group proves that they ended, though epochs do not show when.
+    ended = [each for each in silent if each.classic is None]
+    is_joined = classic_generation_of(entry) >= 0
+    if not (is_joined or is_offered_classic_id(entry)) or not 0 < newer == len(ended):
+        return None
+    return _try_expired(model, entry, ended, at_ms, is_proven=is_joined)
 
 
 def end_newer_first(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, due: Due) -> bool:
@@ -263,9 +270,15 @@ def note_survived(model: GroupModel, due: Due, at_ms: int, request_id: str) -> N
 
 
 def _try_expired(
-    model: GroupModel, entry: LoggedRequest, expired: list[ConsumerMember], at_ms: int, shown: Explanation | None = None
+    model: GroupModel,
+    entry: LoggedRequest,
+    expired: list[ConsumerMember],
+    at_ms: int,
+    shown: Explanation | None = None,
+    *,
+    is_proven: bool = False,
 ) -> Trial | None:
-    """shown: what the answer shows besides."""
+    """shown: what the answer shows besides. is_proven: it shows that they ended, though at which epoch is not known."""
     consumer = model.group.consumer
     assert consumer is not None
     others = [m.last_seen_at_ms for m in consumer.members.values() if m not in expired]
@@ -278,7 +291,8 @@ def _try_expired(
     observed += shown or []
     trials = model.try_unlogged(observed, max(model.clock_ms, at_ms))
     fits = all(trial.fits for trial in trials)
-    if not fits or not model.try_request(entry, max(model.clock_ms, at_ms), trials[-1].group).fits:
+    fits = fits and (is_proven or model.try_request(entry, max(model.clock_ms, at_ms), trials[-1].group).fits)
+    if not fits:
         return None
     for member in (each for each in expired if each.classic is None):
         outlived_ms = proven_ms - member.last_seen_at_ms - FIRES_LATE_MS

@@ -31,6 +31,8 @@ KNOWN_SHARE = {"log": 0.03, "log and topic": 0.02}
 """Of what an input has as certain, how much another contradicts at most. By a log that does not say how long the
 sessions of the newer protocol are, a certain cause may stand one epoch beside its own.
 """
+SEEN_SHARE = 0.75
+"""Of the changes of a group's type, how many a log shows at least."""
 REBALANCES = """
   select group_id, from_generation_id, to_generation_id, cause, coalesce(cause_client_id, '') as client_id, outcome,
     unix_millis(coalesce(started_at, known_from, ended_at)) as from_ms,
@@ -177,8 +179,11 @@ def test_two_inputs_are_certain_of_the_same_causes(
 
 @pytest.mark.nightly
 def test_each_input_has_the_same_conversions(homes: dict[str, Home]) -> None:
-    """A log alone may miss some, or place one beside its time: see KNOWN_SHARE."""
+    """A group that becomes classic and back while no classic member sends anything leaves no line of that: a log alone
+    may miss such ones.
+    """
     found = {name: {row[:2]: row[2] for row in ask(home.path, CONVERSIONS).rows} for name, home in homes.items()}
     assert found["topic"]
     assert found["server"] == found["log and topic"] == found["topic"]
-    assert found["log"].keys() == found["topic"].keys()
+    assert found["log"].keys() <= found["topic"].keys()
+    assert sum(found["log"].values()) >= SEEN_SHARE * sum(found["topic"].values())

@@ -5,7 +5,8 @@ moment, with static members that change protocols, members that are killed, stop
 partitions added, and the broker stopped once and killed once. Nor do they where compaction went over the topic.
 `restart`, `storm-21` and `storm-22` are single groups of storms of tests/peers_kafka: one whose broker was away for
 five seconds, one whose sessions were longer than its log let conclude at first, and one that became classic at a lower
-epoch than its log let conclude.
+epoch than its log let conclude. `storm-42` and `storm-43` became classic where epochs do not show how many members had
+ended.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from duck_sql.engine import ask
 from jobs.check import broken_rules
 from jobs.home import Home
 from jobs.rollcall.__main__ import main
@@ -28,7 +30,7 @@ from tests.nightly import nightly_but
 
 RECORDED = Path(__file__).parent / "rule_incidents"
 NAMES = sorted({path.name.partition(".")[0] for path in RECORDED.iterdir()})
-SMALL = ("restart", "storm-13", "storm-21", "storm-22", "storm-3", "storm-5")
+SMALL = ("restart", "storm-13", "storm-21", "storm-22", "storm-3", "storm-42", "storm-5")
 COMPACTED = [("storm-1", 0.3, 1), ("storm-13", 0.8, 2), ("storm-7", 0.5, 3)]
 """A recording, how large a share of what compaction may remove is gone, and a seed."""
 
@@ -65,6 +67,12 @@ def broken_by(what: str, home: Path) -> dict[str, list[dict[str, Any]]]:
     return {rule.name: rows[:3] for rule, rows in broken_rules(Home(home))}
 
 
+CONVERSIONS = """
+  SELECT get_json_object(detail, '$.to_type') AS to_type FROM effects
+  WHERE effect = 'group_type_changed' AND get_json_object(detail, '$.from_type') IS NOT NULL ORDER BY at, seq
+"""
+
+
 def dump_of(records: Iterable[LogRecord], folder: Path) -> Path:
     path = folder / "offsets.jsonl"
     path.write_bytes(b"".join(write_line(record) + b"\n" for record in records))
@@ -87,3 +95,13 @@ def test_a_log_beside_a_compacted_topic_holds_no_row_that_cannot_be(
     dump = dump_of(left := compacted(whole, share, seed), tmp_path)
     assert len(left) < len(whole)
     assert broken_by(f"{RECORDED / name}.log.gz {dump}", tmp_path / "home") == {}
+
+
+@pytest.mark.parametrize("name", ["storm-42", "storm-43"])
+def test_a_log_alone_shows_when_a_group_became_classic_and_back(name: str, tmp_path: Path) -> None:
+    found = []
+    for what in (RECORDED / f"{name}.log.gz", dump_of(records_of(name), tmp_path)):
+        home = tmp_path / what.name.partition(".")[0]
+        assert main(["replay", str(what), "--home", str(home), "--processes", "1"]) == 0
+        found.append(list(ask(home, CONVERSIONS).rows))
+    assert found[0] == found[1] != []
