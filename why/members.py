@@ -35,6 +35,11 @@ class Membership:
     earlier_sessions: tuple[tuple[int, int | None], ...] = ()
     """The session timeouts that it had before, each with when it was changed."""
 
+    @property
+    def name(self) -> str:
+        """Its name in the history of rebalances."""
+        return self.client_id or self.group_instance_id or self.member_id
+
     def session_until(self, at_ms: int) -> int | None:
         """The session timeout of a silence that ended at this moment, ms; None: not known. A request that changes it
         ends a silence itself; a change within a silence corrects what was concluded.
@@ -120,11 +125,11 @@ class Names:
     def __init__(self, memberships: Sequence[Membership]) -> None:
         hosts: dict[str, set[str]] = {}
         for one in memberships:
-            hosts.setdefault(_plain(one), set()).add(one.client_host)
-        named = {one.member_id: _plain(one) for one in memberships}
+            hosts.setdefault(one.name, set()).add(one.client_host)
+        named = {one.member_id: one.name for one in memberships}
         for one in memberships:
-            if len(hosts[_plain(one)]) > 1:
-                named[one.member_id] = f"{_plain(one)}@{host_of(one.client_host)}"
+            if len(hosts[one.name]) > 1:
+                named[one.member_id] = f"{one.name}@{host_of(one.client_host)}"
         shared = _names_at_once(memberships, named)
         self.is_unclear = bool(shared)
         self._names = {
@@ -140,10 +145,6 @@ class Names:
 def host_of(client_host: str) -> str:
     """A host without the slash that Kafka puts before it."""
     return client_host.lstrip("/") or "unknown host"
-
-
-def _plain(one: Membership) -> str:
-    return one.client_id or one.group_instance_id or one.member_id
 
 
 def _names_at_once(memberships: Sequence[Membership], named: Mapping[str, str]) -> set[str]:

@@ -25,7 +25,11 @@ def parts_of(
     kind: GroupKind,
 ) -> list[Part]:
     """The parts of all clients that were members during it or that it waited for, in the order in which they came."""
-    memberships = {one.member_id: one for one in around if one.is_member_in(rebalance.started_at_ms, end_ms)}
+    memberships = {
+        one.member_id: one
+        for one in around
+        if one.is_member_in(rebalance.started_at_ms, end_ms) and not _came_after(one, rebalance)
+    }
     waits = {wait.member_id: wait for wait in rebalance.waits}
     by_member, gone_after = _moments(facts, rebalance, end_ms), _gone_after(facts, rebalance)
     parts: list[Part] = []
@@ -52,6 +56,11 @@ def parts_of(
             )
         )
     return sorted(parts, key=lambda part: part.moments.get(kind.came, float("inf")))
+
+
+def _came_after(one: Membership, rebalance: Rebalance) -> bool:
+    """Whether it joined in the millisecond in which the rebalance ended, but set the next one off or joined that."""
+    return one.joined_at_ms == rebalance.ended_at_ms and one.name not in rebalance.joined
 
 
 def _gone_after(facts: Iterable[Fact], rebalance: Rebalance) -> set[str]:

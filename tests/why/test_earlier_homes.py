@@ -20,6 +20,9 @@ from tests.streaming.earlier_homes import CLUSTERS, VERSIONS, WITH_CLUSTER, Earl
 OLDEST = "0.2.0"
 ALWAYS = {OLDEST, VERSION + WITH_CLUSTER}
 
+CORRECTED = {f"{group} 3": f", {group}-2 also joined" for group in ("fares-svc", "seats-svc")}
+"""By group and generation, what versions said and was wrong: it joined as epoch 3 was over, and set the next one off."""
+
 
 @pytest.fixture(
     scope="module",
@@ -72,7 +75,7 @@ def test_every_rebalance_is_explained_as_the_version_explained_it(
             renamed = {"rejoined": "given_up"} if is_consumer_group else {}
             assert values_of(lines, renamed) - values_of(now, {}) == Counter(), which
             assert [line["text"] for line in now if line["about"] == "sentence"] == [
-                line["text"] for line in lines if line["about"] == "sentence"
+                line["text"].replace(CORRECTED.get(which, ""), "") for line in lines if line["about"] == "sentence"
             ]
 
 

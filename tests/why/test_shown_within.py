@@ -120,6 +120,24 @@ def test_what_is_shown_of_a_rebalance_lies_within_it(source: str, name: str) -> 
 
 
 @pytest.mark.parametrize(("source", "name"), INCIDENTS)
+def test_those_listed_as_members_are_as_many_as_were_counted_before_and_after(source: str, name: str) -> None:
+    """One whose end superseded the rebalance went as it was over, and is counted after it too."""
+    count = 0
+    for e, read in explained(source, name):
+        one, members = e.rebalance, [part for part in e.parts if part.is_member]
+        lives = past_of(read).memberships
+        went = {each.member_id for each in lives if each.ended_at_ms == one.ended_at_ms and one.outcome == "superseded"}
+        before = [part.name for part in members if not part.is_new]
+        after = [part.name for part in members if part.end_cause is None or part.member_id in went]
+        if one.members_before is not None and one.is_start_known:
+            assert len(before) == one.members_before, (e.group_id, one, before)
+        if one.members_after is not None and one.ended_at_ms is not None:
+            assert len(after) == one.members_after, (e.group_id, one, after)
+            count += 1
+    assert count > 2
+
+
+@pytest.mark.parametrize(("source", "name"), INCIDENTS)
 def test_pictures_of_a_rebalance_stay_within_their_frame_and_no_bar_is_upon_another(source: str, name: str) -> None:
     for e, read in explained(source, name):
         scene = picture_of(e, read)
