@@ -21,7 +21,7 @@ OLDEST = "0.2.0"
 ALWAYS = {OLDEST, VERSION + WITH_CLUSTER}
 
 CORRECTED = {f"{group} 3": f", {group}-2 also joined" for group in ("fares-svc", "seats-svc")}
-"""By group and generation, what versions said and was wrong: it joined as epoch 3 was over, and set the next one off."""
+"""What versions said wrongly, by group and generation: it joined as epoch 3 was over, and set the next one off."""
 
 
 @pytest.fixture(
