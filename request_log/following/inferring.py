@@ -16,7 +16,7 @@ from request_log.explaining.inferred_causes import (
 from request_log.following.group_model import GroupModel
 from request_log.following.group_sessions import has_silent
 from request_log.following.neighbours import is_assigned
-from request_log.following.session_proofs import answered_epoch_of, is_epoch_proven
+from request_log.following.session_proofs import answered_epoch_of, are_epochs_brought, is_epoch_reached
 from request_log.following.upcoming import Upcoming
 from request_log.recorded import LoggedRequest
 from request_log.survey import Survey
@@ -68,7 +68,11 @@ def _infer_of_epoch(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest)
             return
         case _:
             return
-    if not is_epoch_proven(model, upcoming.in_order(), entry, has_silent=has_silent(model, upcoming, entry)):
+    # More epochs than lines bring are those of a group that was elsewhere than its lines tell, or of a session's end.
+    is_at_it = are_epochs_brought(model, upcoming.in_order(), entry) or not (
+        model.is_elsewhere or has_silent(model, upcoming, entry)
+    )
+    if not (is_at_it and is_epoch_reached(model, entry)):
         request.inferred_cause = request.inferred_cause or kind.value
 
 

@@ -83,22 +83,23 @@ def _epochs_brought(entry: LoggedRequest, risen: int) -> int:
             return 0
 
 
-def is_epoch_proven(
-    model: GroupModel, upcoming: Iterable[LoggedRequest], entry: LoggedRequest, *, has_silent: bool
-) -> bool:
-    """Whether a consumer group surely is at the model's epoch before a request that raises it. It may be at a lower one
-    if that epoch is concluded and no member has reached it; at a higher one, in a group that was elsewhere than its
-    lines tell or has a member whose session may be over (has_silent), if the next answer shows more epochs than lines
-    bring.
+def is_epoch_reached(model: GroupModel, entry: LoggedRequest) -> bool:
+    """Whether a consumer group is not at a lower epoch than the model's before a request that raises it: that epoch is
+    recorded, or a member has reached it, or the answer shows it.
     """
     group, consumer = model.group, model.group.consumer
     assert consumer is not None
     is_concluded = group.rebalance is not None and group.rebalance.cause.is_inferred
     is_reached = any(each.member_epoch == group.generation_id for each in consumer.members.values())
-    if is_concluded and not is_reached and answered_epoch_of(entry) != group.generation_id:
-        return False
-    if not (model.is_elsewhere or has_silent):
-        return True
+    return not is_concluded or is_reached or answered_epoch_of(entry) == group.generation_id
+
+
+def are_epochs_brought(model: GroupModel, upcoming: Iterable[LoggedRequest], entry: LoggedRequest) -> bool:
+    """Whether lines bring all epochs that the next answer shows, of a request that raises a consumer group's epoch and
+    of those after it.
+    """
+    group, consumer = model.group, model.group.consumer
+    assert consumer is not None
     highest = group.generation_id + 1
     for each in upcoming:
         request = each.request
