@@ -71,14 +71,17 @@ class _Rows:
     def __init__(self, effects: str, group_id: str) -> None:
         self._database = open_database()
         self._group_id = group_id
-        self._files = files_of(Path(effects))
+        self._files: Sequence[str] = files_of(Path(effects))
+        """Without those that a question has failed with."""
 
     def ask(self, asked: str, **given: Any) -> list[tuple[Any, ...]]:
         def rows_in(files: Sequence[str]) -> list[tuple[Any, ...]]:
             if not files:
                 return []
             query = asked.format(rows=rows_of(files, EFFECTS))
-            return self._database.execute(query, {"group_id": self._group_id, **given}).fetchall()
+            found = self._database.execute(query, {"group_id": self._group_id, **given}).fetchall()
+            self._files = files
+            return found
 
         return ask_readable(rows_in, self._files)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,14 +14,16 @@ from duck_sql.engine import ask
 from gateway.settings import Settings
 from gateway.tables.effects_table import EffectsTable
 from gateway.tables.tables_backend import TablesBackend
+from jobs import group_facts
 from jobs.group_facts import read_from_disk
 from jobs.home import Home
 from jobs.shown.watch import Watch
 from jobs.why import explanation_of
 from page.history import History
-from schemas.tables import EFFECTS_FOLDER
+from schemas.tables import EFFECTS_FOLDER, Table
 from tables import readable_files, unread
 from tables.delta_log import DeltaLog
+from tables.duck_database import rows_of
 from tables.request_table import RequestTable
 from tests.views.story import Story, one_member, write_effects
 from why.sections import lines_of
@@ -131,6 +133,24 @@ def test_wherever_a_file_is_damaged_sql_answers_of_the_others(tmp_path: Path, mo
         file.write_bytes(whole[:place] + b"\xff" * 16 + whole[place + 16 :])
         monkeypatch.setattr(readable_files, "_read_as", {})
         assert {row[0] for row in ask(tmp_path, "select group_id, * from effects").rows} >= {"before", "after"}, place
+
+
+def test_a_damaged_file_is_asked_no_further_question_about_a_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(tmp_path, "orders")
+    damaged(0.1)(file_of(tmp_path, add(tmp_path, "orders")))
+    asked: list[int] = []
+
+    def noted(files: Sequence[str], table: Table) -> str:
+        asked.append(len(files))
+        return rows_of(files, table)
+
+    monkeypatch.setattr(group_facts, "rows_of", noted)
+    assert lines_of(explanation_of(Home(tmp_path), "orders"))
+    # The first question is whether there is such a group, which no damaged column is read for.
+    assert asked == [2, 2] + [1] * (len(asked) - 2)
+    assert len(asked) > 3
 
 
 def test_a_version_that_cannot_be_read_just_now_is_read_at_the_next_look(
