@@ -48,9 +48,9 @@ _PRUNED = (
     # Commits of which every partition has a later one.
     f"""DELETE FROM {_LAG_FACTS} WHERE effect = 'offsets_committed' AND (group_id, at_ms, seq) NOT IN (
       SELECT (group_id, last.at_ms, last.seq) FROM (
-        SELECT group_id, committed.topic, committed.partition, max(struct_pack(at_ms, seq)) AS last FROM (
-          SELECT group_id, at_ms, seq,
-            unnest(from_json(detail->'$.offsets', '[{{"topic": "VARCHAR", "partition": "INTEGER"}}]')) AS committed
+        SELECT group_id, topic, partition, max(struct_pack(at_ms, seq)) AS last FROM (
+          SELECT group_id, at_ms, seq, unnest(detail->>'$.offsets[*].topic') AS topic,
+            unnest(detail->>'$.offsets[*].partition') AS partition
           FROM {_LAG_FACTS} WHERE effect = 'offsets_committed'
         ) GROUP BY ALL
       )
