@@ -65,7 +65,7 @@ class Explanation(Course):
     followed_by: Rebalance | None
     holdings: list[Holding] = field(repr=False)
     are_requests_known: bool = True
-    """False if no request is known, as for a group known only from the offsets topic."""
+    """False if no request around it is known, as for a group known only from the offsets topic, or only then."""
     are_owners_known: bool = True
     """False if a recording does not show what some member owned, or how many members there were."""
     kind: GroupKind = CLASSIC
@@ -137,7 +137,7 @@ def _explained(
     actions = [fact for fact in facts if meanwhile.actions_from_ms <= fact.at_ms <= end_ms]
     others = [one for one in around if one.member_id != cause.member_id and one.is_member_in(round_from_ms, end_ms)]
     are_owners_known = _are_owners_known(effects)
-    are_requests_known = any(fact.effect in OF_REQUESTS for fact in facts)
+    are_requests_known = any(fact.effect in OF_REQUESTS for fact in facts if fact.at_ms >= meanwhile.actions_from_ms)
     slack, unknown_slack = slack_of(actions if are_requests_known else [], others, names)
     protocol_type = _protocol_type(effects, end_ms)
     kind = kind_at(kinds_of(effects), end_ms)

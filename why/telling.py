@@ -12,7 +12,7 @@ from why.kinds import GroupKind
 from why.rebalances import Rebalance
 from why.words import clock, count, duration, ended, moment, partitions, some
 
-NO_REQUESTS = "no request of this group is recorded, so what its members did in between is left out"
+NO_REQUESTS = "no request of this group is recorded around it, so what its members did in between is left out"
 SHORTEST_SHOWN_MS = 50
 """A shorter time would be 0.0 s in a line."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.nightly import nightly_but
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.views.histories import stories
 from tests.views.random_homes import random_histories
+from tests.views.random_lives import KINDS
 from tests.why.reading import CAPTURES, reader_of, recorded
 from why.explanation import explain
 from why.past import Read, past_of
@@ -25,7 +27,9 @@ RECORDED = [
     *(("topic", name) for name in DUMPS),
 ]
 """Every recording of either input."""
-SOURCES = [*RECORDED, ("stories", ""), ("random", "")]
+SEEDS = {"log": range(8), "topic": range(8), "mixed topic": range(15)}
+"""Random lives of both protocols, by what reports them; those of topics also beside a log that lacks something."""
+SOURCES = [*RECORDED, ("stories", ""), ("random", ""), *(("lives", kind) for kind in SEEDS)]
 LARGEST = ("log", "t-lag")
 
 
@@ -39,9 +43,11 @@ def everything(rows: Sequence[EffectRow]) -> Read:
     return read_all
 
 
-def groups(source: str, name: str) -> Mapping[str, list[EffectRow]]:
+def groups(source: str, name: str, folder: Path) -> Mapping[str, list[EffectRow]]:
     if source in ("log", "topic"):
         return recorded(source, name)
+    if source == "lives":
+        return {life: rows for seed in SEEDS[name] for life, rows in KINDS[name](seed, folder).items()}
     if source == "stories":
         return {story.group_id: story.rows for story in stories()}
     return {name: history.rows for name, history in random_histories(40, 10).items()}
@@ -55,9 +61,9 @@ def spans(rows: Sequence[EffectRow]) -> Iterator[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(("source", "name"), nightly_but(set(SOURCES) - {LARGEST}, SOURCES))
-def test_an_explanation_and_the_pictures_need_no_more_than_is_read(source: str, name: str) -> None:
+def test_an_explanation_and_the_pictures_need_no_more_than_is_read(source: str, name: str, tmp_path: Path) -> None:
     compared = 0
-    for group_id, rows in groups(source, name).items():
+    for group_id, rows in groups(source, name, tmp_path).items():
         part, whole = reader_of(rows), everything(rows)
         for generation_id, started_at_ms in spans(rows):
             read_in_part, read_whole = (explain(group_id, read, generation_id) for read in (part, whole))
