@@ -27,7 +27,7 @@ from why.members import Membership, Names
 from why.moves import Move
 from why.rebalances import NoSuchRebalance, Span, rebalances_of
 from why.slack import Slack, gaps_of, slack_of
-from why.telling import awaited, following, held, stopped, timeline
+from why.telling import awaited, following, held, remarks, stopped, timeline
 
 
 def parts(found: list[Part]) -> dict[str, tuple[object, ...]]:
@@ -206,6 +206,13 @@ def test_while_it_runs_those_who_are_awaited_are_named() -> None:
     assert awaited(found) == ["a"]
     assert awaited(explained(syncing())) == ["a"]
     assert awaited(explained(two_members())) == []
+
+
+def test_another_that_began_in_the_same_minute_and_still_runs_is_named_without_a_generation() -> None:
+    found = explained(rebalancing(), at=Span(0, 60_000, "that minute"))
+    assert [one.to_generation_id for one in found.others][-1] is None
+    (sentence,) = [text for text in remarks(found) if text.startswith("The others: ")]
+    assert sentence.endswith(" joined.")
 
 
 def test_a_group_that_is_left_without_members_has_nobody_who_consumes_from_then_on() -> None:
