@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from app_logs.group_effects import effects_of
 from schemas.effect_rows import EffectRow, row_of
+from tests.app_logs.recorded import groups_of
 from tests.offsets_topic.folded import capture as folded
 from tests.request_log.imported import imported
 from tests.source_tree import ROOT
@@ -66,6 +68,15 @@ def topic(name: str) -> dict[str, list[EffectRow]]:
     return {group_id: [row_of(effect, place) for place, effect in enumerate(effects)] for group_id, effects in reported}
 
 
+@cache
+def printed(name: str) -> dict[str, list[EffectRow]]:
+    """What a capture's broker printed, as rows, by group."""
+    groups = groups_of(name).items()
+    return {
+        group_id: [row_of(effect, place) for place, effect in enumerate(effects_of(one))] for group_id, one in groups
+    }
+
+
 def recorded(source: str, name: str) -> dict[str, list[EffectRow]]:
-    """A capture's effects by group, from its `log` or its `topic`."""
-    return topic(name) if source == "topic" else capture(name)
+    """A capture's effects by group, from its `log`, from its `topic`, or as `printed` by its broker."""
+    return {"log": capture, "topic": topic, "printed": printed}[source](name)

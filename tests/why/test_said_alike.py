@@ -1,4 +1,4 @@
-"""Terminal, page and JSON say the same of every rebalance of every recording of either input."""
+"""Terminal, page and JSON say the same of every rebalance of every recording, whatever input it is known from."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from why.sections import At, Cell, Line, Named, Section, account_of
 from why.words import clock, duration, moment
 
 LOGS = sorted(path.parent.name for path in CAPTURES.glob("*/requests.log.gz"))
+RECORDED = [(source, name) for source, names in (("log", LOGS), ("topic", DUMPS), ("printed", LOGS)) for name in names]
 TEMPLATE = templates().env.get_template("rebalance.html")
 
 
@@ -82,7 +83,7 @@ def is_among(line: Line, cells: str) -> bool:
     return all(one is not None and one in cells for one in said)
 
 
-@pytest.mark.parametrize(("source", "name"), [*(("log", name) for name in LOGS), *(("topic", name) for name in DUMPS)])
+@pytest.mark.parametrize(("source", "name"), RECORDED)
 def test_page_terminal_and_json_say_the_same_of_every_rebalance(source: str, name: str) -> None:
     count = 0
     for e in explained(source, name):
