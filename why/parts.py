@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from schemas.causes import EndCause
 from schemas.consumer_effects import MemberProgressed
 from schemas.effect_names import EffectName
 from schemas.effects import MemberRemoved, RebalanceEnded
@@ -28,7 +29,7 @@ def parts_of(
     memberships = {
         one.member_id: one
         for one in around
-        if one.is_member_in(rebalance.started_at_ms, end_ms) and not _came_after(one, rebalance)
+        if one.is_member_in(rebalance.started_at_ms, end_ms) and not _is_of_another(one, rebalance)
     }
     waits = {wait.member_id: wait for wait in rebalance.waits}
     by_member, gone_after = _moments(facts, rebalance, end_ms), _gone_after(facts, rebalance)
@@ -58,9 +59,17 @@ def parts_of(
     return sorted(parts, key=lambda part: part.moments.get(kind.came, float("inf")))
 
 
-def _came_after(one: Membership, rebalance: Rebalance) -> bool:
-    """Whether it joined in the millisecond in which the rebalance ended, but set the next one off or joined that."""
-    return one.joined_at_ms == rebalance.ended_at_ms and one.name not in rebalance.joined
+def _is_of_another(one: Membership, rebalance: Rebalance) -> bool:
+    """Whether it joined in the millisecond in which the rebalance ended, or went in the one in which it began, and that
+    belongs to another rebalance: this one does not name it. Who goes for a static member's return is never named.
+    """
+    if rebalance.ended_at_ms is None:
+        return False
+    came_after = one.joined_at_ms == rebalance.ended_at_ms and one.name not in rebalance.joined
+    gone = (*rebalance.left, *rebalance.expired, *rebalance.gone)
+    is_replaced = one.end_cause == EndCause.STATIC_MEMBER_REPLACED
+    is_earlier = one.ended_at_ms == rebalance.started_at_ms < rebalance.ended_at_ms
+    return came_after or (is_earlier and not is_replaced and one.name not in gone)
 
 
 def _gone_after(facts: Iterable[Fact], rebalance: Rebalance) -> set[str]:

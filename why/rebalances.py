@@ -36,6 +36,7 @@ class Rebalance:
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     expired: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
     waits: tuple[MemberWait, ...] = field(default=(), repr=False)
 
 
@@ -150,5 +151,6 @@ def ended(said: RebalanceEnded) -> Rebalance:
         joined=tuple(said.joined),
         left=tuple(said.left),
         expired=tuple(said.expired),
+        gone=said.gone,
         waits=tuple(said.waits),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby, pairwise
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ from schemas.effects import SyncReceived
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.pictures.small import period
 from tests.views.histories import one_expires
+from tests.views.random_lives import by_log
 from tests.why.reading import CAPTURES, as_columns, reader_of, recorded
 from why.explanation import AFTERWARDS_MS, Explanation, culprit_among, explain
 from why.facts import effects_in, facts_of
@@ -119,22 +121,40 @@ def test_what_is_shown_of_a_rebalance_lies_within_it(source: str, name: str) -> 
     assert count > 2
 
 
+def check_members(e: Explanation, read: Read) -> None:
+    """Those listed are as many as were counted. One whose end superseded the rebalance is counted after it too."""
+    one, members = e.rebalance, [part for part in e.parts if part.is_member]
+    lives = past_of(read).memberships
+    went = {each.member_id for each in lives if each.ended_at_ms == one.ended_at_ms and one.outcome == "superseded"}
+    before = [part.name for part in members if not part.is_new]
+    after = [part.name for part in members if part.end_cause is None or part.member_id in went]
+    if one.members_before is not None and one.is_start_known:
+        assert len(before) == one.members_before, (e.group_id, one, before)
+    if one.members_after is not None and one.ended_at_ms is not None:
+        assert len(after) == one.members_after, (e.group_id, one, after)
+
+
 @pytest.mark.parametrize(("source", "name"), INCIDENTS)
 def test_those_listed_as_members_are_as_many_as_were_counted_before_and_after(source: str, name: str) -> None:
-    """One whose end superseded the rebalance went as it was over, and is counted after it too."""
     count = 0
     for e, read in explained(source, name):
-        one, members = e.rebalance, [part for part in e.parts if part.is_member]
-        lives = past_of(read).memberships
-        went = {each.member_id for each in lives if each.ended_at_ms == one.ended_at_ms and one.outcome == "superseded"}
-        before = [part.name for part in members if not part.is_new]
-        after = [part.name for part in members if part.end_cause is None or part.member_id in went]
-        if one.members_before is not None and one.is_start_known:
-            assert len(before) == one.members_before, (e.group_id, one, before)
-        if one.members_after is not None and one.ended_at_ms is not None:
-            assert len(after) == one.members_after, (e.group_id, one, after)
-            count += 1
+        check_members(e, read)
+        count += e.rebalance.members_after is not None
     assert count > 2
+
+
+@pytest.mark.parametrize("seed", [3, 5, 19])
+def test_whose_end_set_off_an_earlier_rebalance_of_the_same_millisecond_is_not_listed(
+    seed: int, tmp_path: Path
+) -> None:
+    """Two sessions end at once in these lives, each with a rebalance of its own."""
+    for name, rows in by_log(seed, tmp_path).items():
+        read = reader_of(rows)
+        found = past_of(read).rebalances
+        again = [one for before, one in pairwise(found) if before.started_at_ms == one.started_at_ms]
+        for one in again:
+            check_members(explain(name, read, one.to_generation_id), read)
+        assert again or name.startswith("half")
 
 
 @pytest.mark.parametrize(("source", "name"), INCIDENTS)
