@@ -8,12 +8,13 @@ Knows one group's lines and rebalances. Must not know how lines are worded, nor 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from app_logs.client_history import knew_that_it_was_out, says_that_it_is_no_member
 from app_logs.consumer_history import SILENT_BUMPS
 from app_logs.entries import DATED
-from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_facts import LEAVE_REFUSED, FactKind, LoggedFact
 from app_logs.logged_holdings import JOINS, given_by_leaders
 from app_logs.logged_members import Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
@@ -77,34 +78,86 @@ def client_effects_of(group: LoggedGroup) -> list[Effect]:
     return _History(group, clients, timed[0][0]).through(timed)
 
 
-def _of_client(facts: Sequence[LoggedFact]) -> Iterator[tuple[int, _Event]]:
+def _of_client(facts: Sequence[LoggedFact]) -> list[tuple[int, _Event]]:
     """What one client's dated lines say of its membership."""
-    member_id, gone_id, latest_ms, has_asked, reason = "", "", 0, False, ""
+    client = _Client()
     for fact in facts:
-        if fact.at_ms is None or fact.clock not in DATED:
-            continue
-        latest_ms = max(latest_ms, fact.at_ms)
-        has_asked = has_asked or fact.kind in (FactKind.CLIENT_STARTED, FactKind.JOIN_SENT)
-        reason = fact.reason if fact.kind is FactKind.LEAVE_WANTED else reason
+        if fact.at_ms is not None and fact.clock in DATED:
+            client.take(fact, fact.at_ms)
+    return client.found
+
+
+class _Client:
+    """One client, of which lines are taken in their order."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, _Event]] = []
+        self._at_ms = 0
+        """The latest time so far: a line that has an earlier one stands at this."""
+        self._member_id = ""
+        """Of the member that it is."""
+        self._gone_id = ""
+        """Of the one that it was."""
+        self._has_asked = False
+        self._reason = ""
+        """Why its application wants it to leave."""
+        self._lost: LoggedFact | None = None
+
+    def take(self, fact: LoggedFact, at_ms: int) -> None:
+        """One line."""
+        self._at_ms = max(self._at_ms, at_ms)
+        self._has_asked = self._has_asked or fact.kind in (FactKind.CLIENT_STARTED, FactKind.JOIN_SENT)
+        self._reason = fact.reason if fact.kind is FactKind.LEAVE_WANTED else self._reason
         is_out = fact.to_state in _OUT
         is_in = fact.kind in JOINS and fact.member_id and (fact.generation_id or 0) > 0 and not is_out
-        if is_in and (has_asked or fact.member_id != gone_id):
-            if member_id not in ("", fact.member_id):
-                yield latest_ms, _Went(member_id, (EndCause.UNKNOWN,))
-            yield latest_ms, _Came(fact, is_inferred=not has_asked or fact.member_id == member_id)
-            member_id, has_asked, reason = fact.member_id, False, ""
-        elif member_id and (is_out or fact.kind in _ENDS):
-            words = fact.reason or reason
-            said = _OF_WORDS.get(cause_in_words(words) or CauseKind.UNKNOWN)
-            fits = _ENDS.get(fact.kind, (EndCause.UNKNOWN,))
-            fits = (EndCause.POLL_TIMEOUT,) if fact.to_state == "STALE" else fits
-            is_of_leave = fact.kind is FactKind.LEAVE_SENT and said is not None
-            yield latest_ms, _Went(member_id, (said,) if is_of_leave and said is not None else fits, words)
-            member_id, gone_id, has_asked = "", member_id, False
+        if is_in and (self._has_asked or fact.member_id != self._gone_id):
+            self._come(fact)
+        elif fact.state == LEAVE_REFUSED:
+            self._refuse_leave(fact)
+        elif self._member_id and (is_out or _ends(fact)):
+            self._go(fact)
         elif fact.kind is FactKind.ASSIGNED_ALL and fact.partitions.endswith("}"):
             assigned = tuple(one for _, one in given_by_leaders([fact]))
             if assigned:
-                yield latest_ms, assigned
+                self.found.append((self._at_ms, assigned))
+        if says_that_it_is_no_member(fact):
+            self._lost = fact
+
+    def _come(self, fact: LoggedFact) -> None:
+        if self._member_id not in ("", fact.member_id):
+            self.found.append((self._at_ms, _Went(self._member_id, (EndCause.UNKNOWN,))))
+        is_inferred = not self._has_asked or fact.member_id == self._member_id
+        self.found.append((self._at_ms, _Came(fact, is_inferred=is_inferred)))
+        self._member_id, self._has_asked, self._reason, self._lost = fact.member_id, False, "", None
+
+    def _go(self, fact: LoggedFact) -> None:
+        words = fact.reason or self._reason
+        said = _OF_WORDS.get(cause_in_words(words) or CauseKind.UNKNOWN)
+        fits = _ENDS.get(fact.kind, (EndCause.UNKNOWN,))
+        if fact.kind is FactKind.LEAVE_SENT and knew_that_it_was_out(self._lost, fact):
+            fits, words = (EndCause.UNKNOWN,), ""
+        elif fact.kind is FactKind.LEAVE_SENT and said is not None:
+            fits = (said,)
+        elif fact.to_state == "STALE":
+            fits = (EndCause.POLL_TIMEOUT,)
+        self.found.append((self._at_ms, _Went(self._member_id, fits, words)))
+        self._member_id, self._gone_id, self._has_asked = "", self._member_id, False
+
+    def _refuse_leave(self, fact: LoggedFact) -> None:
+        """Its leave did not end the member: that had ended before, or it is one still."""
+        latest = self.found[-1][1] if self.found else None
+        if not self._member_id and isinstance(latest, _Went):
+            self.found.pop()
+            self._member_id, self._gone_id = latest.member_id, ""
+        if self._member_id and _ends(fact):
+            self._go(fact)
+
+
+def _ends(fact: LoggedFact) -> bool:
+    """Whether a client that prints this line is no member. One that missed a generation is one."""
+    if fact.kind is FactKind.MEMBERSHIP_LOST:
+        return says_that_it_is_no_member(fact)
+    return fact.kind in _ENDS
 
 
 def _endings(rebalances: Sequence[LoggedRebalance]) -> list[tuple[int, _Event]]:

@@ -34,7 +34,7 @@ _WITHOUT_POLL_TIMEOUT = ("brod", "franz-go", "kafka-go", "ruby-kafka", "sarama")
 """Clients that have no max.poll.interval.ms of their own."""
 _UNKNOWN_MEMBER = ("unknownmember", "unknown_member", "unknown member", "not aware of this member")
 """In the coordinator's answer to a commit: the member id is none of the group's."""
-GOES_WITHIN_MS = 10_000
+_GOES_WITHIN_MS = 10_000
 """A client that is out and leaves later than this may have joined again, for which some clients have no line."""
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
 
@@ -66,12 +66,17 @@ def _shows_that_it_lives(fact: LoggedFact) -> bool:
     return fact.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST) and not names_no_partition(fact)
 
 
-def _says_that_it_is_no_member(fact: LoggedFact) -> bool:
+def says_that_it_is_no_member(fact: LoggedFact) -> bool:
     """Whether the coordinator answered that it does not know the member id."""
     if fact.kind is FactKind.COMMIT_REFUSED:
         return any(each in fact.error.lower() for each in _UNKNOWN_MEMBER)
     is_out = fact.kind is FactKind.MEMBERSHIP_LOST and fact.state != TASKS_MIGRATED
     return is_out and fact.generation_id is None and "GENERATION" not in fact.error.upper()
+
+
+def knew_that_it_was_out(lost: LoggedFact | None, leave: LoggedFact) -> bool:
+    """Whether a client leaves that its coordinator had removed. lost: its answer that says so, since the last join."""
+    return lost is not None and (between_ms(lost, leave) or 0) <= _GOES_WITHIN_MS
 
 
 class _History:
@@ -128,7 +133,7 @@ class _History:
                 self._note(fact)
         if fact.kind in (FactKind.JOIN_REFUSED, FactKind.MEMBERSHIP_LOST) and not self.is_joined:
             self.waits_since = None
-        if _says_that_it_is_no_member(fact):
+        if says_that_it_is_no_member(fact):
             self.lost = fact
         self.latest = fact
 
@@ -204,7 +209,7 @@ class _History:
         kind = CauseKind.POLL_TIMEOUT if fact.kind is FactKind.POLL_TIMEOUT else cause_in_words(words)
         if self._leaves_that_of_others(fact):
             return
-        if fact.kind is FactKind.LEAVE_SENT and self.lost and (between_ms(self.lost, fact) or 0) <= GOES_WITHIN_MS:
+        if fact.kind is FactKind.LEAVE_SENT and knew_that_it_was_out(self.lost, fact):
             return  # Its coordinator had removed it before, so that its leave sets nothing off.
         if self._is_left() and self.running is not None:
             self.running.facts.append(fact)
