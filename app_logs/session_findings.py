@@ -149,7 +149,7 @@ def common_causes(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
             if is_silence and fact.at_ms is not None and fact.broker_id:
                 by_broker.setdefault(fact.broker_id, []).append((fact.at_ms, place, fact))
     for broker_id, lost in by_broker.items():
-        for together in _at_once(sorted(lost, key=lambda one: one[:2])):
+        for together in at_once(sorted(lost, key=lambda one: one[:2])):
             who = {place for _, place, _ in together}
             if len(who) > 1:
                 within = duration(together[-1][0] - together[0][0])
@@ -167,7 +167,7 @@ def common_causes(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
                 )
 
 
-def _at_once(lost: Sequence[tuple[int, int, LoggedFact]]) -> Iterator[list[tuple[int, int, LoggedFact]]]:
+def at_once(lost: Sequence[tuple[int, int, LoggedFact]]) -> Iterator[list[tuple[int, int, LoggedFact]]]:
     """Runs in time, each a little after the one before."""
     together: list[tuple[int, int, LoggedFact]] = []
     for one in lost:

@@ -19,7 +19,7 @@ from app_logs.findings import findings_of
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from app_logs.members_apart import by_client, only_clients
-from app_logs.removals import groups_of_removed, removal_findings, returns
+from app_logs.removals import expired_together, groups_of_removed, removal_findings, returns
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
 _SHIPPED_IDS = ("", "rdkafka")
@@ -57,6 +57,8 @@ def groups_in(facts: Sequence[LoggedFact], from_line: int = 0, read_until_ms: fl
         between = findings_between(clients, group.rebalances)
         group.findings = [*findings_of(group), *of_clients, *of_removed, *between]
         found.append(group)
+    for group, finding in expired_together(found):
+        group.findings.append(finding)
     return found
 
 
