@@ -14,7 +14,7 @@ from typing import NamedTuple
 from app_logs.client_history import knew_that_it_was_out, says_that_it_is_no_member
 from app_logs.consumer_history import SILENT_BUMPS
 from app_logs.entries import DATED
-from app_logs.logged_facts import LEAVE_REFUSED, FactKind, LoggedFact
+from app_logs.logged_facts import LEAVE_REFUSED, FactKind, LoggedFact, is_unknown_member
 from app_logs.logged_holdings import JOINS, given_by_leaders
 from app_logs.logged_members import Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
@@ -156,7 +156,7 @@ class _Client:
 def _ends(fact: LoggedFact) -> bool:
     """Whether a client that prints this line is no member. One that missed a generation is one."""
     if fact.kind is FactKind.MEMBERSHIP_LOST:
-        return says_that_it_is_no_member(fact)
+        return is_unknown_member(fact)
     return fact.kind in _ENDS
 
 

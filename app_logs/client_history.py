@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app_logs.holders import BACK_WITHIN_MS
-from app_logs.logged_facts import AWAITS_APPLICATION, LEAVE_REFUSED, TASKS_MIGRATED, FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import AWAITS_APPLICATION, LEAVE_REFUSED, FactKind, LoggedFact, between_ms, is_unknown_member
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Holder, LoggedRebalance, candidate, client_id_of, rebalance_of
 from app_logs.reasons import cause_in_words
@@ -70,8 +70,7 @@ def says_that_it_is_no_member(fact: LoggedFact) -> bool:
     """Whether the coordinator answered that it does not know the member id."""
     if fact.kind is FactKind.COMMIT_REFUSED:
         return any(each in fact.error.lower() for each in _UNKNOWN_MEMBER)
-    is_out = fact.kind is FactKind.MEMBERSHIP_LOST and fact.state != TASKS_MIGRATED
-    return is_out and fact.generation_id is None and "GENERATION" not in fact.error.upper()
+    return is_unknown_member(fact)
 
 
 def knew_that_it_was_out(lost: LoggedFact | None, leave: LoggedFact) -> bool:

@@ -194,6 +194,14 @@ def printer_of(fact: LoggedFact) -> tuple[str, str, str, str]:
     return fact.dialect, fact.file, fact.source, fact.client_id
 
 
+def is_unknown_member(fact: LoggedFact) -> bool:
+    """Whether an answer says that there is no such member: one whose generation or epoch is refused is there."""
+    if fact.kind is not FactKind.MEMBERSHIP_LOST or fact.state == TASKS_MIGRATED:
+        return False
+    error = fact.error.lower()
+    return "generation" not in error and "epoch" not in error and bool(error or fact.generation_id is None)
+
+
 def between_ms(first: LoggedFact, last: LoggedFact) -> int | None:
     """How long after one line another was printed; None: one of them has no time."""
     return None if first.at_ms is None or last.at_ms is None else last.at_ms - first.at_ms

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from app_logs.logged_facts import HEARTBEATS_STOPPED, SESSION_RELEASED, TASKS_MIGRATED, FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import (
+    HEARTBEATS_STOPPED,
+    SESSION_RELEASED,
+    FactKind,
+    LoggedFact,
+    between_ms,
+    is_unknown_member,
+)
 from app_logs.logged_rebalances import Finding
 from why.words import count, duration, some
 
@@ -130,7 +137,7 @@ def _notified_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator
 
 
 def _out_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    rounds = _rounds(facts, _was_out)
+    rounds = _rounds(facts, is_unknown_member)
     if len(rounds) >= OFTEN - 1:
         yield Finding(
             "removed_in_a_loop",
@@ -143,11 +150,6 @@ def _out_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Find
                 "its coordinator moved or lost the group",
             ),
         )
-
-
-def _was_out(fact: LoggedFact) -> bool:
-    is_out = fact.kind is FactKind.MEMBERSHIP_LOST and fact.state != TASKS_MIGRATED
-    return is_out and "GENERATION" not in fact.error.upper()
 
 
 def _sessions_outlived(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app_logs.combined import CLOCKS_MS
 from app_logs.entries import Clock
-from app_logs.logged_facts import TASKS_MIGRATED, FactKind, LoggedFact, between_ms, printer_of
+from app_logs.logged_facts import TASKS_MIGRATED, FactKind, LoggedFact, between_ms, is_unknown_member, printer_of
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from app_logs.session_findings import at_once
 from app_logs.wording import lasting
@@ -71,12 +71,12 @@ def removal_findings(of_broker: Sequence[LoggedFact], facts: Sequence[LoggedFact
     for fact in facts:
         if fact.kind is FactKind.MEMBERSHIP_LOST:
             removed = _removal_of(removals, fact, fact.member_id or member_id)
-            if removed is None and not _of_a_generation(fact):
+            if removed is None and is_unknown_member(fact):
                 alone.append((fact, fact.member_id or member_id))
                 member_id = ""
                 continue
             yield _learnt_of_it(fact, removed, fact.member_id or member_id)
-            if removed is not None and not _of_a_generation(fact):
+            if removed is not None and is_unknown_member(fact):
                 yield _alive(fact, removed)
             member_id = ""
         else:
@@ -112,8 +112,10 @@ def _learnt_of_it(lost: LoggedFact, removed: LoggedFact | None, member_id: str) 
             is_inferred=True,
             candidates=("the coordinator had removed it from the group", "another producer fenced its own"),
         )
-    if _of_a_generation(lost):
+    if not is_unknown_member(lost):
         sentence = f"{who} learnt that its generation was over: the group had rebalanced without it."
+        if "EPOCH" in lost.error.upper():
+            sentence = f"{who} learnt that its coordinator has another epoch for it: it gives all up and joins anew."
         return Finding("client_learned_of_it", sentence, (lost,))
     sentence = f"{who} learnt from its coordinator's answer that it was no member any more"
     late_ms = None if removed is None else _late_ms(removed, lost)
@@ -133,11 +135,6 @@ def _learnt_again(lost: Sequence[tuple[LoggedFact, str]]) -> Finding:
         f"{who} learnt from its coordinator's answers that it was no member any more, in {len(facts)} lines{within}."
     )
     return Finding("client_learned_of_it", sentence, facts)
-
-
-def _of_a_generation(lost: LoggedFact) -> bool:
-    """Whether the coordinator refused the generation, and not the member."""
-    return "GENERATION" in lost.error.upper()
 
 
 def _alive(lost: LoggedFact, removed: LoggedFact) -> Finding:

@@ -36,6 +36,7 @@ OF_THE_NEWER_PROTOCOL = (
             F.MEMBERSHIP_LOST,
             f"{request} failed for member {{member_id}} because epoch {{}} is fenced{rest}",
             since=since,
+            error="FENCED_MEMBER_EPOCH",
         )
         for request, since in _REQUESTS
         for rest in (". {}", "")

@@ -155,3 +155,28 @@ def test_a_client_whose_user_has_no_right_to_the_group_is_refused_and_nothing_re
     assert (group.group_id, group.rebalances) == ("pay", [])
     (refused,) = group.findings
     assert refused.finding == "not_authorized"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("Attempt to heartbeat failed since generation 6 is not current", "its generation was over"),
+        ("Attempt to heartbeat with Generation{} failed due to ILLEGAL_GENERATION, resetting generation", "was over"),
+        (f"ConsumerGroupHeartbeatRequest failed for member {MEMBER} because epoch 14 is fenced.", "another epoch"),
+        (
+            f"ConsumerGroupHeartbeatRequest failed because member {MEMBER} is unknown. Will rejoin.",
+            "no member any more",
+        ),
+        ("Detected that the thread is being fenced. This implies that this thread missed a rebalance", "was refused"),
+    ],
+)
+def test_only_a_coordinator_that_does_not_know_the_member_says_that_it_is_none(answer: str, says: str) -> None:
+    lines = [
+        java(9 * place + later, text)
+        for place in range(4)
+        for later, text in ((0, JOINED.format(place + 3)), (5, answer))
+    ]
+    learnt = found("client_learned_of_it", *lines)
+    assert all(says in one.sentence for one in learnt)
+    assert learnt
+    assert bool(found("removed_in_a_loop", *lines)) is (says == "no member any more")
