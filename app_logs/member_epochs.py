@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from app_logs.client_history import LEFT, client_rebalances
-from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_facts import FactKind, LoggedFact, is_unknown_member
 from app_logs.logged_rebalances import (
     LoggedRebalance,
     candidate,
@@ -30,6 +30,8 @@ _WORDLESS = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
 _OUT = ("UNSUBSCRIBED", "STALE")
 """States of a member that has left, so that its next join is new to its coordinator."""
 _REMOVED = ("FENCED", "FATAL")
+_ENDED = (CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
+"""Why a coordinator may have removed a member that was not told of it."""
 _LEFT_FOR_A_WHILE = -2
 """The epoch that a static member leaves with, which brings no new epoch of the group."""
 _AHEAD_MS = 5_000
@@ -61,6 +63,8 @@ class _Epochs:
         self.asked: LoggedFact | None = None
         self.leave: LoggedRebalance | None = None
         """The one that it sets off by going, until it asks to join again."""
+        self.removed: LoggedFact | None = None
+        """Its coordinator's answer that it has no such member, until it asks to join again."""
         self.member_id = ""
 
     def of(self, facts: Iterable[LoggedFact]) -> list[LoggedRebalance]:
@@ -68,6 +72,8 @@ class _Epochs:
             self.member_id = fact.member_id or self.member_id
             if fact.kind is FactKind.POLL_TIMEOUT:
                 self._go(fact)
+            elif is_unknown_member(fact):
+                self._be_removed(fact)
             elif _is_newer(fact):
                 self._change(fact)
                 self.epoch = 0 if fact.to_state in _REMOVED else fact.generation_id
@@ -78,7 +84,10 @@ class _Epochs:
         if fact.kind is FactKind.LEAVE_SENT:
             self._go(fact)
         elif fact.kind is FactKind.JOIN_SENT:
-            self.asked, self.leave = fact if fact.state in _OUT else None, None
+            is_new = fact.state in _OUT or self.removed is not None
+            self.asked, self.leave, self.removed = fact if is_new else None, None, None
+        elif self.removed is not None and fact.to_state in _REMOVED:
+            self.found[-1].facts.append(fact)
         elif epoch > 0 and epoch != self.epoch:
             self._reach(fact)
         elif fact.to_state == "STALE" or (self.leave is not None and fact.to_state in _OUT):
@@ -111,6 +120,15 @@ class _Epochs:
             self.leave.cause = self._own(fact, CauseKind.MEMBER_LEFT)
         else:
             self.leave.cause = self._own(fact, *_WORDLESS)
+
+    def _be_removed(self, fact: LoggedFact) -> None:
+        """When it was, no line says; a static member may have been replaced."""
+        if fact.instance_id or self.removed is not None or self.leave is not None or (self.epoch or 0) <= 0:
+            return
+        one = replace(rebalance_of(fact), from_generation_id=self.epoch, outcome=LEFT, facts=[fact])
+        one.cause = self._own(fact, *_ENDED)
+        self.removed = fact
+        self.found.append(one)
 
     def _own(self, fact: LoggedFact, *kinds: CauseKind) -> Cause:
         who, client_id = self.member_id, fact.client_id

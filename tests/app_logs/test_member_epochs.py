@@ -160,3 +160,41 @@ def test_a_share_consumer_s_group_is_a_share_group() -> None:
         group_of(*facts_of((0, "7 STABLE RECONCILING"), heading=HEADING.replace("Con", "ShareCon"))).group_type
         == "share"
     )
+
+
+UNKNOWN = f"ConsumerGroupHeartbeatRequest failed because member {MEMBER} is unknown. Will abandon all and rejoin."
+FENCED = [(1_000, "5 STABLE FENCED"), (1_001, "0 FENCED JOINING")]
+
+
+def test_a_member_that_its_coordinator_did_not_know_was_removed_and_its_join_brought_an_epoch() -> None:
+    group = group_of(
+        *facts_of((0, "5 ACKNOWLEDGING STABLE"), (999, UNKNOWN), *FENCED, (1_100, "7 JOINING RECONCILING"))
+    )
+    assert causes_of(group.rebalances) == [(5, "unknown", False), (6, "unknown", True), (7, "member_joined", True)]
+    removed = group.rebalances[1].cause
+    assert (removed.member_id, group.rebalances[1].began_at_ms) == (MEMBER, None)
+    assert {one.kind for one in removed.candidates} == {CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        facts_of((0, "5 ACKNOWLEDGING STABLE"), *FENCED, (1_100, "7 JOINING RECONCILING")),
+        facts_of(
+            (0, "5 ACKNOWLEDGING STABLE"),
+            (999, f"ConsumerGroupHeartbeatRequest failed for member {MEMBER} because epoch 5 is fenced."),
+            *FENCED,
+            (1_100, "7 JOINING RECONCILING"),
+        ),
+        facts_of(
+            (0, "5 ACKNOWLEDGING STABLE"),
+            (999, UNKNOWN),
+            *FENCED,
+            (1_100, "7 JOINING RECONCILING"),
+            heading=HEADING.replace("[Consumer", "[Consumer instanceId=i,"),
+        ),
+    ],
+    ids=["no answer", "another epoch", "static"],
+)
+def test_a_member_that_may_have_been_one_still_is_not_said_to_have_been_removed(lines: list[LoggedFact]) -> None:
+    assert causes_of(group_of(*lines).rebalances) == [(5, "unknown", False), (7, "unknown", False)]
