@@ -25,12 +25,13 @@ _BY_A_MEMBER = (
     FactKind.MEMBER_LEFT_EPOCH,
     FactKind.MEMBER_EXPIRED_EPOCH,
     FactKind.MEMBER_TOO_SLOW_EPOCH,
+    FactKind.MEMBER_NOT_SYNCED_EPOCH,
     FactKind.PATTERNS_SCANNED,
 )
 _OF_AN_EPOCH = (FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.MEMBER_SUBSCRIBED)
 _BEGINS_ANEW = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
 _GONE = (FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH)
-_REMOVED = (*_GONE, FactKind.MEMBER_TOO_SLOW_EPOCH)
+_REMOVED = (*_GONE, FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH)
 SILENT_BUMPS = ("share", "streams")
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
@@ -218,6 +219,8 @@ def _by_a_member(fact: LoggedFact, to_come: Mapping[str, int]) -> Cause:
             return _sure(CauseKind.SESSION_EXPIRED, who)
         case FactKind.MEMBER_TOO_SLOW_EPOCH:
             return _sure(CauseKind.REBALANCE_TIMEOUT, who)
+        case FactKind.MEMBER_NOT_SYNCED_EPOCH:
+            return _sure(CauseKind.SYNC_TIMEOUT, who)
         case FactKind.MEMBER_LEFT_EPOCH:
             words = "" if fact.client_reason == NOT_PROVIDED else fact.client_reason
             if words:

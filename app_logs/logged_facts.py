@@ -73,6 +73,8 @@ class FactKind(StrEnum):
     MEMBER_EXPIRED_EPOCH = auto()
     MEMBER_TOO_SLOW_EPOCH = auto()
     """It did not give partitions up within its rebalance timeout (length_ms)."""
+    MEMBER_NOT_SYNCED_EPOCH = auto()
+    """A classic member of a consumer group sent no SyncGroup in time."""
     MEMBER_SUBSCRIBED = auto()
     EPOCH_BUMPED = auto()
     """reason is the hash of the subscribed topics' metadata."""

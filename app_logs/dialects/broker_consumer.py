@@ -12,6 +12,7 @@ _G = "[GroupId {group_id}] "
 _LEFT = "through explicit `LeaveGroup` request; client reason: {client_reason}"
 
 _GM = "[GroupId {group_id}][MemberId {member_id}] "
+_FENCED = _G + "Member {member_id} fenced from the group because "
 _NOTICED = "[GroupId {group_id}][MemberId {}] "
 
 _OF_STREAMS_GROUPS = (
@@ -55,20 +56,22 @@ OF_CONSUMER_GROUPS = (
         F.MEMBER_LEFT_EPOCH, _G + "Static member {member_id} with instance id {instance_id} left the {group_type} group"
     ),
     Template(F.MEMBER_LEFT_EPOCH, _G + "Member {member_id} left the {group_type} group", since="3.7"),
+    Template(F.MEMBER_EXPIRED_EPOCH, _FENCED + "the member session expired", since="3.8"),
+    Template(F.MEMBER_EXPIRED_EPOCH, _FENCED + "its session expired", since="3.7"),
+    Template(F.MEMBER_NOT_SYNCED_EPOCH, _FENCED + "the member failed to sync within timeout", since="3.8"),
     Template(
-        F.MEMBER_EXPIRED_EPOCH,
-        _G + "Member {member_id} fenced from the group because the member session expired",
+        F.MEMBER_TOO_SLOW_EPOCH,
+        _FENCED + "the classic member failed to join within the rebalance timeout",
         since="3.8",
     ),
     Template(
         F.MEMBER_TOO_SLOW_EPOCH,
-        _G + "Member {member_id} fenced from the group because it failed to transition from epoch {number} "
-        "within {length_ms}ms",
+        _FENCED + "it failed to transition from epoch {number} within {length_ms}ms",
         since="3.8",
     ),
     Template(
         F.MEMBER_TOO_SLOW_EPOCH,
-        _G + "Member {member_id} fenced from the group because it failed to revoke partitions within {length_ms}ms",
+        _FENCED + "it failed to revoke partitions within {length_ms}ms",
         since="3.7",
     ),
     Template(

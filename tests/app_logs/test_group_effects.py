@@ -275,6 +275,12 @@ FENCED = GONE + "fenced from the group because "
     ("lines", "cause"),
     [
         ([FENCED + "the member session expired."], ("session_expired", "x", False)),
+        ([FENCED + "its session expired."], ("session_expired", "x", False)),
+        ([FENCED + "the member failed to sync within timeout."], ("sync_timeout", "x", False)),
+        (
+            [FENCED + "the classic member failed to join within the rebalance timeout."],
+            ("rebalance_timeout", "x", False),
+        ),
         ([FENCED + "it failed to transition from epoch 2 within 9ms."], ("rebalance_timeout", "x", False)),
         ([GONE + "left the consumer group."], ("member_left", "x", True)),
         ([GONE + "left the consumer group.", bumped(4)], ("unknown", "", False)),
