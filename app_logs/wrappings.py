@@ -22,6 +22,9 @@ _GREP = re.compile(r"(?:[\w@-]{0,100}[./][\w@./-]{1,200}[:-])?(?:\d{1,9}[:-]|(?<
 """A line's number, the name of its file, or both."""
 _COMPOSE = re.compile(r"(?P<source>[A-Za-z0-9][\w.-]{0,80}) *\| ")
 _POD = re.compile(r"\[(?P<source>pod/[\w./-]{1,200})\] ")
+_LABELS = re.compile(r'(?P<labels>\{(?:"?[A-Za-z_]\w{0,60}"?[=:] ?"[^"]{0,400}"(?:, ?)?){1,60}\})[ \t]+(?=\S)')
+"""Loki's, between its time and the line."""
+_LABELLED_SOURCE = re.compile(r'[{," ](?:pod|pod_name|container|instance|host|hostname)"?[=:] ?"(?P<source>[^"]+)"')
 _MARKDOWN = re.compile(r"(?:>\s*|\*\*|\|\s+|`)+")
 _SYSLOG = re.compile(
     r"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d (?P<time>\d\d:\d\d:\d\d) "
@@ -137,6 +140,12 @@ def entry_of(file: str, number: int, line: str) -> Entry:
         lead = _LEAD.match(text)
         text, stamp, before = _behind_its_times(text if lead is None else text[lead.end() :], outer)
         outer = stamp or outer
+        labels = _LABELS.match(text)
+        if labels is not None:
+            named = _LABELLED_SOURCE.search(labels["labels"])
+            source = source if named is None else named["source"]
+            text, stamp, before = _behind_its_times(text[labels.end() :], outer)
+            outer, before = stamp or outer, before or outer
         found = _of_fields(file, number, text) if text.startswith("{") else None
         found = found or _laid_out(Entry(file, number, text), outer, before)
     if found.at_ms is None and outer is not None:

@@ -138,3 +138,18 @@ def test_a_time_without_a_year_is_a_time_of_day() -> None:
     stamp = stamp_at("Jan 18 00:47:06.807  WARN librdkafka: librdkafka: MAXPOLL")
     assert stamp is not None
     assert (stamp.at_ms, stamp.clock, stamp.is_whole_seconds) == (2_826_807, Clock.TIME_OF_DAY, False)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        '{app="orders", pod="orders-7d9-x2k"} ',
+        '{"pod":"orders-7d9-x2k","app":"orders"}\t',
+        '{instance="orders-7d9-x2k"}  ',
+    ],
+)
+@pytest.mark.parametrize("inner", ["", "03:12:00.416 [main] INFO  o.a.k.c.c.i.ConsumerCoordinator - "])
+def test_loki_s_labels_name_the_pod_that_printed_a_line(labels: str, inner: str) -> None:
+    line = f"2026-03-01T03:12:00.417Z {labels}{inner}[Consumer clientId=orders-1, groupId=orders] (Re-)joining group"
+    (fact,) = read_lines("loki.txt", [line]).facts
+    assert (fact.source, fact.at_ms, fact.clock) == ("orders-7d9-x2k", 1_772_334_720_417, Clock.UTC)
