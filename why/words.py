@@ -17,6 +17,8 @@ from why.holdings import Partition
 
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
+_ROUNDED_UP_MS = 50
+"""What lacks no more than this to a minute is said as that minute."""
 
 
 def moment(at_ms: int) -> str:
@@ -37,6 +39,8 @@ def duration(length_ms: int) -> str:
         return f"{length_ms / 1000:.3f} s".replace(".000 s", " s")
     if length_ms < HOUR_MS:
         minutes, rest_ms = divmod(length_ms, MINUTE_MS)
+        if rest_ms >= MINUTE_MS - _ROUNDED_UP_MS:
+            minutes, rest_ms = minutes + 1, 0
         return f"{minutes} min {rest_ms / 1000:.1f} s".replace(" 0.0 s", "")
     hours, rest_ms = divmod(length_ms, HOUR_MS)
     return f"{hours} h {rest_ms // MINUTE_MS} min".replace(" h 0 min", " h")
