@@ -15,7 +15,13 @@ _MESSAGES = ("message", "msg", "@message", "Message", "log", "line", "text", "@m
 _TIMES = ("@timestamp", "timestamp", "time", "ts", "t", "asctime", "@t", "Timestamp")
 _LEVELS = ("level", "severity", "lvl", "loglevel", "levelname", "@l", "Level", "MessageLevel")
 _LOGGERS = ("logger_name", "logger", "loggerName", "class", "name", "SourceContext")
-_SOURCES = ("service", "container", "pod", "container_name", "kubernetes.pod_name")
+_SOURCES = (
+    *("service", "container", "pod", "container_name", "kubernetes.pod_name", "pod_name", "kubernetes"),
+    *("hostname", "host"),
+)
+"""What tells programs apart: those of one service or container may have one client id."""
+_NAMES = ("pod_name", "pod", "name")
+"""Where such a field is an object, its own name."""
 _EVENT = {"severity", "fac", "message"}
 """The fields of an event of librdkafka's, under Node."""
 _DEEPEST = 3
@@ -63,12 +69,18 @@ def entry_of_fields(file: str, number: int, fields: dict[str, Any]) -> Entry | N
     at_ms, clock = _time(next((fields.pop(key) for key in _TIMES if key in fields), None))
     level = next((str(fields.pop(key)) for key in _LEVELS if key in fields), "")
     logger = next((str(fields.pop(key)) for key in _LOGGERS if isinstance(fields.get(key), str)), "")
-    source = next((str(fields.pop(key)) for key in _SOURCES if isinstance(fields.get(key), str)), "")
+    source = "/".join(name for key in _SOURCES if (name := _name_of(fields.pop(key, None))))
     rest = "".join(f"; {key}: {_shown(value)}" for key, value in fields.items() if value not in (None, "", {}, []))
     message = message.rstrip()
     return Entry(
         file, number, message + rest, at_ms, clock, False, level.upper(), logger, source, message=message, fields=fields
     )
+
+
+def _name_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return next((name for key in _NAMES if (name := _name_of(value.get(key)))), "")
+    return value if isinstance(value, str) else ""
 
 
 def _time(value: Any) -> tuple[int | None, Clock]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -10,6 +11,7 @@ from app_logs.entries import Clock
 from app_logs.logged_facts import FactKind
 from app_logs.reading import BROKEN, read_lines
 from app_logs.stamps import stamp_at
+from app_logs.story import groups_in
 
 AT = "2026-03-01 03:12:00,417"
 AT_MS = 1_772_334_720_417
@@ -153,3 +155,33 @@ def test_loki_s_labels_name_the_pod_that_printed_a_line(labels: str, inner: str)
     line = f"2026-03-01T03:12:00.417Z {labels}{inner}[Consumer clientId=orders-1, groupId=orders] (Re-)joining group"
     (fact,) = read_lines("loki.txt", [line]).facts
     assert (fact.source, fact.at_ms, fact.clock) == ("orders-7d9-x2k", 1_772_334_720_417, Clock.UTC)
+
+
+@pytest.mark.parametrize(
+    "of_pod",
+    [
+        lambda pod: {"service": "billing", "host": pod},
+        lambda pod: {"service": "billing", "pod_name": pod},
+        lambda pod: {"container": "app", "kubernetes": {"pod_name": pod}},
+        lambda pod: {"container": {"name": "app"}, "kubernetes": {"pod": {"name": pod}, "namespace": "a"}},
+        lambda pod: {"service": {"name": "billing"}, "host": {"name": pod, "os": {"type": "linux"}}},
+    ],
+)
+def test_pods_of_one_service_that_have_one_client_id_are_distinguished(
+    of_pod: Callable[[str], dict[str, object]],
+) -> None:
+    left = "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer"
+    printed = (("a", 0, left), ("b", 3, "(Re-)joining group"), ("a", 60, "(Re-)joining group"))
+    lines = [
+        json.dumps(
+            {
+                "@timestamp": f"2026-03-01T03:{12 + second // 60}:{second % 60:02}.000Z",
+                "message": f"[Consumer clientId=consumer-billing-1, groupId=billing] {text}",
+                **of_pod(f"billing-{pod}"),
+            }
+        )
+        for pod, second, text in printed
+    ]
+    (group,) = groups_in(read_lines("export.json", lines).facts)
+    (again,) = [one for one in group.findings if one.finding == "polled_again"]
+    assert "1 min later" in again.sentence
