@@ -53,7 +53,7 @@ def librdkafka_heading(entry: Entry) -> Heading | None:
         message = message.removesuffix('"').replace('""', '"')  # A cell of CSV.
     found = _TABLE.search(head) or _NAME.search(head) or _NAME_ALONE.search(head)
     if found is None:
-        names = (_NAME.fullmatch(f"{one}:") for one in entry.fields.values() if isinstance(one, str))
+        names = (_NAME.fullmatch(f"{one}:") for one in (*entry.fields.values(), entry.logger) if isinstance(one, str))
         found = next(filter(None, names), None)
     fields: dict[str, object] = {} if found is None else {key: one for key, one in found.groupdict().items() if one}
     asked = _ASKED.match(message)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from app_logs.client_findings import client_findings
@@ -350,3 +352,16 @@ def test_a_log_handler_may_put_blanks_between_name_and_facility(before: str) -> 
     line = f"{before}orders-1#consumer-1 MAXPOLL [thrd:main]: {late}message processing): leaving group"
     (fact,) = read_lines("app.log", [line]).facts
     assert (fact.kind, fact.client_id) == (FactKind.POLL_TIMEOUT, "orders-1#consumer-1")
+
+
+def test_an_event_of_node_s_names_its_client() -> None:
+    text = (
+        "[thrd:main]: Application maximum poll interval (300000ms) exceeded by 44ms (adjust max.poll.interval.ms for "
+    )
+    event = {"severity": 4, "fac": "MAXPOLL", "message": f"{text}long-running message processing): leaving group"}
+    for line in (
+        event | {"name": "worker-a#consumer-1"},
+        {"level": "warn", "event": event | {"name": "worker-a#consumer-1"}},
+    ):
+        (fact,) = read_lines("app.log", [json.dumps(line)]).facts
+        assert (fact.kind, fact.client_id) == (FactKind.POLL_TIMEOUT, "worker-a#consumer-1")
