@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from app_logs.logged_facts import (
     HEARTBEATS_STOPPED,
     SESSION_RELEASED,
+    TASKS_MIGRATED,
     FactKind,
     LoggedFact,
     between_ms,
@@ -42,6 +43,7 @@ _NO_MEMBER = (
     "not part of an active group",
 )
 """In answers to commits: the member, or its generation, is not the group's."""
+_NOT_IN_IT = "it was out, or the group had rebalanced without it"
 _STOCK_PHRASE = "max.poll.interval.ms"
 
 
@@ -61,8 +63,8 @@ def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
         phrase = " That it polled too seldom is the client's stock phrase for this, and not proven."
         yield Finding(
             "commit_of_no_member",
-            f"When it committed, {who} was no member of the group's current generation: it was out, or the group had "
-            f"rebalanced without it.{phrase if any(_STOCK_PHRASE in fact.error for fact in out) else ''}",
+            f"When it committed, {who} was no member of the group's current generation: {_NOT_IN_IT}."
+            f"{phrase if any(_STOCK_PHRASE in fact.error for fact in out) else ''}",
             tuple(out),
         )
 
@@ -75,10 +77,10 @@ def _says_no_member(error: str) -> bool:
 def _lost(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Gave its partitions away as lost, where no line has the answer that told it so."""
     lost = [fact for fact in facts if fact.kind is FactKind.PARTITIONS_LOST and _says_no_member(fact.reason)]
-    if lost and all(fact.kind is not FactKind.MEMBERSHIP_LOST for fact in facts):
+    if lost and all(fact.kind is not FactKind.MEMBERSHIP_LOST or fact.state == TASKS_MIGRATED for fact in facts):
         yield Finding(
             "partitions_lost",
-            f"{who} gave its partitions away as lost: it was no member any more, and others may already have had them.",
+            f"{who} gave its partitions away as lost: {_NOT_IN_IT}. Others may already have had them.",
             tuple(lost),
         )
 

@@ -52,8 +52,10 @@ def test_the_answer_to_a_commit_may_say_that_the_member_is_out(line: str, is_out
     assert all(("stock phrase" in one.sentence) == (PHRASE in line) for one in out)
 
 
-def test_partitions_given_away_as_lost_say_that_it_is_no_member() -> None:
-    assert found("partitions_lost", java(1, LOST.format(RESET)))
+def test_partitions_given_away_as_lost_say_that_it_is_not_in_the_generation() -> None:
+    (lost,) = found("partitions_lost", java(1, LOST.format(RESET)))
+    assert "it was out, or the group had rebalanced without it" in lost.sentence
+    assert found("partitions_lost", java(0, "Detected that the thread is being fenced. x"), java(1, LOST.format(RESET)))
     assert not found("partitions_lost", java(1, LOST.format("the consumer is closing")), java(2, JOINED.format(4)))
     assert not found("partitions_lost", java(0, OUT.format("x")), java(1, LOST.format(RESET)))
 
