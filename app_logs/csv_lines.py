@@ -6,8 +6,12 @@ Knows quotes and commas. Columns are found by what stands in them, for each expo
 from __future__ import annotations
 
 import csv
+import re
 
 from app_logs.stamps import Stamp, stamp_at
+
+_NAME = re.compile(r"[@\w. -]{1,60}")
+_OF_SOURCES = ("host", "hostname", "pod", "pod_name", "pod name", "container", "instance", "@logstream", "logstream")
 
 
 def csv_line(text: str) -> tuple[str, Stamp | None] | None:
@@ -27,6 +31,23 @@ def csv_line(text: str) -> tuple[str, Stamp | None] | None:
     times = {field: stamp for field, stamp in zip(fields, stamps, strict=True) if stamp and stamp.length == len(field)}
     messages = [field for field in fields if " " in field and field not in times] or fields
     return max(messages, key=len), next(iter(times.values()), None)
+
+
+def source_columns(header: str) -> tuple[int, ...]:
+    """The places of the columns that name a program's machine or pod, by an export's first line; empty: it has none."""
+    names = [name.strip().strip('"').lower() for name in header.split(",")]
+    if not all(map(_NAME.fullmatch, names)):
+        return ()
+    return tuple(place for place, name in enumerate(names) if name in _OF_SOURCES)
+
+
+def csv_source(text: str, columns: tuple[int, ...]) -> str:
+    """What a line has in these columns."""
+    try:
+        fields = next(csv.reader([text]), [])
+    except csv.Error:
+        return ""
+    return "/".join(fields[place] for place in columns) if len(fields) > max(columns) else ""
 
 
 def _may_be_one(text: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from app_logs.entries import Clock, Entry
 from app_logs.stamps import stamp_at
 
-_MESSAGES = ("message", "msg", "@message", "Message", "log", "line", "text", "@m", "RenderedMessage")
+_MESSAGES = ("message", "msg", "@message", "Message", "log", "line", "text", "@m", "RenderedMessage", "textPayload")
 _TIMES = ("@timestamp", "timestamp", "time", "ts", "t", "asctime", "@t", "Timestamp")
 _LEVELS = ("level", "severity", "lvl", "loglevel", "levelname", "@l", "Level", "MessageLevel")
 _LOGGERS = ("logger_name", "logger", "loggerName", "class", "name", "SourceContext")
@@ -35,7 +35,15 @@ def entry_of_json(file: str, number: int, text: str) -> Entry | None:
     fields, rest = object_at_beginning(text)
     if fields is None or rest.strip("} ,]."):
         return None
-    return entry_of_fields(file, number, fields | _event_within(fields, _DEEPEST))
+    return entry_of_fields(file, number, _of_an_export(fields) | _event_within(fields, _DEEPEST))
+
+
+def _of_an_export(fields: dict[str, Any]) -> dict[str, Any]:
+    """The record within what Elasticsearch or Google puts around one."""
+    if isinstance(fields.get("_source"), dict):
+        return {**fields["_source"]}
+    labels = resource.get("labels") if isinstance(resource := fields.get("resource"), dict) else None
+    return fields | {"pod_name": labels.get("pod_name")} if isinstance(labels, dict) else fields
 
 
 def object_at_beginning(text: str) -> tuple[dict[str, Any] | None, str]:

@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from app_logs.csv_lines import csv_line
+from app_logs.csv_lines import csv_line, csv_source, source_columns
 from app_logs.entries import DATED, Clock, Entry
 from app_logs.json_lines import entry_of_fields, entry_of_json
 from app_logs.key_values import fields_behind_a_tab, logfmt_fields
@@ -21,6 +21,12 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _GREP = re.compile(r"(?:[\w@-]{0,100}[./][\w@./-]{1,200}[:-])?(?:\d{1,9}[:-]|(?<=[:-]))(?=\[?\d{4}-\d\d-\d\d)")
 """A line's number, the name of its file, or both."""
 _COMPOSE = re.compile(r"(?P<source>[A-Za-z0-9][\w.-]{0,80}) *\| ")
+_STERN = re.compile(
+    r"(?P<source>[a-z][a-z0-9]{0,62}(?:-[a-z0-9]{1,62}){1,9}[ /][a-z][a-z0-9-]{0,62}) (?=\[?20\d\d-\d\d-\d\d[ T])"
+)
+"""A pod and its container."""
+_STREAM = re.compile(r"(?!consumer|client/)(?P<source>[\w.-]{1,100}(?:/[\w.-]{1,100}){1,9}) (?=\S)")
+"""CloudWatch's, behind its time, where messages of sarama's may stand too."""
 _POD = re.compile(r"\[(?P<source>pod/[\w./-]{1,200})\] ")
 _LABELS = re.compile(r'(?P<labels>\{(?:"?[A-Za-z_]\w{0,60}"?[=:] ?"[^"]{0,400}"(?:, ?)?){1,60}\})[ \t]+(?=\S)')
 """Loki's, between its time and the line."""
@@ -28,7 +34,7 @@ _LABELLED_SOURCE = re.compile(r'[{," ](?:pod|pod_name|container|instance|host|ho
 _MARKDOWN = re.compile(r"(?:>\s*|\*\*|\|\s+|`)+")
 _SYSLOG = re.compile(
     r"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d (?P<time>\d\d:\d\d:\d\d) "
-    r"(?:\S{1,255} (?P<source>[\w./-]{1,80})(?:\[\d+\])?|(?P<host>[\w.-]{1,255}(?=: \{))): "
+    r"(?:(?P<machine>\S{1,255}) (?P<source>[\w./-]{1,80})(?:\[\d+\])?|(?P<host>[\w.-]{1,255}(?=: \{))): "
 )
 """Its time has no year, so only the time of day is taken. Before JSON the host may stand alone."""
 _SYSLOG_LEVEL = re.compile(r"(?:[A-Z][a-z]{3,8}|\d)\|(?=\d{4}-\d\d-\d\d )")
@@ -64,9 +70,11 @@ def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[st
     waiting: Entry | None = None
     heading: Entry | None = None
     label = ""
+    columns: tuple[int, ...] = ()
     for number, line in whole_lines(lines):
         if line.endswith(":") and len(line) <= _LABEL_LENGTH and line[0].isalpha():
             label = line[:-1]  # A reporter's heading over a program's lines, as `consumer 2:`.
+        columns = source_columns(line) if number == 1 else columns
         if heading is not None and (found := _JUL_LEVEL.match(line)):
             # java.util.logging has two lines a record: when and where, then the level and the message.
             yield heading._replace(level=found["level"], text=line[found.end() :].rstrip())
@@ -88,6 +96,8 @@ def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[st
         waiting = entry_of(file, number, line)
         if label and not waiting.source:
             waiting = waiting._replace(source=label)
+        elif columns and not waiting.source:
+            waiting = waiting._replace(source=csv_source(line, columns))
     if waiting is not None:
         yield joined(waiting)
 
@@ -140,11 +150,13 @@ def entry_of(file: str, number: int, line: str) -> Entry:
         lead = _LEAD.match(text)
         text, stamp, before = _behind_its_times(text if lead is None else text[lead.end() :], outer)
         outer = stamp or outer
-        labels = _LABELS.match(text)
-        if labels is not None:
-            named = _LABELLED_SOURCE.search(labels["labels"])
+        around = None if outer is None else _LABELS.match(text)
+        if around is None and outer is not None and outer.clock is Clock.UTC:
+            around = _STREAM.match(text)
+        if around is not None:
+            named = _LABELLED_SOURCE.search(around["labels"]) if around.re is _LABELS else around
             source = source if named is None else named["source"]
-            text, stamp, before = _behind_its_times(text[labels.end() :], outer)
+            text, stamp, before = _behind_its_times(text[around.end() :], outer)
             outer, before = stamp or outer, before or outer
         found = _of_fields(file, number, text) if text.startswith("{") else None
         found = found or _laid_out(Entry(file, number, text), outer, before)
@@ -158,7 +170,7 @@ def _unwrapped(text: str) -> tuple[str, str, Stamp | None]:
     source, was_marked = "", False
     while True:
         found = _MARKDOWN.match(text) or _GREP.match(text) or _POD.match(text) or _COMPOSE.match(text)
-        found = found or _SYSLOG_LEVEL.match(text)
+        found = found or _SYSLOG_LEVEL.match(text) or _STERN.match(text)
         if found is None:
             break
         source = found.groupdict().get("source") or source
@@ -169,7 +181,8 @@ def _unwrapped(text: str) -> tuple[str, str, Stamp | None]:
     syslog = _SYSLOG.match(text)
     if syslog is None:
         return text, source, None
-    return text[syslog.end() :], syslog["source"] or syslog["host"], stamp_at(syslog["time"] + " ")
+    named = "/".join(filter(None, syslog.group("machine", "source", "host")))
+    return text[syslog.end() :], named, stamp_at(syslog["time"] + " ")
 
 
 def _of_fields(file: str, number: int, text: str) -> Entry | None:

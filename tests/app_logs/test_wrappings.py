@@ -110,7 +110,7 @@ def test_a_time_is_read_as_it_is_printed(text: str, at_ms: int | None) -> None:
 
 def test_syslog_s_own_time_counts_where_the_line_has_none() -> None:
     (fact,) = read_lines("messages", ["Mar  1 03:12:00 host-1 app[9]: Joining group `orders`"]).facts
-    assert (fact.at_ms, fact.clock, fact.source) == (11_520_000, Clock.TIME_OF_DAY, "app")
+    assert (fact.at_ms, fact.clock, fact.source) == (11_520_000, Clock.TIME_OF_DAY, "host-1/app")
 
 
 def test_a_line_whose_mark_stands_in_its_wrapping_alone_says_nothing() -> None:
@@ -185,3 +185,43 @@ def test_pods_of_one_service_that_have_one_client_id_are_distinguished(
     (group,) = groups_in(read_lines("export.json", lines).facts)
     (again,) = [one for one in group.findings if one.finding == "polled_again"]
     assert "1 min later" in again.sentence
+
+
+TOO_LATE = "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer"
+OF_PODS = {
+    "syslog": "Mar  1 03:{time:.5} node-{pod} app[9]: {text}",
+    "aws logs tail": "2026-03-01T03:{time}000+00:00 app/{pod} {text}",
+    "stern": "billing-{pod} app 2026-03-01 03:{time} INFO {text}",
+    "Elasticsearch": '{{"_source":{{"@timestamp":"2026-03-01T03:{time}Z","kubernetes":{{"pod_name":"{pod}"}},'
+    '"message":"{text}"}}}}',
+    "Google": '{{"textPayload":"{text}","resource":{{"labels":{{"pod_name":"{pod}"}}}},'
+    '"timestamp":"2026-03-01T03:{time}Z"}}',
+    "Datadog": '"2026-03-01T03:{time}Z","{pod}","billing","{text}"',
+}
+
+
+@pytest.mark.parametrize("form", OF_PODS.values(), ids=OF_PODS)
+def test_what_an_export_has_beside_a_line_tells_pods_with_one_client_id_apart(form: str) -> None:
+    asks = "(Re-)joining group"
+    lines = [
+        form.format(time=time, pod=pod, text=f"[Consumer clientId=consumer-billing-1, groupId=billing] {text}")
+        for pod, time, text in (("a", "12:00.000", TOO_LATE), ("b", "12:03.000", asks), ("a", "13:00.000", asks))
+    ]
+    (group,) = groups_in(read_lines("export", ["Date,Host,Service,Message", *lines]).facts)
+    (again,) = [one for one in group.findings if one.finding == "polled_again"]
+    assert "1 min later" in again.sentence
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{level} app 2026-03-01 03:{time} {text}", "2026-03-01 03:{time},000 pool/{level} {text}"],
+    ids=["a level", "a thread"],
+)
+def test_what_changes_from_line_to_line_names_no_program(form: str) -> None:
+    printed = (("warn", "12:00", TOO_LATE), ("info", "13:00", "(Re-)joining group"))
+    lines = [
+        form.format(level=level, time=time, text=f"[Consumer clientId=consumer-billing-1, groupId=billing] {text}")
+        for level, time, text in printed
+    ]
+    (group,) = groups_in(read_lines("app.log", lines).facts)
+    assert [one.finding for one in group.findings] == ["polled_again"]
