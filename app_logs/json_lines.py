@@ -17,7 +17,7 @@ _LEVELS = ("level", "severity", "lvl", "loglevel", "levelname", "@l", "Level", "
 _LOGGERS = ("logger_name", "logger", "loggerName", "class", "name", "SourceContext")
 _SOURCES = (
     *("service", "container", "pod", "container_name", "kubernetes.pod_name", "pod_name", "kubernetes"),
-    *("hostname", "host"),
+    *("hostname", "host", "@logStream"),
 )
 """What tells programs apart: those of one service or container may have one client id."""
 _NAMES = ("pod_name", "pod", "name")

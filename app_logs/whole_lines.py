@@ -7,18 +7,25 @@ the number of its first line.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 
 MOST_LINES = 200
 LONGEST = 64_000
 """Characters of a record that is put together: what does not end within them is taken line by line."""
 _ENDS = ("}", "},", "}]", "}.")
+_TEXT = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9A-Fa-f]{4}){0,64000}"'
+_FIELD = re.compile(rf'\{{\s*"field": ?{_TEXT},\s*"value": ?{_TEXT}\s*\}}[, ]*')
 _HEADING_ENDS = "):"
 _REASON_FOLLOWS = "failed to join group"
 
 
 def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Each record with the number of its first line."""
+    yield from _rows(_records_in(lines))
+
+
+def _records_in(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     parts: list[tuple[int, str]] = []
     is_export = False
     for number, line in _with_their_headings(lines):
@@ -36,6 +43,25 @@ def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
             yield from parts
             parts = []
     yield from parts
+
+
+def _rows(records: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The same, where each field of a row of CloudWatch Insights' is a record."""
+    row: dict[str, str] = {}
+    first = 0
+    for number, line in records:
+        found = _FIELD.fullmatch(line)
+        field = None if found is None else json.loads(line.rstrip(", "))
+        if row and (field is None or field["field"] in row):
+            yield first, json.dumps(row)
+            row = {}
+        if field is None:
+            yield number, line
+        else:
+            first = first if row else number
+            row[field["field"]] = field["value"]
+    if row:
+        yield first, json.dumps(row)
 
 
 def _with_their_headings(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -225,3 +225,29 @@ def test_what_changes_from_line_to_line_names_no_program(form: str) -> None:
     ]
     (group,) = groups_in(read_lines("app.log", lines).facts)
     assert [one.finding for one in group.findings] == ["polled_again"]
+
+
+@pytest.mark.parametrize("indent", [None, 4])
+def test_the_fields_of_a_row_of_cloudwatch_insights_are_one_line(indent: int | None) -> None:
+    rows = [
+        [
+            {"field": "@timestamp", "value": f"2026-03-01 03:12:0{second}.417"},
+            {"field": "@message", "value": f"[Consumer clientId=c-1, groupId=orders] {text}"},
+            {"field": "@logStream", "value": "app/1"},
+        ]
+        for second, text in ((0, "(Re-)joining group"), (3, "Successfully joined group with generation 9"))
+    ]
+    lines = (
+        json.dumps({"results": rows, "status": "Complete"}, indent=4).split("\n") if indent else map(json.dumps, rows)
+    )
+    facts = read_lines("insights.json", lines).facts
+    assert [(fact.kind, fact.at_ms, fact.source) for fact in facts] == [
+        (FactKind.JOIN_SENT, AT_MS, "app/1"),
+        (FactKind.JOINED, AT_MS + 3_000, "app/1"),
+    ]
+
+
+@pytest.mark.parametrize("value", [r'"\q"', '"\t"', '"', r'"\ud800"', "1"])
+def test_what_only_looks_like_such_a_field_is_a_line_of_its_own(value: str) -> None:
+    (fact,) = read_lines("insights.json", ['{"field": "@message", "value": ' + value + "}", LINE]).facts
+    assert fact.line_number == 2
