@@ -25,6 +25,8 @@ _STERN = re.compile(
     r"(?P<source>[a-z][a-z0-9]{0,62}(?:-[a-z0-9]{1,62}){1,9}[ /][a-z][a-z0-9-]{0,62}) (?=\[?20\d\d-\d\d-\d\d[ T])"
 )
 """A pod and its container."""
+_JOURNAL = re.compile(r"(?P<source>[\w.-]{1,255} [\w./-]{1,80})\[\d{1,10}\]: ")
+"""A machine and its program, behind systemd's time."""
 _STREAM = re.compile(r"(?!consumer|client/)(?P<source>[\w.-]{1,100}(?:/[\w.-]{1,100}){1,9}) (?=\S)")
 """CloudWatch's, behind its time, where messages of sarama's may stand too."""
 _POD = re.compile(r"\[(?P<source>pod/[\w./-]{1,200})\] ")
@@ -152,7 +154,7 @@ def entry_of(file: str, number: int, line: str) -> Entry:
         outer = stamp or outer
         around = None if outer is None else _LABELS.match(text)
         if around is None and outer is not None and outer.clock is Clock.UTC:
-            around = _STREAM.match(text)
+            around = _JOURNAL.match(text) or _STREAM.match(text)
         if around is not None:
             named = _LABELLED_SOURCE.search(around["labels"]) if around.re is _LABELS else around
             source = source if named is None else named["source"]

@@ -190,6 +190,7 @@ def test_pods_of_one_service_that_have_one_client_id_are_distinguished(
 TOO_LATE = "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer"
 OF_PODS = {
     "syslog": "Mar  1 03:{time:.5} node-{pod} app[9]: {text}",
+    "journalctl -o short-iso": "2026-03-01T03:{time:.5}+0000 node-{pod} app[9]: {text}",
     "aws logs tail": "2026-03-01T03:{time}000+00:00 app/{pod} {text}",
     "stern": "billing-{pod} app 2026-03-01 03:{time} INFO {text}",
     "Elasticsearch": '{{"_source":{{"@timestamp":"2026-03-01T03:{time}Z","kubernetes":{{"pod_name":"{pod}"}},'
