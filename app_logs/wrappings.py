@@ -25,8 +25,8 @@ _STERN = re.compile(
     r"(?P<source>[a-z][a-z0-9]{0,62}(?:-[a-z0-9]{1,62}){1,9}[ /][a-z][a-z0-9-]{0,62}) (?=\[?20\d\d-\d\d-\d\d[ T])"
 )
 """A pod and its container."""
-_JOURNAL = re.compile(r"(?P<source>[\w.-]{1,255} [\w./-]{1,80})\[\d{1,10}\]: ")
-"""A machine and its program, behind systemd's time."""
+_JOURNAL = re.compile(r"(?P<source>[\w.-]{1,255} [\w./-]{1,80})(?:\[\d{1,10}\]: | \d{1,10} - - )")
+"""A machine and its program, behind the time that systemd or RFC 5424's syslog prints."""
 _STREAM = re.compile(r"(?!consumer|client/)(?P<source>[\w.-]{1,100}(?:/[\w.-]{1,100}){1,9}) (?=\S)")
 """CloudWatch's, behind its time, where messages of sarama's may stand too."""
 _POD = re.compile(r"\[(?P<source>pod/[\w./-]{1,200})\] ")
@@ -39,8 +39,8 @@ _SYSLOG = re.compile(
     r"(?:(?P<machine>\S{1,255}) (?P<source>[\w./-]{1,80})(?:\[\d+\])?|(?P<host>[\w.-]{1,255}(?=: \{))): "
 )
 """Its time has no year, so only the time of day is taken. Before JSON the host may stand alone."""
-_SYSLOG_LEVEL = re.compile(r"(?:[A-Z][a-z]{3,8}|\d)\|(?=\d{4}-\d\d-\d\d )")
-"""As .NET prints it before the time: `Warning|`."""
+_SYSLOG_LEVEL = re.compile(r"(?:<\d{1,3}>1 (?=\d{4}-\d\d-\d\dT)|(?:[A-Z][a-z]{3,8}|\d)\|(?=\d{4}-\d\d-\d\d ))")
+"""As RFC 5424 has it before the time, or .NET: `Warning|`."""
 _CRI = re.compile(r"(?:stdout|stderr) [FP] ")
 _LEVEL = re.compile(r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:?\s+")
 _THREAD = re.compile(r"\[[^\]\[]{1,200}\]\s+(?=[\w.$]+(?::\d+)?\s+-\s)")

@@ -191,6 +191,9 @@ TOO_LATE = "consumer poll timeout has expired. This means the time between subse
 OF_PODS = {
     "syslog": "Mar  1 03:{time:.5} node-{pod} app[9]: {text}",
     "journalctl -o short-iso": "2026-03-01T03:{time:.5}+0000 node-{pod} app[9]: {text}",
+    "RFC 5424": "<14>1 2026-03-01T03:{time}Z node-{pod} app 9 - - {text}",
+    "docker compose": "app-{pod}  | 2026-03-01 03:{time} INFO {text}",
+    "kubectl logs --prefix": "[pod/app-{pod}/app] 2026-03-01 03:{time} INFO {text}",
     "aws logs tail": "2026-03-01T03:{time}000+00:00 app/{pod} {text}",
     "stern": "billing-{pod} app 2026-03-01 03:{time} INFO {text}",
     "Elasticsearch": '{{"_source":{{"@timestamp":"2026-03-01T03:{time}Z","kubernetes":{{"pod_name":"{pod}"}},'
