@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged
+from schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged, MemberSubscribed
 from schemas.effects import GroupFound, GroupObserved, HeartbeatsTaken, JoinPhaseEnded, MemberJoined, MemberUpdated
 from schemas.tables import Column
 from views.details import facts, opened
@@ -122,7 +122,7 @@ def beats_of(effects: str) -> str:
 BEATS = beats_of("effects")
 
 BEGUN_ANEW = f"""--sql
-  SELECT group_id, members.member_id, at_ms
+  SELECT group_id, members.member_id, at_ms, CASE WHEN said.is_loaded THEN 'loaded' ELSE 'anew' END AS effect
   FROM {facts("is_loaded member_ids why", GroupObserved, GroupTypeChanged, columns="group_id, at_ms, effect")}
   JOIN (
     SELECT DISTINCT group_id, member_id FROM effects WHERE effect = 'member_joined'
@@ -257,8 +257,8 @@ signs AS (
     false AS is_expiry, true AS is_action, NULL AS is_owed
   FROM ({BEATS})
   UNION ALL
-  SELECT group_id, member_id, at_ms, -1 AS seq, 'anew' AS effect, false AS is_request, false AS is_expiry,
-    false AS is_action, false AS is_owed
+  SELECT group_id, member_id, at_ms, -1 AS seq, effect, false AS is_request, false AS is_expiry, false AS is_action,
+    false AS is_owed
   FROM ({BEGUN_ANEW})
   UNION ALL
   SELECT group_id, member_id, at_ms, seq, effect, true AS is_request, false AS is_expiry, true AS is_action,
@@ -285,11 +285,17 @@ signs AS (
   LEFT JOIN ({_EARLIER_SESSIONS}) AS earlier
     ON earlier.group_id = silences.group_id AND earlier.member_id = silences.member_id
       AND to_ms > after_ms AND to_ms <= until_ms
+  LEFT JOIN (
+    SELECT DISTINCT group_id, member_id, true AS is_classic
+    FROM {facts("member_type", MemberSubscribed, columns="group_id, member_id")} WHERE said.member_type = 'classic'
+  ) AS mixed ON mixed.group_id = silences.group_id AND mixed.member_id = silences.member_id
   WHERE is_request AND is_heard AND effect <> 'member_joined' AND effect_before <> 'member_removed'
-    AND (is_expiry OR NOT coalesce(was_owed, false))
+    AND (is_expiry OR NOT coalesce(was_owed, false)) AND (effect_before <> 'loaded' OR is_classic IS NULL)
 )"""
 """Three tables of a WITH: signs, silences and gaps. One row of silences is the time between two facts that restart,
 hold or end a member's session timer, of the membership that began at joined_ms. It is a gap where the later one is a
 request or the expiry, and requests of the member are known at all. A member's absence is none, nor is the time for
 which it is owed an answer, whatever it asks meanwhile, unless its session ends in it: only that of a new member can.
+Nor is what a classic member of a consumer group lets pass after its group was loaded: until its next request it has the
+group's session timeout, not its own.
 One row of gaps is a gap with its membership, as in sessions, and then_ms, the session timeout that it was held to."""
