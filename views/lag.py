@@ -39,11 +39,12 @@ before them. A partition that others name too has its latest commit no earlier, 
 """
 
 _SINCE_COMMITTED = """--sql
-    SELECT group_id, min(committed_ms) AS from_ms, max(end_known_ms) AS until_ms
-    FROM behind
-    WHERE lag_records > 0
+    SELECT group_id, min(committed_ms) AS from_ms, greatest(max(said.at_ms), (SELECT asked_ms FROM asked)) AS until_ms
+    FROM known
+    WHERE readable_end > committed
     GROUP BY group_id
 """
+"""The groups that may be behind: were it of the table `behind`, a filter on group_id would not reach the files."""
 
 # Every table of its WITH that is computed of a group's facts is read once, so that a filter on group_id reaches the
 # files. The right side of each join is the one to keep in memory, so log_ends stands on the left: with a filter on the
@@ -137,22 +138,33 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   GROUP BY group_id, topic, partition
 ), ends AS (
   SELECT group_id, topic, partition,
-    max(CASE WHEN end_offset IS NOT NULL THEN struct(at_ms, end_offset, last_stable_offset) END) AS latest,
-    max(CASE WHEN last_stable_offset IS NOT NULL THEN struct(at_ms, end_offset, last_stable_offset) END) AS decided,
-    max(CASE WHEN log_start_offset IS NOT NULL THEN struct(at_ms, log_start_offset) END) AS begun,
+    max(CASE WHEN end_offset IS NOT NULL THEN at_ms END) AS latest_ms,
+    max(CASE WHEN last_stable_offset IS NOT NULL THEN at_ms END) AS decided_ms,
+    max(CASE WHEN log_start_offset IS NOT NULL THEN at_ms END) AS begun_ms,
     max(CASE WHEN end_offset IS NOT NULL AND at_ms < committed_ms THEN at_ms END) AS committed_after_ms,
     max(CASE WHEN last_stable_offset < end_offset THEN at_ms END) AS undecided_ms,
     max(end_offset) AS highest
   FROM (SELECT * FROM log_ends WHERE topic IS NOT NULL)
   JOIN held USING (topic, partition)
   GROUP BY group_id, topic, partition
+), last_ends AS (
+  SELECT group_id, topic, partition, committed_after_ms, undecided_ms, highest,
+    max(CASE WHEN at_ms = latest_ms AND end_offset IS NOT NULL
+      THEN struct(at_ms, end_offset, last_stable_offset) END) AS latest,
+    max(CASE WHEN at_ms = decided_ms AND last_stable_offset IS NOT NULL
+      THEN struct(at_ms, end_offset, last_stable_offset) END) AS decided,
+    max(CASE WHEN at_ms = begun_ms AND log_start_offset IS NOT NULL THEN struct(at_ms, log_start_offset) END) AS begun
+  FROM log_ends
+  JOIN ends USING (topic, partition)
+  WHERE at_ms >= least(latest_ms, decided_ms, begun_ms)
+  GROUP BY group_id, topic, partition, committed_after_ms, undecided_ms, highest
 ), known AS (
   SELECT *, CASE WHEN committed >= 0 THEN greatest(committed, begun.log_start_offset) END AS read_to,
     {readable_end("said.")} AS readable_end
   FROM (
     SELECT *, CASE WHEN is_read_committed THEN decided ELSE latest END AS said
     FROM held
-    LEFT JOIN ends USING (group_id, topic, partition)
+    LEFT JOIN last_ends USING (group_id, topic, partition)
     LEFT JOIN readers USING (group_id, topic)
   )
 ), anew AS (

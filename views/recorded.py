@@ -5,9 +5,8 @@ Knows the effects table alone. Must not know what is concluded.
 
 from __future__ import annotations
 
-from schemas.effects import MemberJoined
+from schemas.effects import HeartbeatsTaken, MemberJoined
 from views.details import opened
-from views.view import beats_of
 
 UNRECORDED_MS = 10_000
 FOREVER_MS = 253_402_300_799_000
@@ -18,7 +17,12 @@ RULE = (
     f"than half of their longest session, and more than {UNRECORDED_MS // 1000} s."
 )
 
-_IS_BEAT = "effect = 'reply' AND api IN ('Heartbeat', 'ConsumerGroupHeartbeat')"
+_IS_BEAT = "(effect = 'heartbeats_taken' OR (effect = 'reply' AND api IN ('Heartbeat', 'ConsumerGroupHeartbeat')))"
+_MOMENTS = """--sql
+      CASE WHEN run IS NULL THEN array(at_ms)
+        ELSE flatten(array(array(at_ms), flatten(transform(run.taken, one -> transform(one.beats,
+          beat -> run.from_ms + beat))))) END"""
+"""When something of a group was recorded by a fact: a run of heartbeats tells of each of them."""
 
 
 def _recorded(effects: str) -> str:
@@ -32,17 +36,17 @@ facts AS (
   SELECT group_id, at_ms, sum(change) AS change, max(is_beat) AS is_beat, max(is_expiry) AS is_expiry,
     max(session_ms) AS session_ms
   FROM (
-    SELECT group_id, at_ms,
+    SELECT group_id, explode({_MOMENTS}) AS at_ms,
       CASE effect WHEN 'member_joined' THEN 1 WHEN 'member_removed' THEN -1 ELSE 0 END AS change,
       {_IS_BEAT} AS is_beat,
       effect = 'member_removed' AND cause = 'session_expired' AS is_expiry,
       CASE WHEN effect IN ('member_joined', 'member_updated')
         THEN {opened("session_timeout_ms", MemberJoined)}.session_timeout_ms END AS session_ms
-    FROM {effects}
-    UNION ALL
-    SELECT group_id, from_ms + beat AS at_ms, 0 AS change, true AS is_beat, false AS is_expiry,
-      CAST(NULL AS BIGINT) AS session_ms
-    FROM ({beats_of(effects)})
+    FROM (
+      SELECT *, CASE WHEN effect = 'heartbeats_taken'
+        THEN {opened("from_ms taken(beats)", HeartbeatsTaken)} END AS run
+      FROM {effects}
+    )
   )
   GROUP BY group_id, at_ms
 ), expected AS (
@@ -103,37 +107,36 @@ def unrecorded_between(asked: str) -> str:
     other ones, or missing. Heartbeats are read of groups alone that have no fact for so long that one may be missing.
     """
     return f"""--sql
-watched AS (
-  SELECT group_id, from_ms, until_ms, max(CASE WHEN is_beat THEN at_ms END) AS beat_ms,
-    collect_list(CASE WHEN at_ms >= from_ms THEN at_ms END) AS moments
-  FROM (
-    SELECT group_id, at_ms, effect = 'heartbeats_taken' OR ({_IS_BEAT}) AS is_beat
-    FROM effects
-  )
-  JOIN ({asked}) USING (group_id)
-  GROUP BY group_id, from_ms, until_ms
-), sessions_of AS (
+sessions_of AS (
   SELECT group_id, max({opened("session_timeout_ms", MemberJoined)}.session_timeout_ms) AS session_ms
   FROM effects
   WHERE effect IN ('member_joined', 'member_updated')
   GROUP BY group_id
 ), silent AS (
-  SELECT group_id, from_ms, beat_ms
+  SELECT group_id, from_ms
   FROM (
-    SELECT *, coalesce(lead(at_ms) OVER (PARTITION BY group_id ORDER BY at_ms), until_ms) - at_ms AS silent_ms
-    FROM (
-      SELECT group_id, from_ms, until_ms, beat_ms, explode(moments) AS at_ms
-      FROM watched
-      WHERE beat_ms IS NOT NULL
-    )
+    SELECT group_id, from_ms,
+      coalesce(lead(at_ms) OVER (PARTITION BY group_id ORDER BY at_ms), until_ms) - at_ms AS silent_ms
+    FROM (SELECT group_id, at_ms FROM effects)
+    JOIN ({asked}) USING (group_id)
+    WHERE at_ms >= from_ms
   )
   JOIN sessions_of USING (group_id)
   WHERE silent_ms > greatest(session_ms div 2, {UNRECORDED_MS})
-  GROUP BY group_id, from_ms, beat_ms
+  GROUP BY group_id, from_ms
+), beaten AS (
+  SELECT group_id, from_ms, max(at_ms) AS beat_ms
+  FROM (
+    SELECT group_id, at_ms
+    FROM effects
+    WHERE {_IS_BEAT}
+  )
+  JOIN silent USING (group_id)
+  GROUP BY group_id, from_ms
 ), of_silent AS (
   SELECT effects.*
   FROM effects
-  JOIN silent ON effects.group_id = silent.group_id
+  JOIN beaten ON effects.group_id = beaten.group_id
   WHERE effects.at_ms >= from_ms OR effects.at_ms = beat_ms
     OR effect IN ('member_joined', 'member_updated', 'member_removed')
 ), {_unrecorded("of_silent")}"""

@@ -101,25 +101,16 @@ FORMED_MEMBERS = f"explode({opened('member_ids', JoinPhaseEnded)}.member_ids) AS
 """Who is in a generation, of the detail of its join_phase_ended: Kafka restarts the session of each of them then, also
 of a static member that it awaited no longer and answers nothing."""
 
-
-def beats_of(effects: str) -> str:
-    """One row is a heartbeat that was taken in a run, from_ms + beat the moment when it arrived. Its seq is the run's.
-
-    effects: where runs are read from.
-    """
-    columns = "group_id, at_ms, seq, generation_id, request_id"
-    return f"""--sql
+BEATS = f"""--sql
   SELECT group_id, at_ms, seq, generation_id, run_id, place, one.member_id, one.client_id, one.api_version, from_ms,
     explode(one.beats) AS beat
   FROM (
     SELECT group_id, at_ms, seq, generation_id, request_id AS run_id, said.from_ms,
       posexplode(said.taken) AS (place, one)
-    FROM {facts("from_ms taken", HeartbeatsTaken, columns=columns, table=effects)}
+    FROM {facts("from_ms taken", HeartbeatsTaken, columns="group_id, at_ms, seq, generation_id, request_id")}
   )
 """
-
-
-BEATS = beats_of("effects")
+"""One row is a heartbeat that was taken in a run, from_ms + beat the moment when it arrived. Its seq is the run's."""
 
 BEGUN_ANEW = f"""--sql
   SELECT group_id, members.member_id, at_ms, CASE WHEN said.is_loaded THEN 'loaded' ELSE 'anew' END AS effect
