@@ -126,6 +126,7 @@ class Figures:
         longest: dict[tuple[str, ...], float] = {}
         offset_sums: defaultdict[tuple[str, ...], float] = defaultdict(float)
         lag_sums: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        bounds: defaultdict[tuple[str, ...], float] = defaultdict(float)
         cluster = self._settings.cluster_name
         for group_id, *of_partition in self._history.lag(has_owners=self._settings.has_members):
             name = self._shown(group_id)
@@ -135,6 +136,7 @@ class Figures:
             offset_sums[name, row.topic] += NOT_COMMITTED if row.committed is None else row.committed
             if row.committed is not None and row.lag is not None:
                 lag_sums[name, row.topic] += row.lag
+                bounds[name, row.topic] += row.is_upper_bound
             if row.lag_ms is not None:
                 longest[cluster, name] = max(longest.get((cluster, name), 0.0), row.lag_ms / 1000)
             if self._settings.has_partitions and name != OTHERS:
@@ -147,6 +149,8 @@ class Figures:
         lags = ((row.place, row.shown_lag) for row in rows if row.shown_lag is not None)
         yield _gauge("kafka_consumergroup_lag", "A group's lag in records, -1: no offset", labels, lags)
         yield _untyped("kafka_consumergroup_lag_sum", "Its lag in a topic", of_topic, lag_sums)
+        means = "Of how many partitions its lag is at most so high, since later commits may be missing"
+        yield _gauge("rollcall_consumergroup_lag_upper_bounds", means, of_topic, bounds)
         means = "How old the oldest record is that a group has not read"
         seconds = (((cluster, *row.place, *row.owner), row.lag_ms / 1000) for row in rows if row.lag_ms is not None)
         yield _gauge("kafka_consumergroup_group_lag_seconds", means, _KLAG_PARTITION, seconds)
@@ -232,6 +236,7 @@ class _Lag(NamedTuple):
     number: int
     committed: int | None
     lag: int | None
+    is_upper_bound: bool
     lag_ms: int | None
     host: str
     member_id: str

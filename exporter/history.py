@@ -122,7 +122,8 @@ class ExportHistory(History):
         """The lag of every partition of every group, in order: see the view `lag`. has_owners: else empty."""
         owner = [f"coalesce({name}, '')" if has_owners else "''" for name in ("client_host", "member_id", "client_id")]
         yield from self._asked(
-            f"SELECT group_id, topic, partition, committed_offset, lag_records, lag_ms, {', '.join(owner)} FROM lag "
+            "SELECT group_id, topic, partition, committed_offset, lag_records, is_upper_bound, lag_ms, "
+            f"{', '.join(owner)} FROM lag "
             "WHERE committed_offset IS NOT NULL OR end_offset IS NOT NULL ORDER BY group_id, topic, partition"
         )
 

@@ -77,7 +77,7 @@ def test_lag_is_that_of_the_view_under_kafka_exporters_names(home: Path, found: 
     assert found["kafka_consumergroup_group_max_lag_seconds"] == longest
 
 
-def test_how_old_a_lag_is_is_not_exported_where_commits_may_be_missing(tmp_path: Path) -> None:
+def test_where_commits_may_be_missing_a_lag_is_an_upper_bound_and_its_age_is_not_exported(tmp_path: Path) -> None:
     """The first group was silent for longer than its heartbeats allow, the second was not."""
     stories = [group(name, "t", (10_000, 100), session_timeout_ms=60_000) for name in ("silent", "heard")]
     for at_ms in (13_000, *range(16_000, 70_000, 3000), 70_000):
@@ -86,6 +86,7 @@ def test_how_old_a_lag_is_is_not_exported_where_commits_may_be_missing(tmp_path:
     write_home(tmp_path, stories, ends((5000, 0), (9000, 100), (60_000, 300)))
     found = exported(tmp_path)
     assert found["kafka_consumergroup_lag"] == {("silent", "0", "t"): 200, ("heard", "0", "t"): 200}
+    assert found["rollcall_consumergroup_lag_upper_bounds"] == {("silent", "t"): 1, ("heard", "t"): 0}
     assert [key[1] for key in found["kafka_consumergroup_group_max_lag_seconds"]] == ["heard"]
 
 
