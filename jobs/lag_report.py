@@ -124,7 +124,7 @@ def _text(name: str, row: Mapping[str, Any]) -> str:
         case "trend_records":
             return f"{value:+d}"
         case "end_known_at":
-            return f"{value:%H:%M:%S}"
+            return f"{value:%Y-%m-%d %H:%M:%S}"
         case _:
             return visible(str(value))
 
