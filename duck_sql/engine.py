@@ -203,7 +203,7 @@ def _begun(
     """The last statement under way, and its first rows, in a database with these views that reads their files alone."""
     connection = open_database()
     files = {table.name: paths for table, paths in _files_below(home, names).items()}
-    kind, is_looked_at = "VIEW", False
+    kind, is_looked_at, has_one_thread = "VIEW", False, False
     effects = None
     if files.get("effects") and does_with_recent_commits(names):
         effects = with_recent_commits(connection, home / EFFECTS_FOLDER, files["effects"], until_ms)
@@ -213,9 +213,13 @@ def _begun(
         except _OF_QUERIES:
             raise
         except duckdb.Error as error:
-            if effects is not None:
+            is_too_much = isinstance(error, duckdb.OutOfMemoryException)
+            if is_too_much and not has_one_thread:
+                # Each thread has its part of a file in memory, of long details 50 MB at a time.
+                has_one_thread = True
+            elif effects is not None:
                 effects = None
-            elif isinstance(error, duckdb.OutOfMemoryException) and kind == "VIEW":
+            elif is_too_much and kind == "VIEW":
                 # A table that is made once goes to the temporary folder; what a view computes twice does not.
                 kind = _ONCE
             else:
@@ -224,6 +228,8 @@ def _begun(
                     raise
                 files, is_looked_at = can_be_read, True
         connection = open_database()
+        if has_one_thread:
+            connection.execute("SET threads = 1")
 
 
 def _first_rows(

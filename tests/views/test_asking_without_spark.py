@@ -8,10 +8,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from duck_sql import engine
 from duck_sql.engine import NotEqual, ask
 from jobs.home import Home
 from jobs.queries import QueryError
@@ -19,6 +22,7 @@ from jobs.rollcall.__main__ import main
 from jobs.shown.plain_answers import java_double, shown_interval, write_answer
 from jobs.sql import answer_query, frame_of
 from schemas.tables import REQUESTS
+from tables.duck_database import open_database
 from tests.source_tree import ROOT
 from tests.views.histories import deleted, one_expires, one_leaves, two_members
 from tests.views.story import write_effects
@@ -50,6 +54,26 @@ def test_an_answer_loads_neither_spark_nor_arrow(home: Path) -> None:
     assert done.stderr == ""
     assert done.stdout.splitlines()[-1] == "end"
     assert "│ Stable │        1 │" in done.stdout
+
+
+def test_what_is_too_much_for_several_threads_is_answered_by_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread holds a part of a file, so a day of commits each minute took more than there is."""
+    first_rows = engine._first_rows
+
+    def too_much(connection: duckdb.DuckDBPyConnection, *of_query: Any) -> list[Any]:
+        if connection.execute("SELECT current_setting('threads')").fetchone() != (1,):
+            raise duckdb.OutOfMemoryException("more than there is")
+        return first_rows(connection, *of_query)
+
+    monkeypatch.setattr(engine, "_first_rows", too_much)
+    monkeypatch.setattr(engine, "open_database", lambda: open_database_of_threads(2))
+    assert [tuple(row) for row in ask(home, "select group_id, state from groups").rows] == [("two", "Stable")]
+
+
+def open_database_of_threads(threads: int) -> duckdb.DuckDBPyConnection:
+    database = open_database()
+    database.execute(f"SET threads = {threads}")
+    return database
 
 
 def test_every_form(home: Path) -> None:
