@@ -25,19 +25,21 @@ FALLING_BEHIND = View(
         Column("duration_ms", "bigint", "from its beginning to the latest commit of it, ms"),
         Column("lag_from", "bigint", "the lag at its beginning, records"),
         Column("lag_to", "bigint", "the lag at its end, records"),
+        Column("is_upper_bound", "boolean", "a partition's commit may be missing: each lag is at most that"),
         Column("records_per_minute", "bigint", "how many records a minute the lag grew by"),
     ),
     sql=f"""--sql
 WITH {RECORDED}, {total_lag("group_id, topic")}, troughs AS (
   SELECT group_id, topic, at_ms div {BUCKET_MS} AS bucket, min(struct(after_micro, at_ms)) AS trough,
-    max(before_micro) AS peak_micro
+    max(before_micro) AS peak_micro, max(is_upper_bound) AS is_upper_bound
   FROM totals
   WHERE is_commit AND after_micro IS NOT NULL
   GROUP BY group_id, topic, at_ms div {BUCKET_MS}
 ), steps AS (
-  SELECT group_id, topic, bucket, trough.at_ms, trough.after_micro, peak_micro,
+  SELECT group_id, topic, bucket, trough.at_ms, trough.after_micro, peak_micro, is_upper_bound,
     CASE WHEN trough.after_micro > 0 AND trough.after_micro > lag(trough.after_micro) OVER topics
-      AND lag(trough.after_micro) OVER topics > 0 AND recorded_from_ms = lag(recorded_from_ms) OVER topics
+      AND lag(trough.after_micro) OVER topics > 0 AND lag(peak_micro) OVER topics IS NOT NULL
+      AND recorded_from_ms = lag(recorded_from_ms) OVER topics
       THEN 0 ELSE 1 END AS is_new,
     lead(bucket) OVER topics IS NULL AS is_latest
   FROM troughs
@@ -49,7 +51,7 @@ WITH {RECORDED}, {total_lag("group_id, topic")}, troughs AS (
   FROM steps
 ), found AS (
   SELECT group_id, topic, min(at_ms) AS from_ms, max(at_ms) AS to_ms, min_by(after_micro, at_ms) AS from_micro,
-    max_by(after_micro, at_ms) AS to_micro, max(is_latest) AS goes_on
+    max_by(after_micro, at_ms) AS to_micro, max(is_latest) AS goes_on, max(is_upper_bound) AS is_upper_bound
   FROM rises
   GROUP BY group_id, topic, rise
   HAVING count(*) >= {WINDOWS} AND max_by(after_micro, at_ms) > min_by(peak_micro, at_ms)
@@ -58,14 +60,14 @@ SELECT group_id, topic, timestamp_millis(from_ms) AS from_at,
   CASE WHEN NOT goes_on THEN timestamp_millis(to_ms) END AS to_at,
   to_ms - from_ms AS duration_ms,
   {records("from_micro")} AS lag_from,
-  {records("to_micro")} AS lag_to,
+  {records("to_micro")} AS lag_to, is_upper_bound,
   ({records("to_micro")} - {records("from_micro")}) * 60000 div (to_ms - from_ms) AS records_per_minute
 FROM found
 """,
     detector=Detector(
         "group that falls behind",
         "groups that fall behind",
-        "consumes {topic} and falls behind: {lag_from} to {lag_to} records in {duration_ms}",
+        "consumes {topic} and falls behind: {is_upper_bound:at most }{lag_from} to {lag_to} records in {duration_ms}",
         link=("topic",),
     ),
 )

@@ -15,13 +15,14 @@ def total_lag(by: str) -> str:
 
     Between two of its own moments a partition's lag grows evenly. So each of its moments is a jump of the sum and a
     change of its slope, and the sum at a moment adds up all of them before it: whole numbers, in millionths of a
-    record. Its
-    columns: those of `by`, at_ms, is_commit, before_micro and after_micro (around the moment), slope_micro (a ms
-    from then on), next_ms. Where commits may be missing, the lag and its slope are null, unless it is 0 at most.
+    record. Its columns: those of `by`, at_ms, is_commit, before_micro and after_micro (around the moment), slope_micro
+    (a ms from then on), next_ms, is_upper_bound (a partition counts from a commit after which others may be missing).
+    Where commits may be missing, the lag and its slope are null, unless it is 0 at most.
     """
     return f"""--sql
 moments AS (
   SELECT {by}, topic AS of_topic, partition, at_ms, is_commit, is_recorded, was_recorded, before_micro, after_micro,
+    CASE WHEN after_micro > 0 AND NOT is_recorded THEN 1 ELSE 0 END AS is_bound,
     coalesce((next_micro - after_micro) div (next_ms - at_ms), 0) AS slope_micro, next_ms
   FROM (
     SELECT *,
@@ -37,9 +38,11 @@ moments AS (
   )
 ), changes AS (
   SELECT {by}, at_ms, max(is_commit) AS is_commit, sum(jump_micro) AS jump_micro, sum(turn_micro) AS turn_micro,
-    max(was_recorded AND NOT is_recorded) AS is_left, max(is_recorded AND NOT was_recorded) AS is_found
+    max(was_recorded AND NOT is_recorded) AS is_left, max(is_recorded AND NOT was_recorded) AS is_found,
+    sum(is_bound - was_bound) AS more_bounds
   FROM (
-    SELECT {by}, at_ms, is_commit, is_recorded, was_recorded,
+    SELECT {by}, at_ms, is_commit, is_recorded, was_recorded, is_bound,
+      coalesce(lag(is_bound) OVER parts, 0) AS was_bound,
       after_micro - coalesce(lag(after_micro + slope_micro * (next_ms - at_ms)) OVER parts, 0) AS jump_micro,
       slope_micro - coalesce(lag(slope_micro) OVER parts, 0) AS turn_micro
     FROM moments
@@ -49,12 +52,12 @@ moments AS (
 ), slopes AS (
   SELECT *, sum(turn_micro) OVER so_far AS slope_micro, sum(jump_micro) OVER so_far AS jumped_micro,
     lead(at_ms) OVER (PARTITION BY {by} ORDER BY at_ms) AS next_ms,
-    max(CASE WHEN is_left THEN at_ms END) OVER so_far AS left_ms
+    max(CASE WHEN is_left THEN at_ms END) OVER so_far AS left_ms, sum(more_bounds) OVER so_far AS bounds
   FROM changes
   WINDOW so_far AS (PARTITION BY {by} ORDER BY at_ms ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 ), sums AS (
   SELECT {by}, at_ms, next_ms, is_commit, slope_micro, jumped_micro + grown_micro AS after_micro,
-    jumped_micro + grown_micro - jump_micro AS before_micro, left_ms, is_found,
+    jumped_micro + grown_micro - jump_micro AS before_micro, left_ms, is_found, bounds,
     min(CASE WHEN is_found THEN at_ms END) OVER (PARTITION BY {by}, left_ms) AS found_ms
   FROM (
     SELECT *, coalesce(sum(slope_micro * (next_ms - at_ms)) OVER before, 0) AS grown_micro
@@ -69,7 +72,7 @@ moments AS (
   SELECT {by}, at_ms, next_ms, is_commit, CASE WHEN is_known THEN slope_micro END AS slope_micro,
     CASE WHEN is_known OR after_micro = 0 THEN after_micro END AS after_micro,
     CASE WHEN before_micro = 0 OR coalesce(lag(is_known) OVER (PARTITION BY {by} ORDER BY at_ms), true)
-      THEN before_micro END AS before_micro
+      THEN before_micro END AS before_micro, bounds > 0 AS is_upper_bound
   FROM settled
 )"""
 

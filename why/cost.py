@@ -21,6 +21,8 @@ class Peak(NamedTuple):
     topic: str
     partition: int
     records: int
+    is_upper_bound: bool
+    """It counts from a commit after which others may be missing."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,12 @@ def cost_of(asked: Asked, started_at_ms: int, from_generation_id: int) -> Cost |
     row = found[0]
     began, until = row["silent_since"] or row["started_at"], row["caught_up_at"] or row["peak_at"]
     peaks = asked.rows(
-        "select topic, partition, max(greatest(coalesce(lag_before_records, 0), coalesce(lag_records, 0))) as records "
-        f"from partition_lag as p where p.at >= {literal(ms_of(began))} and p.at <= {literal(ms_of(until))}"
-        f"{asked.of_group} "
+        "select topic, partition, max(greatest(coalesce(lag_before_records, 0), coalesce(lag_records, 0))) as records, "
+        "max(not was_recorded or not is_recorded) as is_upper_bound "
+        "from (select p.*, "
+        "lag(is_recorded) over (partition by group_id, topic, partition order by p.at) as was_recorded "
+        f"from partition_lag as p where true{asked.of_group}) as p "
+        f"where p.at >= {literal(ms_of(began))} and p.at <= {literal(ms_of(until))} "
         f"group by topic, partition order by records desc, topic, partition limit {PARTITIONS_SHOWN}"
     )
     return Cost(
@@ -78,7 +83,7 @@ def cost_of(asked: Asked, started_at_ms: int, from_generation_id: int) -> Cost |
         caught_up_after_ms=row["caught_up_after_ms"],
         is_from_silence=row["silent_since"] is not None,
         records_delayed=row["records_delayed"],
-        peaks=[Peak(one["topic"], one["partition"], one["records"]) for one in peaks],
+        peaks=[Peak(one["topic"], one["partition"], one["records"], bool(one["is_upper_bound"])) for one in peaks],
     )
 
 

@@ -326,6 +326,8 @@ def _cost(cost: Cost) -> Section:
     rows = [Row((text,), (line,))]
     for peak in cost.peaks:
         sentence = f"{peak.topic}-{peak.partition} was at most {count(peak.records, 'record')} behind"
+        if peak.is_upper_bound:
+            sentence += ", or less: its latest commit may be missing"
         line = Line("cost", "partition", sentence, topic=peak.topic, partition=peak.partition)
         rows.append(Row((sentence,), (line,)))
     return Section("cost", "What it cost", rows)

@@ -16,8 +16,9 @@ from tests.lag.homes import ends, group, write_home
 from tests.lag.silences import GROWING, SESSION_MS, beats, two_partitions
 from tests.views.story import Story
 from tests.views.view_rows import Row, rows_of
+from views.falling_behind import FALLING_BEHIND
 from views.held_not_moving import HELD_NOT_MOVING
-from why.cost import Asked
+from why.cost import Asked, cost_of
 from why.words import filled
 
 Held = dict[str, list[tuple[int, int | None, int]]]
@@ -145,7 +146,17 @@ def test_a_group_does_not_fall_behind_across_a_time_that_nobody_recorded(tmp_pat
 
 def test_a_group_falls_behind_in_what_is_recorded(tmp_path: Path) -> None:
     (row,) = falling(tmp_path, *rises(10_000, 6, 10), *rises(110_000, 3, 20))
-    assert (row.from_at, row.to_at, row.duration_ms) == (10_000, 60_000, 50_000)
+    assert (row.from_at, row.to_at, row.duration_ms, row.is_upper_bound) == (10_000, 60_000, 50_000, False)
+
+
+def test_its_lag_is_at_most_so_high_while_a_partition_is_not_committed_again(tmp_path: Path) -> None:
+    story = two_partitions(*beats(81_000, 90_000), *rises(90_000, 7, 900))
+    write_home(tmp_path, [story], GROWING)
+    (row,) = [row for row in rows_of(tmp_path, "falling_behind") if row.from_at == 100_000]
+    detector = FALLING_BEHIND.detector
+    assert detector is not None
+    assert row.is_upper_bound
+    assert f"falls behind: at most {row.lag_from} to {row.lag_to} records" in filled(detector.sentence, row)
 
 
 # ---------------------------------------------------------------- records that are lost
@@ -274,3 +285,20 @@ def test_a_rebalance_before_it_has_none_if_the_group_had_not_caught_up(tmp_path:
     story.commit(90_000, "a", {"t-0": 900, "t-1": 900})
     write_home(tmp_path, [story], GROWING)
     assert [row for row in rows_of(tmp_path, "rebalance_costs") if row.started_at == 40_000] == []
+
+
+def test_a_partition_that_is_not_committed_again_is_said_to_be_less_behind_perhaps(tmp_path: Path) -> None:
+    """b joins at 142 s, when partition 0 has been committed again for a while, and partition 1 never was."""
+    story = two_partitions(*beats(81_000, 90_000))
+    for at_ms in range(90_000, 142_000, 3000):
+        story.commit(at_ms, "a", {"t-0": at_ms // 100})
+    story.join(142_000, "b", session_timeout_ms=SESSION_MS)
+    story.join(143_000, "a", session_timeout_ms=SESSION_MS)
+    story.sync(143_100, "a", {"a": ["t-0"], "b": ["t-1"]})
+    story.sync(143_100, "b")
+    story.commit(147_000, "a", {"t-0": 1490})
+    write_home(tmp_path, [story], GROWING)
+    asked = Asked(lambda sql: ask(tmp_path, sql, None).rows_by_column(), "")
+    cost = cost_of(asked, 142_000, 1)
+    assert cost is not None
+    assert [(peak.partition, peak.is_upper_bound) for peak in cost.peaks] == [(1, True), (0, False)]
