@@ -6,12 +6,15 @@ Knows where they come from. Must not know what is asked of them.
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import msgspec
 
 from alerts.alarm import Alarm, Sent
 from alerts.sent_table import SentTable
 from tests.lag.homes import write_capture
+from tests.lag.homes import write_home as write_with_ends
+from tests.lag.silences import GROWING, random_life
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.request_log.truth import NAMES as CAPTURES
 from tests.views.histories import stories
@@ -21,6 +24,7 @@ from tests.views.troubles import troubles
 from tests.why.reading import capture, topic
 
 PLAYS, FLEETS = 40, 25
+LIVES = 24
 SENT_MS = 1_795_421_500_000
 """Between the moments that are asked about."""
 
@@ -49,7 +53,14 @@ def write_lag_home(home: Path) -> Path:
     return home
 
 
-HOMES = {"views": write_home, "lag_views": write_lag_home}
+def write_unrecorded_home(home: Path) -> Path:
+    """Groups whose logs' ends are known, with times that nobody recorded; the same ones in every run."""
+    chance = Random(0)
+    write_with_ends(home, [random_life(chance, f"life-{number}") for number in range(LIVES)], GROWING)
+    return home
+
+
+HOMES = {"views": write_home, "lag_views": write_lag_home, "unrecorded_views": write_unrecorded_home}
 """The homes whose views are asked, by the file that has Spark's answers."""
 
 
