@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from coordinator_udfs.protocol.deadlines import earliest
-from coordinator_udfs.protocol.group import Group
 from request_log.explaining.consumers import NOT_EXPLAINED
 from request_log.explaining.context import Context, newcomer_without_line, unlogged_join
 from request_log.explaining.explanations import explain
@@ -44,7 +43,7 @@ from request_log.following.passed_deadlines import (
 )
 from request_log.following.topic_names import TopicNames
 from request_log.following.topics_seen import fit_by_topics, show_upgraded
-from request_log.following.trial import Trial
+from request_log.following.trial import Trial, has_changed, waits_in_vain
 from request_log.following.unseen_joins import has_joined
 from request_log.following.upcoming import Upcoming
 from request_log.following.without_trial import can_skip_trial
@@ -62,7 +61,6 @@ from schemas.messages import (
     JoinGroupResponseMember,
     OffsetCommitRequest,
     OffsetFetchRequest,
-    SyncGroupRequest,
 )
 
 EARLY_MS = 25
@@ -245,7 +243,7 @@ class Follower:
         trial = explain_downgrade(model, self.upcoming, entry, trial) or trial
         if not trial.fits:
             trial = self._make_fit(entry, trial)
-        elif _waits_in_vain(entry, trial):
+        elif waits_in_vain(entry, trial):
             trial = self._after_neighbours(entry, at_ms, NEAR_MS[0], at_once=True) or trial
         if trial.fits:
             trial = at_the_best_time(model, self.upcoming, entry, trial)
@@ -348,7 +346,7 @@ class Follower:
     def _take_earlier_ones(self, entry: LoggedRequest, trial: Trial) -> Trial:
         """A request that changes the group waits for neighbours that fit before it and not after it."""
         model = self.model
-        while trial.fits and _has_changed(model.group, trial.group):
+        while trial.fits and has_changed(model.group, trial.group):
             earlier = next(
                 (other for other in self.upcoming.near(entry, NEAR_MS[0]) if self._is_first(other, trial, entry)), None
             )
@@ -395,18 +393,3 @@ class Follower:
             seen = self._context(entry).seen(COORDINATOR_BACK, is_loaded=True)
             self.model.observe(seen, self.model.when(entry))
         self.is_away = False
-
-
-def _waits_in_vain(entry: LoggedRequest, trial: Trial) -> bool:
-    """Whether it is a SyncGroup that was answered REBALANCE_IN_PROGRESS, and by this trial would wait for that."""
-    is_vain = isinstance(entry.request, SyncGroupRequest) and entry.recorded.error is Error.REBALANCE_IN_PROGRESS
-    return is_vain and not trial.answers(entry.request.request_id)
-
-
-def _has_changed(before: Group, after: Group) -> bool:
-    """Whether other requests would be answered differently now."""
-    return (
-        before.state is not after.state
-        or before.generation_id != after.generation_id
-        or not before.members.keys() <= after.members.keys()
-    )

@@ -130,3 +130,18 @@ def _may_wait(group: Group, entry: LoggedRequest) -> bool:
             return True
         case _:
             return False
+
+
+def waits_in_vain(entry: LoggedRequest, trial: Trial) -> bool:
+    """Whether it is a SyncGroup that was answered REBALANCE_IN_PROGRESS, and by this trial would wait for that."""
+    is_vain = isinstance(entry.request, SyncGroupRequest) and entry.recorded.error is Error.REBALANCE_IN_PROGRESS
+    return is_vain and not trial.answers(entry.request.request_id)
+
+
+def has_changed(before: Group, after: Group) -> bool:
+    """Whether other requests would be answered differently now."""
+    return (
+        before.state is not after.state
+        or before.generation_id != after.generation_id
+        or not before.members.keys() <= after.members.keys()
+    )
