@@ -13,8 +13,8 @@ import pytest
 from coordinator_udfs.protocol.config import GroupConfig
 from request_log.following.group_sessions import SESSION_OVER
 from request_log.lines.files import lines_in_order
-from request_log.lines.silences import SILENT_MS
-from request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS, SETTLED_MS, LiveImport
+from request_log.lines.silences import SETTLED_MS, SILENT_MS
+from request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS, LiveImport
 from request_log.section_reading import REPEATED
 from request_log.snapshot import SnapshotError, Snapshots, restored
 from schemas.effects import Effect, MemberRemoved, RebalanceEnded
