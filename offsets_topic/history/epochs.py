@@ -89,8 +89,16 @@ def _with_instance(instance_id: str | None, members: Iterable[Member]) -> Member
 
 
 def emit_found(epoch: int, at_ms: int, story: Story) -> None:
-    """The first epoch that is left of a group's records, or one after a gap: the group existed, at that epoch."""
+    """The first epoch that is left of a group's records, or one after a gap: the group existed, at that epoch. Or it was
+    a classic group until then, without members.
+    """
     history = story.history
+    if history.ending_at_ms == at_ms:
+        _become_consumer(epoch, history)
+        history.state = ConsumerGroupState.EMPTY
+        story.type_changed(GroupType.CLASSIC, GroupType.CONSUMER, "upgraded", at_ms)
+        history.operation.came, history.operation.gone = [], []
+        return
     history.group_type = GroupType.CONSUMER
     history.protocol_type = PROTOCOL_TYPE
     history.generation_id = epoch

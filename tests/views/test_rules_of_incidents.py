@@ -6,7 +6,8 @@ partitions added, and the broker stopped once and killed once. Nor do they where
 `restart`, `storm-21` and `storm-22` are single groups of storms of tests/peers_kafka: one whose broker was away for
 five seconds, one whose sessions were longer than its log let conclude at first, and one that became classic at a lower
 epoch than its log let conclude. `storm-42` and `storm-43` became classic where epochs do not show how many members had
-ended; in `storm-63` a classic member of a consumer group was silent for longer than its session after a restart.
+ended; in `storm-63` a classic member of a consumer group was silent for longer than its session after a restart; in
+`storm-67` a group was converted while it waited for its first members.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.nightly import nightly_but
 
 RECORDED = Path(__file__).parent / "rule_incidents"
 NAMES = sorted({path.name.partition(".")[0] for path in RECORDED.iterdir()})
-SMALL = ("restart", "storm-13", "storm-21", "storm-22", "storm-3", "storm-42", "storm-5", "storm-63")
+SMALL = ("restart", "storm-13", "storm-21", "storm-22", "storm-3", "storm-42", "storm-5", "storm-63", "storm-67")
 COMPACTED = [("storm-1", 0.3, 1), ("storm-13", 0.8, 2), ("storm-7", 0.5, 3)]
 """A recording, how large a share of what compaction may remove is gone, and a seed."""
 
