@@ -89,8 +89,8 @@ def _with_instance(instance_id: str | None, members: Iterable[Member]) -> Member
 
 
 def emit_found(epoch: int, at_ms: int, story: Story) -> None:
-    """The first epoch that is left of a group's records, or one after a gap: the group existed, at that epoch. Or it was
-    a classic group until then, without members.
+    """The first epoch that is left of a group's records, or one after a gap: the group existed, at that epoch. Or it
+    was a classic group until then, without members.
     """
     history = story.history
     if history.ending_at_ms == at_ms:
