@@ -111,10 +111,16 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   FROM assignments
   WHERE to_at IS NULL AND partition >= 0
   GROUP BY group_id, topic, partition
+), members_said AS (
+  SELECT group_id, member_id, said.client_host, said.session_timeout_ms
+  FROM (
+    SELECT group_id, member_id, {opened("client_host session_timeout_ms", MemberJoined)} AS said
+    FROM effects
+    WHERE effect IN ('member_joined', 'member_updated')
+  )
 ), hosts AS (
-  SELECT group_id, member_id, max({opened("client_host", MemberJoined)}.client_host) AS client_host
-  FROM effects
-  WHERE effect = 'member_joined'
+  SELECT group_id, member_id, max(client_host) AS client_host
+  FROM members_said
   GROUP BY group_id, member_id
 ), fetched AS (
   SELECT client_id, client_host, topic, partition, max(struct(at_ms, fetched_offset)).fetched_offset AS fetched_offset

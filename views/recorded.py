@@ -105,14 +105,10 @@ def unrecorded_between(asked: str) -> str:
 
     asked: a table with group_id, from_ms and until_ms, where from_ms is the moment of a fact. Moments up to from_ms are
     other ones, or missing. Heartbeats are read of groups alone that have no fact for so long that one may be missing.
+    The WITH has a table `members_said` with group_id and session_timeout_ms: each that a member ever had.
     """
     return f"""--sql
-sessions_of AS (
-  SELECT group_id, max({opened("session_timeout_ms", MemberJoined)}.session_timeout_ms) AS session_ms
-  FROM effects
-  WHERE effect IN ('member_joined', 'member_updated')
-  GROUP BY group_id
-), silent AS (
+silent AS (
   SELECT group_id, from_ms
   FROM (
     SELECT group_id, from_ms,
@@ -121,7 +117,11 @@ sessions_of AS (
     JOIN ({asked}) USING (group_id)
     WHERE at_ms >= from_ms
   )
-  JOIN sessions_of USING (group_id)
+  JOIN (
+    SELECT group_id, max(session_timeout_ms) AS session_ms
+    FROM members_said
+    GROUP BY group_id
+  ) USING (group_id)
   WHERE silent_ms > greatest(session_ms div 2, {UNRECORDED_MS})
   GROUP BY group_id, from_ms
 ), beaten AS (
