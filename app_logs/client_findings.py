@@ -16,7 +16,7 @@ from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.membership_findings import MEMBERSHIP_RULES
 from app_logs.session_findings import SESSION_RULES
-from app_logs.wording import lasting
+from app_logs.wording import how_often, lasting
 from why.words import duration, some
 
 _WORKS = (
@@ -326,4 +326,4 @@ RULES: Sequence[Rule] = (
 
 def _times(lines: Sequence[LoggedFact]) -> str:
     """How often something stands in lines, and within which time; nothing for once."""
-    return "" if len(lines) == 1 else f" {len(lines)} times{lasting(' within {}', lines[0], lines[-1])}"
+    return "" if len(lines) == 1 else f"{how_often(lines)}{lasting(' within {}', lines[0], lines[-1])}"

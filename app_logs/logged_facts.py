@@ -191,9 +191,14 @@ IS_CERTAIN = LoggedFact._fields[-1]
 PLACES = {name: place for place, name in enumerate(LoggedFact._fields)}
 
 
+def program_of(fact: LoggedFact) -> tuple[str, str, str]:
+    """Which program printed a line, as far as it shows: lines of one have the same."""
+    return fact.dialect, fact.file, fact.source
+
+
 def printer_of(fact: LoggedFact) -> tuple[str, str, str, str]:
-    """Which client printed a line, as far as it shows: lines of one client have the same."""
-    return fact.dialect, fact.file, fact.source, fact.client_id
+    """Which client of a program printed a line, likewise."""
+    return *program_of(fact), fact.client_id
 
 
 def is_unknown_member(fact: LoggedFact) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact, program_of
 
 _NAMES_MEMBER = (FactKind.JOINED, FactKind.MEMBER_PROGRESSED)
 
@@ -20,7 +20,7 @@ def by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
     for fact in facts:
         if fact.dialect == BROKER:
             continue
-        client = (fact.file, fact.source, fact.client_id or only.get(printer_of(fact)[:3], ""))
+        client = (fact.file, fact.source, fact.client_id or only.get(program_of(fact), ""))
         if client not in latest or fact.kind is FactKind.CLIENT_STARTED:
             latest[client] = []
             found.append(latest[client])
@@ -28,12 +28,12 @@ def by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
     return [facts for own in found for facts in _apart(own)]
 
 
-def only_clients(facts: Iterable[LoggedFact]) -> dict[tuple[str, ...], str]:
+def only_clients(facts: Iterable[LoggedFact]) -> dict[tuple[str, str, str], str]:
     """The client id of each program whose lines name a single one: its lines that name none are this client's."""
-    named: dict[tuple[str, ...], set[str]] = {}
+    named: dict[tuple[str, str, str], set[str]] = {}
     for fact in facts:
         if fact.dialect != BROKER and fact.client_id:
-            named.setdefault(printer_of(fact)[:3], set()).add(fact.client_id)
+            named.setdefault(program_of(fact), set()).add(fact.client_id)
     return {program: min(ids) for program, ids in named.items() if len(ids) == 1}
 
 

@@ -18,6 +18,7 @@ from app_logs.logged_facts import (
     is_unknown_member,
 )
 from app_logs.logged_rebalances import Finding
+from app_logs.wording import how_often
 from why.words import count, duration, some
 
 SOON_MS = 60_000
@@ -97,7 +98,7 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         elif fact.kind in (FactKind.JOIN_SENT, *_REFUSED):
             is_explained = fact.kind in _REFUSED
     if failed:
-        times = "" if len(failed) == 1 else f" {len(failed)} times"
+        times = how_often(failed)
         errors = dict.fromkeys(fact.error.rstrip(". ") for fact in failed if fact.error)
         why = f": {some(errors)}" if errors else ""
         yield Finding("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
@@ -106,7 +107,7 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 def _not_authorized(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     refused = [fact for fact in facts if fact.kind is FactKind.NOT_AUTHORIZED]
     if refused:
-        times = "" if len(refused) == 1 else f" {len(refused)} times"
+        times = how_often(refused)
         yield Finding(
             "not_authorized",
             f"A broker refused {who}{times}: its user is not authorized to access the group {refused[0].group_id} "
@@ -118,7 +119,7 @@ def _not_authorized(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 def _takes_too_slowly(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     slow = [fact for fact in facts if fact.kind is FactKind.TAKEN_TOO_SLOWLY]
     if slow:
-        times = "" if len(slow) == 1 else f" {len(slow)} times"
+        times = how_often(slow)
         yield Finding(
             "processing_too_slow",
             f"The program of {who} did not take the messages of {some(sorted({fact.partitions for fact in slow}))} "

@@ -16,7 +16,7 @@ from app_logs.client_findings import client_findings
 from app_logs.combined import combined
 from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, stored_lines, topics_changed_ms
 from app_logs.findings import findings_of
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of, program_of
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from app_logs.members_apart import by_client, only_clients
 from app_logs.removals import expired_together, groups_of_removed, removal_findings, returns
@@ -82,7 +82,7 @@ def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
         if fact.dialect == BROKER or fact.group_id:
             yield fact
             continue
-        program = printer_of(fact)[:3]
+        program = program_of(fact)
         named = groups.get((*program, fact.client_id or only.get(program, "")), set())
         named = named or of_brokers.get(configured_id(fact.client_id), set())
         if len(named) == 1:

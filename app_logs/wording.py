@@ -6,6 +6,7 @@ Knows what causes are called (`schemas.causes`). Must not know a terminal.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from app_logs.client_history import OWN
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, between_ms
@@ -197,3 +198,8 @@ def lasting(form: str, first: LoggedFact, last: LoggedFact) -> str:
     """The time between two lines in words; nothing where a line has no time."""
     length_ms = between_ms(first, last)
     return "" if length_ms is None else form.format(duration(max(0, length_ms)))
+
+
+def how_often(lines: Sequence[LoggedFact]) -> str:
+    """How often something stands in lines; nothing for once."""
+    return "" if len(lines) == 1 else f" {len(lines)} times"
