@@ -75,7 +75,7 @@ def overview(history: History, now_ms: int, until_ms: int | None, span: Span | N
     no members in it. `troubles` counts the kinds of trouble of the last day, `harms` those of the last hour;
     `going_on`: some have no end yet. `lag_records` of all partitions, the longest `lag_ms`, and `lag_trend`, by how
     much the records grew in TREND_MS; each None where it is not known. `is_upper_bound`: the records are at most
-    so many.
+    that many.
     """
     chosen = span or Span(0, now_ms)
     values = [chosen.from_ms, chosen.to_ms, now_ms, now_ms]

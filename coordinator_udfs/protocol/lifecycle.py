@@ -11,7 +11,7 @@ from coordinator_udfs.protocol.answers import drop, send_join, send_sync
 from coordinator_udfs.protocol.consumer.lifecycle import load_consumer_group
 from coordinator_udfs.protocol.deadlines import arm_session, arm_sweep
 from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.rebalance import end_pending_sync, move, prepare_rebalance, transition
+from coordinator_udfs.protocol.rebalance import end_timers, move, prepare_rebalance, transition
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import Cause, CauseKind, EndCause
@@ -30,8 +30,8 @@ def create_group(group: Group, turn: Turn) -> None:
 
 def unload_group(group: Group, turn: Turn) -> None:
     """any -> Dead: the coordinator moves away; parked requests are answered NOT_COORDINATOR and no timer is left."""
-    end_pending_sync(group)
-    group.join_deadline_ms = group.sweep_deadline_ms = group.initial_delay_left_ms = None
+    end_timers(group)
+    group.sweep_deadline_ms = None
     _forget_pending(group, turn)
     for member in group.members.values():
         _answer_not_coordinator(group, member, turn)
@@ -79,8 +79,7 @@ def load_group(group: Group, turn: Turn) -> None:
         member.is_new = False
         arm_session(group, member, member.session_timeout_ms, turn)
     _forget_pending(group, turn)
-    end_pending_sync(group)
-    group.join_deadline_ms = group.initial_delay_left_ms = None
+    end_timers(group)
     group.new_member_added = False
     history.rebalance_ended(group, "superseded", turn)
     loaded_state = GroupState.STABLE if group.members else GroupState.EMPTY

@@ -21,7 +21,7 @@ from coordinator_udfs.protocol.membership import remove_member
 from coordinator_udfs.protocol.rebalance import (
     assign_and_stabilize,
     complete_join,
-    end_pending_sync,
+    end_timers,
     move,
     note_synced,
     prepare_rebalance,
@@ -207,8 +207,7 @@ def _move(group: Group, state: GroupState, turn: Turn) -> None:
     """Moves the group to a state without the protocol's rules: nothing of the old state stays."""
     for member in group.members.values():
         _drop_parked(group, member, "the recording shows a later state of the group", turn)
-    end_pending_sync(group)
-    group.join_deadline_ms = group.initial_delay_left_ms = None
+    end_timers(group)
     if state is GroupState.COMPLETING_REBALANCE:
         group.pending_sync = dict.fromkeys(group.members)
     move(group, state, turn)

@@ -99,6 +99,12 @@ def end_pending_sync(group: Group) -> None:
     group.sync_deadline_ms = None
 
 
+def end_timers(group: Group) -> None:
+    """Ends the timers of the join phase and of the wait for SyncGroups, without what they would set off."""
+    end_pending_sync(group)
+    group.join_deadline_ms = group.initial_delay_left_ms = None
+
+
 def note_synced(group: Group, member_id: str) -> None:
     """Stops waiting for a member's SyncGroup; the last one stops the timer."""
     if group.pending_sync.pop(member_id, 0) == 0:

@@ -9,7 +9,7 @@ Knows the answers to heartbeats and who is silent; must not know which request i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from coordinator_udfs.protocol.config import ConsumerConfig
 from coordinator_udfs.protocol.consumer.group import ConsumerMember
@@ -154,8 +154,7 @@ def explain_downgrade(model: GroupModel, upcoming: Upcoming, entry: LoggedReques
     if consumer is None or (trial.fits and not raises_epoch and not is_offered_classic_id(entry)):
         return None
     later = (entry, *upcoming.in_order())
-    shows = next((each for each in later if max(answered_epoch_of(each), classic_generation_of(each)) >= 0), entry)
-    generation_id = classic_generation_of(shows)
+    generation_id = classic_generation_of(_first_that_shows(later) or entry)
     newer = sum(each.classic is None for each in consumer.members.values())
     sender_id = member_id_of(entry.request) if entry.recorded.error in OF_MEMBERS else ""
     silent = [each for each in _silent(model, upcoming, at_ms) if each.member_id != sender_id]
@@ -183,7 +182,7 @@ def end_newer_first(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest,
     if consumer is None or not _is_beside_unknown_sessions(model, due):
         return False
     later = (entry, *upcoming.in_order())
-    shows = next((each for each in later if max(answered_epoch_of(each), classic_generation_of(each)) >= 0), None)
+    shows = _first_that_shows(later)
     newer = [each for each in consumer.members.values() if each.classic is None]
     silent = [each for each in _silent(model, upcoming, due.deadline_ms) if each.classic is None]
     if shows is None or classic_generation_of(shows) <= group.generation_id or len(silent) < len(newer):
@@ -192,6 +191,11 @@ def end_newer_first(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest,
     for each in silent:
         expire_unproven(model, Due(due.deadline_ms, None, each.member_id))
     return bool(silent)
+
+
+def _first_that_shows(entries: Iterable[LoggedRequest]) -> LoggedRequest | None:
+    """The first whose answer shows the group's epoch, or its generation as a classic one."""
+    return next((each for each in entries if max(answered_epoch_of(each), classic_generation_of(each)) >= 0), None)
 
 
 def may_follow_another(model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, due: Due) -> bool:

@@ -21,7 +21,7 @@ from coordinator_udfs.protocol.group import Group, Member
 from coordinator_udfs.protocol.history import note_assigned, rebalance_ended, state_changed
 from coordinator_udfs.protocol.java_strings import hash_map_order
 from coordinator_udfs.protocol.lifecycle import create_group
-from coordinator_udfs.protocol.rebalance import end_pending_sync, prepare_rebalance, select_protocol, selected_topics
+from coordinator_udfs.protocol.rebalance import end_timers, prepare_rebalance, select_protocol, selected_topics
 from coordinator_udfs.protocol.states import GroupState
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import Cause, EndCause
@@ -149,8 +149,7 @@ def _leave_classic(group: Group, turn: Turn) -> None:
     """Removes all of the classic group but its generation and its offsets."""
     rebalance_ended(group, "superseded", turn)
     _forget_given_ids(group, turn)
-    end_pending_sync(group)
-    group.join_deadline_ms = group.initial_delay_left_ms = None
+    end_timers(group)
     group.new_member_added = False
     for member_id in list(group.members):
         group.remove(member_id)

@@ -25,7 +25,7 @@ from coordinator_udfs.protocol.deadlines import note_deadline
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.group_configs import consumer_config_of
 from coordinator_udfs.protocol.history import cause_by, member_removed, member_updated, rebalance_ended
-from coordinator_udfs.protocol.rebalance import end_pending_sync
+from coordinator_udfs.protocol.rebalance import end_timers
 from coordinator_udfs.protocol.turn import Turn
 from schemas.causes import Cause, CauseKind, EndCause
 from schemas.messages import GoneMember, ObservedConsumer
@@ -52,8 +52,7 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
             member_removed(group, known, EndCause.UNKNOWN, turn, is_inferred=True)
         if group.rebalance is not None and seen.answered_epoch <= group.rebalance.from_generation_id:
             rebalance_ended(group, "superseded", turn)
-        end_pending_sync(group)
-        group.join_deadline_ms = group.initial_delay_left_ms = None
+        end_timers(group)
         # Generations only rise: a lower epoch is that of a group begun anew when the known one was Empty.
         is_anew = group.is_known and seen.answered_epoch < group.generation_id
         from_type, why = (GroupType.CLASSIC, "replaced") if is_anew else (None, "observed")
