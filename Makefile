@@ -151,7 +151,7 @@ gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port
 ##@ Look after the code
 
 .PHONY: test
-test: tools archive ## Run the tests that need nothing but Python and Java, in a quarter of an hour (ARGS="-k name", ARGS="-n 0" in one process).
+test: tools archive ## Run the tests that need nothing but Python and Java, in six minutes on two quiet cores (ARGS="-k name", ARGS="-n 0" in one process).
 	@$(BIN)/python -m pytest tests --ignore-glob='tests/peers_*' $(RUNS_OF_THEIR_OWN) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-peers
@@ -169,7 +169,7 @@ test-engines: tools ## Ask DuckDB what Spark was asked, of every view and functi
 	@$(BIN)/python -m pytest tests/engines --ignore=tests/engines/test_spark_itself.py $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-sample
-test-sample: notebook-tools archive ## Run what tests/sample.txt names of the larger suites, in five minutes; without Chromium all but the page in a browser.
+test-sample: notebook-tools archive ## Run what tests/sample.txt names of the larger suites, in two minutes; without Chromium all but the page in a browser.
 	@$(BIN)/python -m tests.browser.chromium || echo "test-sample: the tests of the page in a browser are left out."
 	@NIGHTLY=all $(BIN)/python -m pytest @tests/sample.txt -n 2 --no-loadscope-reorder $(ARGS)
 

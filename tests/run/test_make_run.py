@@ -54,6 +54,8 @@ STORY = (
 )
 
 
+# In `make test-sample`.
+@pytest.mark.nightly
 def test_the_demo_shows_its_story_beside_a_consumer_of_ones_own_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
     process = start(home, DEMO_SECONDS=str(int(PATIENCE_S)), TOPICS="mine:4")
