@@ -31,7 +31,7 @@ def reason_of(history: History, found: Found) -> Reason:
     if e is None:
         return Reason(who=found.who, cost=_lag(history, found.group_id))
     cost, cause = with_cost(e, history.asked(found.group_id)).cost, e.rebalance.cause
-    cost_text = _lag(history, found.group_id) if cost is None else cost_in_a_sentence(cost)
+    cost_text = _lag(history, found.group_id) if cost is None else cost_in_a_sentence(e, cost)
     culprit = e.culprit_name if cause.member_id or cause.client_id else ""
     return Reason(headline(e), found.who or culprit, cost_text)
 

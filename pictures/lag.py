@@ -42,7 +42,7 @@ def lag_around(e: Explanation, cost: Cost, asked: Asked) -> Curves:
     topics = _topics(asked, *span)
     free = [colour for colour in DISTINCT if colour not in {one.colour for one in topics}]
     partitions = [
-        Curve(f"{one.topic}-{one.partition}", _partition(asked, one.topic, one.partition, *span), colour, False, True)
+        Curve(one.name, _partition(asked, one.topic, one.partition, *span), colour, False, True)
         for one, colour in zip(cost.peaks, free, strict=False)
     ]
     levels = {"before": float(cost.lag_before)} if len(topics) == 1 else {}

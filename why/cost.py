@@ -24,6 +24,10 @@ class Peak(NamedTuple):
     is_upper_bound: bool
     """It counts from a commit after which others may be missing."""
 
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
 
 @dataclass(frozen=True)
 class Cost:

@@ -17,7 +17,7 @@ from why.facts import OF_REQUESTS, Fact, effects_in
 from why.holdings import Holding, Partition, holdings_of, standstills
 from why.kinds import CLASSIC, Course, GroupKind, kind_at, kinds_of
 from why.members import Membership, Names, memberships_of
-from why.moves import Move, moves_of
+from why.moves import Move, Owners, moves_of
 from why.parts import parts_of
 from why.past import EVER, LONGEST_SESSION_MS, Read, past_of
 from why.rebalances import Choice, Rebalance, Span, choose
@@ -58,6 +58,7 @@ class Explanation(Course):
     kept_count: int
     unheld_ms: dict[Partition, int]
     """How long a partition had no owner."""
+    owners: dict[Partition, Owners]
     standstill: tuple[int, int | None] | None
     """(from, to) of the time when nobody owned a partition; to is None if nobody does yet."""
     slack: list[Slack]
@@ -160,6 +161,7 @@ def _explained(
         moves=moved.moves,
         kept_count=moved.kept_count,
         unheld_ms=moved.unheld_ms,
+        owners=moved.owners,
         standstill=_standstill(holdings, rebalance, round_from_ms, end_ms) if are_owners_known else None,
         are_owners_known=are_owners_known,
         slack=slack,

@@ -29,12 +29,20 @@ class Move:
     """How long nobody owned it; None if nobody does yet, or nobody did before."""
 
 
+class Owners(NamedTuple):
+    """Who owned a partition before a rebalance and after it; None: nobody."""
+
+    before: str | None
+    after: str | None
+
+
 class Moves(NamedTuple):
     """What moved, by partition; how many partitions did not; and how long each had no owner, where that is known."""
 
     moves: list[Move]
     kept_count: int
     unheld_ms: dict[Partition, int]
+    owners: dict[Partition, Owners]
 
 
 def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Names) -> Moves:
@@ -45,7 +53,7 @@ def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Name
     by_partition: dict[Partition, list[Holding]] = {}
     for holding in holdings:
         by_partition.setdefault(holding.partition, []).append(holding)
-    found = Moves([], 0, {})
+    found = Moves([], 0, {}, {})
     for partition, intervals in sorted(by_partition.items()):
         before = [one for one in intervals if one.from_ms < from_ms and (one.to_ms is None or one.to_ms >= from_ms)]
         after = [one for one in intervals if one.is_held_at(end_ms)]
@@ -53,7 +61,8 @@ def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Name
         unheld_ms = _unheld_ms(before, [*after, *afterwards])
         if unheld_ms is not None:
             found.unheld_ms[partition] = unheld_ms
-        if _name(before, names) != _name(after, names):
+        owners = found.owners[partition] = Owners(_name(before, names), _name(after, names))
+        if owners.before != owners.after:
             found.moves.append(_move(partition, before, after, afterwards, names))
         elif before:
             found = found._replace(kept_count=found.kept_count + 1)

@@ -23,6 +23,7 @@ from why.telling import (
     following,
     headline,
     held,
+    owned,
     remarks,
     since_beginning,
     stopped,
@@ -30,7 +31,7 @@ from why.telling import (
     title,
     trigger,
 )
-from why.words import clock, count, duration, ended, partitions, some
+from why.words import at_most, clock, count, duration, ended, partitions, some
 
 SLACK = "How close the others were to expiring"
 SHOWN_MEMBERS, SHOWN_MOVES, SHOWN_SLACK = 20, 30, 5
@@ -122,7 +123,7 @@ def account_of(e: Explanation) -> Account:
         sections.append(_held(e))
     sections += [_moved(e), _stopped(e)]
     if e.cost is not None:
-        sections.append(_cost(e.cost))
+        sections.append(_cost(e, e.cost))
     if e.are_requests_known or e.unknown_slack:
         sections.append(_slack(e) if e.are_requests_known else _unknown_slack(e))
     return Account(title(e), headline(e), remarks(e), sections, following(e), tuple(_what(e)))
@@ -319,15 +320,18 @@ def _stopped(e: Explanation) -> Section:
     return Section("stopped", f"How long {e.kind.nobody}", rows)
 
 
-def _cost(cost: Cost) -> Section:
+def _cost(e: Explanation, cost: Cost) -> Section:
     """What it cost, in one sentence, and the partitions that were furthest behind."""
-    text = cost_in_a_sentence(cost)
+    text = cost_in_a_sentence(e, cost)
     line = Line("cost", "group", text, cost.peak_ms, duration_ms=cost.caught_up_after_ms)
     rows = [Row((text,), (line,))]
     for peak in cost.peaks:
-        sentence = f"{peak.topic}-{peak.partition} was at most {count(peak.records, 'record')} behind"
+        behind = at_most(count(peak.records, "record"), peak.is_upper_bound)
+        sentence = f"{peak.name} was {behind} behind at its peak"
         if peak.is_upper_bound:
-            sentence += ", or less: its latest commit may be missing"
+            sentence += ", since later commits of it may be missing"
+        if owners := owned(e, peak):
+            sentence += f"; its owner: {owners}"
         line = Line("cost", "partition", sentence, topic=peak.topic, partition=peak.partition)
         rows.append(Row((sentence,), (line,)))
     return Section("cost", "What it cost", rows)

@@ -6,8 +6,9 @@ Knows what each cause means to a person on call. Must not know a table or a term
 from __future__ import annotations
 
 from schemas.causes import name_of, row_of
-from why.cost import Cost
+from why.cost import Cost, Peak
 from why.explanation import Explanation
+from why.holdings import Partition
 from why.kinds import GroupKind
 from why.rebalances import Rebalance
 from why.words import clock, count, duration, ended, moment, partitions, some
@@ -171,19 +172,31 @@ def stopped(e: Explanation) -> list[str]:
     return found
 
 
-def cost_in_a_sentence(cost: Cost) -> str:
-    """How many records waited longer, how far behind the group was, and when it had caught up."""
-    delayed = count(cost.records_delayed, "record") if cost.records_delayed else "no record"
+def cost_in_a_sentence(e: Explanation, cost: Cost) -> str:
+    """How many records waited longer, how far behind the group was, where and whose, and when it had caught up."""
+    before = f"the group was {count(cost.lag_before, 'record')} behind before"
+    if not cost.records_delayed:
+        so_far = " so far" if cost.caught_up_ms is None else ""
+        return f"no record waited longer{so_far}: {before} and {cost.lag_peak} at its peak after that"
+    furthest = "".join(f", furthest in {peak.name}{_in_brackets(owned(e, peak))}" for peak in cost.peaks[:1])
     since = "the member fell silent" if cost.is_from_silence else "the beginning"
     after = (
-        "has not caught up yet"
+        "has not caught up, as far as the hour after it is known"
         if cost.caught_up_after_ms is None
         else f"had caught up {duration(cost.caught_up_after_ms)} after {since}"
     )
-    return (
-        f"{delayed} waited longer: the group was {count(cost.lag_before, 'record')} behind before, at most "
-        f"{count(cost.lag_peak, 'record')} after, and {after}"
-    )
+    delayed = count(cost.records_delayed, "record")
+    return f"{delayed} waited longer: {before} and {cost.lag_peak} at its peak{furthest}, and {after}"
+
+
+def owned(e: Explanation, peak: Peak) -> str:
+    """`a -> b`, whose the partition was before and after the rebalance; `a` if it stayed; empty: not known."""
+    owners = e.owners.get(Partition(peak.topic, peak.partition)) if e.are_owners_known else None
+    return "" if owners is None else " -> ".join(dict.fromkeys(name or "nobody" for name in owners))
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
 
 
 def following(e: Explanation) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,12 @@ from tests.request_log.truth import OF_LAG
 from tests.views.story import write_effects
 from tests.why.reading import capture
 from why.sections import Line, lines_of
+from why.telling import cost_in_a_sentence
 
 KILLED = (
-    "699 records waited longer: the group was 298 records behind before, at most 997 records after, and had caught up "
-    "12.969 s after the member fell silent"
+    "699 records waited longer: the group was 298 records behind before and 997 at its peak, furthest in clicks-5 "
+    "(kafka-python-3.0.12@127.0.1.14 -> kafka-python-3.0.12@127.0.1.13), and had caught up 12.969 s after the member "
+    "fell silent"
 )
 
 
@@ -46,6 +49,48 @@ def test_a_killed_member_is_reported_with_what_it_cost(home: Home) -> None:
     said, *partitions = cost(lines_of(explanation_of(home, "clicks-agg", 3)))
     assert (said.text, said.duration_ms) == (KILLED, 12_969)
     assert [(line.topic, line.partition) for line in partitions][:2] == [("clicks", 5), ("clicks", 4)]
+    assert partitions[0].text == (
+        "clicks-5 was 423 records behind at its peak; "
+        "its owner: kafka-python-3.0.12@127.0.1.14 -> kafka-python-3.0.12@127.0.1.13"
+    )
+
+
+def test_a_partition_that_stayed_has_one_owner(home: Home) -> None:
+    by_partition = {line.partition: line.text for line in cost(lines_of(explanation_of(home, "clicks-live", 5)))}
+    assert by_partition[5] == "clicks-5 was 103 records behind at its peak; its owner: clicks-live-2"
+
+
+def test_a_group_that_fell_no_further_behind_did_not_catch_up(home: Home) -> None:
+    said = cost(lines_of(explanation_of(home, "orders-eager", 2)))[0]
+    assert said.text == (
+        "no record waited longer: the group was 161 records behind before and 91 at its peak after that"
+    )
+
+
+def test_a_group_that_has_not_caught_up_is_said_not_to_as_far_as_is_known(home: Home) -> None:
+    e = explanation_of(home, "clicks-agg", 3)
+    assert e.cost is not None
+    later = replace(e.cost, caught_up_ms=None, caught_up_after_ms=None)
+    assert cost_in_a_sentence(e, later).endswith("and has not caught up, as far as the hour after it is known")
+    so_far = replace(later, records_delayed=0)
+    assert cost_in_a_sentence(e, so_far).startswith("no record waited longer so far: ")
+
+
+def test_a_partition_whose_commits_may_be_missing_was_behind_by_so_many_at_most(home: Home) -> None:
+    e = explanation_of(home, "clicks-agg", 3)
+    assert e.cost is not None
+    unsure = replace(e.cost, peaks=[e.cost.peaks[0]._replace(is_upper_bound=True)])
+    _, line = cost(lines_of(replace(e, cost=unsure)))
+    assert line.text.startswith(
+        "clicks-5 was at most 423 records behind at its peak, since later commits of it may be missing; "
+    )
+
+
+def test_whose_a_partition_was_is_left_out_where_owners_are_not_known(home: Home) -> None:
+    e = replace(explanation_of(home, "clicks-agg", 3), are_owners_known=False)
+    said, *partitions = cost(lines_of(e))
+    assert "furthest in clicks-5, and had" in said.text
+    assert partitions[0].text == "clicks-5 was 423 records behind at its peak"
 
 
 def test_the_page_says_the_same(home: Home, history: History) -> None:
