@@ -23,7 +23,7 @@ from programs.timestamps import read_moment
 from programs.visible import visible, visible_json
 from tables.duck_database import quoted
 from views.lag import TREND_MS
-from why.words import at_most
+from why.words import at_most, moment
 
 WATCH_S = 5
 _COLUMNS = [
@@ -53,7 +53,8 @@ def lag_of(home: Home, group_id: str = "", until_ms: int | None = None) -> list[
     """The lag of a group (empty: of all groups) at until_ms, None: now.
 
     A row's keys: those of the view `lag`, and trend_records: by how much lag_records grew in the minute before the
-    latest known end; None if the lag is or was not known, or one of the two is an upper bound. Raises HomeError.
+    latest known end; None if the lag is or was not known, or one of the two is an upper bound, or the partition's end
+    has no news since. Raises HomeError.
     """
     with home.read_here() as here:
         check_home(here)
@@ -62,8 +63,8 @@ def lag_of(home: Home, group_id: str = "", until_ms: int | None = None) -> list[
         if not known:
             return [{**row, "trend_records": None} for row in rows]
         before = _asked(here, group_id, round(max(known).replace(tzinfo=UTC).timestamp() * 1000) - TREND_MS)
-    lag_then = {_key(row): _known(row) for row in before}
-    return [{**row, "trend_records": _less(_known(row), lag_then.get(_key(row)))} for row in rows]
+    then = {_key(row): row for row in before}
+    return [{**row, "trend_records": _trend(row, then.get(_key(row)))} for row in rows]
 
 
 def _asked(here: Home, group_id: str, until_ms: int | None) -> list[dict[str, Any]]:
@@ -84,7 +85,9 @@ def answer_lag(home: Home, group_id: str, at: str, form: str, *, watches: bool, 
     while True:
         rows = lag_of(home, group_id, until_ms)
         if not rows and group_id:
-            raise NoSuchGroup(f"{home.shown} knows of no partition that group {group_id} owns or has committed.")
+            where = f"{home.shown} knows of no partition that group {group_id}"
+            then = "owns or has committed" if until_ms is None else f"owned or had committed at {moment(until_ms)} UTC"
+            raise NoSuchGroup(f"{where} {then}.")
         if watches and out.isatty():
             out.write("\x1b[H\x1b[2J")
         _write(rows, form, out)
@@ -143,5 +146,8 @@ def _known(row: Mapping[str, Any]) -> int | None:
     return None if row["is_upper_bound"] else row["lag_records"]
 
 
-def _less(now: int | None, then: int | None) -> int | None:
-    return None if now is None or then is None else now - then
+def _trend(row: Mapping[str, Any], then: Mapping[str, Any] | None) -> int | None:
+    lag, lag_then = _known(row), None if then is None else _known(then)
+    if then is None or lag is None or lag_then is None or row["end_known_at"] <= then["end_known_at"]:
+        return None
+    return lag - lag_then

@@ -50,6 +50,8 @@ rebalanced AS (
   SELECT group_id, sum(now.lag_records)::BIGINT AS lag_records, bool_or(now.is_upper_bound) AS is_upper_bound,
     CASE WHEN NOT bool_or(now.is_upper_bound) THEN max(now.lag_ms) END AS lag_ms,
     CASE WHEN NOT bool_or(now.is_upper_bound OR coalesce(earlier.is_upper_bound, false))
+        AND bool_and(now.lag_records IS NULL
+          OR coalesce(earlier.lag_records >= 0 AND now.end_known_at > earlier.end_known_at, false))
       THEN sum(now.lag_records - earlier.lag_records)::BIGINT END AS lag_trend
   FROM all_lag now LEFT JOIN all_lag_before earlier USING (group_id, topic, partition) GROUP BY group_id
 )
@@ -74,8 +76,8 @@ def overview(history: History, now_ms: int, until_ms: int | None, span: Span | N
     began to rebalance in the span. `stood_share`: of the hour, or of the group's time if that is shorter; None: it had
     no members in it. `troubles` counts the kinds of trouble of the last day, `harms` those of the last hour;
     `going_on`: some have no end yet. `lag_records` of all partitions, the longest `lag_ms`, and `lag_trend`, by how
-    much the records grew in TREND_MS; each None where it is not known. `is_upper_bound`: the records are at most
-    that many.
+    much the records grew in TREND_MS; each None where it is not known, `lag_trend` also where that of one partition is
+    not, or where its end has no news since. `is_upper_bound`: the records are at most that many.
     """
     chosen = span or Span(0, now_ms)
     values = [chosen.from_ms, chosen.to_ms, now_ms, now_ms]

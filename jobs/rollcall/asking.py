@@ -75,7 +75,7 @@ def why(group: str, generation: str, at: str, form: str, home: str) -> None:
 
 
 @click.command(epilog=examples("rollcall lag payments", "rollcall lag --watch", "rollcall lag payments --format json"))
-@click.argument("group", metavar="GROUP", default="")
+@click.argument("group", metavar="[GROUP]", default="")
 @click.option("--watch", is_flag=True, help="Show it anew every 5 s, until Ctrl-C.")
 @at_option("The lag at a moment")
 @format_option(("text", "json"))
@@ -83,9 +83,9 @@ def why(group: str, generation: str, at: str, form: str, home: str) -> None:
 def lag(group: str, watch: bool, at: str, form: str, home: str) -> None:
     """Tell how far behind groups are.
 
-    Partition by partition, of one group or of all, the furthest behind first. LAG and LOST are records, TIME-LAG is the
-    age of the oldest record to be read, TREND by how many records LAG grew in the last minute, KNOWN-AT when the log
-    ended there, in UTC. CONSUMER-ID, HOST and CLIENT-ID name the owner. A dash: not known.
+    Partition by partition: those of one group, or of all, the furthest behind first. LAG and LOST are records, TIME-LAG
+    is the age of the oldest record to be read, TREND by how many records LAG grew in the last minute, KNOWN-AT when the
+    log ended there, in UTC. CONSUMER-ID, HOST and CLIENT-ID name the owner. A dash: not known.
     """
     from jobs.home import Home
     from jobs.lag_report import answer_lag

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.group_facts import NoSuchGroup
 from jobs.home import Home
-from jobs.lag_report import answer_lag
+from jobs.lag_report import answer_lag, lag_of
 from tests.lag.homes import ends, write_home
 from tests.views.story import Story
 
@@ -64,6 +64,22 @@ def test_json_has_null_for_what_is_not_known(home: Home) -> None:
 
 def test_a_moment_before_is_shown_as_it_was(home: Home) -> None:
     assert printed(home, "orders", at="1970-01-01 00:00:04")[1].split()[3:7] == ["10", "20", "10", "1.0s"]
+
+
+def test_an_end_without_news_for_a_minute_has_no_trend(tmp_path: Path) -> None:
+    """Its log may have grown meanwhile, so a trend of 0 would be a guess."""
+    away = Story("away")
+    away.commit(2000, "x", {"t-0": 10}, generation_id=-1)
+    other = Story("other")
+    other.commit(2000, "x", {"other-0": 10}, generation_id=-1)
+    write_home(tmp_path, [away, other], [*ends((1000, 0), (3000, 20)), *ends((1000, 0), (90_000, 20), topic="other")])
+    by_group = {row["group_id"]: row for row in lag_of(Home(tmp_path))}
+    assert (by_group["away"]["lag_records"], by_group["away"]["trend_records"]) == (10, None)
+
+
+def test_a_moment_at_which_a_group_had_nothing_yet_is_named(home: Home) -> None:
+    with pytest.raises(NoSuchGroup, match="group orders owned or had committed at 1970-01-01 00:00"):
+        printed(home, "orders", at="1970-01-01 00:00:00.050")
 
 
 def test_a_group_that_is_not_known_is_named(home: Home) -> None:

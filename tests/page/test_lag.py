@@ -38,12 +38,15 @@ def client(home: Path) -> Iterator[TestClient]:
 
 
 def reported(home: Path, until_ms: int | None = None) -> dict[str, tuple[int, int]]:
-    """By group, its lag in records and by how many that grew in a minute, as `rollcall lag` has them."""
+    """By group, its lag in records and how many more than a minute before, 0 where one partition does not tell."""
     found: dict[str, tuple[int, int]] = {}
+    unknown = set[str]()
     for row in lag_of(Home(home), "", until_ms):
         lag, trend = found.get(row["group_id"], (0, 0))
         found[row["group_id"]] = lag + (row["lag_records"] or 0), trend + (row["trend_records"] or 0)
-    return found
+        if row["lag_records"] is not None and row["trend_records"] is None:
+            unknown.add(row["group_id"])
+    return {group_id: (lag, 0 if group_id in unknown else trend) for group_id, (lag, trend) in found.items()}
 
 
 def overview(client: TestClient, path: str = "/") -> dict[str, tuple[int, int]]:
@@ -98,6 +101,13 @@ def test_the_lag_around_a_rebalance_is_drawn_until_the_group_had_caught_up(home:
     caught_up_at, peak, _ = next(row for row in ask(home, f"{cost} and to_generation_id = {generation}").rows)
     assert peak in {y for _, y in scene.curves[0].points}
     assert int(drawn(drawing)[0][1]["data-to"]) > ms_of(caught_up_at)
+
+
+def test_a_group_of_whose_ends_nothing_new_is_known_has_no_trend(home: Path, client: TestClient) -> None:
+    """It was away for a minute, and no line says that its log grew by 3,588 records: +0 would be a guess."""
+    at_ms = 1_795_421_528_000
+    listed = {row["Group"]: row for row in page(client, f"/?at={at_ms}").listed("groups")}
+    assert (listed["emails-send"]["Lag"], listed["emails-send"]["Lag grew, last minute"]) == ("55", "")
 
 
 def test_a_stopped_groups_lag_grows_on_the_page_though_nothing_is_heard_of_it(tmp_path: Path) -> None:
