@@ -16,6 +16,7 @@ from whatif.fidelity import Fidelity, fidelity_of
 from whatif.outcome import Outcome
 from whatif.play import DEFAULT_ASSIGNORS, DEFAULTS, plan_of
 from whatif.recording import Recording
+from why.words import partitions
 
 Outcomes = Mapping[str, Outcome]
 """By group."""
@@ -126,6 +127,9 @@ def assumptions(recording: Recording, trial: Trial) -> list[str]:
         said.append(
             "Records delayed are those written to a partition, at its recorded rate, while it had no living owner."
         )
+        unserved = {each for outcome in recording.outcomes.values() for each, ms in outcome.unserved.items() if ms}
+        if without := unserved - recording.rates.keys():
+            said.append(f"No rate is known of {partitions(without)}, so records delayed there are not counted.")
     said += _protocol_assumptions(recording, trial)
     if any(setting.is_static is False for setting in trial.settings):
         said.append("static=false: a static process that fell silent and had a successor closed, and sends LeaveGroup.")

@@ -18,8 +18,11 @@ from schemas.effects import (
     TopicPartitions,
 )
 from tests.written_effects import effect
+from whatif.answer import assumptions
+from whatif.changes import trial_of
 from whatif.outcome import Known, Outcome, measure
-from whatif.recording import rates_of
+from whatif.recording import Recording, rates_of
+from why.holdings import Partition
 
 PROCESSES = {"A": "a", "B": "b", "B2": "b2"}
 UNTIL_MS = 10_000
@@ -91,6 +94,15 @@ def test_what_is_written_to_a_partition_without_an_owner_is_delayed() -> None:
     assert outcome.records_delayed(rates_of(ends)) == 1000
     # A topic that was made again has no rate.
     assert rates_of([*ends, LogEnd("t", 0, 9000, 0, 3, 3, "fetch")]) == {}
+
+
+def test_a_partition_without_a_rate_is_named_since_its_records_are_not_counted() -> None:
+    outcome = of([*FORMED, received(3000, "A"), received(3000, "B", 2), assigned(3500, "A", 0, 1), stable(3500)])
+    trial = trial_of(["session.timeout.ms=6000"])
+    both = {Partition("t", 0): 2.0, Partition("t", 1): 0.0}
+    one = Recording(outcomes={"g": outcome}, rates={Partition("t", 0): 2.0})
+    assert "No rate is known of t 1, so records delayed there are not counted." in assumptions(one, trial)
+    assert not any("No rate" in said for said in assumptions(Recording(outcomes={"g": outcome}, rates=both), trial))
 
 
 def test_a_partition_that_goes_to_another_seat_has_moved() -> None:
