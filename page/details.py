@@ -26,7 +26,7 @@ _GROUP = {
     "offsets": f"SELECT * FROM offsets ORDER BY topic, partition LIMIT {SHOWN_OFFSETS}",
     "lag": "SELECT * FROM lag ORDER BY topic, partition",
 }
-_OF_LAG = ("end_offset", "lag_records", "lag_ms", "records_lost", "is_upper_bound", "client_id")
+_OF_LAG = ("end_offset", "end_known_at", "lag_records", "lag_ms", "records_lost", "is_upper_bound", "client_id")
 
 
 def group(history: History, group_id: str, until_ms: int | None) -> dict[str, Any] | None:

@@ -48,6 +48,7 @@ rebalanced AS (
   FROM all_heartbeat_slack WHERE ended_at IS NULL AND slack_ms IS NOT NULL GROUP BY group_id
 ), behind AS (
   SELECT group_id, sum(now.lag_records)::BIGINT AS lag_records, bool_or(now.is_upper_bound) AS is_upper_bound,
+    min(now.end_known_at) FILTER (now.lag_records IS NOT NULL) AS end_known_at,
     CASE WHEN NOT bool_or(now.is_upper_bound) THEN max(now.lag_ms) END AS lag_ms,
     CASE WHEN NOT bool_or(now.is_upper_bound OR coalesce(earlier.is_upper_bound, false))
         AND bool_and(now.lag_records IS NULL
@@ -62,7 +63,8 @@ SELECT g.group_id, g.state, g.generation_id, g.member_count,
     least(1, (coalesce(s.stood_ms, 0) + CASE WHEN g.member_count > 0 THEN 0 ELSE epoch_ms(hour.to_at)
       - epoch_ms(g.state_since) END) / greatest(1, least(3600000, epoch_ms(hour.to_at) - epoch_ms(g.created_at))))
   END AS stood_share,
-  n.near_client_id, n.near_slack_ms, n.near_timeout_ms, b.lag_records, b.is_upper_bound, b.lag_ms, b.lag_trend
+  n.near_client_id, n.near_slack_ms, n.near_timeout_ms, b.lag_records, b.is_upper_bound, b.lag_ms, b.lag_trend,
+  b.end_known_at
 FROM all_groups g CROSS JOIN hour LEFT JOIN rebalanced r USING (group_id) LEFT JOIN stood s USING (group_id)
 LEFT JOIN near n USING (group_id) LEFT JOIN behind b USING (group_id) LEFT JOIN given e USING (group_id)
 ORDER BY g.group_id
@@ -70,14 +72,15 @@ ORDER BY g.group_id
 
 
 def overview(history: History, now_ms: int, until_ms: int | None, span: Span | None) -> list[dict[str, Any]]:
-    """A row a group: those whose trouble goes on, those in trouble, then by how long nobody consumed in the last hour.
+    """A row a group: those whose trouble goes on, those in trouble, each by lag, then by how long nobody consumed.
 
     now_ms: the end of the hour that is looked at; until_ms: all as it was then. `in_span` counts how often a group
     began to rebalance in the span. `stood_share`: of the hour, or of the group's time if that is shorter; None: it had
     no members in it. `troubles` counts the kinds of trouble of the last day, `harms` those of the last hour;
     `going_on`: some have no end yet. `lag_records` of all partitions, the longest `lag_ms`, and `lag_trend`, by how
     much the records grew in TREND_MS; each None where it is not known, `lag_trend` also where that of one partition is
-    not, or where its end has no news since. `is_upper_bound`: the records are at most that many.
+    not, or where its end has no news since. `is_upper_bound`: the records are at most that many. `end_known_at`: since
+    when no log of them has news.
     """
     chosen = span or Span(0, now_ms)
     values = [chosen.from_ms, chosen.to_ms, now_ms, now_ms]
@@ -89,9 +92,9 @@ def overview(history: History, now_ms: int, until_ms: int | None, span: Span | N
     return rows
 
 
-def _urgency(row: dict[str, Any]) -> tuple[bool, bool, float, str]:
-    stood_share = -1 if row["stood_share"] is None else row["stood_share"]
-    return not row["going_on"], not row["harms"], -stood_share, row["group_id"]
+def _urgency(row: dict[str, Any]) -> tuple[bool, bool, int, float, str]:
+    lag, stood_share = (-1 if row[name] is None else row[name] for name in ("lag_records", "stood_share"))
+    return not row["going_on"], not row["harms"], -lag, -stood_share, row["group_id"]
 
 
 def in_trouble(rows: list[dict[str, Any]]) -> str:

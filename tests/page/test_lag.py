@@ -110,6 +110,22 @@ def test_a_group_of_whose_ends_nothing_new_is_known_has_no_trend(home: Path, cli
     assert (listed["emails-send"]["Lag"], listed["emails-send"]["Lag grew, last minute"]) == ("55", "")
 
 
+def test_a_lag_is_dated_by_the_oldest_news_of_an_end(client: TestClient) -> None:
+    """In the minute in which it was away, a group was at last 3,200 records behind: the log has no line of that."""
+    at_ms = 1_795_421_520_000
+    listed = {row["Group"]: row for row in page(client, f"/?at={at_ms}").listed("groups")}
+    assert (listed["emails-send"]["Lag"], listed["emails-send"]["Lag known"]) == ("55", "52 s ago")
+    shown = page(client, f"/group?group=emails-send&at={at_ms}")
+    assert "55 records, 1.002 s, known 52 s ago" in shown.text
+    assert {row["End known"] for row in shown.listed("offsets")} == {"52 s ago"}
+
+
+def test_groups_are_listed_by_trouble_and_then_by_lag(client: TestClient) -> None:
+    order = [row["Group"] for row in page(client, "/").listed("groups")]
+    calm = [name for name in order if name.startswith(("clicks", "flags", "views"))]
+    assert calm == ["clicks-live", "views-manual", "clicks-agg", "views-auto", "flags-watch"]
+
+
 def test_a_stopped_groups_lag_grows_on_the_page_though_nothing_is_heard_of_it(tmp_path: Path) -> None:
     story = Story("stopped")
     story.commit(2000, "x", {"t-0": 10}, generation_id=-1)
