@@ -103,7 +103,7 @@ def _write(rows: Sequence[dict[str, Any]], form: str, out: TextIO) -> None:
             out.write(visible_json(json.dumps(row, default=_iso)) + "\n")
         return
     if rows and all(row["end_offset"] is None for row in rows):
-        out.write("Where logs end is not known: no FETCH or LIST_OFFSETS lines were read, and no broker was asked.\n")
+        out.write("Where these logs end is not known: no FETCH or LIST_OFFSETS line and no broker's answer says it.\n")
     table = [[title for title, _ in _SHOWN], *([_text(name, row) for _, name in _SHOWN] for row in rows)]
     widths = [max(len(line[place]) for line in table) for place in range(len(_SHOWN))]
     for line in table:

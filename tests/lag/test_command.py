@@ -62,6 +62,15 @@ def test_json_has_null_for_what_is_not_known(home: Home) -> None:
     assert rows[1]["lag_records"] is None
 
 
+def test_a_group_without_ends_beside_one_with_them_is_not_said_to_be_of_a_home_without(tmp_path: Path) -> None:
+    unknown = Story("unknown")
+    unknown.commit(2000, "x", {"other-0": 10}, generation_id=-1)
+    write_home(tmp_path, [unknown], ends((1000, 0)))
+    note, head, row = printed(Home(tmp_path), "unknown")
+    assert note == "Where these logs end is not known: no FETCH or LIST_OFFSETS line and no broker's answer says it."
+    assert (head.split()[0], row.split()[:7]) == ("GROUP", ["unknown", "other", "0", "10", "-", "-", "-"])
+
+
 def test_a_moment_before_is_shown_as_it_was(home: Home) -> None:
     assert printed(home, "orders", at="1970-01-01 00:00:04")[1].split()[3:7] == ["10", "20", "10", "1.0s"]
 
