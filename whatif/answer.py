@@ -125,8 +125,8 @@ def assumptions(recording: Recording, trial: Trial) -> list[str]:
     ]
     if recording.rates is not None:
         said.append(
-            "Records delayed are those written to a partition, at its recorded rate, while its group had members and it "
-            "had no living owner; those before the first member or after the last one are not counted."
+            "Records delayed are those written to a partition, at its recorded rate, while its group had members and "
+            "it had no living owner; those before the first member or after the last one are not counted."
         )
         unserved = {each for outcome in recording.outcomes.values() for each, ms in outcome.unserved.items() if ms}
         if without := unserved - recording.rates.keys():
