@@ -91,6 +91,11 @@ def cost_of(asked: Asked, started_at_ms: int, from_generation_id: int) -> Cost |
     )
 
 
+def is_lag_known(asked: Asked) -> bool:
+    """Whether the group's lag is known at some time."""
+    return bool(asked.rows(f"select topic from lag_history where true{asked.of_group} limit 1"))
+
+
 def literal(at_ms: int) -> str:
     """A moment as an SQL literal of Spark and DuckDB."""
     return f"timestamp'{moment(at_ms)}'"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from schemas.causes import row_of
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import UNKNOWN_END, Assigned, Effect, JoinPhaseEnded, RebalanceEnded, StateChanged
-from why.cost import Asked, Cost, cost_of
+from why.cost import Asked, Cost, cost_of, is_lag_known
 from why.facts import OF_REQUESTS, Fact, effects_in
 from why.holdings import Holding, Partition, holdings_of, standstills
 from why.kinds import CLASSIC, Course, GroupKind, kind_at, kinds_of
@@ -75,6 +75,8 @@ class Explanation(Course):
     """The changes from one protocol to the other meanwhile."""
     cost: Cost | None = None
     """What it cost in records; None: not computed, or the group's lag around it is not known."""
+    is_cost_unknown: bool = False
+    """The group's lag is known at other times, but not around it."""
 
     @property
     def culprit_name(self) -> str:
@@ -108,7 +110,8 @@ def explain(group_id: str, read: Read, generation_id: int | None = None, at: Spa
 
 def with_cost(e: Explanation, asked: Asked) -> Explanation:
     """The explanation with what the rebalance cost, as far as that is known."""
-    return replace(e, cost=cost_of(asked, e.rebalance.started_at_ms, e.rebalance.from_generation_id))
+    cost = cost_of(asked, e.rebalance.started_at_ms, e.rebalance.from_generation_id)
+    return replace(e, cost=cost, is_cost_unknown=cost is None and is_lag_known(asked))
 
 
 def _first_of_round(found: Sequence[Rebalance], place: int) -> int:

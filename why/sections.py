@@ -33,6 +33,7 @@ from why.telling import (
 )
 from why.words import at_most, clock, count, duration, ended, partitions, some
 
+NO_LAG = "not known: commits or ends of logs may be missing from before it until the group had caught up"
 SLACK = "How close the others were to expiring"
 SHOWN_MEMBERS, SHOWN_MOVES, SHOWN_SLACK = 20, 30, 5
 """How many rows a form with little room shows."""
@@ -124,6 +125,8 @@ def account_of(e: Explanation) -> Account:
     sections += [_moved(e), _stopped(e)]
     if e.cost is not None:
         sections.append(_cost(e, e.cost))
+    elif e.is_cost_unknown:
+        sections.append(Section("cost", "What it cost", [], if_none=NO_LAG))
     if e.are_requests_known or e.unknown_slack:
         sections.append(_slack(e) if e.are_requests_known else _unknown_slack(e))
     return Account(title(e), headline(e), remarks(e), sections, following(e), tuple(_what(e)))

@@ -16,7 +16,7 @@ from tests.lag.homes import write_capture
 from tests.request_log.truth import OF_LAG
 from tests.views.story import write_effects
 from tests.why.reading import capture
-from why.sections import Line, lines_of
+from why.sections import NO_LAG, Line, account_of, lines_of
 from why.telling import cost_in_a_sentence
 
 KILLED = (
@@ -99,9 +99,16 @@ def test_the_page_says_the_same(home: Home, history: History) -> None:
     assert cost(lines_of(shown)) == cost(lines_of(explanation_of(home, "clicks-agg", 3)))
 
 
+def test_a_cost_that_is_not_known_is_said_to_be_not_known_where_lag_is_known_at_other_times(home: Home) -> None:
+    sections = account_of(explanation_of(home, "clicks-agg", 1)).sections
+    (unknown,) = (section for section in sections if section.key == "cost")
+    assert (unknown.rows, unknown.if_none) == ([], NO_LAG)
+
+
 def test_a_home_that_knows_no_ends_says_nothing_of_a_cost(tmp_path: Path) -> None:
     write_effects(tmp_path, {"clicks-agg": capture(OF_LAG)["clicks-agg"]})
-    assert cost(lines_of(explanation_of(Home(tmp_path), "clicks-agg", 3))) == []
+    e = explanation_of(Home(tmp_path), "clicks-agg", 3)
+    assert "cost" not in {section.key for section in account_of(e).sections}
     history = History(tmp_path)
     history.refresh()
     shown = rebalance(history, "clicks-agg", 3, None, None)
