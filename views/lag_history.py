@@ -16,13 +16,14 @@ def total_lag(by: str) -> str:
     Between two of its own moments a partition's lag grows evenly. So each of its moments is a jump of the sum and a
     change of its slope, and the sum at a moment adds up all of them before it: whole numbers, in millionths of a
     record. Its columns: those of `by`, at_ms, is_commit, before_micro and after_micro (around the moment), slope_micro
-    (a ms from then on), next_ms, is_upper_bound (a partition counts from a commit after which others may be missing).
-    Where commits may be missing, the lag and its slope are null, unless it is 0 at most.
+    (a ms from then on), next_ms, was_upper_bound and is_upper_bound (before the moment and from then on, a partition
+    counts from a commit after which others may be missing), bound_falls (and such a partition's lag falls: in truth by
+    less, nobody knows how much). Where commits may be missing, the lag and its slope are null, unless it is 0 at most.
     """
     return f"""--sql
 moments AS (
   SELECT {by}, topic AS of_topic, partition, at_ms, is_commit, is_recorded, was_recorded, before_micro, after_micro,
-    CASE WHEN after_micro > 0 AND NOT is_recorded THEN 1 ELSE 0 END AS is_bound,
+    CASE WHEN NOT is_recorded AND (after_micro > 0 OR next_micro > 0) THEN 1 ELSE 0 END AS is_bound,
     coalesce((next_micro - after_micro) div (next_ms - at_ms), 0) AS slope_micro, next_ms
   FROM (
     SELECT *,
@@ -39,9 +40,9 @@ moments AS (
 ), changes AS (
   SELECT {by}, at_ms, max(is_commit) AS is_commit, sum(jump_micro) AS jump_micro, sum(turn_micro) AS turn_micro,
     max(was_recorded AND NOT is_recorded) AS is_left, max(is_recorded AND NOT was_recorded) AS is_found,
-    sum(is_bound - was_bound) AS more_bounds
+    sum(is_bound - was_bound) AS more_bounds, max(was_bound = 1 AND after_micro < before_micro) AS bound_falls
   FROM (
-    SELECT {by}, at_ms, is_commit, is_recorded, was_recorded, is_bound,
+    SELECT {by}, at_ms, is_commit, is_recorded, was_recorded, before_micro, after_micro, is_bound,
       coalesce(lag(is_bound) OVER parts, 0) AS was_bound,
       after_micro - coalesce(lag(after_micro + slope_micro * (next_ms - at_ms)) OVER parts, 0) AS jump_micro,
       slope_micro - coalesce(lag(slope_micro) OVER parts, 0) AS turn_micro
@@ -57,7 +58,8 @@ moments AS (
   WINDOW so_far AS (PARTITION BY {by} ORDER BY at_ms ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 ), sums AS (
   SELECT {by}, at_ms, next_ms, is_commit, slope_micro, jumped_micro + grown_micro AS after_micro,
-    jumped_micro + grown_micro - jump_micro AS before_micro, left_ms, is_found, bounds,
+    jumped_micro + grown_micro - jump_micro AS before_micro, left_ms, is_found, bound_falls,
+    bounds - more_bounds > 0 AS was_upper_bound, bounds > 0 AS is_upper_bound,
     min(CASE WHEN is_found THEN at_ms END) OVER (PARTITION BY {by}, left_ms) AS found_ms
   FROM (
     SELECT *, coalesce(sum(slope_micro * (next_ms - at_ms)) OVER before, 0) AS grown_micro
@@ -72,7 +74,7 @@ moments AS (
   SELECT {by}, at_ms, next_ms, is_commit, CASE WHEN is_known THEN slope_micro END AS slope_micro,
     CASE WHEN is_known OR after_micro = 0 THEN after_micro END AS after_micro,
     CASE WHEN before_micro = 0 OR coalesce(lag(is_known) OVER (PARTITION BY {by} ORDER BY at_ms), true)
-      THEN before_micro END AS before_micro, bounds > 0 AS is_upper_bound
+      THEN before_micro END AS before_micro, was_upper_bound, is_upper_bound, bound_falls
   FROM settled
 )"""
 
@@ -90,7 +92,8 @@ LAG_HISTORY = View(
         "whose lag is not known counts nothing. A time without new ends and commits has no row: the "
         f"lag was unchanged, unless the row before has no lag. {COMMITS_RULE} From then on the lag is not known, until "
         f"the partitions are committed again, as far as the first {SETTLES_MS // 1000} s of such commits tell; the "
-        "others count from their last known commit. If there is nothing to read even from there, the lag is 0."
+        "others count from their last known commit, and the lag is an upper bound. If there is nothing to read even "
+        "from there, the lag is 0."
     ),
     columns=(
         GROUP_ID,
@@ -99,18 +102,21 @@ LAG_HISTORY = View(
         Column("lag_records", "bigint", "the lag after the last change in them, records; null: not known from then on"),
         Column("peak_lag_records", "bigint", "the highest lag in them, records"),
         Column("peak_at", "timestamp", "when it was highest"),
+        Column("is_upper_bound", "boolean", "a partition's commit may be missing: each lag is at most so high"),
     ),
     sql=f"""--sql
 WITH {total_lag("group_id, topic")}, peaks AS (
   SELECT group_id, topic, at_ms div {BUCKET_MS} AS bucket, at_ms, after_micro,
-    greatest(before_micro, after_micro) AS peak_micro
+    greatest(before_micro, after_micro) AS peak_micro,
+    (was_upper_bound AND before_micro > 0) OR (is_upper_bound AND after_micro > 0) AS is_upper_bound
   FROM totals
   WHERE before_micro IS NOT NULL OR after_micro IS NOT NULL
 )
 SELECT group_id, topic, timestamp_millis(bucket * {BUCKET_MS}) AS from_at,
   {records("max(struct(at_ms, after_micro)).after_micro")} AS lag_records,
   {records("max(peak_micro)")} AS peak_lag_records,
-  timestamp_millis(max_by(at_ms, struct(peak_micro, -at_ms))) AS peak_at
+  timestamp_millis(max_by(at_ms, struct(peak_micro, -at_ms))) AS peak_at,
+  coalesce(max(is_upper_bound), false) AS is_upper_bound
 FROM peaks
 GROUP BY group_id, topic, bucket
 """,

@@ -35,7 +35,9 @@ REBALANCE_COSTS = View(
         "lag before. If a rebalance follows before the group has caught up, the lag that is left counts as the next "
         "one's lag before. "
         f"{COMMITS_RULE} A rebalance has no row if there was such a time from the {BEFORE_MS // 1000} s before until "
-        "the group had caught up."
+        "the group had caught up. A partition that is not committed again after such a time counts from its last known "
+        "commit: each lag is then an upper bound by the same number of records, so the differences are right. If that "
+        "partition's lag falls in this time, the difference is not known, and there is no row."
     ),
     columns=(
         GROUP_ID,
@@ -56,6 +58,11 @@ REBALANCE_COSTS = View(
         Column("caught_up_at", "timestamp", "when the group had caught up; null: not yet, as far as is known"),
         Column("caught_up_after_ms", "bigint", "how long after it began, or after the member fell silent, ms"),
         Column("records_delayed", "bigint", "the records that waited longer because of it"),
+        Column(
+            "is_upper_bound",
+            "boolean",
+            "a partition's commit before it may be missing: each lag is at most so high, and the rest is as it says",
+        ),
     ),
     sql=f"""--sql
 WITH {total_lag("group_id")}, timed AS (
@@ -82,14 +89,16 @@ WITH {total_lag("group_id")}, timed AS (
 ), pieces AS (
   SELECT known.group_id, from_generation_id, to_generation_id, started_at, ended_at, started_ms, silent_ms, settled_ms,
     coalesce(silent_ms, started_ms) AS from_ms, unix_millis(ended_at) AS ended_ms,
-    at_ms, coalesce(next_ms, {FOREVER_MS}) AS next_ms, slope_micro, after_micro
+    at_ms, coalesce(next_ms, {FOREVER_MS}) AS next_ms, slope_micro, after_micro,
+    is_upper_bound, bound_falls
   FROM known
   JOIN totals ON known.group_id = totals.group_id
     AND totals.at_ms <= started_ms + {CAUGHT_UP_WITHIN_MS}
     AND coalesce(totals.next_ms, {FOREVER_MS}) >= coalesce(silent_ms, started_ms) - {BEFORE_MS}
 ), begun AS (
   SELECT *,
-    min(CASE WHEN slope_micro IS NULL AND next_ms > from_ms - {BEFORE_MS} THEN at_ms END) OVER rebalance AS unknown_ms,
+    min(CASE WHEN slope_micro IS NULL AND next_ms > from_ms - {BEFORE_MS} THEN at_ms
+      WHEN bound_falls AND at_ms > from_ms - {BEFORE_MS} THEN at_ms END) OVER rebalance AS unknown_ms,
     {_highest_before("started_ms")} AS before_micro,
     {_highest_before("silent_ms")} AS before_silence_micro,
     max(CASE WHEN at_ms <= ended_ms AND ended_ms < next_ms THEN {_at("ended_ms")} END) OVER rebalance AS ended_micro,
@@ -118,7 +127,7 @@ WITH {total_lag("group_id")}, timed AS (
 ), peaks AS (
   SELECT group_id, from_generation_id, to_generation_id, started_at, ended_at, silent_ms, from_ms, before_micro,
     before_silence_micro, usual_micro, ended_micro, caught_up_ms, max(top_micro) AS peak_micro,
-    max_by(top_ms, struct(top_micro, -top_ms)) AS peak_ms
+    max_by(top_ms, struct(top_micro, -top_ms)) AS peak_ms, max(is_upper_bound) AS is_upper_bound
   FROM tops
   GROUP BY group_id, from_generation_id, to_generation_id, started_at, ended_at, silent_ms, from_ms, before_micro,
     before_silence_micro, usual_micro, ended_micro, caught_up_ms
@@ -132,7 +141,8 @@ SELECT group_id, from_generation_id, to_generation_id, started_at, ended_at,
   {records("ended_micro")} AS lag_after,
   timestamp_millis(caught_up_ms) AS caught_up_at,
   caught_up_ms - from_ms AS caught_up_after_ms,
-  greatest({records("peak_micro")} - {records("usual_micro")}, 0) AS records_delayed
+  greatest({records("peak_micro")} - {records("usual_micro")}, 0) AS records_delayed,
+  is_upper_bound
 FROM peaks
 """,
 )

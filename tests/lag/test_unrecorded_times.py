@@ -302,3 +302,75 @@ def test_a_partition_that_is_not_committed_again_is_said_to_be_less_behind_perha
     cost = cost_of(asked, 142_000, 1)
     assert cost is not None
     assert [(peak.partition, peak.is_upper_bound) for peak in cost.peaks] == [(1, True), (0, False)]
+
+
+# ---------------------------------------------------------------- what counts from a commit before such a time
+
+
+def bounds_of(tmp_path: Path, story: Story) -> dict[int, bool]:
+    write_home(tmp_path, [story], [*GROWING, *ends((165_000, 1700))])
+    return {row.from_at: row.is_upper_bound for row in rows_of(tmp_path, "lag_history")}
+
+
+def test_lag_over_time_is_an_upper_bound_until_the_last_partition_is_committed_again(tmp_path: Path) -> None:
+    story = two_partitions(*beats(81_000, 90_000), (90_000, 900), *beats(91_000, 151_000))
+    story.commit(151_000, "a", {"t-1": 1510})
+    story.heartbeat(157_000, "a")
+    found = bounds_of(tmp_path, story)
+    assert [found[from_ms] for from_ms in (20_000, 30_000)] == [False, False]
+    assert [found[from_ms] for from_ms in (90_000, 140_000, 150_000, 160_000)] == [True, True, True, False]
+
+
+def test_where_all_partitions_are_committed_again_no_lag_is_an_upper_bound(tmp_path: Path) -> None:
+    story = two_partitions(*beats(81_000, 90_000))
+    story.commit(90_000, "a", {"t-0": 900, "t-1": 900})
+    assert set(bounds_of(tmp_path, story).values()) == {False}
+
+
+def test_a_lag_that_grows_from_0_is_an_upper_bound_as_soon_as_it_is_above(tmp_path: Path) -> None:
+    """Partition 1 may all be read when the recording goes on, and is not committed any more."""
+    story = two_partitions(*beats(81_000, 90_000))
+    for at_ms in (90_000, 92_000, 94_000):
+        story.commit(at_ms, "a", {"t-0": at_ms // 100})
+    still = ends((5000, 0), (9000, 300), (91_000, 300), (99_000, 380), partition=1)
+    write_home(tmp_path, [story], [*(row for row in GROWING if row.partition == 0), *still])
+    (row,) = [row for row in rows_of(tmp_path, "lag_history") if row.from_at == 90_000]
+    assert row.is_upper_bound
+
+
+def costs_of_a_join(tmp_path: Path, *, again_ms: int | None) -> list[Row]:
+    """b joins at 162 s. Partition 0 is committed all the time since 90 s; partition 1 from again_ms on, or never."""
+    story = two_partitions(*beats(81_000, 90_000))
+
+    def commit(at_ms: int, place: int) -> None:
+        both = again_ms is not None and at_ms >= again_ms
+        story.commit(at_ms, "a", {"t-0": place, "t-1": place} if both else {"t-0": place})
+
+    for at_ms in range(90_000, 162_000, 3000):
+        commit(at_ms, at_ms // 100)
+    story.join(162_000, "b", session_timeout_ms=SESSION_MS)
+    story.join(163_000, "a", session_timeout_ms=SESSION_MS)
+    story.sync(163_100, "a", {"a": ["t-0"], "b": ["t-1"]})
+    story.sync(163_100, "b")
+    for at_ms in (168_000, 171_000):
+        commit(at_ms, at_ms // 100 - 10)
+    later = [row._replace(at_ms=row.at_ms + 155_000, end_offset=(row.end_offset or 0) + 1550) for row in GROWING[:4]]
+    later += [row._replace(partition=1) for row in later]
+    write_home(tmp_path, [story], [*GROWING, *later])
+    return [row for row in rows_of(tmp_path, "rebalance_costs") if row.started_at == 162_000]
+
+
+def test_a_cost_is_in_lags_that_are_at_most_so_high_where_a_partition_is_not_committed_again(tmp_path: Path) -> None:
+    (row,) = costs_of_a_join(tmp_path, again_ms=None)
+    assert row.is_upper_bound
+    assert row.lag_before > 1000
+
+
+def test_a_cost_is_not_so_where_all_was_committed_again_before_it(tmp_path: Path) -> None:
+    (row,) = costs_of_a_join(tmp_path, again_ms=120_000)
+    assert not row.is_upper_bound
+
+
+def test_a_group_has_not_caught_up_because_an_older_commit_becomes_known(tmp_path: Path) -> None:
+    """Partition 1 was perhaps committed long before: how much of the fall is the group's work is not known."""
+    assert costs_of_a_join(tmp_path, again_ms=168_000) == []
