@@ -31,6 +31,12 @@ class _Known:
     kept_at_ms: int = 0
     """The moment of its latest row with an end."""
     known_from: str = ""
+    topic_id: str | None = None
+    """As it was reported last; a later report without one does not change it."""
+    is_id_reported: bool = False
+    """The latest report had it."""
+    former_ids: tuple[str, ...] = ()
+    """Of the topics of this name that are gone."""
 
 
 class KeptEnds:
@@ -48,29 +54,36 @@ class KeptEnds:
         if reported.end_offset is None:
             return self._take_start(reported, known)
         at_ms = max(reported.at_ms, known.at_ms)
-        is_cut = known.end is not None and reported.end_offset < known.end
-        if known.at_ms - reported.at_ms > LATE_MS or (is_cut and reported.at_ms - known.at_ms < LATE_MS):
+        is_below = known.end is not None and reported.end_offset < known.end
+        is_other = None not in (reported.topic_id, known.topic_id) and reported.topic_id != known.topic_id
+        is_late = known.at_ms - reported.at_ms > LATE_MS or reported.topic_id in known.former_ids
+        if is_late or (is_below and not is_other and reported.at_ms - known.at_ms < LATE_MS):
             return []
+        is_cut = is_below or is_other
         start, stable = reported.log_start_offset, reported.last_stable_offset
         if not is_cut:
             start = _higher(start, known.start)
             stable = _stable(reported, known)
-        if (start, reported.end_offset, stable) == (known.start, known.end, known.stable):
+        is_same_log = reported.topic_id is None or reported.topic_id == known.topic_id
+        if is_same_log and (start, reported.end_offset, stable) == (known.start, known.end, known.stable):
             known.at_ms, known.known_from = at_ms, reported.known_from
+            known.is_id_reported = reported.topic_id is not None
             return []
         rows = self._last(reported.topic, reported.partition, known)
+        known.is_id_reported = reported.topic_id is not None
+        if reported.topic_id is not None:
+            if is_other and known.topic_id is not None:
+                known.former_ids += (known.topic_id,)
+            known.topic_id = reported.topic_id
         known.start, known.end, known.stable = start, reported.end_offset, stable
         known.at_ms = known.kept_at_ms = at_ms
         known.known_from = reported.known_from
-        return [
-            *rows,
-            LogEnd(reported.topic, reported.partition, at_ms, start, reported.end_offset, stable, reported.known_from),
-        ]
+        return [*rows, reported._replace(at_ms=at_ms, log_start_offset=start, last_stable_offset=stable)]
 
-    def confirm(self, topic: str, partition: int, at_ms: int) -> None:
-        """The partition still stands where it was reported last, as of this moment."""
+    def confirm(self, topic: str, partition: int, at_ms: int, topic_id: str | None = None) -> None:
+        """The partition still stands where it was reported last, as of this moment; not if it was another topic's."""
         known = self._known.get((topic, partition))
-        if known is not None and known.end is not None:
+        if known is not None and known.end is not None and topic_id in (None, known.topic_id):
             known.at_ms = max(known.at_ms, at_ms)
 
     def rest(self) -> list[LogEnd]:
@@ -90,7 +103,8 @@ class KeptEnds:
         if known.at_ms <= known.kept_at_ms:
             return []
         known.kept_at_ms = known.at_ms
-        return [LogEnd(topic, partition, known.at_ms, known.start, known.end, known.stable, known.known_from)]
+        topic_id = known.topic_id if known.is_id_reported else None
+        return [LogEnd(topic, partition, known.at_ms, known.start, known.end, known.stable, known.known_from, topic_id)]
 
 
 def _higher(reported: int | None, known: int | None) -> int | None:

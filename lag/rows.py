@@ -23,6 +23,8 @@ class LogEnd(NamedTuple):
     """Up to where transactions are decided."""
     known_from: str
     """fetch, list_offsets, delete_records or sample."""
+    topic_id: str | None = None
+    """The id of the topic that has this log, if that is known."""
 
 
 class Fetched(NamedTuple):

@@ -118,16 +118,16 @@ class LagNews:
         self._held -= len(held)
         name = self._ids.names.get(topic_id, topic_id)
         for reported in held:
-            self._take(reported._replace(topic=name))
+            self._take(reported._replace(topic=name), topic_id)
 
-    def _take(self, reported: Reported) -> None:
+    def _take(self, reported: Reported, topic_id: str | None = None) -> None:
         match reported:
             case LogEnd():
-                self._rows.ends += self._ends.take(reported)
+                self._rows.ends += self._ends.take(reported._replace(topic_id=topic_id))
             case Fetched():
                 self._rows.fetches += self._fetches.take(reported)
             case Known():
-                self._ends.confirm(reported.topic, reported.partition, reported.at_ms)
+                self._ends.confirm(reported.topic, reported.partition, reported.at_ms, topic_id)
 
 
 def lag_of(path: Path, zone: ZoneInfo) -> Iterator[LagRows]:

@@ -45,6 +45,8 @@ class Table(NamedTuple):
 
     columns: tuple[Column, ...]
     partition_by: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    """Its text columns that homes of earlier versions do not have."""
 
     @property
     def names(self) -> list[str]:
@@ -132,9 +134,11 @@ LOG_ENDS = Table(
         Column("end_offset", "long", "the high watermark: the offset of the next record, null: not known"),
         Column("last_stable_offset", "long", "up to where transactions are decided, null: not known"),
         Column("known_from", "string", "where it is known from: fetch, list_offsets, delete_records or sample"),
+        Column("topic_id", "string", "the topic's id, another one if it is made again; null: not known"),
         Column("at_date", "date", "the day of at_ms, UTC"),
     ),
     partition_by=("at_date",),
+    added=("topic_id",),
 )
 """One row is where a partition's log began and ended at one moment. Of a time in which nothing changed the first and
 the last moment are kept. A row without a topic says: at this moment all partitions were asked for and still had their

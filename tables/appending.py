@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from schemas.tables import Table
@@ -47,18 +47,21 @@ def make_table(path: str | Path, table: Table, properties: dict[str, str]) -> No
 
 
 def open_table(path: str | Path, table: Table, properties: dict[str, str]) -> OpenTable:
-    """The table at a path, made if it does not exist; it has these properties afterwards."""
+    """The table at a path, made if it does not exist; it has these properties, and all columns, afterwards."""
     make_table(path, table, properties)
     for _ in range(_TRIES - 1):
         # Others append meanwhile: the next version is taken, or the folder was listed with a gap.
         with suppress(DeltaError):
-            return _opened(path, properties)
+            return _opened(path, table, properties)
         time.sleep(_PAUSE_S)
-    return _opened(path, properties)
+    return _opened(path, table, properties)
 
 
-def _opened(path: str | Path, properties: dict[str, str]) -> OpenTable:
+def _opened(path: str | Path, table: Table, properties: dict[str, str]) -> OpenTable:
     opened = DeltaTable(str(path))
+    there = {field.name for field in opened.schema().fields}
+    if missing := [field for field in Schema.from_arrow(table.arrow).fields if field.name not in there]:
+        opened.alter.add_columns(missing)
     if changes := differing(opened.metadata().configuration, properties):
         opened.alter.set_table_properties(changes)
     return opened

@@ -77,7 +77,11 @@ def rows_of(files: Sequence[str], table: Table) -> str:
     """The FROM clause for the rows of a table's files, at least one. Of a day only its own files are read."""
     days = ", hive_partitioning = true, hive_types = {'at_date': DATE}" if table.partition_by else ""
     listed = ", ".join(f"'{quoted(path)}'" for path in files)
-    return f"read_parquet([{listed}]{days})"
+    if not table.added:
+        return f"read_parquet([{listed}]{days})"
+    nulls = ", ".join(f"CAST(NULL AS VARCHAR) AS {name}" for name in table.added)
+    read = f"SELECT * FROM read_parquet([{listed}]{days}, union_by_name = true)"
+    return f"({read} UNION ALL BY NAME SELECT {nulls} WHERE false)"
 
 
 def quoted(path: str | Path) -> str:

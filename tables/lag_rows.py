@@ -31,7 +31,7 @@ def ends_table(ends: Sequence[LogEnd], asked_ms: int | None, cluster: str | None
     ordered = sorted(ends, key=lambda row: (row.topic, row.partition, row.at_ms))
     rows: list[tuple[object, ...]] = [*ordered]
     if asked_ms is not None:
-        rows.append((None, None, asked_ms, None, None, None, "sample"))
+        rows.append((None, None, asked_ms, None, None, None, "sample", None))
     made = _table(LOG_ENDS, LogEnd._fields, rows)
     return made.set_column(0, "cluster", pa.array([cluster] * len(rows), pa.string()))
 

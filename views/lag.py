@@ -148,13 +148,14 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
     max(CASE WHEN last_stable_offset IS NOT NULL THEN at_ms END) AS decided_ms,
     max(CASE WHEN log_start_offset IS NOT NULL THEN at_ms END) AS begun_ms,
     max(CASE WHEN end_offset IS NOT NULL AND at_ms < committed_ms THEN at_ms END) AS committed_after_ms,
+    max(CASE WHEN topic_id IS NOT NULL AND at_ms < committed_ms THEN at_ms END) AS id_known_ms,
     max(CASE WHEN last_stable_offset < end_offset THEN at_ms END) AS undecided_ms,
     max(end_offset) AS highest
   FROM (SELECT * FROM log_ends WHERE topic IS NOT NULL)
   JOIN held USING (topic, partition)
   GROUP BY group_id, topic, partition
 ), last_ends AS (
-  SELECT group_id, topic, partition, committed_after_ms, undecided_ms, highest,
+  SELECT group_id, topic, partition, committed_after_ms, id_known_ms, undecided_ms, highest,
     max(CASE WHEN at_ms = latest_ms AND end_offset IS NOT NULL
       THEN struct(at_ms, end_offset, last_stable_offset) END) AS latest,
     max(CASE WHEN at_ms = decided_ms AND last_stable_offset IS NOT NULL
@@ -163,7 +164,7 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   FROM log_ends
   JOIN ends USING (topic, partition)
   WHERE at_ms >= least(latest_ms, decided_ms, begun_ms)
-  GROUP BY group_id, topic, partition, committed_after_ms, undecided_ms, highest
+  GROUP BY group_id, topic, partition, committed_after_ms, id_known_ms, undecided_ms, highest
 ), known AS (
   SELECT *, CASE WHEN committed >= 0 THEN greatest(committed, begun.log_start_offset) END AS read_to,
     {readable_end("said.")} AS readable_end
@@ -180,7 +181,7 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
     FROM log_ends
     JOIN (
       SELECT group_id, topic, partition,
-        least(coalesce(committed_after_ms, committed_ms), said.at_ms, begun.at_ms,
+        least(coalesce(committed_after_ms, committed_ms), id_known_ms, said.at_ms, begun.at_ms,
           CASE WHEN readable_end - read_to = 1 THEN undecided_ms END) AS from_ms
       FROM known
     ) USING (topic, partition)
@@ -189,7 +190,8 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   )
   GROUP BY group_id, topic, partition
 ), reached AS (
-  SELECT group_id, topic, partition, read_to, is_read_committed, max(at_ms) AS before_ms
+  SELECT group_id, topic, partition, read_to, is_read_committed, max(at_ms) AS before_ms,
+    coalesce(max(CASE WHEN topic_id IS NOT NULL THEN at_ms END), max(at_ms)) AS id_known_ms
   FROM log_ends
   JOIN (
     SELECT group_id, topic, partition, read_to, is_read_committed
@@ -199,14 +201,15 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   WHERE {readable_end()} <= read_to
   GROUP BY group_id, topic, partition, read_to, is_read_committed
 ), around AS (
-  SELECT group_id, topic, partition, read_to AS dated_to, before_ms, min(stood) AS before,
+  SELECT group_id, topic, partition, read_to AS dated_to, before_ms,
+    min(CASE WHEN at_ms = before_ms THEN stood END) AS before,
     min(CASE WHEN stood > read_to THEN at_ms END) AS after_ms, min(CASE WHEN stood > read_to THEN stood END) AS after
   FROM (
     SELECT group_id, topic, partition, read_to, before_ms, at_ms,
       {readable_end()} AS stood, {BEGINS_ANEW} AS begins_anew
     FROM log_ends
     JOIN reached USING (topic, partition)
-    WHERE at_ms >= before_ms
+    WHERE at_ms >= id_known_ms
     WINDOW {BEFORE}
   )
   GROUP BY group_id, topic, partition, read_to, before_ms

@@ -48,7 +48,8 @@ def readable_end(of: str = "") -> str:
 
 
 BEGINS_ANEW = f"""--sql
-  coalesce(end_offset < last_value(end_offset) IGNORE NULLS OVER before
+  coalesce(topic_id <> last_value(topic_id) IGNORE NULLS OVER before, false)
+  OR coalesce(end_offset < last_value(end_offset) IGNORE NULLS OVER before
     AND at_ms - last_value(CASE WHEN end_offset IS NOT NULL THEN at_ms END) IGNORE NULLS OVER before >= {LATE_MS},
     false)
 """
@@ -106,7 +107,7 @@ PARTITION_LAG = View(
     sql=f"""--sql
 WITH {UNRECORDED}, commits AS ({COMMITS}), readers AS ({READERS}), reported AS (
   SELECT group_id, topic, partition, at_ms, max(log_start_offset) AS log_start, max(end_offset) AS end_offset,
-    max(last_stable_offset) AS last_stable_offset
+    max(last_stable_offset) AS last_stable_offset, max(topic_id) AS topic_id
   FROM (SELECT DISTINCT group_id, topic, partition FROM ({COMMITS}))
   JOIN log_ends USING (topic, partition)
   GROUP BY group_id, topic, partition, at_ms

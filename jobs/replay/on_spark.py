@@ -269,7 +269,7 @@ def _write_lag(spark: SparkSession, home: Home, config: JobConfig, path: Path, z
             open_table(spark, place, table, properties_of(config))
         mode = "append" if place in written else "overwrite"
         written.add(place)
-        spark.createDataFrame(rows).write.format(in_spark.FORMAT).mode(mode).save(place)
+        spark.createDataFrame(rows).write.format(in_spark.FORMAT).mode(mode).option("mergeSchema", True).save(place)
 
     for rows in lag_of(path, zone):
         append(home.log_ends, LOG_ENDS, ends_table(rows.ends, None, None))

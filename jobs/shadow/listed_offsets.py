@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from gateway.settings import Settings
@@ -19,6 +20,9 @@ from jobs.shadow.log_ends_sampler import Listed, Partition
 _T = TypeVar("_T")
 CLIENT_ID = "rollcall-ends"
 ANSWER_WITHIN_S = 15.0
+_IDS_WITHIN_S = 3.0
+"""Ends do not wait longer for what they can do without: the client asks the controller, which may be away."""
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 NEEDED = "DESCRIBE on the topic is needed"
 # The library writes a line a second while a broker is away.
 _quiet = logging.getLogger("jobs.kafka")
@@ -66,6 +70,19 @@ class ListedOffsets:
             if topic not in known
         }
         return found, missing
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """The ids of those topics that have one: those of brokers before 2.8 have none."""
+        if not topics:
+            return {}
+        futures = _asked(
+            lambda: self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=_IDS_WITHIN_S)
+        )
+        found = dict[str, str]()
+        for topic, future in futures.items():
+            with suppress(KafkaException):
+                found[topic] = str(future.result().topic_id)
+        return {topic: topic_id for topic, topic_id in found.items() if topic_id != _NO_ID}
 
     def ends(self, partitions: Collection[Partition]) -> Listed:
         return self._listed(partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)

@@ -3,7 +3,8 @@
 It asks for the topics that the home's groups commit to or are assigned. Each kind of ListOffsets is one request to each
 broker. With the ends it asks for the last stable offsets of the partitions that have transactions. Between two samples
 of ends, it asks in turns for the log starts and for the last stable offsets of all partitions. Where an end is below
-the last one, the topic was made again, and the log starts are asked for at once.
+the last one, or the topic has another id, the topic was made again, and the log starts are asked for at once. An end of
+a topic that had another id after it was asked for is left out: it may be of either.
 
 Knows when it asks for what. Must not know how a cluster is asked (`jobs.shadow.listed_offsets`), nor what is kept
 (`lag.kept`).
@@ -62,6 +63,7 @@ class Cluster(Protocol):
 
     def cluster_id(self) -> str | None: ...
     def partitions(self, topics: Collection[str]) -> tuple[list[Partition], dict[str, str]]: ...
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]: ...
     def ends(self, partitions: Collection[Partition]) -> Listed: ...
     def starts(self, partitions: Collection[Partition]) -> Listed: ...
     def stable_ends(self, partitions: Collection[Partition]) -> Listed: ...
@@ -78,6 +80,7 @@ class LogEndsSampler:
         """The partitions that facts name; a topic may have more."""
         self._asked_for: set[Partition] = set()
         self._partitions: list[Partition] = []
+        self._topic_ids: dict[str, str] = {}
         self._kept = KeptEnds()
         self._starts: dict[Partition, int] = {}
         self._transactional: set[Partition] = set()
@@ -167,6 +170,15 @@ class LogEndsSampler:
         self._partitions, missing = self._cluster.partitions({topic for topic, _ in self._named})
         self._asked_for = self._named.union(self._partitions)
         self._report_missing(missing)
+        self._ask_for_topic_ids()
+
+    def _ask_for_topic_ids(self) -> set[str]:
+        """Returns the topics that have another id than they had: their logs begin elsewhere."""
+        before = self._topic_ids
+        self._topic_ids = self._cluster.topic_ids({topic for topic, _ in self._partitions})
+        made_again = {topic for topic, topic_id in self._topic_ids.items() if before.get(topic, topic_id) != topic_id}
+        self._starts = {key: start for key, start in self._starts.items() if key[0] not in made_again}
+        return made_again
 
     def _report_missing(self, missing: Mapping[str, str]) -> None:
         for topic, reason in missing.items():
@@ -180,16 +192,21 @@ class LogEndsSampler:
         self._samples += 1
         listed = self._cluster.ends(self._partitions)
         self._report_missing(listed.refused)
-        if any(end < self._ends.get(key, 0) for key, end in listed.offsets.items()):
+        # A cluster that tells no ids is asked for them no more often than for partitions.
+        before = self._topic_ids
+        made_again = self._ask_for_topic_ids() if before else set[str]()
+        ends = {key: end for key, end in listed.offsets.items() if key[0] not in made_again}
+        if made_again or any(end < self._ends.get(key, 0) for key, end in ends.items()):
             self._starts = self._cluster.starts(self._partitions).offsets
-        asked = [key for key in listed.offsets if key in self._transactional]
+        asked = [key for key in ends if key in self._transactional]
         stable = self._cluster.stable_ends(asked).offsets if asked else {}
         rows: list[LogEnd] = []
-        for key, end in listed.offsets.items():
+        for key, end in ends.items():
             decided = min(stable[key], end) if key in stable else None
-            rows += self._kept.take(LogEnd(*key, now_ms, self._starts.get(key), end, decided, "sample"))
-        self._ends |= listed.offsets
-        is_whole = len(listed.offsets) == len(self._partitions)
+            topic_id = before.get(key[0]) if key[0] in self._topic_ids else None
+            rows += self._kept.take(LogEnd(*key, now_ms, self._starts.get(key), end, decided, "sample", topic_id))
+        self._ends |= ends
+        is_whole = len(ends) == len(self._partitions)
         if rows or now_ms - self._written_ms >= QUIET_MS:
             sampled = LagRows(rows, asked_ms=now_ms if is_whole else None)
             append_lag(self._home.path, sampled, self._cluster_id)

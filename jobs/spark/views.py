@@ -103,7 +103,9 @@ def _read(spark: SparkSession, home: Home, table: TableView) -> DataFrame:
     if home.is_local and not is_there(home, table):
         return spark.createDataFrame([], table.table.ddl)
     try:
-        return spark.read.format(in_spark.FORMAT).load(f"{home.location}/{table.folder}")
+        found = spark.read.format(in_spark.FORMAT).load(f"{home.location}/{table.folder}")
+        missing = {name: F.lit(None).cast("string") for name in table.table.added if name not in found.columns}
+        return found.withColumns(missing) if missing else found
     except (AnalysisException, Py4JJavaError) as error:
         text = str(error)
         if any(name in text for name in in_spark.NOT_SET_UP):

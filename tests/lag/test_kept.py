@@ -113,3 +113,25 @@ def test_an_end_reported_alone_says_nothing_of_the_last_stable_offset_unless_a_t
     kept.take(LogEnd("t", 0, 3000, 0, 30, 25, "fetch"))
     (row,) = kept.take(LogEnd("t", 0, 4000, None, 40, None, "list_offsets"))
     assert (row.end_offset, row.last_stable_offset) == (40, 25)
+
+
+def of_topic(topic_id: str | None, at_ms: int, end_offset: int) -> LogEnd:
+    return end(at_ms, end_offset)._replace(topic_id=topic_id)
+
+
+def test_another_id_is_another_log_whatever_its_end() -> None:
+    kept = KeptEnds()
+    kept.take(of_topic("A", 1000, 10))
+    assert kept.take(of_topic("B", 1100, 3)) == [of_topic("B", 1100, 3)]
+    assert kept.take(of_topic("A", 1200, 11)) == []
+    kept.confirm("t", 0, 1300, "A")
+    assert kept.rest() == []
+    assert kept.take(of_topic("B", 9000, 2)) == [of_topic("B", 9000, 2)]
+
+
+def test_a_report_without_an_id_does_not_have_the_one_before() -> None:
+    kept = KeptEnds()
+    kept.take(of_topic("A", 1000, 10))
+    assert kept.take(of_topic(None, 2000, 12)) == [of_topic(None, 2000, 12)]
+    assert kept.take(of_topic("A", 3000, 12)) == []
+    assert kept.take(of_topic("B", 4000, 12)) == [of_topic("A", 3000, 12), of_topic("B", 4000, 12)]

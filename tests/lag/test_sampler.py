@@ -33,10 +33,13 @@ class Reported:
     def __init__(self) -> None:
         self.logs: dict[Partition, tuple[int, int, int]] = {("t", 0): (0, 10, 10), ("t", 1): (0, 20, 20)}
         """Start, last stable offset, end."""
+        self.ids = {"t": "A"}
         self.asked: list[str] = []
         self.is_away = False
         self.after_ends: dict[Partition, tuple[int, int, int]] = {}
         """What becomes of logs right after their ends were asked for."""
+        self.ids_after_ends: dict[str, str] = {}
+        """What becomes of topics then."""
 
     def cluster_id(self) -> str:
         return "a cluster"
@@ -51,9 +54,14 @@ class Reported:
             topic: "not for you" for topic in topics if topic not in known
         }
 
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        self.asked.append("ids")
+        return {topic: self.ids[topic] for topic in topics if topic in self.ids}
+
     def ends(self, partitions: Collection[Partition]) -> Listed:
         found = self._listed("ends", partitions, 2)
         self.logs |= self.after_ends
+        self.ids |= self.ids_after_ends
         return found
 
     def starts(self, partitions: Collection[Partition]) -> Listed:
@@ -135,7 +143,7 @@ def test_an_open_transaction_is_known_by_the_sample_half_way(
 ) -> None:
     cluster.logs["t", 1] = (0, 12, 20)
     let_half_intervals_pass(sampler, 6)
-    assert [kind for kind in cluster.asked if not kind.startswith(("ends", "part"))] == [
+    assert [kind for kind in cluster.asked if not kind.startswith(("ends", "part", "ids"))] == [
         "starts of 2",
         "stable of 2",
         "stable of 1",
@@ -175,6 +183,45 @@ def test_a_topic_made_again_has_nothing_of_the_log_before(
     cluster.logs["t", 0] = (0, 5, 5)
     sampler.step(BEGIN_MS + 30_000)
     assert ("t", 0, 30_000, 0, 5, 5) in rows_of(home)
+
+
+def ids_of(home: Home) -> list[tuple[int, int, str | None]]:
+    """Moment, end and topic id of each row of the first partition."""
+    rows = DeltaTable(home.log_ends).to_pyarrow_table().to_pylist()
+    found = [(row["at_ms"] - BEGIN_MS, row["end_offset"], row["topic_id"]) for row in rows if row["partition"] == 0]
+    return sorted(found, key=lambda row: row[0])
+
+
+def test_an_end_is_left_out_of_which_it_is_not_known_which_topic_it_is_of(
+    home: Home, cluster: Reported, sampler: LogEndsSampler
+) -> None:
+    sampler.step(BEGIN_MS)
+    cluster.logs["t", 0] = (0, 30, 30)
+    cluster.ids_after_ends["t"] = "B"
+    sampler.step(BEGIN_MS + 10_000)
+    cluster.logs["t", 0] = (0, 40, 40)
+    sampler.step(BEGIN_MS + 20_000)
+    assert ids_of(home) == [(0, 10, "A"), (20_000, 40, "B")]
+
+
+def test_a_topic_with_another_id_has_no_log_start_of_the_one_before(
+    home: Home, cluster: Reported, sampler: LogEndsSampler
+) -> None:
+    cluster.logs["t", 0] = (50, 100, 100)
+    let_half_intervals_pass(sampler, 3)
+    cluster.ids["t"] = "B"
+    cluster.logs["t", 0] = (0, 105, 105)
+    for place in (4, 6):
+        sampler.step(BEGIN_MS + place * 5000)
+    rows = [row for row in DeltaTable(home.log_ends).to_pyarrow_table().to_pylist() if row["partition"] == 0]
+    assert [row["log_start_offset"] for row in rows if row["topic_id"] == "B"] == [0]
+
+
+def test_a_topic_without_an_id_is_sampled_too(home: Home, cluster: Reported, sampler: LogEndsSampler) -> None:
+    cluster.ids.clear()
+    let_half_intervals_pass(sampler, 3)
+    assert {topic_id for *_, topic_id in ids_of(home)} == {None}
+    assert cluster.asked.count("ids") == 1
 
 
 def test_a_rebalance_is_sampled_at_once(home: Home, cluster: Reported, sampler: LogEndsSampler) -> None:

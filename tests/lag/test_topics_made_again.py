@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from lag.rows import Fetched, LogEnd
 from tests.lag.homes import ends, group, write_home
-from tests.views.view_rows import Views
+from tests.views.view_rows import Views, rows_of
 
 BEFORE = ends((1000, 0), (3000, 100), topic="again")
 AFTER = ends((11_000, 5), (13_000, 60), topic="again")
@@ -20,6 +22,8 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Views:
         group("committed between", "again", (2000, 40), (10_000, 3)),
         group("committed since", "again", (2000, 40), (12_000, 3)),
         group("decided", "decided again", (2000, 40), (12_000, 3), client="c"),
+        group("grown beyond", "by id", (2000, 40)),
+        group("known again", "by id", (2000, 40), (12_000, 103)),
         group("unknown start", "other start", (2000, 40), (12_000, 3)),
     ]
     decided = [row._replace(topic="decided again", last_stable_offset=None) for row in AFTER]
@@ -27,8 +31,12 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Views:
         LogEnd("other start", 0, 1000, 30, 100, 90, "fetch"),
         LogEnd("other start", 0, 11_000, None, 50, None, "list_offsets"),
     ]
+    ids = [LogEnd("by id", 0, 3000, 0, 100, None, "fetch", "A"), LogEnd("by id", 0, 3500, 0, 100, None, "list_offsets")]
+    ids.append(LogEnd("by id", 0, 11_000, 0, 105, None, "fetch", "B"))
     fetches = [Fetched("c", "/10.0.0.1", "decided again", 0, 1500, 40, "read_committed")]
-    write_home(home, stories, [*BEFORE, *AFTER, *ends((1000, 90), topic="decided again"), *decided, *started], fetches)
+    write_home(
+        home, stories, [*BEFORE, *AFTER, *ends((1000, 90), topic="decided again"), *decided, *started, *ids], fetches
+    )
     return Views(home)
 
 
@@ -71,3 +79,20 @@ def test_a_log_start_of_before_is_none_of_the_new_log(ask: Views) -> None:
 def test_just_before_the_new_log_is_known_the_lag_is_that_of_the_log_before(ask: Views) -> None:
     (row,) = [one for one in ask.about("partition_lag", "committed before") if one.at == 11_000]
     assert (row.lag_before_records, row.lag_records, row.end_offset, row.committed_offset) == (60, None, 5, None)
+
+
+def test_another_id_is_another_log_although_its_end_is_no_lower(ask: Views) -> None:
+    assert lag_now(ask, "grown beyond") == (None, None)
+    assert lag_now(ask, "known again") == (2, 2)
+
+
+def test_a_log_of_another_id_dates_nothing_though_an_end_between_has_none(tmp_path: Path) -> None:
+    """The end of 4 s is of either log: where the commit is may be a record of the first."""
+    reported = [LogEnd("t", 0, 3000, 0, 90, None, "sample", "A"), LogEnd("t", 0, 4000, 0, 95, None, "list_offsets")]
+    reported += [
+        LogEnd("t", 0, 11_000, 0, 105, None, "sample", "B"),
+        LogEnd("t", 0, 13_000, 0, 140, None, "sample", "B"),
+    ]
+    write_home(tmp_path, [group("g", "t", (2000, 40), (12_000, 100))], reported)
+    (row,) = rows_of(tmp_path, "lag")
+    assert (row.lag_records, row.lag_ms, row.caught_up_at, row.records_lost) == (40, None, None, 0)

@@ -145,6 +145,17 @@ def test_a_topic_id_gets_the_only_name_that_its_client_subscribes_to() -> None:
     assert [row.topic for row in rows.ends] == ["clicks"] == [row.topic for row in rows.fetches]
 
 
+def test_a_fetch_by_id_tells_of_which_topic_the_end_is_and_one_by_name_does_not() -> None:
+    again = fetch({0: 2}, {0: (30, 30, 0)}, 6000, topic=OTHER)
+    by_name = fetch({0: 2}, {0: (40, 40, 0)}, 12_000, topic="clicks")
+    rows = news_of(join("c", "clicks"), fetch({0: 7}, {0: (20, 20, 0)}, topic=ID), again, by_name).rest()
+    assert [(row.topic, row.end_offset, row.topic_id) for row in rows.ends] == [
+        ("clicks", 20, ID),
+        ("clicks", 30, OTHER),
+        ("clicks", 40, None),
+    ]
+
+
 def test_a_name_may_come_after_the_fetches() -> None:
     news = news_of(fetch({0: 7}, {0: (20, 20, 0)}, topic=ID), join("c", "clicks"))
     assert news.take().ends == []
