@@ -3,8 +3,9 @@
 It asks for the topics that the home's groups commit to or are assigned. Each kind of ListOffsets is one request to each
 broker. With the ends it asks for the last stable offsets of the partitions that have transactions. Between two samples
 of ends, it asks in turns for the log starts and for the last stable offsets of all partitions. Where an end is below
-the last one, or the topic has another id, the topic was made again, and the log starts are asked for at once. An end of
-a topic that had another id after it was asked for is left out: it may be of either.
+the last one, or the topic has another id, the topic was made again, and the log starts are asked for at once. Ids are
+asked for once a minute, after ends: an end of a topic that had the same id before and after is of that topic, and one of
+a topic that has another id now is left out, for it may be of either.
 
 Knows when it asks for what. Must not know how a cluster is asked (`jobs.shadow.listed_offsets`), nor what is kept
 (`lag.kept`).
@@ -88,7 +89,7 @@ class LogEndsSampler:
         self._ends: dict[Partition, int] = {}
         self._reported_missing: set[tuple[str, str]] = set()
         self._cluster_id: str | None = None
-        self._next_ms = self._next_half_ms = self._partitions_at_ms = 0
+        self._next_ms = self._next_half_ms = self._partitions_at_ms = self._ids_at_ms = 0
         self._sampled_ms = self._written_ms = 0
         self._samples = 0
         self._is_away = False
@@ -170,15 +171,16 @@ class LogEndsSampler:
         self._partitions, missing = self._cluster.partitions({topic for topic, _ in self._named})
         self._asked_for = self._named.union(self._partitions)
         self._report_missing(missing)
-        self._ask_for_topic_ids()
 
-    def _ask_for_topic_ids(self) -> set[str]:
-        """Returns the topics that have another id than they had: their logs begin elsewhere."""
-        before = self._topic_ids
+    def _ask_for_topic_ids(self, now_ms: int) -> tuple[dict[str, str], set[str]]:
+        """If due: the ids of topics that have the id that they had, and the topics that have another one now."""
+        if now_ms - self._ids_at_ms < TOPICS_EVERY_MS:
+            return {}, set()
+        before, self._ids_at_ms = self._topic_ids, now_ms
         self._topic_ids = self._cluster.topic_ids({topic for topic, _ in self._partitions})
         made_again = {topic for topic, topic_id in self._topic_ids.items() if before.get(topic, topic_id) != topic_id}
         self._starts = {key: start for key, start in self._starts.items() if key[0] not in made_again}
-        return made_again
+        return dict(before.items() & self._topic_ids.items()), made_again
 
     def _report_missing(self, missing: Mapping[str, str]) -> None:
         for topic, reason in missing.items():
@@ -192,9 +194,7 @@ class LogEndsSampler:
         self._samples += 1
         listed = self._cluster.ends(self._partitions)
         self._report_missing(listed.refused)
-        # A cluster that tells no ids is asked for them no more often than for partitions.
-        before = self._topic_ids
-        made_again = self._ask_for_topic_ids() if before else set[str]()
+        topic_ids, made_again = self._ask_for_topic_ids(now_ms)
         ends = {key: end for key, end in listed.offsets.items() if key[0] not in made_again}
         if made_again or any(end < self._ends.get(key, 0) for key, end in ends.items()):
             self._starts = self._cluster.starts(self._partitions).offsets
@@ -203,8 +203,8 @@ class LogEndsSampler:
         rows: list[LogEnd] = []
         for key, end in ends.items():
             decided = min(stable[key], end) if key in stable else None
-            topic_id = before.get(key[0]) if key[0] in self._topic_ids else None
-            rows += self._kept.take(LogEnd(*key, now_ms, self._starts.get(key), end, decided, "sample", topic_id))
+            known = (self._starts.get(key), end, decided, "sample", topic_ids.get(key[0]))
+            rows += self._kept.take(LogEnd(*key, now_ms, *known))
         self._ends |= ends
         is_whole = len(ends) == len(self._partitions)
         if rows or now_ms - self._written_ms >= QUIET_MS:

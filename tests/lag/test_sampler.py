@@ -192,36 +192,46 @@ def ids_of(home: Home) -> list[tuple[int, int, str | None]]:
     return sorted(found, key=lambda row: row[0])
 
 
-def test_an_end_is_left_out_of_which_it_is_not_known_which_topic_it_is_of(
+def test_an_end_has_the_id_that_its_topic_had_before_and_after_and_one_between_two_ids_is_left_out(
     home: Home, cluster: Reported, sampler: LogEndsSampler
 ) -> None:
-    sampler.step(BEGIN_MS)
-    cluster.logs["t", 0] = (0, 30, 30)
-    cluster.ids_after_ends["t"] = "B"
-    sampler.step(BEGIN_MS + 10_000)
+    for at_ms, end in ((0, 10), (30_000, 20), (60_000, 30)):
+        cluster.logs["t", 0] = (0, end, end)
+        sampler.step(BEGIN_MS + at_ms)
     cluster.logs["t", 0] = (0, 40, 40)
-    sampler.step(BEGIN_MS + 20_000)
-    assert ids_of(home) == [(0, 10, "A"), (20_000, 40, "B")]
+    cluster.ids_after_ends["t"] = "B"
+    sampler.step(BEGIN_MS + 120_000)
+    for at_ms, end in ((130_000, 50), (180_000, 60)):
+        cluster.logs["t", 0] = (0, end, end)
+        sampler.step(BEGIN_MS + at_ms)
+    assert ids_of(home) == [
+        (0, 10, None),
+        (30_000, 20, None),
+        (60_000, 30, "A"),
+        (130_000, 50, None),
+        (180_000, 60, "B"),
+    ]
+    assert cluster.asked.count("ids") == 4
 
 
 def test_a_topic_with_another_id_has_no_log_start_of_the_one_before(
     home: Home, cluster: Reported, sampler: LogEndsSampler
 ) -> None:
     cluster.logs["t", 0] = (50, 100, 100)
-    let_half_intervals_pass(sampler, 3)
+    let_half_intervals_pass(sampler, 13)
     cluster.ids["t"] = "B"
     cluster.logs["t", 0] = (0, 105, 105)
-    for place in (4, 6):
-        sampler.step(BEGIN_MS + place * 5000)
+    sampler.step(BEGIN_MS + 120_000)
+    sampler.step(BEGIN_MS + 180_000)
     rows = [row for row in DeltaTable(home.log_ends).to_pyarrow_table().to_pylist() if row["partition"] == 0]
+    assert [row["log_start_offset"] for row in rows if row["topic_id"] == "A"] == [50]
     assert [row["log_start_offset"] for row in rows if row["topic_id"] == "B"] == [0]
 
 
 def test_a_topic_without_an_id_is_sampled_too(home: Home, cluster: Reported, sampler: LogEndsSampler) -> None:
     cluster.ids.clear()
-    let_half_intervals_pass(sampler, 3)
+    let_half_intervals_pass(sampler, 25)
     assert {topic_id for *_, topic_id in ids_of(home)} == {None}
-    assert cluster.asked.count("ids") == 1
 
 
 def test_a_rebalance_is_sampled_at_once(home: Home, cluster: Reported, sampler: LogEndsSampler) -> None:
