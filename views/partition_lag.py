@@ -150,6 +150,15 @@ WITH {UNRECORDED}, commits AS ({COMMITS}), readers AS ({READERS}), reported AS (
 ), of_logs AS (
   SELECT *, count_if(begins_anew) OVER (PARTITION BY group_id, topic, partition ORDER BY at_ms) AS log_number
   FROM moments
+), counting AS (
+  SELECT * EXCEPT (committed), CASE WHEN committed >= 0 AND at_ms > last_known_ms AND log_number < last_log_number
+      THEN -1 ELSE committed END AS committed
+  FROM (
+    SELECT *, max(log_number) OVER (PARTITION BY group_id, topic, partition) AS last_log_number,
+      max(CASE WHEN log_end IS NOT NULL THEN at_ms END) OVER (PARTITION BY group_id, topic, partition, log_number)
+        AS last_known_ms
+    FROM of_logs
+  )
 ), known AS (
   SELECT *,
     last_value(committed) IGNORE NULLS OVER so_far AS committed_now,
@@ -163,7 +172,7 @@ WITH {UNRECORDED}, commits AS ({COMMITS}), readers AS ({READERS}), reported AS (
     first_value(CASE WHEN log_end IS NOT NULL THEN at_ms END) IGNORE NULLS OVER to_come AS end_next_ms,
     max(has_transactions) OVER so_far
       AND NOT coalesce(last_value(is_undecided) IGNORE NULLS OVER so_far, false) AS ends_with_marker
-  FROM of_logs
+  FROM counting
   WINDOW so_far AS (PARTITION BY group_id, topic, partition, log_number ORDER BY at_ms
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW),
     before AS (PARTITION BY group_id, topic, partition, log_number ORDER BY at_ms

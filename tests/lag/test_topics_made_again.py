@@ -81,6 +81,16 @@ def test_just_before_the_new_log_is_known_the_lag_is_that_of_the_log_before(ask:
     assert (row.lag_before_records, row.lag_records, row.end_offset, row.committed_offset) == (60, None, 5, None)
 
 
+def test_no_record_is_lost_by_a_commit_of_which_it_is_not_known_whose_it_is(tmp_path: Path) -> None:
+    """It came after the last known end of the log before, which began at 50, and may be of the new one."""
+    reported = [LogEnd("t", 0, 1000, 50, 90, None, "sample"), LogEnd("t", 0, 3000, 50, 100, None, "sample")]
+    reported += [LogEnd("t", 0, 13_000, 0, 40, None, "sample")]
+    write_home(tmp_path, [group("g", "t", (2000, 80), (7000, 20))], reported)
+    assert rows_of(tmp_path, "records_lost") == []
+    found = {row.at: (row.committed_offset, row.lag_records) for row in rows_of(tmp_path, "partition_lag")}
+    assert found == {1000: (None, None), 2000: (80, 15), 3000: (80, 20), 7000: (None, None), 13_000: (None, None)}
+
+
 def test_another_id_is_another_log_although_its_end_is_no_lower(ask: Views) -> None:
     assert lag_now(ask, "grown beyond") == (None, None)
     assert lag_now(ask, "known again") == (2, 2)
