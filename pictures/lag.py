@@ -54,9 +54,12 @@ def _curves(title: str, curves: list[Curve], lines: list[int]) -> Curves:
 
 
 def _topics(asked: Asked, from_ms: int, to_ms: int) -> list[Curve]:
-    """The highest lag of each of the view's periods of time; a line breaks where it is not known."""
+    """The highest lag of each of the view's periods of time; a line breaks where it is not known.
+
+    A name says so if some of it is an upper bound.
+    """
     rows = asked.rows(
-        "select topic, peak_at, peak_lag_records as height, lag_records from lag_history "
+        "select topic, peak_at, peak_lag_records as height, lag_records, is_upper_bound from lag_history "
         f"where peak_at >= {literal(from_ms)} and peak_at <= {literal(to_ms)}{asked.of_group} order by topic, peak_at"
     )
     by_topic: dict[str, _Points] = {}
@@ -65,9 +68,16 @@ def _topics(asked: Asked, from_ms: int, to_ms: int) -> list[Curve]:
         points.append((ms_of(row["peak_at"]), row["height"]))
         if row["lag_records"] is None:
             points.append((ms_of(row["peak_at"]), nan))
+    bounds = {row["topic"] for row in rows if row["is_upper_bound"]}
+    names = {topic: f"{topic} (at most)" if topic in bounds else topic for topic in by_topic}
     by_height = sorted(by_topic, key=lambda topic: (-_highest(by_topic[topic])[1], topic))
     return [
-        Curve(topic, _fewer(by_topic[topic]), DISTINCT[place] if place < NAMED else PALE, place >= NAMED)
+        Curve(
+            f"{topic} (at most)" if topic in bounds else topic,
+            _fewer(by_topic[topic]),
+            DISTINCT[place] if place < NAMED else PALE,
+            place >= NAMED,
+        )
         for place, topic in enumerate(by_height)
     ]
 

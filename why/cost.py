@@ -43,6 +43,8 @@ class Cost:
     is_from_silence: bool
     """It is counted from when a member whose session expired fell silent, else from the beginning."""
     records_delayed: int
+    is_upper_bound: bool = False
+    """The lags count a partition from a commit after which others may be missing; records_delayed is exact."""
     peaks: list[Peak] = field(default_factory=list)
     """Of the partitions that were furthest behind, those first."""
 
@@ -87,6 +89,7 @@ def cost_of(asked: Asked, started_at_ms: int, from_generation_id: int) -> Cost |
         caught_up_after_ms=row["caught_up_after_ms"],
         is_from_silence=row["silent_since"] is not None,
         records_delayed=row["records_delayed"],
+        is_upper_bound=row["is_upper_bound"],
         peaks=[Peak(one["topic"], one["partition"], one["records"], bool(one["is_upper_bound"])) for one in peaks],
     )
 

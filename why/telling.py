@@ -11,7 +11,7 @@ from why.explanation import Explanation
 from why.holdings import Partition
 from why.kinds import GroupKind
 from why.rebalances import Rebalance
-from why.words import clock, count, duration, ended, moment, partitions, some
+from why.words import at_most, clock, count, duration, ended, moment, partitions, some
 
 NO_REQUESTS = "no request of this group is recorded around it, so what its members did in between is left out"
 SHORTEST_SHOWN_MS = 50
@@ -174,10 +174,11 @@ def stopped(e: Explanation) -> list[str]:
 
 def cost_in_a_sentence(e: Explanation, cost: Cost) -> str:
     """How many records waited longer, how far behind the group was, where and whose, and when it had caught up."""
-    before = f"the group was {count(cost.lag_before, 'record')} behind before"
+    before = f"the group was {at_most(count(cost.lag_before, 'record'), cost.is_upper_bound)} behind before"
+    at_peak = f"{at_most(str(cost.lag_peak), cost.is_upper_bound)} at its peak"
     if not cost.records_delayed:
         so_far = " so far" if cost.caught_up_ms is None else ""
-        return f"no record waited longer{so_far}: {before} and {cost.lag_peak} at its peak after that"
+        return f"no record waited longer{so_far}: {before} and {at_peak} after that"
     furthest = "".join(f", furthest in {peak.name}{_in_brackets(owned(e, peak))}" for peak in cost.peaks[:1])
     since = "the member fell silent" if cost.is_from_silence else "the beginning"
     after = (
@@ -186,7 +187,7 @@ def cost_in_a_sentence(e: Explanation, cost: Cost) -> str:
         else f"had caught up {duration(cost.caught_up_after_ms)} after {since}"
     )
     delayed = count(cost.records_delayed, "record")
-    return f"{delayed} waited longer: {before} and {cost.lag_peak} at its peak{furthest}, and {after}"
+    return f"{delayed} waited longer: {before} and {at_peak}{furthest}, and {after}"
 
 
 def owned(e: Explanation, peak: Peak) -> str:

@@ -1,11 +1,11 @@
 """Asks a cluster for log ends, at intervals and when groups rebalance, and writes the changes into a home.
 
-It asks for the topics that the home's groups commit to or are assigned. Each kind of ListOffsets is one request to each
-broker. With the ends it asks for the last stable offsets of the partitions that have transactions. Between two samples
-of ends, it asks in turns for the log starts and for the last stable offsets of all partitions. Where an end is below
-the last one, or the topic has another id, the topic was made again, and the log starts are asked for at once. Ids are
-asked for once a minute, after ends: an end of a topic that had the same id before and after is of that topic, and one of
-a topic that has another id now is left out, for it may be of either.
+It asks for the topics that the home's groups commit to or are assigned. Each kind of ListOffsets is one request to
+each broker. With the ends it asks for the last stable offsets of the partitions that have transactions. Between two
+samples of ends, it asks in turns for the log starts and for the last stable offsets of all partitions. Where an end is
+below the last one, or the topic has another id, the topic was made again, and the log starts are asked for at once.
+Ids are asked for once a minute, after ends: an end of a topic that had the same id before and after is of that topic,
+and one of a topic that has another id now is left out, for it may be of either.
 
 Knows when it asks for what. Must not know how a cluster is asked (`jobs.shadow.listed_offsets`), nor what is kept
 (`lag.kept`).

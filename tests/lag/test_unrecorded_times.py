@@ -11,7 +11,7 @@ import pytest
 from duck_sql.engine import ask
 from lag.rows import LogEnd
 from pictures.lag import with_lag
-from pictures.scene import Lanes
+from pictures.scene import Curve, Lanes
 from tests.lag.homes import ends, group, write_home
 from tests.lag.silences import GROWING, SESSION_MS, beats, two_partitions
 from tests.views.story import Story
@@ -240,17 +240,28 @@ def test_where_nothing_is_to_be_read_even_from_the_last_known_commit_the_lag_is_
     assert None not in [row.lag_records for row in rows]
 
 
-def test_a_curve_breaks_where_nobody_recorded(tmp_path: Path) -> None:
+def curve_of(tmp_path: Path, again: dict[str, int]) -> Curve:
+    """Of the topic, where these offsets were committed after a time that nobody recorded."""
     story = two_partitions(*beats(81_000, 90_000))
-    story.commit(90_000, "a", {"t-0": 900, "t-1": 900})
+    story.commit(90_000, "a", again)
     write_home(tmp_path, [story], GROWING)
     scene = with_lag(
         Lanes("g", 0, 160_000, [], {}, []), Asked(lambda sql: ask(tmp_path, sql, None).rows_by_column(), "")
     )
     assert scene.below is not None
     (curve,) = scene.below.curves
+    return curve
+
+
+def test_a_curve_breaks_where_nobody_recorded(tmp_path: Path) -> None:
+    curve = curve_of(tmp_path, {"t-0": 900, "t-1": 900})
+    assert curve.name == "t"
     place = next(number for number, (_, height) in enumerate(curve.points) if isnan(height))
     assert (curve.points[place - 1], curve.points[place + 1]) == ((30_000, 300), (95_000, 200))
+
+
+def test_a_curve_says_that_it_is_at_most_where_a_partition_was_not_committed_again(tmp_path: Path) -> None:
+    assert curve_of(tmp_path, {"t-0": 900}).name == "t (at most)"
 
 
 def costs(tmp_path: Path, *between: tuple[int, int | None]) -> list[Row]:

@@ -70,6 +70,8 @@ def test_a_group_that_fell_no_further_behind_did_not_catch_up(home: Home) -> Non
 def test_a_group_that_has_not_caught_up_is_said_not_to_as_far_as_is_known(home: Home) -> None:
     e = explanation_of(home, "clicks-agg", 3)
     assert e.cost is not None
+    bound = cost_in_a_sentence(e, replace(e.cost, is_upper_bound=True))
+    assert "was at most 298 records behind before and at most 997 at its peak" in bound
     later = replace(e.cost, caught_up_ms=None, caught_up_after_ms=None)
     assert cost_in_a_sentence(e, later).endswith("and has not caught up, as far as the hour after it is known")
     so_far = replace(later, records_delayed=0)
