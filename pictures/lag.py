@@ -72,12 +72,7 @@ def _topics(asked: Asked, from_ms: int, to_ms: int) -> list[Curve]:
     names = {topic: f"{topic} (at most)" if topic in bounds else topic for topic in by_topic}
     by_height = sorted(by_topic, key=lambda topic: (-_highest(by_topic[topic])[1], topic))
     return [
-        Curve(
-            f"{topic} (at most)" if topic in bounds else topic,
-            _fewer(by_topic[topic]),
-            DISTINCT[place] if place < NAMED else PALE,
-            place >= NAMED,
-        )
+        Curve(names[topic], _fewer(by_topic[topic]), DISTINCT[place] if place < NAMED else PALE, place >= NAMED)
         for place, topic in enumerate(by_height)
     ]
 

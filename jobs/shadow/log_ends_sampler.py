@@ -203,8 +203,8 @@ class LogEndsSampler:
         rows: list[LogEnd] = []
         for key, end in ends.items():
             decided = min(stable[key], end) if key in stable else None
-            known = (self._starts.get(key), end, decided, "sample", topic_ids.get(key[0]))
-            rows += self._kept.take(LogEnd(*key, now_ms, *known))
+            start, topic_id = self._starts.get(key), topic_ids.get(key[0])
+            rows += self._kept.take(LogEnd(*key, now_ms, start, end, decided, "sample", topic_id))
         self._ends |= ends
         is_whole = len(ends) == len(self._partitions)
         if rows or now_ms - self._written_ms >= QUIET_MS:
