@@ -12,6 +12,7 @@ from tests.peers_kafka.kafka import broker
 from tests.peers_kafka.members import QUICK
 from tests.peers_lag.admin_samples import AdminSamples, now_ms
 from tests.peers_lag.incidents import add_a_partition, be_slow_and_stuck, deploy, kill_a_member, stop_and_return
+from tests.peers_lag.known_ends import KnownEnds
 from tests.peers_lag.own_records import OwnRecords, Place
 from tests.peers_lag.play import SESSION_MS, Kind, Play, go_on_for, playing
 from tests.views.view_rows import Views
@@ -59,6 +60,10 @@ class Played:
 
     def __post_init__(self) -> None:
         self.views = Views(self.shadow.home.path)
+        reported = self.shadow.rows(
+            "select topic, partition, at_ms, end_offset from log_ends where end_offset is not null"
+        )
+        self.known = KnownEnds(self.own, (((topic, number), at_ms, end) for topic, number, at_ms, end in reported))
 
 
 @pytest.fixture(scope="session")

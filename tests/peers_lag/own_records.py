@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 Place = tuple[str, int]
 """A topic and a partition."""
@@ -21,6 +21,12 @@ class Commit(NamedTuple):
     at_ms: int
     sent_ms: int
     offset: int
+
+
+class Ends(Protocol):
+    """Where logs ended."""
+
+    def end(self, place: Place, at_ms: float) -> float: ...
 
 
 @dataclass
@@ -54,29 +60,30 @@ class OwnRecords:
         """Where the partition's log ended at a moment."""
         return bisect_right(self.appended[place], at_ms)
 
-    def lag(self, group: str, at_ms: float, *, is_early: bool = False) -> int:
+    def lag(self, group: str, at_ms: float, *, is_early: bool = False, ends: Ends | None = None) -> float:
         """How many records a group was behind at a moment, in all partitions that it had committed to.
 
-        is_early: a commit counts from its request on, else from its answer on.
+        is_early: a commit counts from its request on, else from its answer on. ends: by these, else by what was
+        appended.
         """
-        found = 0
+        found: float = 0
         for place, commits in self.commits[group].items():
             index = bisect_right(commits, at_ms, key=lambda one: one.sent_ms if is_early else one.at_ms)
             if index:
-                found += max(0, self.end(place, at_ms) - commits[index - 1].offset)
+                found += max(0, (ends or self).end(place, at_ms) - commits[index - 1].offset)
         return found
 
-    def highest_lag(self, group: str, from_ms: float, to_ms: float) -> tuple[int, int]:
+    def highest_lag(self, group: str, from_ms: float, to_ms: float, ends: Ends | None = None) -> tuple[float, float]:
         """The highest lag of a group in a time: at least and at most, as commits count early or late.
 
-        Lag only falls by a commit, so it is highest just before one or at the end.
+        Lag only falls by a commit, so it is highest just before one or at the end. ends: as in `lag`.
         """
         commits = [one for of_place in self.commits[group].values() for one in of_place]
         early = {one.sent_ms - 1 for one in commits} | {from_ms, to_ms}
         late = {one.at_ms - 1 for one in commits} | {from_ms, to_ms}
         return (
-            max(self.lag(group, at_ms, is_early=True) for at_ms in early if from_ms <= at_ms <= to_ms),
-            max(self.lag(group, at_ms) for at_ms in late if from_ms <= at_ms <= to_ms),
+            max(self.lag(group, at_ms, is_early=True, ends=ends) for at_ms in early if from_ms <= at_ms <= to_ms),
+            max(self.lag(group, at_ms, ends=ends) for at_ms in late if from_ms <= at_ms <= to_ms),
         )
 
     def time_lag_ms(self, place: Place, read_to: int, at_ms: float) -> float:

@@ -16,13 +16,23 @@ def test_the_cost_of_each_rebalance_is_what_producer_and_consumers_recorded(play
     for row in costs(played):
         from_ms = row.started_at if row.silent_since is None else row.silent_since
         assert row.caught_up_at is not None, row
-        near(row.lag_before, played.own.highest_lag(row.group_id, row.started_at - BEFORE_MS, row.started_at), row)
-        near(row.lag_peak, played.own.highest_lag(row.group_id, from_ms, row.caught_up_at), row)
+        near(row.lag_before, highest_lag(played, row.group_id, row.started_at - BEFORE_MS, row.started_at), row)
+        near(row.lag_peak, highest_lag(played, row.group_id, from_ms, row.caught_up_at), row)
         compared[row.group_id] += 1
     assert min(compared.values()) > 0
 
 
-def near(found: int, bounds: tuple[int, int], row: Row) -> None:
+def highest_lag(played: Played, group: str, from_ms: int, to_ms: int) -> tuple[float, float]:
+    """At least and at most: by what was appended, or by ends that are known at the moments of their reports only.
+
+    A producer that waited and then caught up between two reports makes the difference.
+    """
+    true = played.own.highest_lag(group, from_ms, to_ms)
+    known = played.own.highest_lag(group, from_ms, to_ms, played.known)
+    return min(true[0], known[0]), max(true[1], known[1])
+
+
+def near(found: int, bounds: tuple[float, float], row: Row) -> None:
     """Within 5 % of what it was at least and at most, and what is produced while a broker answers."""
     (least, most), slack = bounds, RECORDS_PER_S * WITHIN_MS / 1000
     assert (1 - WITHIN) * least - slack <= found <= (1 + WITHIN) * most + slack, (found, bounds, row)

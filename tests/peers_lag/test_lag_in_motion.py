@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from tests.peers_lag.conftest import INTERVAL_MS, KINDS, Played
+from tests.peers_lag.known_ends import ANSWER_WITHIN_MS
 from tests.peers_lag.play import PARTITIONS
 from tests.views.view_rows import rows_of
-
-ANSWER_WITHIN_MS = 300
-"""A sample's end counts from when the broker was asked, a Fetch's from when it was answered: either may be as of some
-moment between the two."""
 
 
 def test_lag_in_records_lies_between_the_admin_clients_answers_before_and_after(played: Played) -> None:
