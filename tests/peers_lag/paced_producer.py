@@ -36,6 +36,8 @@ class _Pace:
 
 def main(address: str) -> None:
     settings: dict[str, Any] = {"bootstrap.servers": address, "linger.ms": 2, "topic.metadata.refresh.interval.ms": 500}
+    # A broker that is slow gets few large requests, and none twice: every record has one offset, and its report.
+    settings["enable.idempotence"] = True
     producer, paces = Producer(settings), dict[str, _Pace]()
     is_over = threading.Event()
     threading.Thread(target=_follow_input, args=(paces, is_over), daemon=True).start()
