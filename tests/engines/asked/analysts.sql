@@ -71,7 +71,7 @@ select distinct timestampdiff(DAY, timestamp'2026-01-01 12:00:00', started_at) a
 select distinct unix_timestamp(started_at) a, unix_seconds(started_at) b, unix_millis(started_at) c, unix_micros(started_at) d, to_unix_timestamp(started_at) e from rebalances where group_id like 'd-kill/%' order by c
 select distinct at_date, cast(at_date as timestamp) t, cast(at_date as string) s from rebalances order by at_date
 select count(*) from rebalances where started_at > current_timestamp() - interval 1 day
-select count(*) from rebalances where at_date > current_date - 7 or at_date > date_sub(current_date(), 7)
+select count(*) from rebalances where at_date > current_date - 36500 or at_date > date_sub(current_date(), 36500)
 select count(*) from rebalances where started_at >= '2026-11-21 05:38' and started_at < '2026-11-21 05:40:30.5'
 select count(*) from rebalances where started_at >= date'2026-11-21'
 select count(*) from rebalances where at_date = '2026-11-21' and hour(started_at) between 5 and 6

@@ -112,8 +112,8 @@ select at, effect, cause from effects where group_id = 'd-kill/views-agg' and ef
 select get_json_object(detail, '$.cause.client_id') client, count(*) n from effects where effect = 'rebalance_started' group by 1 order by n desc, client
 select max(at) from effects
 select count(*), min(at), max(at) from effects where at_date = date'2026-11-21'
-select group_id, count(*) n from effects where at > now() - interval 30 days group by group_id order by n desc, group_id limit 5
-select count(*) from effects where at >= current_date() - interval 365 days
+select group_id, count(*) n from effects where at > now() - interval 36500 days group by group_id order by n desc, group_id limit 5
+select count(*) from effects where at >= current_date() - interval 36500 days
 select * from quarantine
 select count(*) from requests
 select group_id from groups where group_id not in (select group_id from members) order by 1
