@@ -17,6 +17,7 @@ from prometheus_client.samples import Sample
 from exporter.history import COSTS, ExportHistory
 from exporter.settings import ExportSettings, chosen_groups
 from page.lists import TROUBLE_MS, detectors, troubles_now
+from views.rebalance_costs import CAUGHT_UP_WITHIN_MS
 
 OTHERS = "(others)"
 """The label of all groups that are not exported by name."""
@@ -35,6 +36,21 @@ _STATES = (
 """klag-exporter's number of a state is its place."""
 _GROUP, _KLAG_GROUP = ("consumergroup",), ("cluster_name", "group")
 _KLAG_PARTITION = (*_KLAG_GROUP, "topic", "partition", "member_host", "consumer_id", "client_id")
+
+_GROWN = f"""
+WITH grown AS (
+  SELECT group_id, records_delayed, coalesce(started_at < max(coalesce(caught_up_at, started_at
+    + to_milliseconds({CAUGHT_UP_WITHIN_MS}))) OVER earlier, false) AS is_counted
+  FROM all_{COSTS}
+  WINDOW earlier AS (PARTITION BY group_id ORDER BY started_at, from_generation_id
+    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+)
+SELECT group_id, coalesce(sum(records_delayed) FILTER (NOT is_counted), 0) AS records
+FROM all_groups LEFT JOIN grown USING (group_id)
+WHERE EXISTS (SELECT 1 FROM grown)
+GROUP BY group_id ORDER BY group_id
+"""
+"""What lag rose in a rebalance that began before the group had caught up from an earlier one is in that one's peak."""
 
 Samples = Mapping[tuple[str, ...], float]
 """The values of one metric by their labels."""
@@ -201,10 +217,7 @@ class Figures:
         yield self._counter("member_seconds_stopped", means, self._summed(costs, "stopped"))
         means = "How long partitions that had an owner once had none while the group had members, all added up"
         yield self._counter("partition_seconds_unserved", means, self._summed(costs, "unserved"))
-        rows = self._history.all(
-            f"SELECT group_id, coalesce(sum(records_delayed), 0) AS records FROM all_groups LEFT JOIN all_{COSTS} "
-            f"USING (group_id) WHERE EXISTS (SELECT 1 FROM all_{COSTS}) GROUP BY group_id ORDER BY group_id"
-        )
+        rows = self._history.all(_GROWN)
         means = "By how many records lag rose above what it was before, in rebalances and until the group had caught up"
         yield self._counter("lag_grown_in_rebalances", means, self._summed(rows, "records"))
 
