@@ -84,11 +84,11 @@ def test_every_option_says_what_it_means(name: str) -> None:
 
 VARIABLES = {
     "ROLLCALL_HOME": "--home",
-    "WHAT": "[run|test|history]",
+    "WHAT": "run|test|history",
     "Q": "QUERY",
     "LOG": "LOG",
     "FROM": "LOG",
-    "CLUSTER": "[CLUSTER]",
+    "CLUSTER": "CLUSTER",
     "GROUP": "GROUP",
     "DEMO": "--demo",
 }
@@ -98,7 +98,7 @@ VARIABLES = {
 def test_options_are_named_as_the_makefiles_variables(name: str) -> None:
     (about,) = re.findall(rf"^{name}: .*?## (.*)$", MAKEFILE, re.MULTILINE)
     params = subcommand(name).params
-    names = {opt for each in params for opt in each.opts} | {str(each.metavar).removesuffix("...") for each in params}
+    names = {opt for each in params for opt in each.opts} | {str(each.metavar).removesuffix("...").strip("[]") for each in params}
     for variable in re.findall(r"\b([A-Z][A-Z_]*)=", about):
         assert VARIABLES.get(variable, f"--{variable.lower().replace('_', '-')}") in names, variable
 
