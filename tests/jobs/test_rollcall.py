@@ -98,7 +98,8 @@ VARIABLES = {
 def test_options_are_named_as_the_makefiles_variables(name: str) -> None:
     (about,) = re.findall(rf"^{name}: .*?## (.*)$", MAKEFILE, re.MULTILINE)
     params = subcommand(name).params
-    names = {opt for each in params for opt in each.opts} | {str(each.metavar).removesuffix("...").strip("[]") for each in params}
+    names = {opt for each in params for opt in each.opts}
+    names |= {str(each.metavar).removesuffix("...").strip("[]") for each in params}
     for variable in re.findall(r"\b([A-Z][A-Z_]*)=", about):
         assert VARIABLES.get(variable, f"--{variable.lower().replace('_', '-')}") in names, variable
 
