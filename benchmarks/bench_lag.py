@@ -78,7 +78,8 @@ def _write_day(home: Path, commit_every_ms: int) -> int:
         ends = database.sql(f"""
             SELECT NULL AS cluster, 'topic-' || lpad(CAST(number AS VARCHAR), 4, '0') AS topic, partition, at_ms,
               0 AS log_start_offset, CAST(((at_ms - {BEGIN_MS}) * {rate}) // 1000 + 1000 AS BIGINT) AS end_offset,
-              NULL AS last_stable_offset, 'sample' AS known_from, CAST(make_timestamp(at_ms * 1000) AS DATE) AS at_date
+              NULL AS last_stable_offset, 'sample' AS known_from, NULL AS topic_id,
+              CAST(make_timestamp(at_ms * 1000) AS DATE) AS at_date
             FROM range({GROUPS}) AS groups(number), range({PARTITIONS_OF_ONE}) AS partitions(partition), (
               SELECT unnest(range({BEGIN_MS}, {full_from_ms}, {config.lag_thinned_interval_ms})) AS at_ms
               UNION ALL SELECT unnest(range({full_from_ms}, {END_MS}, {config.lag_interval_ms}))

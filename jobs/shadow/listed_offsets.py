@@ -46,6 +46,11 @@ def upstream_settings(gateway: Settings) -> dict[str, str]:
     return found | {name: str(file) for name, file in files.items() if file is not None}
 
 
+def as_kafka_spells(topic_id: str) -> str:
+    """Kafka's ids are base64 for URLs, in a request log too; the library's have + and / in them."""
+    return topic_id.replace("+", "-").replace("/", "_")
+
+
 class ListedOffsets:
     """One cluster. Every method raises OSError: the cluster does not answer."""
 
@@ -72,7 +77,7 @@ class ListedOffsets:
         return found, missing
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
-        """The ids of those topics that have one: those of brokers before 2.8 have none."""
+        """The ids of those topics that have one, as Kafka spells them: those of brokers before 2.8 have none."""
         if not topics:
             return {}
         futures = _asked(
@@ -81,7 +86,7 @@ class ListedOffsets:
         found = dict[str, str]()
         for topic, future in futures.items():
             with suppress(KafkaException):
-                found[topic] = str(future.result().topic_id)
+                found[topic] = as_kafka_spells(str(future.result().topic_id))
         return {topic: topic_id for topic, topic_id in found.items() if topic_id != _NO_ID}
 
     def ends(self, partitions: Collection[Partition]) -> Listed:

@@ -14,7 +14,7 @@ from jobs.config import JobConfig
 from jobs.coordinator import gateway_before_kafka
 from jobs.home import Home
 from jobs.run.choices import RunOptions, choices
-from jobs.shadow.listed_offsets import upstream_settings
+from jobs.shadow.listed_offsets import as_kafka_spells, upstream_settings
 from jobs.shadow.log_ends_sampler import Listed, LogEndsSampler, Partition
 from jobs.stream.upkeep import tables_of
 from lag.rows import LagRows
@@ -226,6 +226,10 @@ def test_a_topic_with_another_id_has_no_log_start_of_the_one_before(
     rows = [row for row in DeltaTable(home.log_ends).to_pyarrow_table().to_pylist() if row["partition"] == 0]
     assert [row["log_start_offset"] for row in rows if row["topic_id"] == "A"] == [50]
     assert [row["log_start_offset"] for row in rows if row["topic_id"] == "B"] == [0]
+
+
+def test_an_id_is_the_one_that_a_request_log_has() -> None:
+    assert as_kafka_spells("l7n4TkXDS2a/l8wV+zyIkQ") == "l7n4TkXDS2a_l8wV-zyIkQ"
 
 
 def test_a_topic_without_an_id_is_sampled_too(home: Home, cluster: Reported, sampler: LogEndsSampler) -> None:

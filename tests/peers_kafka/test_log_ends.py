@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ign
 
 from jobs.home import Home
 from jobs.shadow.listed_offsets import ListedOffsets
-from jobs.shadow.log_ends_sampler import LogEndsSampler
+from jobs.shadow.log_ends_sampler import TOPICS_EVERY_MS, LogEndsSampler
 from programs.kafka_options import client_settings
 from tests.peers_kafka.kafka import Broker, broker
 from tests.views.story import Story, write_effects
@@ -143,19 +143,21 @@ def test_a_topic_made_again_begins_anew_and_what_was_committed_before_is_no_lag(
     followed, at_ms = Followed(tmp_path, client), now_ms()
     send(client, topic, 50)
     followed.commit(topic, 40)
-    followed.sampler.step(at_ms)
+    for minute in range(2):
+        # It asks for ids once a minute.
+        followed.sampler.step(at_ms + minute * TOPICS_EVERY_MS)
     assert followed.lag(topic).lag_records == 10
     admin.delete_topics([topic])[topic].result(30)
     until(lambda: topic not in admin.list_topics().topics, "the topic is gone")
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
     until(lambda: topic in admin.list_topics().topics, "the topic is there again")
     send(client, topic, count)
-    for step in range(1, 20):
-        followed.sampler.step(at_ms + step * INTERVAL_MS)
+    for step in range(1, 30):
+        followed.sampler.step(at_ms + (10 + step) * TOPICS_EVERY_MS // 10)
     row = followed.lag(topic)
     assert (row.log_start_offset, row.end_offset, row.lag_records, row.records_lost) == (0, count, None, None)
     # After the samples, which run ahead of the clock.
-    followed.commit(topic, 2, at_ms + 20 * INTERVAL_MS)
+    followed.commit(topic, 2, at_ms + 4 * TOPICS_EVERY_MS)
     row = followed.lag(topic)
     assert row.lag_records == asked(admin, topic) == count - 2
 
