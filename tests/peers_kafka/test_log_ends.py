@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, IsolationLevel, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from jobs.home import Home
@@ -85,8 +85,13 @@ def asked(admin: AdminClient, topic: str) -> int:
     """The group's lag in a topic, as its admin client says it."""
     request = [ConsumerGroupTopicPartitions(GROUP, [TopicPartition(topic, 0)])]
     (committed,) = admin.list_consumer_group_offsets(request)[GROUP].result(30).topic_partitions
-    (end,) = admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()}).values()
-    return int(end.result(30).offset - committed.offset)
+    return end_of(admin, topic, IsolationLevel.READ_UNCOMMITTED) - int(committed.offset)
+
+
+def end_of(admin: AdminClient, topic: str, isolation: IsolationLevel) -> int:
+    """Where a topic's log ends for a reader of this kind."""
+    (end,) = admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()}, isolation_level=isolation).values()
+    return int(end.result(30).offset)
 
 
 def test_lag_is_what_the_admin_client_says_and_the_time_that_passed(
@@ -120,6 +125,8 @@ def test_an_open_transaction_and_deleted_records_are_reported(
         followed.sampler.step(at_ms + step * INTERVAL_MS // 2)
     assert (followed.lag(MONEY).end_offset, followed.lag(MONEY).last_stable_offset) == (20, 0)
     producer.commit_transaction(30)
+    # It is committed before its mark is in the log.
+    until(lambda: end_of(admin, MONEY, IsolationLevel.READ_COMMITTED) == 21, "the mark is there")
     admin.delete_records([TopicPartition(MONEY, 0, 5)])[TopicPartition(MONEY, 0)].result(30)
     for step in range(10, 40):
         followed.sampler.step(at_ms + step * INTERVAL_MS // 2)
