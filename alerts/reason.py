@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from alerts.kinds import Found
 from page.history import History
-from why.explanation import Explanation, explain, with_cost
+from why.cost import cost_of
+from why.explanation import Explanation, explain
 from why.rebalances import NoSuchRebalance, Span
 from why.telling import cost_in_a_sentence, headline
 from why.words import at_most, count, duration
@@ -30,9 +31,10 @@ def reason_of(history: History, found: Found) -> Reason:
     e = _explained(history, found)
     if e is None:
         return Reason(who=found.who, cost=_lag(history, found.group_id))
-    cost, cause = with_cost(e, history.asked(found.group_id)).cost, e.rebalance.cause
+    rebalance = e.rebalance
+    cost = cost_of(history.asked(found.group_id), rebalance.started_at_ms, rebalance.from_generation_id)
     cost_text = _lag(history, found.group_id) if cost is None else cost_in_a_sentence(e, cost)
-    culprit = e.culprit_name if cause.member_id or cause.client_id else ""
+    culprit = e.culprit_name if rebalance.cause.member_id or rebalance.cause.client_id else ""
     return Reason(headline(e), found.who or culprit, cost_text)
 
 

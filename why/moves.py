@@ -37,12 +37,16 @@ class Owners(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What moved, by partition; how many partitions did not; and how long each had no owner, where that is known."""
+    """What moved, by partition; how long each had no owner, where that is known; and every partition's owners."""
 
     moves: list[Move]
-    kept_count: int
     unheld_ms: dict[Partition, int]
     owners: dict[Partition, Owners]
+
+    @property
+    def kept_count(self) -> int:
+        """How many partitions did not move."""
+        return sum(one.before is not None and one.before == one.after for one in self.owners.values())
 
 
 def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Names) -> Moves:
@@ -53,7 +57,7 @@ def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Name
     by_partition: dict[Partition, list[Holding]] = {}
     for holding in holdings:
         by_partition.setdefault(holding.partition, []).append(holding)
-    found = Moves([], 0, {}, {})
+    found = Moves([], {}, {})
     for partition, intervals in sorted(by_partition.items()):
         before = [one for one in intervals if one.from_ms < from_ms and (one.to_ms is None or one.to_ms >= from_ms)]
         after = [one for one in intervals if one.is_held_at(end_ms)]
@@ -64,8 +68,6 @@ def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Name
         owners = found.owners[partition] = Owners(_name(before, names), _name(after, names))
         if owners.before != owners.after:
             found.moves.append(_move(partition, before, after, afterwards, names))
-        elif before:
-            found = found._replace(kept_count=found.kept_count + 1)
     return found
 
 
