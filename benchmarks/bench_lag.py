@@ -27,7 +27,7 @@ from tables.upkeep import tend
 from tests.views.story import write_effects
 from tests.written_effects import effect
 
-GROUPS, PARTITIONS_OF_ONE = 1000, 10
+GROUPS, PARTITIONS_OF_ONE, GROUPS_AT_ONCE = 1000, 10, 25
 BEGIN_MS = 1_772_323_200_000
 DAY_MS, MINUTE_MS = 86_400_000, 60_000
 END_MS = BEGIN_MS + DAY_MS
@@ -46,7 +46,7 @@ def asking_a_day() -> Iterator[Figure]:
     for name, every_ms in (("10_minutes", 10 * MINUTE_MS), ("1_minute", MINUTE_MS)):
         with folder() as path:
             yield Figure(f"day_committed_each_{name}", _write_day(path, every_ms), "rows")
-            tend(kept_of("effects", Home(path), JobConfig()), END_MS, thorough=False)
+            tend(kept_of("effects", Home(path), JobConfig()), END_MS, thorough=True)
             lag = "select * from lag"
             yield Figure(f"lag_committed_each_{name}", _asked_s(path, lag), "s", at_most(1.0))
             before = _asked_s(path, lag, END_MS - MINUTE_MS)
@@ -69,8 +69,8 @@ def _write_day(home: Path, commit_every_ms: int) -> int:
     full_from_ms = END_MS - config.lag_full_minutes * MINUTE_MS
     moments = range(BEGIN_MS + 1000, END_MS, commit_every_ms)
     open_table(home / EFFECTS_FOLDER, EFFECTS, table_properties())
-    for first in range(0, GROUPS, GROUPS // 4):
-        some = range(first, first + GROUPS // 4)
+    for first in range(0, GROUPS, GROUPS_AT_ONCE):
+        some = range(first, first + GROUPS_AT_ONCE)
         commits = {number: [_committed(number, at_ms + number) for at_ms in moments] for number in some}
         write_effects(home, {f"group-{number:04}": _begun(number) + commits[number] for number in some})
     rate = f"({RECORDS_A_SECOND} + number % 40 + partition)"

@@ -4,7 +4,8 @@ Gateways commit dozens of times a second. A Delta library's compaction reads the
 faster, and gives up after fifteen tries; its deletion gives up after one. With a thousand groups both always fail. Here
 only the commits made meanwhile are read, a fraction of a millisecond each.
 
-A file's rows can be sorted by a column that queries filter by, so that one group's are read from a part of the file.
+A file's rows can be sorted by a column that queries filter by, so that one group's are read from a part of the file;
+and rows that are many, and that most queries leave out, can stand apart from the others.
 Knows files and commits of a table on the local disk. Others append to it, and nobody else removes files. Must not know
 what a row means. Source: the Delta protocol, "Add File and Remove File", "Per-file Statistics".
 """
@@ -48,12 +49,14 @@ class Moments(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a table's rows are arranged in its files."""
+    """How a table's rows are arranged in its files, some hundred thousand at a time."""
 
     moment: str
     """The column of whole numbers whose least and greatest value the log has for each file."""
     order: tuple[str, ...] = ()
-    """The columns by which rows are sorted, some hundred thousand at a time; none: as they came."""
+    """The columns by which rows are sorted; none: as they came."""
+    apart: tuple[str, str] | None = None
+    """A column and its value: rows that have it share no row group with others, and come after them."""
 
 
 def compact(table: Path, target_bytes: int, layout: Layout) -> int:
@@ -190,7 +193,8 @@ def _write(path: Path, sources: Sequence[Path], layout: Layout, keep: Keep | Non
         for table in _tables(sources, schema):
             table = table.sort_by(order) if order else table
             table = table if keep is None else keep(table)
-            writer.write_table(table, row_group_size=ROWS_IN_A_GROUP if order else ROWS_AT_ONCE)
+            for part in _parts(table, layout):
+                writer.write_table(part, row_group_size=ROWS_IN_A_GROUP if order else ROWS_AT_ONCE)
             rows += table.num_rows
             nulls += table[layout.moment].null_count
             found = pc.min_max(table[layout.moment]).as_py()
@@ -199,6 +203,18 @@ def _write(path: Path, sources: Sequence[Path], layout: Layout, keep: Keep | Non
     if bounds:
         stats |= {"minValues": {layout.moment: min(bounds)}, "maxValues": {layout.moment: max(bounds)}}
     return stats
+
+
+def _parts(table: pa.Table, layout: Layout) -> Iterator[pa.Table]:
+    """A table's rows by the row groups that they may share."""
+    if layout.apart is None:
+        yield table
+        return
+    column, value = layout.apart
+    is_apart = pc.fill_null(pc.equal(table[column], value), False)
+    for part in (table.filter(pc.invert(is_apart)), table.filter(is_apart)):
+        if part.num_rows:
+            yield part
 
 
 def _tables(sources: Sequence[Path], schema: pa.Schema) -> Iterator[pa.Table]:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from deltalake import DeltaTable
 
+from schemas.effect_names import EffectName
 from tables.compaction import Layout, compact, remove_before, thin
 from tables.delta_log import DeltaLog
 from tables.lag_rows import thinned_to
@@ -36,13 +37,13 @@ BY_DAY = ("effects", "log_ends", "fetches")
 LAYOUTS: Mapping[TableName, Layout] = MappingProxyType(
     {
         "requests": Layout("received_at_ms"),
-        "effects": Layout("at_ms", ("group_id", "at_ms", "seq")),
+        "effects": Layout("at_ms", ("group_id", "at_ms", "seq"), ("effect", EffectName.OFFSETS_COMMITTED.value)),
         "quarantine": Layout("at_ms"),
         "log_ends": Layout("at_ms", ("topic", "partition", "at_ms")),
         "fetches": Layout("at_ms", ("topic", "partition", "at_ms")),
     }
 )
-"""Queries of effects are mostly about one group."""
+"""Queries of effects are mostly about one group, and commits, whose details are long, interest few of them."""
 
 
 class Kept(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,26 @@ def test_rows_are_laid_out_by_group_in_parts_that_a_reader_may_pass_over(
         bounds = [file.metadata.row_group(n).column(place_of).statistics for n in range(file.num_row_groups)]
         assert len(bounds) == -(-len(rows) // 4)
         assert {(each.min, each.max) for each in bounds} >= {("a", "a"), ("b", "b")}
+
+
+def test_rows_that_stand_apart_share_no_row_group_with_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "ROWS_IN_A_GROUP", 4)
+    facts = two_members().rows
+    for _ in range(2):
+        write_effects(tmp_path, {"b": facts, "a": facts})
+    table, (effect, count) = tmp_path / EFFECTS_FOLDER, Counter(fact.effect for fact in facts).most_common(1)[0]
+    order = ("group_id", "at_ms", "seq")
+    before = in_rows(table, *order, "effect")
+    assert compact(table, MEGABYTE, Layout("at_ms", order, ("effect", effect))) == 2
+    assert in_rows(table, *order, "effect") == before
+    (made,) = (Path(uri) for uri in DeltaTable(table).file_uris())
+    with pq.ParquetFile(made) as file:
+        groups = [file.read_row_group(n, [*order, "effect"]).to_pylist() for n in range(file.num_row_groups)]
+    found = [{row["effect"] == effect for row in rows} for rows in groups]
+    assert found == [{False}] * (len(facts) - count) + [{True}] * count
+    for is_apart in (False, True):
+        rows = [tuple(row.values())[:3] for rows in groups for row in rows if (row["effect"] == effect) is is_apart]
+        assert rows == sorted(rows)
 
 
 def test_a_file_that_is_large_enough_stays_and_so_does_one_without_another(requests: Requests) -> None:
