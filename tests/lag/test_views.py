@@ -26,6 +26,13 @@ def taken_over() -> Story:
     return story
 
 
+def stopped() -> Story:
+    """`a` commits once and leaves; nobody follows."""
+    story = group("stopped", "plain", (2000, 10))
+    story.leave(2500, "a")
+    return story
+
+
 def removed_at_once() -> Story:
     """The offset of a topic that nobody subscribes to is committed and deleted in one millisecond."""
     story = group("removed at once", "plain", (2000, 10))
@@ -59,6 +66,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         group("no end", "silent", (2000, 10)),
         removed_at_once(),
         taken_over(),
+        stopped(),
     ]
     reported = [
         *ends((1000, 0), (3000, 20), (5000, 40), topic="plain"),
@@ -168,8 +176,15 @@ def test_the_mark_of_a_transaction_is_no_record_to_read(ask: Views) -> None:
 
 
 def test_after_a_rebalance_the_new_owner_has_the_lag(ask: Views) -> None:
+    """The old owner has no row."""
     row = lag_of(ask, "taken over")
     assert (row.client_id, row.committed_offset, row.lag_records) == ("b", 5, 35)
+
+
+def test_the_lag_of_a_stopped_group_grows_though_nobody_commits(ask: Views) -> None:
+    row = lag_of(ask, "stopped")
+    assert (row.member_id, row.committed_offset, row.lag_records, row.lag_ms) == (None, 10, 30, 3000)
+    assert ask("partition_lag", "stopped", "at", "lag_records") == [(1000, None), (2000, 0), (3000, 10), (5000, 30)]
 
 
 def test_a_moment_before_is_answered_from_what_was_known_by_then(home: Path) -> None:
