@@ -137,6 +137,11 @@ class ExportHistory(History):
             )
         )
 
+    def log_ends_known_ms(self) -> int | None:
+        """The latest moment of which the end of a log is known; None: there is none."""
+        ((latest_ms,),) = self._asked("SELECT max(at_ms) FROM log_ends WHERE topic IS NULL OR end_offset IS NOT NULL")
+        return latest_ms
+
     def _load(self, latest: int) -> Change:
         self._database.execute(
             f"CREATE OR REPLACE TABLE {_LAG_FACTS} AS SELECT {columns()} FROM {rows_in(EFFECTS, [])}"

@@ -91,6 +91,13 @@ def test_where_commits_may_be_missing_a_lag_is_an_upper_bound_and_its_age_is_not
     assert [key[1] for key in found["kafka_consumergroup_group_max_lag_seconds"]] == ["heard"]
 
 
+def test_the_moment_of_lags_is_exported_where_ends_of_logs_are_known(tmp_path: Path) -> None:
+    write_home(tmp_path, [group("g", "t", (10_000, 100))], [])
+    assert not exported(tmp_path).get("rollcall_log_ends_timestamp_seconds")
+    append_lag(tmp_path, LagRows(ends((5000, 0), (9000, 100)), asked_ms=20_000))
+    assert exported(tmp_path)["rollcall_log_ends_timestamp_seconds"] == {(): 20}
+
+
 def test_topics_and_groups_are_those_of_the_views(home: Path, found: dict[str, Scraped]) -> None:
     reported = rows(home, "select topic, max(partition) + 1 as n from log_ends where topic is not null group by topic")
     assert found["kafka_topic_partitions"] == {(topic,): count for topic, count in reported}
