@@ -174,7 +174,7 @@ class Figures:
 
     def _log_ends(self) -> Iterator[Metric]:
         latest_ms = self._history.log_ends_known_ms()
-        known = {} if latest_ms is None else {(): latest_ms / 1000}
+        known: Samples = {} if latest_ms is None else {(): latest_ms / 1000}
         yield _gauge("rollcall_log_ends_timestamp_seconds", "When the end of any log was known last", (), known)
         found = self._history.log_ends()
         counts = Counter((topic,) for topic, *_ in found)

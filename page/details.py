@@ -33,7 +33,8 @@ def group(history: History, group_id: str, until_ms: int | None) -> dict[str, An
     """Everything about one group, as it was at until_ms; None: it was not known then.
 
     `group` is its row, `members`, `rebalances` (the latest first), `sessions` that are over, `offsets`; each member has
-    the `slack_ms` of its longest silence, each offset the lag of its partition and who owns it. `lag` is that of all.
+    the `slack_ms` of its longest silence, each offset the lag of its partition and who owns it. `lag` is that of all;
+    a partition that is owned and was never committed is among `offsets` too, with `committed_offset` None.
     """
     found = history.of_group(group_id, _GROUP, until_ms)
     if not found["groups"] and not found["rebalances"]:
@@ -41,10 +42,15 @@ def group(history: History, group_id: str, until_ms: int | None) -> dict[str, An
     slack = {row["member_id"]: row["slack_ms"] for row in found["heartbeat_slack"]}
     for member in found["members"]:
         member["slack_ms"] = slack.get(member["member_id"])
+    offsets = {(row["topic"], row["partition"]): row for row in found["offsets"]}
     lag = {(row["topic"], row["partition"]): row for row in found["lag"]}
-    for offset in found["offsets"]:
-        of_partition = lag.get((offset["topic"], offset["partition"]), {})
+    for place, row in lag.items():
+        if row["committed_offset"] is None:
+            offsets.setdefault(place, {**row, "metadata": ""})
+    for place, offset in offsets.items():
+        of_partition = lag.get(place, {})
         offset |= {name: of_partition.get(name) for name in _OF_LAG}
+    found["offsets"] = [offset for _, offset in sorted(offsets.items())][:SHOWN_OFFSETS]
     return {"group": found["groups"][0] if found["groups"] else None, **found}
 
 

@@ -15,7 +15,7 @@ from jobs.pictures import rebalance_scenes
 from lag.rows import LagRows
 from pictures.scene import Curves
 from tables.lag_rows import append_lag
-from tests.lag.homes import ends, write_capture, write_home
+from tests.lag.homes import ends, group, write_capture, write_home
 from tests.page.asking import asked, page
 from tests.pictures.drawn import drawn, hints, lanes, written
 from tests.views.story import Story
@@ -124,6 +124,15 @@ def test_groups_are_listed_by_trouble_and_then_by_lag(client: TestClient) -> Non
     order = [row["Group"] for row in page(client, "/").listed("groups")]
     calm = [name for name in order if name.startswith(("clicks", "flags", "views"))]
     assert calm == ["clicks-live", "views-manual", "clicks-agg", "views-auto", "flags-watch"]
+
+
+def test_a_partition_that_is_owned_and_was_never_committed_is_listed(tmp_path: Path) -> None:
+    write_home(tmp_path, [group("new", "t")], ends((1000, 0), (3000, 20)))
+    with asked(tmp_path) as client:
+        (shown,) = page(client, "/group?group=new").listed("offsets")
+    assert {name: shown[name] for name in ("Topic", "Partition", "Offset", "Log end", "Lag", "Owner", "Committed")} == {
+        **{"Topic": "t", "Partition": "0", "Offset": "", "Log end": "20", "Lag": "", "Owner": "a", "Committed": ""}
+    }
 
 
 def test_a_stopped_groups_lag_grows_on_the_page_though_nothing_is_heard_of_it(tmp_path: Path) -> None:
