@@ -1,11 +1,13 @@
 """Asks a cluster for log ends, at intervals and when groups rebalance, and writes the changes into a home.
 
 It asks for the topics that the home's groups commit to or are assigned. Each kind of ListOffsets is one request to
-each broker. With the ends it asks for the last stable offsets of the partitions that have transactions. Between two
-samples of ends, it asks in turns for the log starts and for the last stable offsets of all partitions. Where an end is
-below the last one, or the topic has another id, the topic was made again, and the log starts are asked for at once.
-Ids are asked for once a minute, after ends: an end of a topic that had the same id before and after is of that topic,
-and one of a topic that has another id now is left out, for it may be of either.
+each broker. With the ends it asks for the last stable offsets of the partitions that have transactions. With every
+sixth sample, the first included, it asks for those of all partitions: the lag of a group that reads committed records
+must not stand still when its clients, whose fetches show that offset, are gone. Half an interval after such a sample
+it asks for the log starts. Where an end is below the last one, or the topic has another id, the topic was made again,
+and the log starts are asked for at once. Ids are asked for once a minute, after ends: an end of a topic that had the
+same id before and after is of that topic, and one of a topic that has another id now is left out, for it may be of
+either.
 
 Knows when it asks for what. Must not know how a cluster is asked (`jobs.shadow.listed_offsets`), nor what is kept
 (`lag.kept`).
@@ -37,7 +39,8 @@ INTERVAL_MS = 10_000
 LOOK_S = 0.5
 AFTER_A_REBALANCE_MS = 1_000
 """The least time between two samples, however often groups rebalance."""
-STARTS_EVERY = 6
+OTHERS_EVERY = 6
+"""Of how many samples one asks for all log starts and all last stable offsets too."""
 TOPICS_EVERY_MS = 60_000
 """How often the cluster is asked which partitions topics have."""
 QUIET_MS = 60_000
@@ -137,7 +140,8 @@ class LogEndsSampler:
             return True
         if 0 < self._next_half_ms <= now_ms:
             self._next_half_ms = 0
-            self._sample_others()
+            if self._samples % OTHERS_EVERY == 1:
+                self._starts |= self._cluster.starts(self._partitions).offsets
         return False
 
     # ------------------------------------------------------------ what is asked for
@@ -198,8 +202,10 @@ class LogEndsSampler:
         ends = {key: end for key, end in listed.offsets.items() if key[0] not in made_again}
         if made_again or any(end < self._ends.get(key, 0) for key, end in ends.items()):
             self._starts = self._cluster.starts(self._partitions).offsets
-        asked = [key for key in ends if key in self._transactional]
+        is_of_all = self._samples % OTHERS_EVERY == 1
+        asked = [key for key in ends if is_of_all or key in self._transactional]
         stable = self._cluster.stable_ends(asked).offsets if asked else {}
+        self._transactional |= {key for key, offset in stable.items() if offset < ends[key]}
         rows: list[LogEnd] = []
         for key, end in ends.items():
             decided = min(stable[key], end) if key in stable else None
@@ -211,11 +217,3 @@ class LogEndsSampler:
             sampled = LagRows(rows, asked_ms=now_ms if is_whole else None)
             append_lag(self._home.path, sampled, self._cluster_id)
             self._written_ms = now_ms
-
-    def _sample_others(self) -> None:
-        turn = self._samples % STARTS_EVERY
-        if turn == 1:
-            self._starts |= self._cluster.starts(self._partitions).offsets
-        elif turn == 2:
-            stable = self._cluster.stable_ends(self._partitions).offsets
-            self._transactional |= {key for key, offset in stable.items() if offset < self._ends.get(key, 0)}

@@ -117,11 +117,11 @@ def test_every_interval_the_ends_are_asked_for_and_what_changed_is_written(
     sampler.step(BEGIN_MS + 10_000)
     assert [kind for kind in cluster.asked if kind.startswith("ends")] == ["ends of 2", "ends of 2"]
     assert rows_of(home) == [
-        ("t", 0, 0, None, 10, None),
-        ("t", 1, 0, None, 20, None),
+        ("t", 0, 0, None, 10, 10),
+        ("t", 1, 0, None, 20, 20),
         (None, None, 0, None, None, None),
         ("t", 0, 10_000, 0, 15, None),
-        ("t", 1, 10_000, 0, 20, None),
+        ("t", 1, 10_000, 0, 20, 20),
         (None, None, 10_000, None, None, None),
     ]
 
@@ -138,17 +138,47 @@ def test_a_cluster_that_is_away_is_reported_once_until_it_answers(
     assert reported == [0, 40]
 
 
-def test_an_open_transaction_is_known_by_the_sample_half_way(
+def test_an_open_transaction_is_known_by_the_first_sample_and_then_by_each(
     home: Home, cluster: Reported, sampler: LogEndsSampler
 ) -> None:
     cluster.logs["t", 1] = (0, 12, 20)
-    let_half_intervals_pass(sampler, 6)
-    assert [kind for kind in cluster.asked if not kind.startswith(("ends", "part", "ids"))] == [
+    let_half_intervals_pass(sampler, 3)
+    assert [kind for kind in cluster.asked if not kind.startswith(("part", "ids"))] == [
+        "ends of 2",
+        "stable of 2",
         "starts of 2",
+        "ends of 2",
+        "stable of 1",
+    ]
+    assert ("t", 1, 0, None, 20, 12) in rows_of(home)
+
+
+def test_of_a_log_without_transactions_the_last_stable_offset_is_known_once_a_minute(
+    home: Home, cluster: Reported, sampler: LogEndsSampler
+) -> None:
+    for second in range(0, 130, 10):
+        cluster.logs["t", 0] = (0, 10 + second, 10 + second)
+        sampler.step(BEGIN_MS + second * 1_000)
+    known = [
+        (at_ms, end, stable) for topic, number, at_ms, _, end, stable in rows_of(home) if (topic, number) == ("t", 0)
+    ]
+    assert [row for row in known if row[2] is not None] == [(0, 10, 10), (60_000, 70, 70), (120_000, 130, 130)]
+    assert len(known) == 13
+
+
+def test_a_transaction_that_begins_later_is_known_within_a_minute(
+    home: Home, cluster: Reported, sampler: LogEndsSampler
+) -> None:
+    sampler.step(BEGIN_MS)
+    cluster.logs["t", 1] = (0, 20, 30)
+    for second in range(10, 80, 10):
+        sampler.step(BEGIN_MS + second * 1_000)
+    assert ("t", 1, 60_000, None, 30, 20) in rows_of(home)
+    assert [kind for kind in cluster.asked if kind.startswith("stable")] == [
+        "stable of 2",
         "stable of 2",
         "stable of 1",
     ]
-    assert ("t", 1, 20_000, 0, 20, 12) in rows_of(home)
 
 
 def test_where_transactions_are_both_ends_are_of_one_moment(
@@ -179,7 +209,7 @@ def test_a_topic_made_again_has_nothing_of_the_log_before(
 ) -> None:
     cluster.logs["t", 0] = (60, 80, 100)
     let_half_intervals_pass(sampler, 5)
-    assert ("t", 0, 20_000, 60, 100, 80) in rows_of(home)
+    assert ("t", 0, 10_000, 60, 100, 80) in rows_of(home)
     cluster.logs["t", 0] = (0, 5, 5)
     sampler.step(BEGIN_MS + 30_000)
     assert ("t", 0, 30_000, 0, 5, 5) in rows_of(home)
@@ -295,8 +325,8 @@ def test_the_last_moments_are_written_as_it_stops(home: Home, cluster: Reported,
     sampler.step(BEGIN_MS + 10_000)
     sampler.stop()
     assert [row for row in rows_of(home) if row[2] == 10_000] == [
-        ("t", 0, 10_000, None, 10, None),
-        ("t", 1, 10_000, None, 20, None),
+        ("t", 0, 10_000, None, 10, 10),
+        ("t", 1, 10_000, None, 20, 20),
     ]
 
 
