@@ -94,7 +94,10 @@ SPARK_FOLDERS = ("streaming", "views")
 """The tests that use the one Spark session: one worker has all of them."""
 ELSEWHERE_FOLDERS = ("engines", "upgrade")
 """Tests with a Spark session in runs of their own: what asks both engines the same, and what opens earlier homes."""
-SLOW_FOLDERS = ("readme", "cluster", "image", "chart", "notebooks", "upgrade", "monitoring", "peers_lag")
+SLOW_FOLDERS = (
+    *("readme", "cluster", "image", "chart", "notebooks", "upgrade", "monitoring"),
+    *("peers_apps", "peers_job", "peers_kafka", "peers_lag"),
+)
 """Their tests start brokers, clusters and whole programs: what hangs is ended later than elsewhere."""
 SLOW_TIMEOUT_S = 1200
 LONGEST_CAPTURE = "j-busy-1"

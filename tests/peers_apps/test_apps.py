@@ -165,8 +165,14 @@ def explanations(job: Job, group: str) -> list[Explanation]:
 
 
 def held_after(explanation: Explanation) -> list[tuple[str, int]]:
-    """Which partitions somebody holds after the last of a group's rebalances."""
-    return sorted((one.partition.topic, one.partition.number) for one in explanation.holdings if one.to_ms is None)
+    """Which partitions somebody held when a rebalance had ended.
+
+    Later the programs, which are killed at the end, hold nothing: their sessions expire.
+    """
+    ended_ms = explanation.rebalance.ended_at_ms
+    assert ended_ms is not None
+    held = (one.partition for one in explanation.holdings if one.is_held_at(ended_ms))
+    return sorted((partition.topic, partition.number) for partition in held)
 
 
 def test_connects_workers_share_a_connector_and_its_tasks_and_each_move_is_explained(job: Job) -> None:

@@ -53,12 +53,14 @@ def add_a_partition(play: Play, group: str) -> None:
 def be_slow_and_stuck(play: Play, group: str) -> None:
     """Of partition 0 half of what comes is committed, of 1 soon nothing; of 2 records are removed unread.
 
-    In the end of no partition anything is committed.
+    Of 0 it begins where the log ends now: where it ended before the shadow looked, no lag in time is known. In the end
+    of no partition anything is committed.
     """
     half = RECORDS_PER_S // len(play.places[group]) // 2
+    end = play.samples.samples[-1].ends[group, 0]
     play.commit(group, 3, 1)
     for second in range(1, SLOW_FOR_S + 1):
-        play.commit(group, 0, second * half)
+        play.commit(group, 0, end + second * half)
         if second <= SLOW_FOR_S // 2:
             play.commit(group, 1, second * half)
             play.commit(group, 2, second)
