@@ -55,8 +55,9 @@ LAG = View(
     rule=(
         "The lag is the last known end of the log minus the commit; 0 if the commit is ahead. If the commit is below "
         "the log's start, the lag counts from the start, and the records between are lost. If clients fetch with "
-        "read_committed, the last stable offset is used, and the marker that ends the last transaction is not counted: "
-        "an end that was reported without that offset is no news for them. "
+        "read_committed and a last stable offset below the end was ever reported, the last stable offset is used, and "
+        "the marker that ends the last transaction is not counted: an end that was reported without that offset is no "
+        "news for them. "
         "The lag in time is how long before end_known_at the log's end was at the commit. It is interpolated between "
         "two moments with known ends, and so only as exact as they are close; 0 if nothing is to be read; null if the "
         "log's known history is too short. For a topic that was created again, nothing from before its first known end "
@@ -169,10 +170,13 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   SELECT *, CASE WHEN committed >= 0 THEN greatest(committed, begun.log_start_offset) END AS read_to,
     {readable_end("said.")} AS readable_end
   FROM (
-    SELECT *, CASE WHEN is_read_committed THEN decided ELSE latest END AS said
-    FROM held
-    LEFT JOIN last_ends USING (group_id, topic, partition)
-    LEFT JOIN readers USING (group_id, topic)
+    SELECT *, CASE WHEN stops_at_stable THEN decided ELSE latest END AS said
+    FROM (
+      SELECT *, is_read_committed AND undecided_ms IS NOT NULL AS stops_at_stable
+      FROM held
+      LEFT JOIN last_ends USING (group_id, topic, partition)
+      LEFT JOIN readers USING (group_id, topic)
+    )
   )
 ), anew AS (
   SELECT group_id, topic, partition, max(CASE WHEN begins_anew THEN at_ms END) AS anew_ms
@@ -190,16 +194,16 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   )
   GROUP BY group_id, topic, partition
 ), reached AS (
-  SELECT group_id, topic, partition, read_to, is_read_committed, max(at_ms) AS before_ms,
+  SELECT group_id, topic, partition, read_to, stops_at_stable, max(at_ms) AS before_ms,
     coalesce(max(CASE WHEN topic_id IS NOT NULL THEN at_ms END), max(at_ms)) AS id_known_ms
   FROM log_ends
   JOIN (
-    SELECT group_id, topic, partition, read_to, is_read_committed
+    SELECT group_id, topic, partition, read_to, stops_at_stable
     FROM known
     WHERE readable_end > read_to
   ) USING (topic, partition)
   WHERE {readable_end()} <= read_to
-  GROUP BY group_id, topic, partition, read_to, is_read_committed
+  GROUP BY group_id, topic, partition, read_to, stops_at_stable
 ), around AS (
   SELECT group_id, topic, partition, read_to AS dated_to, before_ms,
     min(CASE WHEN at_ms = before_ms THEN stood END) AS before,
@@ -215,7 +219,7 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
   GROUP BY group_id, topic, partition, read_to, before_ms
   HAVING NOT max(begins_anew)
 ), of_this_log AS (
-  SELECT group_id, topic, partition, member_id, client_id, committed, committed_ms, rose_ms, is_read_committed, latest,
+  SELECT group_id, topic, partition, member_id, client_id, committed, committed_ms, rose_ms, stops_at_stable, latest,
     highest, anew_ms,
     CASE WHEN said.at_ms >= coalesce(anew_ms, 0) THEN said END AS said,
     CASE WHEN begun.at_ms >= coalesce(anew_ms, 0) THEN begun.log_start_offset END AS log_start,
@@ -227,7 +231,7 @@ WITH recent AS ({_RECENT}), commits AS ({commits_of("recent")}), readers AS ({RE
     CASE WHEN said.at_ms < latest.at_ms THEN said.at_ms
       WHEN said IS NOT NULL THEN greatest(said.at_ms, (SELECT asked_ms FROM asked)) END AS end_known_ms,
     {readable_end("said.")} AS readable_end,
-    has_transactions AND (is_read_committed OR said.last_stable_offset = said.end_offset)
+    has_transactions AND (stops_at_stable OR said.last_stable_offset = said.end_offset)
       AS ends_with_marker,
     CASE WHEN committed_ms <= anew_ms OR (committed > said.end_offset AND highest > said.end_offset) THEN NULL
       WHEN committed >= 0 THEN greatest(committed, log_start) END AS read_to

@@ -44,7 +44,7 @@ COMMITS = commits_of("effects")
 
 def readable_end(of: str = "") -> str:
     """Up to where a reader of a log reads it; null: not known. of: what has the two ends, with a dot."""
-    return f"CASE WHEN is_read_committed THEN {of}last_stable_offset ELSE {of}end_offset END"
+    return f"CASE WHEN stops_at_stable THEN {of}last_stable_offset ELSE {of}end_offset END"
 
 
 BEGINS_ANEW = f"""--sql
@@ -81,10 +81,11 @@ PARTITION_LAG = View(
     rule=(
         "The lag is the log's end minus the commit, or minus the log's start if that is higher. Between two moments "
         "with known ends the end is interpolated; a commit proves that the log reached it. If clients fetch with "
-        "read_committed, the last stable offset is used. If the log has had transactions and one record is left, it is "
-        "the marker of the last transaction and is not counted, unless clients read beyond the last stable offset. For "
-        "a topic that was created again, nothing from before its first known end counts: which of the two logs it is "
-        "of is not known. Null: no commit that counts is known, or no end of the log. "
+        "read_committed and a last stable offset below the end was ever reported, the last stable offset is used. If "
+        "the log has had transactions and one record is left, it is the marker of the last transaction and is not "
+        "counted, unless clients read beyond the last stable offset. For a topic that was created again, nothing from "
+        "before its first known end counts: which of the two logs it is of is not known. Null: no commit that counts "
+        "is known, or no end of the log. "
         f"{COMMITS_RULE} From then until the partition's next commit is_recorded is false, and the lag, which counts "
         "from the last known commit, is an upper bound."
     ),
@@ -107,13 +108,16 @@ PARTITION_LAG = View(
     sql=f"""--sql
 WITH {UNRECORDED}, commits AS ({COMMITS}), readers AS ({READERS}), reported AS (
   SELECT group_id, topic, partition, at_ms, max(log_start_offset) AS log_start, max(end_offset) AS end_offset,
-    max(last_stable_offset) AS last_stable_offset, max(topic_id) AS topic_id
+    max(last_stable_offset) AS last_stable_offset, max(last_stable_offset < end_offset) AS is_undecided,
+    max(topic_id) AS topic_id
   FROM (SELECT DISTINCT group_id, topic, partition FROM ({COMMITS}))
   JOIN log_ends USING (topic, partition)
   GROUP BY group_id, topic, partition, at_ms
 ), ends AS (
-  SELECT *, {BEGINS_ANEW} AS begins_anew
+  SELECT *, {BEGINS_ANEW} AS begins_anew,
+    is_read_committed AND max(is_undecided) OVER (PARTITION BY group_id, topic, partition) AS stops_at_stable
   FROM reported
+  LEFT JOIN readers USING (group_id, topic)
   WINDOW {BEFORE}
 ), points AS (
   SELECT group_id, topic, partition, at_ms, CASE WHEN NOT max(begins_anew) THEN min(committed) END AS committed,
@@ -126,10 +130,8 @@ WITH {UNRECORDED}, commits AS ({COMMITS}), readers AS ({READERS}), reported AS (
     FROM commits
     UNION ALL
     SELECT group_id, topic, partition, at_ms, CAST(NULL AS BIGINT), log_start,
-      {readable_end()}, last_stable_offset < end_offset,
-      last_stable_offset < end_offset AND NOT coalesce(is_read_committed, false), begins_anew
+      {readable_end()}, is_undecided, is_undecided AND NOT coalesce(stops_at_stable, false), begins_anew
     FROM ends
-    LEFT JOIN readers USING (group_id, topic)
   )
   GROUP BY group_id, topic, partition, at_ms
 ), moments AS (

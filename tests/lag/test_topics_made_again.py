@@ -26,7 +26,8 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Views:
         group("known again", "by id", (2000, 40), (12_000, 103)),
         group("unknown start", "other start", (2000, 40), (12_000, 3)),
     ]
-    decided = [row._replace(topic="decided again", last_stable_offset=None) for row in AFTER]
+    decided = [LogEnd("decided again", 0, 1000, 0, 95, 90, "fetch")]
+    decided += [row._replace(topic="decided again", last_stable_offset=None) for row in AFTER]
     started = [
         LogEnd("other start", 0, 1000, 30, 100, 90, "fetch"),
         LogEnd("other start", 0, 11_000, None, 50, None, "list_offsets"),
@@ -34,9 +35,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Views:
     ids = [LogEnd("by id", 0, 3000, 0, 100, None, "fetch", "A"), LogEnd("by id", 0, 3500, 0, 100, None, "list_offsets")]
     ids.append(LogEnd("by id", 0, 11_000, 0, 105, None, "fetch", "B"))
     fetches = [Fetched("c", "/10.0.0.1", "decided again", 0, 1500, 40, "read_committed")]
-    write_home(
-        home, stories, [*BEFORE, *AFTER, *ends((1000, 90), topic="decided again"), *decided, *started, *ids], fetches
-    )
+    write_home(home, stories, [*BEFORE, *AFTER, *decided, *started, *ids], fetches)
     return Views(home)
 
 

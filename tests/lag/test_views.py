@@ -156,6 +156,27 @@ def test_an_end_without_the_last_stable_offset_is_no_news_to_read_committed(ask:
     assert ask("partition_lag", "all but decided", "at", "is_told", "lag_records")[-1] == (4000, True, 30)
 
 
+@pytest.mark.parametrize("known_from", ["list_offsets", "sample"])
+def test_an_end_without_the_last_stable_offset_is_news_where_none_was_ever_below_the_end(
+    tmp_path: Path, known_from: str
+) -> None:
+    reported = [*ends((1000, 0), (3000, 20)), LogEnd("t", 0, 4000, 0, 40, None, known_from)]
+    write_home(tmp_path, [group("g", "t", (2000, 10), client="c")], reported, [fetch("t", 20, "read_committed", "c")])
+    ask = Views(tmp_path)
+    row = lag_of(ask, "g")
+    assert (row.lag_records, row.lag_ms, row.end_offset, row.end_known_at) == (30, 2000, 40, 4000)
+    assert ask("partition_lag", "g", "at", "is_told", "lag_records")[-1] == (4000, True, 30)
+
+
+def test_ends_of_one_millisecond_make_no_transaction(tmp_path: Path) -> None:
+    """An end that is reported right after a fetch is above the fetch's last stable offset."""
+    reported = [*ends((1000, 0), (3000, 20)), LogEnd("t", 0, 3000, 0, 21, None, "list_offsets")]
+    write_home(tmp_path, [group("g", "t", (2000, 20), client="c")], reported, [fetch("t", 20, "read_committed", "c")])
+    ask = Views(tmp_path)
+    assert lag_of(ask, "g").lag_records == 1
+    assert ask("partition_lag", "g", "at", "end_offset", "lag_records")[-1] == (3000, 21, 1)
+
+
 def test_a_sample_of_all_ends_dates_no_earlier_last_stable_offset_anew(tmp_path: Path) -> None:
     stories = [group("decided", "asked", (2000, 10), client="c"), group("all", "asked", (2000, 10))]
     reported = [LogEnd("asked", 0, 3000, 0, 30, 16, "fetch"), LogEnd("asked", 0, 4000, 0, 40, None, "sample")]
