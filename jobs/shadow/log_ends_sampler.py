@@ -2,12 +2,11 @@
 
 It asks for the topics that the home's groups commit to or are assigned. Each kind of ListOffsets is one request to
 each broker. With the ends it asks for the last stable offsets of the partitions that have transactions. With every
-sixth sample, the first included, it asks for those of all partitions: the lag of a group that reads committed records
-must not stand still when its clients, whose fetches show that offset, are gone. Half an interval after such a sample
-it asks for the log starts. Where an end is below the last one, or the topic has another id, the topic was made again,
-and the log starts are asked for at once. Ids are asked for once a minute, after ends: an end of a topic that had the
-same id before and after is of that topic, and one of a topic that has another id now is left out, for it may be of
-either.
+sixth sample, the first included, it asks for those of all partitions: that a log has transactions must be known
+although no client fetches it. Half an interval after such a sample it asks for the log starts. Where an end is below
+the last one, or the topic has another id, the topic was made again, and the log starts are asked for at once. Ids are
+asked for once a minute, after ends: an end of a topic that had the same id before and after is of that topic, and one
+of a topic that has another id now is left out, for it may be of either.
 
 Knows when it asks for what. Must not know how a cluster is asked (`jobs.shadow.listed_offsets`), nor what is kept
 (`lag.kept`).
@@ -92,7 +91,9 @@ class LogEndsSampler:
         self._ends: dict[Partition, int] = {}
         self._reported_missing: set[tuple[str, str]] = set()
         self._cluster_id: str | None = None
-        self._next_ms = self._next_half_ms = self._partitions_at_ms = self._ids_at_ms = 0
+        self._next_ms = self._partitions_at_ms = self._ids_at_ms = 0
+        self._starts_at_ms: int | None = None
+        """When the log starts are due."""
         self._sampled_ms = self._written_ms = 0
         self._samples = 0
         self._is_away = False
@@ -135,13 +136,11 @@ class LogEndsSampler:
             self._ask_for_partitions(now_ms)
         if now_ms >= self._next_ms:
             self._sampled_ms, self._next_ms = now_ms, now_ms + self._interval_ms
-            self._next_half_ms = now_ms + self._interval_ms // 2
             self._sample_ends(now_ms)
             return True
-        if 0 < self._next_half_ms <= now_ms:
-            self._next_half_ms = 0
-            if self._samples % OTHERS_EVERY == 1:
-                self._starts |= self._cluster.starts(self._partitions).offsets
+        if self._starts_at_ms is not None and self._starts_at_ms <= now_ms:
+            self._starts_at_ms = None
+            self._starts |= self._cluster.starts(self._partitions).offsets
         return False
 
     # ------------------------------------------------------------ what is asked for
@@ -195,16 +194,18 @@ class LogEndsSampler:
     # ------------------------------------------------------------ samples
 
     def _sample_ends(self, now_ms: int) -> None:
-        self._samples += 1
         listed = self._cluster.ends(self._partitions)
         self._report_missing(listed.refused)
         topic_ids, made_again = self._ask_for_topic_ids(now_ms)
         ends = {key: end for key, end in listed.offsets.items() if key[0] not in made_again}
         if made_again or any(end < self._ends.get(key, 0) for key, end in ends.items()):
             self._starts = self._cluster.starts(self._partitions).offsets
-        is_of_all = self._samples % OTHERS_EVERY == 1
+        is_of_all = self._samples % OTHERS_EVERY == 0
         asked = [key for key in ends if is_of_all or key in self._transactional]
         stable = self._cluster.stable_ends(asked).offsets if asked else {}
+        if is_of_all:
+            self._starts_at_ms = now_ms + self._interval_ms // 2
+        self._samples += 1
         self._transactional |= {key for key, offset in stable.items() if offset < ends[key]}
         rows: list[LogEnd] = []
         for key, end in ends.items():

@@ -153,6 +153,30 @@ def test_an_open_transaction_is_known_by_the_first_sample_and_then_by_each(
     assert ("t", 1, 0, None, 20, 12) in rows_of(home)
 
 
+def test_log_starts_are_asked_for_although_rebalances_bring_samples_sooner(
+    home: Home, cluster: Reported, sampler: LogEndsSampler
+) -> None:
+    story = Story("payments")
+    for second in range(0, 12, 2):
+        story.join(700 + second, f"m{second}", topics=("t",))
+        write_effects(home.path, {"payments": story.rows})
+        sampler.step(BEGIN_MS + second * 1_000)
+        sampler.step(BEGIN_MS + second * 1_000 + 500)
+    assert len([kind for kind in cluster.asked if kind.startswith("ends")]) > 3
+    assert cluster.asked.count("starts of 2") == 1
+
+
+def test_a_first_sample_that_fails_is_made_up_for_with_the_next(
+    home: Home, cluster: Reported, sampler: LogEndsSampler
+) -> None:
+    cluster.logs["t", 1] = (0, 12, 20)
+    cluster.is_away = True
+    sampler.look(BEGIN_MS)
+    cluster.is_away = False
+    sampler.look(BEGIN_MS + 10_000)
+    assert ("t", 1, 10_000, None, 20, 12) in rows_of(home)
+
+
 def test_of_a_log_without_transactions_the_last_stable_offset_is_known_once_a_minute(
     home: Home, cluster: Reported, sampler: LogEndsSampler
 ) -> None:
