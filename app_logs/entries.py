@@ -28,6 +28,15 @@ DATED = (Clock.UTC, Clock.LOCAL)
 """The clocks that say which day it is."""
 
 
+_LONGEST_REASON = 200
+"""Characters."""
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a line could not be read, in a short text."""
+    return f"{type(error).__name__}: {error}"[:_LONGEST_REASON]
+
+
 class Entry(NamedTuple):
     """One entry of a log, which may take several lines."""
 
@@ -52,6 +61,10 @@ class Entry(NamedTuple):
     """False: it was cut, so its end is not certain."""
     is_suspect: bool = False
     """True: a client may have written this line, by line breaks in an id that a broker prints."""
+    may_be_forged: bool = False
+    """True: it stands behind a line that lacks its end, so that a client's id or reason may have written it."""
+    unread: str = ""
+    """Why no layout could be read; empty: one was."""
     message: str = ""
     """Of a line of JSON: its message alone."""
     fields: Mapping[str, Any] = _NOTHING

@@ -7,11 +7,12 @@ lines and rebalances. Must not know how lines are worded, nor a table.
 
 from __future__ import annotations
 
+import logging
 import math
 
 from app_logs.client_effects import UNKNOWN_STATE, client_effects_of
 from app_logs.consumer_history import FIRST_EPOCH, SILENT_BUMPS
-from app_logs.entries import DATED
+from app_logs.entries import DATED, reason_of
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.logged_members import ENDS, Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
@@ -36,6 +37,7 @@ from schemas.effects import (
     StateChanged,
 )
 
+log = logging.getLogger("rollcall.lines")
 _TYPES = {
     FactKind.REBALANCE_BEGAN: GroupType.CLASSIC,
     FactKind.JOIN_PHASE_ENDED: GroupType.CLASSIC,
@@ -51,6 +53,15 @@ def effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Effect]:
 
     goes_on: of a broker's log that grows, whose next line may be about what runs after the last one.
     """
+    try:
+        return _effects_of(group, goes_on=goes_on)
+    except Exception as error:
+        # Lines are input: whatever one group's make a rule raise, the others have their effects.
+        log.error("group %a: its lines could not be followed: %s", group.group_id, reason_of(error))
+        return []
+
+
+def _effects_of(group: LoggedGroup, *, goes_on: bool) -> list[Effect]:
     lines = [fact for fact in group.facts if fact.dialect == BROKER and fact.at_ms is not None and fact.clock in DATED]
     if not lines:
         return [] if goes_on else client_effects_of(group)

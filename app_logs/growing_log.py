@@ -16,7 +16,7 @@ from typing import NamedTuple
 from app_logs.entries import DATED, Entry
 from app_logs.files import open_blocks, text_of
 from app_logs.forged_lines import marked, still_open
-from app_logs.logged_facts import LoggedFact
+from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.reading import fact_of, in_utc, in_zone, may_matter
 from app_logs.wrappings import beginning_of, entries_in
 from programs.errors import UserError
@@ -24,6 +24,7 @@ from programs.errors import UserError
 WAIT_AT_MOST = 1_000
 """Lines. What is not closed by then is a layout without the name of a class."""
 
+NOT_BELIEVED = "it can be read in two ways, or a client wrote it"
 _LINES_TO_FIRST_TIME = 1_000
 
 
@@ -31,8 +32,8 @@ class Read(NamedTuple):
     """What lines have shown."""
 
     facts: list[LoggedFact]
-    doubtful: list[Entry]
-    """Entries that are not believed: they can be read in two ways, or a client may have written them."""
+    doubtful: list[tuple[Entry, str]]
+    """Entries that are not believed, each with the reason."""
 
 
 def first_ms_of(path: Path, zone: tzinfo) -> int:
@@ -68,7 +69,12 @@ class GrowingLog:
         self.unread = self.unread[rest_from:]
         found = [(entry, fact) for entry in marked(entries) for fact in (fact_of(entry),) if fact is not None]
         facts = [fact for _, fact in found if fact.is_certain]
-        return Read(in_zone(facts, self._zone), [entry for entry, fact in found if not fact.is_certain])
+        doubtful = [
+            (entry, fact.error if fact.kind is FactKind.UNREADABLE else NOT_BELIEVED)
+            for entry, fact in found
+            if not fact.is_certain
+        ]
+        return Read(in_zone(facts, self._zone), doubtful)
 
     def unread_from_ms(self) -> int | None:
         """The time of the first line that waits; None: none waits, or it has no date."""

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from app_logs.entries import Clock, Entry
-from app_logs.stamps import stamp_at
+from app_logs.stamps import readable_ms, stamp_at
 
 _MESSAGES = ("message", "msg", "@message", "Message", "log", "line", "text", "@m", "RenderedMessage", "textPayload")
 _TIMES = ("@timestamp", "timestamp", "time", "ts", "t", "asctime", "@t", "Timestamp")
@@ -96,7 +96,8 @@ def _time(value: Any) -> tuple[int | None, Clock]:
     if isinstance(value, bool) or value is None:
         return None, Clock.NONE
     if isinstance(value, int | float):
-        return round(value if value > 1e11 else value * 1000), Clock.UTC
+        at_ms = readable_ms(value if value > 1e11 else value * 1000)
+        return at_ms, Clock.NONE if at_ms is None else Clock.UTC
     stamp = stamp_at(str(value))
     return (None, Clock.NONE) if stamp is None else (stamp.at_ms, stamp.clock)
 

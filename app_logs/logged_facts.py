@@ -141,6 +141,9 @@ class FactKind(StrEnum):
     CONNECTION_FAILED = auto()
     """The connection to the coordinator failed in state, after length_ms there."""
 
+    UNREADABLE = auto()
+    """Nothing: a reader failed at the line, as error says."""
+
 
 class LoggedFact(NamedTuple):
     """One line's statement. Empty text, None or an empty tuple where the line does not have it."""
@@ -184,10 +187,14 @@ class LoggedFact(NamedTuple):
     error: str = ""
     is_static: bool | None = None
     is_certain: bool = True
-    """False: the line can be read in two ways, or a client may have written it."""
+    """False: the line can be read in two ways, or a client has written it, so it is not believed."""
+    is_escaped: bool = False
+    """Whether its layout escapes line breaks, so that no client's text can end its line."""
+    may_be_forged: bool = False
+    """Whether a client's text may have written the line: what rests on it is inferred."""
 
 
-IS_CERTAIN = LoggedFact._fields[-1]
+IS_CERTAIN = "is_certain"
 PLACES = {name: place for place, name in enumerate(LoggedFact._fields)}
 
 

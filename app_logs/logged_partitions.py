@@ -30,7 +30,7 @@ def partitions_in(fact: LoggedFact) -> frozenset[tuple[str, int]]:
     if fact.partitions.startswith("{"):
         try:
             return frozenset((topic, int(one)) for topic, given in json.loads(fact.partitions).items() for one in given)
-        except (ValueError, TypeError, AttributeError, RecursionError):
+        except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError):
             pass
     by_topic = [(one["topic"], one["partitions"].split()) for one in _NAMED_BY_TOPIC.finditer(fact.partitions)]
     if by_topic:

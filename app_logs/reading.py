@@ -18,10 +18,11 @@ import re2
 from app_logs.broken_lines import BrokenLines
 from app_logs.clocks import difference, moved
 from app_logs.dialects.catalog import DIALECTS
+from app_logs.dialects.dialect import unreadable
 from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import open_blocks, text_of
 from app_logs.forged_lines import ends_alone, marked
-from app_logs.logged_facts import BROKER, LoggedFact
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.wrappings import entries_in, entry_of, in_order
 from programs.errors import UserError
 from why.words import some
@@ -29,6 +30,7 @@ from why.words import some
 DOUBTFUL = (
     "lines that are not believed, since they can be read in two ways or an id with line breaks may have written them:"
 )
+UNREAD = "lines that could not be read and were skipped:"
 BROKEN = (
     "several of its lines are broken at some width and were put together: a name or a reason at a break may be left "
     "out here or cut off, and lines may be missing"
@@ -139,9 +141,12 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
         notes.append(BROKEN)
     every = [broken.without_what_is_open(fact) for fact in _facts_in(ordered)]
     found = [fact for fact in every if fact.is_certain]
-    doubtful = [fact.line_number for fact in every if not fact.is_certain]
+    doubtful = [fact.line_number for fact in every if not fact.is_certain and fact.kind is not FactKind.UNREADABLE]
     if doubtful:
         notes.append(f"{DOUBTFUL} {some(map(str, doubtful))}")
+    unread = [f"{fact.line_number} ({fact.error})" for fact in every if fact.kind is FactKind.UNREADABLE]
+    if unread:
+        notes.append(f"{UNREAD} {some(unread)}")
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
@@ -209,7 +214,9 @@ def may_matter(line: str) -> bool:
 
 
 def fact_of(entry: Entry) -> LoggedFact | None:
-    """What an entry says about a group, in whichever dialect."""
+    """What an entry says about a group, in whichever dialect; UNREADABLE if a reader failed at it."""
+    if entry.unread:
+        return unreadable(entry, entry.unread)
     for dialect in _OPENED:
         if entry.text.startswith(dialect.opening):
             return dialect.fact(entry)

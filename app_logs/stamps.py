@@ -30,6 +30,15 @@ _CLOCK = re.compile(rf"\[?(?:(?:{'|'.join(_MONTHS)}) [ \d]?\d )?{_TIME}\]?(?=[\s
 """Beside a day without a year only the time of day is taken."""
 
 
+EARLIEST_MS, LATEST_MS = -62_135_510_400_000, 253_402_214_399_999
+"""From 0001-01-02 to 9999-12-30: a day of any calendar in every zone."""
+
+
+def readable_ms(at_ms: float) -> int | None:
+    """Return a time in whole ms, or None if no calendar has it in every zone."""
+    return round(at_ms) if EARLIEST_MS <= at_ms <= LATEST_MS else None
+
+
 class Stamp(NamedTuple):
     """A time, and how many characters it takes."""
 
@@ -60,9 +69,9 @@ def stamp_at(text: str) -> Stamp | None:
     except ValueError:
         return None
     zone = found.groupdict().get("zone")
-    at_ms = round(at.timestamp()) * 1000 + _ms(found["fraction"]) - _offset_ms(zone)
+    at_ms = readable_ms(round(at.timestamp()) * 1000 + _ms(found["fraction"]) - _offset_ms(zone))
     clock = Clock.UTC if zone else Clock.LOCAL
-    return Stamp(at_ms, clock, found["fraction"] is None, found.end())
+    return None if at_ms is None else Stamp(at_ms, clock, found["fraction"] is None, found.end())
 
 
 @lru_cache(maxsize=64)
@@ -82,9 +91,8 @@ def _in_words(text: str) -> Stamp | None:
         day = datetime.strptime(f"{month[:3]} {rest}", "%b %d %Y").replace(tzinfo=UTC)
     except ValueError:
         return None
-    return Stamp(
-        round(day.timestamp()) * 1000 + _since_midnight_ms(found), Clock.LOCAL, not found["fraction"], found.end()
-    )
+    at_ms = readable_ms(round(day.timestamp()) * 1000 + _since_midnight_ms(found))
+    return None if at_ms is None else Stamp(at_ms, Clock.LOCAL, not found["fraction"], found.end())
 
 
 def twelve_hours(text: str) -> Stamp | None:
@@ -93,7 +101,8 @@ def twelve_hours(text: str) -> Stamp | None:
         at = datetime.strptime(text.replace(",", ""), "%b %d %Y %I:%M:%S %p").replace(tzinfo=UTC)
     except ValueError:
         return None
-    return Stamp(round(at.timestamp()) * 1000, Clock.LOCAL, True, len(text))
+    at_ms = readable_ms(at.timestamp() * 1000)
+    return None if at_ms is None else Stamp(at_ms, Clock.LOCAL, True, len(text))
 
 
 def _time_of_day(text: str) -> Stamp | None:

@@ -15,15 +15,17 @@ from app_logs.classic_history import classic_rebalances
 from app_logs.client_findings import client_findings
 from app_logs.combined import combined
 from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, stored_lines, topics_changed_ms
+from app_logs.entries import reason_of
 from app_logs.findings import findings_of
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of, program_of
-from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, client_id_of, configured_id
+from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from app_logs.members_apart import by_client, only_clients
 from app_logs.removals import expired_together, groups_of_removed, removal_findings, returns
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
 _SHIPPED_IDS = ("", "rdkafka")
 _NOT_NAMED = "group not named"
+NOT_FOLLOWED = "not_followed"
 GROUP_NOT_NAMED = f"({_NOT_NAMED})"
 _NEWER = (FactKind.EPOCH_BUMPED, FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH)
 
@@ -43,23 +45,38 @@ def groups_in(facts: Sequence[LoggedFact], from_line: int = 0, read_until_ms: fl
     for group_id, own in by_group.items():
         if own[-1].line_number < from_line:
             continue
-        printed = of_brokers[group_id]
-        group_type = _type_of(printed or own)
-        of_broker = [
-            *classic_rebalances(printed, log_ends_ms),
-            *epoch_bumps(printed, partial(_changed_elsewhere, topics_ms, group_id), group_type),
-        ]
-        of_broker.sort(key=_place_in(printed))
-        clients = by_client(own)
-        group = LoggedGroup(group_id, group_type, own, combined(of_broker, clients))
-        of_clients = [one for facts in clients for one in client_findings(facts)]
-        of_removed = [*returns(group), *(one for facts in clients for one in removal_findings(printed, facts))]
-        between = findings_between(clients, group.rebalances)
-        group.findings = [*findings_of(group), *of_clients, *of_removed, *between]
-        found.append(group)
+        try:
+            found.append(_told(group_id, own, of_brokers[group_id], topics_ms, log_ends_ms))
+        except Exception as error:
+            # Lines are input: whatever one group's make a rule raise, the others are told.
+            sentence = f"Rollcall failed to follow the lines of this group ({reason_of(error)})."
+            found.append(LoggedGroup(group_id, facts=own, findings=[Finding(NOT_FOLLOWED, sentence, (own[0],))]))
     for group, finding in expired_together(found):
         group.findings.append(finding)
     return found
+
+
+def _told(
+    group_id: str,
+    own: list[LoggedFact],
+    printed: Sequence[LoggedFact],
+    topics_ms: Sequence[tuple[int, str]],
+    log_ends_ms: float | None,
+) -> LoggedGroup:
+    """One group's story. printed: of its lines those of brokers."""
+    group_type = _type_of(printed or own)
+    of_broker = [
+        *classic_rebalances(printed, log_ends_ms),
+        *epoch_bumps(printed, partial(_changed_elsewhere, topics_ms, group_id), group_type),
+    ]
+    of_broker.sort(key=_place_in(printed))
+    clients = by_client(own)
+    group = LoggedGroup(group_id, group_type, own, combined(of_broker, clients))
+    of_clients = [one for facts in clients for one in client_findings(facts)]
+    of_removed = [*returns(group), *(one for facts in clients for one in removal_findings(printed, facts))]
+    between = findings_between(clients, group.rebalances)
+    group.findings = [*findings_of(group), *of_clients, *of_removed, *between]
+    return group
 
 
 def _changed_elsewhere(topics_ms: Sequence[tuple[int, str]], group_id: str, at_ms: int) -> bool:

@@ -29,7 +29,21 @@ KEPT = 256
 
 @lru_cache(maxsize=KEPT)
 def _number(text: str) -> int | None:
-    return int(text) if len(text) <= 19 and text.isascii() and text.removeprefix("-").isdigit() else None
+    """Any number that a column of a table holds."""
+    found = int(text) if len(text) <= 19 and text.isascii() and text.removeprefix("-").isdigit() else None
+    return found if found is None or -(1 << 63) <= found < 1 << 63 else None
+
+
+def _generation(text: str) -> int | None:
+    """A generation or an epoch: Kafka has four bytes for it, and -1 or -2 for none."""
+    found = _number(text)
+    return found if found is None or -2 <= found < 1 << 31 else None
+
+
+def _count(text: str) -> int | None:
+    """A number of things, a partition or a length: not below zero."""
+    found = _number(text)
+    return None if found is None or found < 0 else found
 
 
 def _state(text: str) -> str | None:
@@ -60,7 +74,9 @@ def _member_id(text: str) -> str:
 
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("generation_id", "members", "length_ms", "partition", "number"), _number),
+    "number": _number,
+    "generation_id": _generation,
+    **dict.fromkeys(("members", "length_ms", "partition"), _count),
     "old_state": _state,
     "member_id": _member_id,
     "instance_id": _optional,
@@ -68,6 +84,13 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "member_ids": _member_ids,
 }
 """What a field must hold, where that is not any text. None: it does not hold it."""
+
+
+def field_of(name: str, text: str) -> Any:
+    """Return what a field of a fact holds, or None if the text is no value of it."""
+    return _READERS.get(name, str)(text)
+
+
 IGNORED = frozenset(("", "number", "old_state"))
 """Fields that a fact has no place for: they are checked, and dropped."""
 

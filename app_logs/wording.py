@@ -26,6 +26,7 @@ TROUBLE = (
 )
 """Causes that nobody wants: groups that have them come first."""
 TROUBLES = (
+    "not_followed",
     "fenced",
     "one_or_two_processes",
     "same_member_again_and_again",

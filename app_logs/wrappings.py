@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app_logs.csv_lines import csv_line, csv_source, source_columns
-from app_logs.entries import DATED, Clock, Entry
+from app_logs.entries import DATED, Clock, Entry, reason_of
 from app_logs.json_lines import entry_of_fields, entry_of_json
 from app_logs.key_values import fields_behind_a_tab, logfmt_fields
 from app_logs.python_layouts import head_of
@@ -139,7 +139,15 @@ def jul_heading(file: str, number: int, line: str) -> Entry | None:
 
 
 def entry_of(file: str, number: int, line: str) -> Entry:
-    """One line, without what stands around it."""
+    """One line, without what stands around it; as it is if its layout cannot be read."""
+    try:
+        return _laid_out_line(file, number, line)
+    except Exception as error:
+        # A line is input: whatever it makes a layout raise, the others are read.
+        return Entry(file, number, line, unread=reason_of(error))
+
+
+def _laid_out_line(file: str, number: int, line: str) -> Entry:
     as_shipped = _AS_SHIPPED.fullmatch(line)
     if as_shipped is not None:
         minute, second, ms, level, text, logger = as_shipped.groups()

@@ -11,7 +11,7 @@ import re
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.entries import Entry
 from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template, Templates
+from app_logs.templates import Template, Templates, field_of
 
 _HEADING = re.compile(
     r"[Gg]roup (?:coordinator|member) \((?:groupId=)?(?P<group_id>[^,()]{1,255}),"
@@ -26,7 +26,7 @@ def brod_heading(entry: Entry) -> Heading | None:
     if found is None:
         return None
     fields: dict[str, object] = {key: value for key, value in found.groupdict().items() if value}
-    fields["generation_id"] = int(found["generation_id"]) or None
+    fields["generation_id"] = field_of("generation_id", found["generation_id"]) or None
     return Heading(fields, entry.printed[found.end() :].replace("reason::", "reason:").rstrip(". "))
 
 

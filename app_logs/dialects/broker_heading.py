@@ -25,7 +25,7 @@ MARKS = (
 """A line without any of these is none of the brokers' templates'."""
 _PREFIX = re.compile(
     r"\[(?:GroupCoordinator|GroupMetadataManager|Group Metadata Manager on Broker)"
-    r" (?:(?:id|brokerId)=)?(?P<broker_id>\d+)(?: topic=__consumer_offsets partition=(?P<partition>\d+))?\]:? "
+    r" (?:(?:id|brokerId)=)?(?P<broker_id>\d{1,10})(?: topic=__consumer_offsets partition=(?P<partition>\d{1,9}))?\]:? "
 )
 _BEFORE = re.compile(r"[A-Za-z][\w-]{0,30}:? +(?:[A-Z]{4,5} +)?(?=\[Group(?:Coordinator|MetadataManager) )")
 """A reporter's own word for who prints it, and a level behind that."""

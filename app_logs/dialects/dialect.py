@@ -9,12 +9,19 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from app_logs.entries import Entry
-from app_logs.logged_facts import PLACES, LoggedFact
+from app_logs.entries import Entry, reason_of
+from app_logs.logged_facts import IS_CERTAIN, PLACES, FactKind, LoggedFact
 from app_logs.templates import Templates
 
 _UNSAID = [LoggedFact._field_defaults[name] for name in LoggedFact._fields[8:]]
 """What a fact has behind `source` where nothing is said of it."""
+
+
+def unreadable(entry: Entry, error: str) -> LoggedFact:
+    """Return the fact of a line that a reader failed at."""
+    return LoggedFact(
+        FactKind.UNREADABLE, entry.file, entry.line_number, entry.at_ms, entry.clock, error=error, is_certain=False
+    )
 
 
 class Heading(NamedTuple):
@@ -56,13 +63,19 @@ class Dialect(NamedTuple):
 
     def fact(self, entry: Entry) -> LoggedFact | None:
         """What the line says; None if it is none of this dialect's, or none of its templates."""
-        heading = self.heading(entry)
-        return None if heading is None else self._stated(entry, heading)
+        return self._fact(entry, self.heading)
 
     def fact_among_its_own(self, entry: Entry) -> LoggedFact | None:
         """The same of a line that its heading does not tell, in a file of this dialect."""
-        heading = None if self.among_its_own is None else self.among_its_own(entry)
-        return None if heading is None else self._stated(entry, heading)
+        return None if self.among_its_own is None else self._fact(entry, self.among_its_own)
+
+    def _fact(self, entry: Entry, heading_of: Callable[[Entry], Heading | None]) -> LoggedFact | None:
+        try:
+            heading = heading_of(entry)
+            return None if heading is None else self._stated(entry, heading)
+        except Exception as error:
+            # A line is input: whatever it makes a reader raise, the others are read.
+            return unreadable(entry, reason_of(error))
 
     def _stated(self, entry: Entry, heading: Heading) -> LoggedFact | None:
         found = self.templates.match(heading.message)
@@ -84,5 +97,7 @@ class Dialect(NamedTuple):
             row[place] = value
         for name, value in heading.fields.items():  # Surer than a message, behind which a layout may print more.
             row[PLACES[name]] = value
-        row[-1] = is_certain and not entry.is_suspect
+        row[PLACES[IS_CERTAIN]] = is_certain and not entry.is_suspect
+        row[PLACES["is_escaped"]] = bool(entry.message)
+        row[PLACES["may_be_forged"]] = entry.may_be_forged
         return tuple.__new__(LoggedFact, row)

@@ -17,7 +17,7 @@ from app_logs.key_values import named_fields
 from app_logs.logged_facts import INCREMENTAL
 from app_logs.logged_facts import FactKind as F
 from app_logs.logged_partitions import NONE_NAMED
-from app_logs.templates import Template, Templates
+from app_logs.templates import Template, Templates, field_of
 
 _FIELD = re.compile(
     "(?:; |, )(group|member_id|instance_id|generation|leader|err|why|assigned|now_assigned|added|lost|revoking|"
@@ -35,9 +35,9 @@ def franz_go_heading(entry: Entry) -> Heading | None:
         return None
     found: dict[str, Any] = {name: _text(fields[key]) for key, name in _NAMES.items() if key in fields}
     found = {name: value for name, value in found.items() if value not in _NOBODY}
-    generation = _text(fields.get("generation"))
-    if generation.isdigit():
-        found["generation_id"] = int(generation)
+    generation_id = field_of("generation_id", _text(fields.get("generation")))
+    if generation_id is not None and generation_id >= 0:
+        found["generation_id"] = generation_id
     if _text(fields.get("leader")).lower() == "true" and "member_id" in found:
         found["other_member_id"] = found["member_id"]
     named = [_text(value) for key, value in fields.items() if _PARTITIONS.fullmatch(key)]

@@ -171,10 +171,7 @@ class PrintedFollowing:
         self._kept.facts_read += len(read.facts)
         self._kept.doubtful += len(read.doubtful)
         self._unfit += [Quarantined(line.file, line.number, line.broken, "") for line in lines if line.broken]
-        self._unfit += [
-            Quarantined(entry.file, entry.line_number, "it can be read in two ways, or a client wrote it", entry.text)
-            for entry in read.doubtful
-        ]
+        self._unfit += [Quarantined(entry.file, entry.line_number, why, entry.text) for entry, why in read.doubtful]
 
     def _note_time(self) -> None:
         """Notes the last line's time. One a day ahead may be wrong, unless the file's own clock has it too."""

@@ -59,13 +59,13 @@ def test_a_line_that_was_broken_in_two_is_put_together() -> None:
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 def test_lines_out_of_an_id_are_not_believed_where_a_log_grows_in_pieces(at_once: int) -> None:
     lines = [*enumerate([*given(f"evil\n{FORGED}\n"), *given("honest")], 1)]
-    log, facts, doubtful = GrowingLog("server.log", ZoneInfo("UTC")), list[LoggedFact](), list[Entry]()
+    log, facts, doubtful = GrowingLog("server.log", ZoneInfo("UTC")), list[LoggedFact](), list[tuple[Entry, str]]()
     for start in range(0, len(lines), at_once):
         read = log.read(lines[start : start + at_once], is_pause=False)
         facts, doubtful = [*facts, *read.facts], [*doubtful, *read.doubtful]
     facts += log.read([], is_pause=True).facts
     assert [fact.member_id for fact in facts] == [f"honest-{UUID}"]
-    assert [entry.line_number for entry in doubtful if "payroll" in entry.text] == [2]
+    assert [entry.line_number for entry, _ in doubtful if "payroll" in entry.text] == [2]
 
 
 def test_a_layout_without_classes_is_read_though_no_line_is_closed() -> None:
