@@ -9,6 +9,7 @@ from tests.attack.conversations import Conversations
 from tests.attack.dumps import OffsetDumps
 from tests.attack.frames import Frames
 from tests.attack.logs import LogLines, WholeLogs
+from tests.attack.printed import PrintedLines
 from tests.attack.sockets import Sockets
 from tests.attack.texts import RequestRows, TraceLines
 from tests.attack.upstream import Upstream
@@ -18,6 +19,7 @@ INPUTS: dict[str, Callable[[], Attacked]] = {
     "frames": Frames,
     "log-lines": LogLines,
     "offset-dumps": OffsetDumps,
+    "printed-lines": PrintedLines,
     "request-rows": RequestRows,
     "sockets": Sockets,
     "trace-lines": TraceLines,
