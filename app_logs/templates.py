@@ -23,27 +23,27 @@ _STATES = frozenset(
     ("Empty", "PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Stable", "Dead")
 )  # AwaitingSync: CompletingRebalance before Kafka 2.0.
 
+_MOST = (1 << 31) - 1
 KEPT = 256
 """Numbers and ids stand in several lines after each other: so many are read once."""
 
 
 @lru_cache(maxsize=KEPT)
 def _number(text: str) -> int | None:
-    """Any number that a column of a table holds."""
-    found = int(text) if len(text) <= 19 and text.isascii() and text.removeprefix("-").isdigit() else None
-    return found if found is None or -(1 << 63) <= found < 1 << 63 else None
-
-
-def _generation(text: str) -> int | None:
-    """A generation or an epoch: Kafka has four bytes for it, and -1 or -2 for none."""
-    found = _number(text)
-    return found if found is None or -2 <= found < 1 << 31 else None
+    """Any number of four bytes that has a next one, which is what Kafka and our tables have for it."""
+    found = int(text) if len(text) <= 11 and text.isascii() and text.removeprefix("-").isdigit() else None
+    return found if found is None or abs(found) < _MOST else None
 
 
 def _count(text: str) -> int | None:
     """A number of things, a partition or a length: not below zero."""
     found = _number(text)
     return None if found is None or found < 0 else found
+
+
+def _digits(text: str) -> str | None:
+    """A number whose value does not matter."""
+    return text if text.isascii() and text.removeprefix("-").isdigit() else None
 
 
 def _state(text: str) -> str | None:
@@ -74,8 +74,8 @@ def _member_id(text: str) -> str:
 
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
-    "number": _number,
-    "generation_id": _generation,
+    "number": _digits,
+    "generation_id": _number,
     **dict.fromkeys(("members", "length_ms", "partition"), _count),
     "old_state": _state,
     "member_id": _member_id,

@@ -61,8 +61,8 @@ def test_a_time_that_no_calendar_has_is_no_time(line: str, zone: tzinfo | None) 
     "said",
     [
         "Stabilized group orders generation 5 with -1 members",
-        "Stabilized group orders generation 2147483648 with 2 members",
-        "Stabilized group orders generation 5 with 9223372036854775808 members",
+        "Stabilized group orders generation 2147483647 with 2 members",
+        "Stabilized group orders generation 5 with 2147483647 members",
         "Stabilized group orders generation \u0665 with 2 members",
         "Stabilized group orders generation 5 (__consumer_offsets--7) with 2 members",
     ],

@@ -1,0 +1,167 @@
+"""Which lines of a broker a client's text may have written, although every single line is whole.
+
+A broker prints the ids and the reason of a client as they are. In a text layout an id with line breaks can end the
+broker's line as a broker does, hold whole lines, and begin a line that the broker's own rest ends. Two things give it
+away. The broker ends each new member id itself, and the whole text is the member's id, so that no other line names the
+id that the first or the last of these lines shows. And members leave that a group did not have. Knows facts in order.
+Must not know files, wordings or layouts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact
+from app_logs.reasons import Reason, read_reason
+from schemas.causes import CauseKind
+
+MOST_FORGED = 1_600
+"""Lines about groups that the ids and the reason of one request hold: 98 kB, of 60 characters each."""
+_ROUNDS = 8
+_NEW_IDS = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
+_ENDS = (
+    *(FactKind.MEMBER_EXPIRED, FactKind.MEMBER_LEFT, FactKind.MEMBERS_NOT_BACK, FactKind.MEMBER_EXPIRED_EPOCH),
+    *(FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH),
+)
+_FORGETS = (
+    *(FactKind.GROUP_EMPTIED, FactKind.GROUP_TAKEN_OVER, FactKind.GROUP_UNLOADED, FactKind.GROUP_DIED),
+    FactKind.GROUP_CONVERTED,
+)
+_Place = tuple[int, FactKind]
+
+
+def with_forgeable(facts: Sequence[LoggedFact]) -> Sequence[LoggedFact]:
+    """Return the facts, marked where a client's text may have written their lines. facts: of all files, in order."""
+    places = forgeable_places(facts)
+    if not places:
+        return facts
+    return [fact._replace(may_be_forged=True) if place in places else fact for place, fact in enumerate(facts)]
+
+
+def forgeable_places(facts: Sequence[LoggedFact]) -> set[int]:
+    """Return the places of the facts that a client's text may have written."""
+    of_files: defaultdict[str, list[int]] = defaultdict(list)
+    for place, fact in enumerate(facts):
+        if fact.dialect == BROKER and not fact.is_escaped:
+            of_files[fact.file].append(place)
+    found = {place for place, fact in enumerate(facts) if fact.may_be_forged}
+    for _ in range(_ROUNDS):
+        before = len(found)
+        named = _Named(facts, found)
+        for places in of_files.values():
+            found.update(_forgeable_in(places, facts, named))
+        if len(found) == before:
+            return found
+    return found | {place for places in of_files.values() for place in places if min(found) <= place <= max(found)}
+
+
+def _forgeable_in(places: Sequence[int], facts: Sequence[LoggedFact], named: _Named) -> Iterator[int]:
+    """The places within a text that may begin with one line of a new id and end with another, and around strangers."""
+    new = [index for index, place in enumerate(places) if _has_client_id(facts[place])]
+    oldest = 0
+    for at, last in enumerate(new):
+        if named.is_proven(facts[places[last]], places[last], places[last], by_count=True):
+            continue
+        while new[oldest] < last - MOST_FORGED:
+            oldest += 1
+        for first in new[oldest:at]:
+            ends = facts[places[first]], facts[places[last]]
+            span = places[first], places[last]
+            if ends[0].kind is ends[1].kind and not named.is_proven(ends[0], *span):
+                yield from places[first : last + 1]
+                break
+    for index, place in enumerate(places):
+        if place in named.strangers:
+            yield from places[max(0, index - MOST_FORGED) : index + MOST_FORGED]
+
+
+def _has_client_id(fact: LoggedFact) -> bool:
+    """Whether a line has a new member id that begins with a client id; an instance id can have no line breaks."""
+    return fact.kind in _NEW_IDS and not fact.is_static
+
+
+class _Named:
+    """Where lines name each member id of a group; those that a client may have written do not count."""
+
+    def __init__(self, facts: Sequence[LoggedFact], forgeable: Collection[int]) -> None:
+        self._places: defaultdict[tuple[str, str], list[_Place]] = defaultdict(list)
+        rosters: defaultdict[str, _Roster] = defaultdict(_Roster)
+        self.strangers: set[int] = set()
+        """Where lines remove a member that the group did not have."""
+        for place, fact in enumerate(facts):
+            if fact.dialect != BROKER or not fact.group_id or place in forgeable:
+                continue
+            reason = read_reason(fact.reason) if fact.kind is FactKind.REBALANCE_BEGAN else None
+            ids = _ids_in(fact, reason)
+            roster = rosters[fact.group_id]
+            if roster.has_stranger(fact, ids):
+                self.strangers.add(place)
+            roster.take(fact, reason, ids)
+            if fact.kind is FactKind.JOIN_PHASE_ENDED and roster.is_whole:
+                ids = [*roster.members]
+            for member_id in ids:
+                known = self._places[fact.group_id, member_id]
+                if [kind for _, kind in known[-2:]] == [fact.kind] * 2:
+                    known.pop()
+                known.append((place, fact.kind))
+
+    def is_proven(self, fact: LoggedFact, first: int, last: int, *, by_count: bool = False) -> bool:
+        """Whether a line of another kind, outside of these places, names the new id of a fact.
+
+        by_count: or the size of a generation shows that its member was there.
+        """
+        known = self._places[fact.group_id, fact.member_id]
+        others = (FactKind.JOIN_PHASE_ENDED, fact.kind) if not by_count else (fact.kind,)
+        return any(kind not in others for place, kind in known if not first <= place <= last)
+
+
+class _Roster:
+    """The members of a group, as far as lines name them."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, None] = {}
+        self.is_whole = False
+        """Whether these are all."""
+        self._is_joining = False
+
+    def has_stranger(self, fact: LoggedFact, ids: Collection[str]) -> bool:
+        """Whether a line removes a member that the group does not have, while no other one comes."""
+        is_end = fact.kind in _ENDS and self.is_whole and not self._is_joining
+        return is_end and any(member_id not in self.members for member_id in ids)
+
+    def take(self, fact: LoggedFact, reason: Reason | None, ids: Collection[str]) -> None:
+        """One line, in order."""
+        match fact.kind:
+            case FactKind.STATIC_MEMBER_REPLACED if not fact.other_member_id:
+                self.members.pop(fact.member_id, None)
+                self.is_whole = False
+            case FactKind.STATIC_MEMBER_REPLACED:
+                self.members.pop(fact.member_id, None)
+                self.members[fact.other_member_id] = None
+            case FactKind.MEMBER_JOINED_EPOCH:
+                self.members.pop(fact.other_member_id, None)
+                self.members[fact.member_id] = None
+            case FactKind.MEMBER_ADDED:
+                self.members[fact.member_id] = None
+            case FactKind.REBALANCE_BEGAN:
+                self._is_joining = True
+                if reason is not None and reason.kind is CauseKind.MEMBER_JOINED:
+                    self.members[reason.member_id] = None
+            case FactKind.JOIN_PHASE_ENDED:
+                self.is_whole, self._is_joining = len(self.members) == fact.members, False
+            case kind if kind in _FORGETS:
+                self.members, self.is_whole, self._is_joining = {}, False, False
+            case kind if kind in _ENDS:
+                for member_id in ids:
+                    self.members.pop(member_id, None)
+            case _:
+                pass
+
+
+def _ids_in(fact: LoggedFact, reason: Reason | None) -> list[str]:
+    """Every member id that a line names."""
+    found = (fact.member_id, fact.other_member_id, *fact.member_ids)
+    if reason is not None:
+        found += (reason.member_id, *reason.member_ids)
+    return [*filter(None, dict.fromkeys(found))]
