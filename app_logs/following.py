@@ -47,7 +47,7 @@ class Following:
             return
         self._is_new = False
         from_line, self._asked_line = self._asked_line, self._kept[-1][0].line_number
-        for group in groups_in(in_zone(self._facts(), self._zone), from_line):
+        for group in groups_in(in_zone(self._facts(), self._zone), from_line, goes_on=True):
             for one in group.rebalances:
                 is_classic = group.group_type == "classic"
                 known = (group.group_id, evidence_of(one.facts)[-1 if is_classic else 0])

@@ -1,10 +1,11 @@
 """Which lines of a broker a client's text may have written, although every single line is whole.
 
 A broker prints the ids and the reason of a client as they are. In a text layout an id with line breaks can end the
-broker's line as a broker does, hold whole lines, and begin a line that the broker's own rest ends. Two things give it
+broker's line as a broker does, hold whole lines, and begin a line that the broker's own rest ends. Three things give it
 away. The broker ends each new member id itself, and the whole text is the member's id, so that no other line names the
-id that the first or the last of these lines shows. And members leave that a group did not have. Knows facts in order.
-Must not know files, wordings or layouts.
+id that the first or the last of these lines shows, and one that prints the text again has the ends of two messages. And
+members leave that a group did not have. Knows facts in order, and what was concluded from them. Must not know files,
+wordings or layouts.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
+from app_logs.forged_lines import Span, within
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
+from app_logs.logged_rebalances import LoggedGroup, candidate
 from app_logs.reasons import Reason, read_reason
-from schemas.causes import CauseKind
+from schemas.causes import Cause, CauseKind
 
 MOST_FORGED = 1_600
 """Lines about groups that the ids and the reason of one request hold: 98 kB, of 60 characters each."""
@@ -31,15 +34,35 @@ _FORGETS = (
 _Place = tuple[int, FactKind]
 
 
-def with_forgeable(facts: Sequence[LoggedFact]) -> Sequence[LoggedFact]:
-    """Return the facts, marked where a client's text may have written their lines. facts: of all files, in order."""
-    places = forgeable_places(facts)
+def with_forgeable(facts: Sequence[LoggedFact], *, goes_on: bool = False) -> Sequence[LoggedFact]:
+    """Return the facts, marked where a client's text may have written their lines.
+
+    facts: of all files, in order. goes_on: of a file that grows; one that ended may lack what follows its last line.
+    """
+    places = forgeable_places(facts, goes_on=goes_on)
     if not places:
         return facts
     return [fact._replace(may_be_forged=True) if place in places else fact for place, fact in enumerate(facts)]
 
 
-def forgeable_places(facts: Sequence[LoggedFact]) -> set[int]:
+def doubt_forgeable(group: LoggedGroup) -> None:
+    """Make inferred what rests on such lines; who is to blame is a candidate."""
+    for one in group.rebalances:
+        if not any(fact.may_be_forged for fact in one.facts):
+            continue
+        cause = one.cause
+        fits = cause.candidates
+        if cause.member_id and not fits:
+            fits = (candidate(cause.kind, cause.member_id, cause.client_id),)
+        one.cause = Cause(kind=cause.kind, is_inferred=True, candidates=fits)
+        one.held_by = None if one.held_by is None else one.held_by._replace(is_inferred=True)
+    group.findings = [
+        finding._replace(is_inferred=finding.is_inferred or any(fact.may_be_forged for fact in finding.facts))
+        for finding in group.findings
+    ]
+
+
+def forgeable_places(facts: Sequence[LoggedFact], *, goes_on: bool = False) -> set[int]:
     """Return the places of the facts that a client's text may have written."""
     of_files: defaultdict[str, list[int]] = defaultdict(list)
     for place, fact in enumerate(facts):
@@ -50,14 +73,15 @@ def forgeable_places(facts: Sequence[LoggedFact]) -> set[int]:
         before = len(found)
         named = _Named(facts, found)
         for places in of_files.values():
-            found.update(_forgeable_in(places, facts, named))
+            spans = [*_by_new_ids(places if goes_on else places[:-1], facts, named), *_around_odd(places, facts, named)]
+            found.update(places[index] for index in within(spans, len(places)))
         if len(found) == before:
             return found
     return found | {place for places in of_files.values() for place in places if min(found) <= place <= max(found)}
 
 
-def _forgeable_in(places: Sequence[int], facts: Sequence[LoggedFact], named: _Named) -> Iterator[int]:
-    """The places within a text that may begin with one line of a new id and end with another, and around strangers."""
+def _by_new_ids(places: Sequence[int], facts: Sequence[LoggedFact], named: _Named) -> Iterator[Span]:
+    """From a line with a new id that no other line names to the last such line that one text can have written."""
     new = [index for index, place in enumerate(places) if _has_client_id(facts[place])]
     oldest = 0
     for at, last in enumerate(new):
@@ -67,13 +91,16 @@ def _forgeable_in(places: Sequence[int], facts: Sequence[LoggedFact], named: _Na
             oldest += 1
         for first in new[oldest:at]:
             ends = facts[places[first]], facts[places[last]]
-            span = places[first], places[last]
-            if ends[0].kind is ends[1].kind and not named.is_proven(ends[0], *span):
-                yield from places[first : last + 1]
+            if ends[0].kind is ends[1].kind and not named.is_proven(ends[0], places[first], places[last]):
+                yield first, last + 1
                 break
+
+
+def _around_odd(places: Sequence[int], facts: Sequence[LoggedFact], named: _Named) -> Iterator[Span]:
+    """Around a line of two messages, and around the leave of a member that the group did not have."""
     for index, place in enumerate(places):
-        if place in named.strangers:
-            yield from places[max(0, index - MOST_FORGED) : index + MOST_FORGED]
+        if place in named.strangers or facts[place].kind is FactKind.TWO_MESSAGES:
+            yield max(0, index - MOST_FORGED), min(len(places), index + MOST_FORGED)
 
 
 def _has_client_id(fact: LoggedFact) -> bool:

@@ -107,7 +107,7 @@ class _History:
         at_ms = max(self._written.at_ms, line.at_ms or 0)
         if self._group_type is not None:
             self._follow_owners(at_ms)
-        self._written.at_ms = at_ms
+        self._written.at_ms, self._written.may_be_forged = at_ms, line.may_be_forged
         if self._group_type is None:
             self._begin(place, line)
         self._change_type(line)

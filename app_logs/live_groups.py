@@ -107,7 +107,7 @@ class LiveGroups:
             return
         self._next_ms, from_line = math.inf, math.inf
         old: dict[str, set[int]] = {}
-        for group in groups_in(self.facts, self._from_line, now_ms):
+        for group in groups_in(self.facts, self._from_line, now_ms, goes_on=True):
             given_line = self._given(group.group_id).line
             new = [fact for fact in group.facts if fact.line_number > given_line]
             if not new:
@@ -147,7 +147,7 @@ class LiveGroups:
         known = [
             fact for fact in self.facts if self._is_given(fact) or (not fact.group_id and fact.line_number <= last_line)
         ]
-        return {group.group_id: effects_of(group, goes_on=True) for group in groups_in(known)}
+        return {group.group_id: effects_of(group, goes_on=True) for group in groups_in(known, goes_on=True)}
 
     def _give(self, group_id: str, effects: list[Effect], last_line: int) -> Due:
         given = self._given(group_id)
@@ -164,7 +164,8 @@ class LiveGroups:
         self._leave_out(old)
         for group_id in old:
             del self._effects[group_id]
-        for group in groups_in(self.facts, min(self._given(group_id).line for group_id in old), now_ms):
+        from_line = min(self._given(group_id).line for group_id in old)
+        for group in groups_in(self.facts, from_line, now_ms, goes_on=True):
             if group.group_id in old:
                 self._effects[group.group_id] = effects_of(group, goes_on=True)
 

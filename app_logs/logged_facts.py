@@ -141,6 +141,8 @@ class FactKind(StrEnum):
     CONNECTION_FAILED = auto()
     """The connection to the coordinator failed in state, after length_ms there."""
 
+    TWO_MESSAGES = auto()
+    """Nothing: a broker's line begins as one message and ends as another one, so a client's line breaks are in it."""
     UNREADABLE = auto()
     """Nothing: a reader failed at the line, as error says."""
 

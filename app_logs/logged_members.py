@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.logged_rebalances import client_id_of, configured_id
 from app_logs.reasons import NOT_PROVIDED, Reason, left
@@ -37,6 +39,8 @@ class Written:
     at_ms: int = 0
     generation_id: int | None = None
     """None: not known."""
+    may_be_forged: bool = False
+    """Whether a client's text may have written the line that effects follow from."""
     _ordered: list[tuple[Place, Effect]] = field(default_factory=list)
 
     @property
@@ -51,6 +55,8 @@ class Written:
 
     def emit(self, effect: Effect) -> None:
         """Adds an effect at its own moment."""
+        if self.may_be_forged and isinstance(effect, MemberJoined | MemberRemoved):
+            effect = replace(effect, is_inferred=True)
         self._ordered.append(((effect.at_ms, self.place[1]), effect))
 
     def insert(self, place: Place, effect: Effect) -> None:

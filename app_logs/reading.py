@@ -17,11 +17,12 @@ import re2
 
 from app_logs.broken_lines import BrokenLines
 from app_logs.clocks import difference, moved
+from app_logs.dialects.broker import of_two_messages
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.dialects.dialect import unreadable
 from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import open_blocks, text_of
-from app_logs.forged_lines import ends_alone, marked
+from app_logs.forged_lines import OF_BROKERS, ends_alone, marked
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.wrappings import entries_in, entry_of, in_order
 from programs.errors import UserError
@@ -217,6 +218,10 @@ def fact_of(entry: Entry) -> LoggedFact | None:
     """What an entry says about a group, in whichever dialect; UNREADABLE if a reader failed at it."""
     if entry.unread:
         return unreadable(entry, entry.unread)
+    return _said_in(entry) or (of_two_messages(entry) if OF_BROKERS in entry.logger else None)
+
+
+def _said_in(entry: Entry) -> LoggedFact | None:
     for dialect in _OPENED:
         if entry.text.startswith(dialect.opening):
             return dialect.fact(entry)

@@ -17,6 +17,7 @@ from app_logs.combined import combined
 from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, stored_lines, topics_changed_ms
 from app_logs.entries import reason_of
 from app_logs.findings import findings_of
+from app_logs.forgeable import doubt_forgeable, with_forgeable
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of, program_of
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from app_logs.members_apart import by_client, only_clients
@@ -30,12 +31,15 @@ GROUP_NOT_NAMED = f"({_NOT_NAMED})"
 _NEWER = (FactKind.EPOCH_BUMPED, FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH)
 
 
-def groups_in(facts: Sequence[LoggedFact], from_line: int = 0, read_until_ms: float = 0) -> list[LoggedGroup]:
+def groups_in(
+    facts: Sequence[LoggedFact], from_line: int = 0, read_until_ms: float = 0, *, goes_on: bool = False
+) -> list[LoggedGroup]:
     """Every group that the lines name, with its story, in the order of its first line.
 
     from_line: of one file that grows, where it is new. Groups without a line from there on are left out.
-    read_until_ms: the time up to which it has no other lines.
+    read_until_ms: the time up to which it has no other lines. goes_on: more lines may come.
     """
+    facts = with_forgeable(facts, goes_on=goes_on)
     by_group = {group_id: stored_lines(own) for group_id, own in _by_group(_with_groups(facts)).items()}
     times_ms = [fact.at_ms for fact in facts if fact.at_ms is not None]
     log_ends_ms = max(read_until_ms, max(times_ms)) if times_ms else None
@@ -53,6 +57,9 @@ def groups_in(facts: Sequence[LoggedFact], from_line: int = 0, read_until_ms: fl
             found.append(LoggedGroup(group_id, facts=own, findings=[Finding(NOT_FOLLOWED, sentence, (own[0],))]))
     for group, finding in expired_together(found):
         group.findings.append(finding)
+    for group in found:
+        if any(fact.may_be_forged for fact in group.facts):
+            doubt_forgeable(group)
     return found
 
 

@@ -156,7 +156,10 @@ def _with_causes(facts: Sequence[Fact], lines: LoggedGroup) -> list[Fact]:
 
 
 def _add_lines(group: LoggedGroup, lines: LoggedGroup, *, is_logged: bool) -> None:
-    """Adds the lines' findings, their evidence of the same rebalances, and their rebalances of other generations."""
+    """Adds the lines' findings, their evidence of the same rebalances, and their rebalances of other generations.
+
+    A rebalance that a client's text may have written is not believed where a recording of the group lacks it.
+    """
     group.facts, group.findings = lines.facts, lines.findings
     recorded, known = group.rebalances, set[int]()
     for one in recorded:
@@ -165,7 +168,11 @@ def _add_lines(group: LoggedGroup, lines: LoggedGroup, *, is_logged: bool) -> No
             if other.generation_id == one.generation_id and _is_near(one, other):
                 one.facts = [*one.facts, *other.facts]
                 one.source = one.source if is_logged else Source.TOPIC_AND_LINES
-    added = [one for one in lines.rebalances if one.generation_id not in known and _says_anything(one)]
+    added = [
+        one
+        for one in lines.rebalances
+        if one.generation_id not in known and _says_anything(one) and not any(fact.may_be_forged for fact in one.facts)
+    ]
     group.rebalances = sorted([*recorded, *added], key=_place)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app_logs.broken_lines import MOST_PARTS, BrokenLines
-from app_logs.logged_facts import LoggedFact
+from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import LoggedRebalance
 from app_logs.reading import BROKEN, FileRead, merged, read_lines
 from app_logs.story import groups_in
@@ -77,7 +77,8 @@ def is_part_of(fact: LoggedFact, facts: Iterable[LoggedFact]) -> bool:
 
 
 def untrue(read: FileRead, name: str) -> list[LoggedFact]:
-    return [fact for fact in read.facts if not is_part_of(fact, whole(name).facts)]
+    said = [fact._replace(may_be_forged=False) for fact in read.facts if fact.kind is not FactKind.TWO_MESSAGES]
+    return [fact for fact in said if not is_part_of(fact, whole(name).facts)]
 
 
 def rebalances_of(read: FileRead) -> dict[tuple[str, int | None], list[LoggedRebalance]]:

@@ -31,6 +31,7 @@ from schemas.effect_names import EffectName
 from schemas.effects import GroupNotCovered
 from schemas.tables import AFTER_THE_LOGS
 from tests.app_logs.recorded import BROKERS
+from tests.app_logs.test_forgeable import VICTIM, perfect
 from tests.source_tree import ROOT
 from why.facts import Fact
 
@@ -325,3 +326,17 @@ def test_nothing_slow_to_load_is_loaded_for_a_request_log() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     assert {"pyspark", "pandas", "pyarrow", "numpy", "duckdb", "deltalake"}.isdisjoint(done.stderr.split())
     assert len(rebalances(json.loads(done.stdout))) == 9
+
+
+def test_a_rebalance_that_a_client_may_have_written_is_not_believed_beside_a_request_log_that_lacks_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forged = perfect(VICTIM).replace("2026-03-01 03:12:", "2026-11-21 05:39:").replace("orders", "clicks-agg")
+    forged = forged.replace("old generation 1 ", "old generation 98 ").replace("generation 2 ", "generation 99 ")
+    log = tmp_path / "server.log"
+    log.write_text(gzip.decompress((BROKERS / "d-kill.log.gz").read_bytes()).decode() + forged + "\n")
+    by_lines = {one["generation_id"]: one for _, one in rebalances(answer(capsys, log, group_id="clicks-agg"))}
+    assert (by_lines[99]["cause"], by_lines[99]["is_inferred"]) == ("session_expired", True)
+    both = [one["generation_id"] for _, one in rebalances(answer(capsys, KILLED, log, group_id="clicks-agg"))]
+    assert 2 in both
+    assert 99 not in both
