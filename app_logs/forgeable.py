@@ -10,7 +10,7 @@ wordings or layouts.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Sequence
 
 from app_logs.forged_lines import Span, within
@@ -77,23 +77,28 @@ def forgeable_places(facts: Sequence[LoggedFact], *, goes_on: bool = False) -> s
             found.update(places[index] for index in within(spans, len(places)))
         if len(found) == before:
             return found
-    return found | {place for places in of_files.values() for place in places if min(found) <= place <= max(found)}
+    first, last = min(found), max(found)
+    return found | {place for places in of_files.values() for place in places if first <= place <= last}
 
 
 def _by_new_ids(places: Sequence[int], facts: Sequence[LoggedFact], named: _Named) -> Iterator[Span]:
     """From a line with a new id that no other line names to the last such line that one text can have written."""
-    new = [index for index, place in enumerate(places) if _has_client_id(facts[place])]
-    oldest = 0
-    for at, last in enumerate(new):
-        if named.is_proven(facts[places[last]], places[last], places[last], by_count=True):
+    openers: defaultdict[FactKind, deque[int]] = defaultdict(deque)
+    """The lines with a new id that may still be such a first one."""
+    for index, place in enumerate(places):
+        fact = facts[place]
+        if not _has_client_id(fact):
             continue
-        while new[oldest] < last - MOST_FORGED:
-            oldest += 1
-        for first in new[oldest:at]:
-            ends = facts[places[first]], facts[places[last]]
-            if ends[0].kind is ends[1].kind and not named.is_proven(ends[0], places[first], places[last]):
-                yield first, last + 1
-                break
+        before = openers[fact.kind]
+        if not named.is_proven(fact, place, place, by_count=True):
+            while before and before[0] < index - MOST_FORGED:
+                before.popleft()
+            for first in before:
+                if not named.is_proven(facts[places[first]], places[first], place):
+                    yield first, index + 1
+                    break
+        if not named.is_named_before(fact, place):
+            before.append(index)
 
 
 def _around_odd(places: Sequence[int], facts: Sequence[LoggedFact], named: _Named) -> Iterator[Span]:
@@ -141,6 +146,11 @@ class _Named:
         known = self._places[fact.group_id, fact.member_id]
         others = (FactKind.JOIN_PHASE_ENDED, fact.kind) if not by_count else (fact.kind,)
         return any(kind not in others for place, kind in known if not first <= place <= last)
+
+    def is_named_before(self, fact: LoggedFact, place: int) -> bool:
+        """Whether a line of another kind before a place names the new id of a fact."""
+        known = self._places[fact.group_id, fact.member_id]
+        return bool(known) and known[0][0] < place and known[0][1] is not fact.kind
 
 
 class _Roster:
