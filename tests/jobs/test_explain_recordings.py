@@ -30,8 +30,8 @@ from programs.errors import UserError
 from schemas.effect_names import EffectName
 from schemas.effects import GroupNotCovered
 from schemas.tables import AFTER_THE_LOGS
+from tests.app_logs.forged import VICTIM, perfect
 from tests.app_logs.recorded import BROKERS
-from tests.app_logs.test_forgeable import VICTIM, perfect
 from tests.source_tree import ROOT
 from why.facts import Fact
 
