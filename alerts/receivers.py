@@ -63,7 +63,7 @@ class Receiver:
         try:
             return self._shown(self.deliver(event, alarm, now_ms))
         except NotTaken as failure:
-            raise NotTaken(self._shown(str(failure))) from None
+            raise NotTaken(self._shown(str(failure)), is_final=failure.is_final) from None
 
     def _shown(self, said: str) -> str:
         for secret in sorted(filter(None, self.secrets), key=len, reverse=True):

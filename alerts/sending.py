@@ -27,10 +27,16 @@ MOST_REDIRECTS = 3
 READ_BYTES = 4_000
 _PIECE_BYTES = 65_536
 _MOVED = (301, 302, 307, 308)
+_LATER = (408, 429)
+"""Statuses of 400 to 499 that ask to try again."""
 
 
 class NotTaken(Exception):
-    """A receiver did not take what it was sent; the text says why."""
+    """A receiver did not take what it was sent; the text says why. is_final: it would not take it later either."""
+
+    def __init__(self, why: str, *, is_final: bool = False) -> None:
+        super().__init__(why)
+        self.is_final = is_final
 
 
 class Reach(NamedTuple):
@@ -63,7 +69,7 @@ def post(address: str, headers: Mapping[str, str], body: bytes, reach: Reach = R
         answer = _asked(address, headers, body, reach, deadline)
     said = f"{answer.status} {answer.text}".strip()
     if not 200 <= answer.status < 300:
-        raise NotTaken(f"answered {said}")
+        raise NotTaken(f"answered {said}", is_final=400 <= answer.status < 500 and answer.status not in _LATER)
     return said
 
 

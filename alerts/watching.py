@@ -1,7 +1,8 @@
-"""Watches a home for troubles, opens and closes alarms, and sends them: each receiver in order, in a thread of its own.
+"""Watches a home for troubles, opens and closes alarms, and sends them, each receiver in a thread of its own.
 
 What is to be sent is kept in the home before it is sent. A receiver that does not take it is asked again, at longer and
-longer distances, for a day. Knows which troubles are sent; must not know how one is found, nor a receiver's form.
+longer distances, for a day; one that refuses it for good is not. Knows which troubles are sent; must not know how one
+is found, nor a receiver's form.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import msgspec
+from prometheus_client import CollectorRegistry, Counter
 
 from alerts.alarm import Alarm, Due, Event, Sent, key_of, read_kept, write_kept
 from alerts.kind_names import LEFT_OUT
 from alerts.kinds import Found, found_in, left_out
+from alerts.queue import LONGEST_PAUSE_MS, LONGEST_WAIT_MS, next_due, wait_ms
 from alerts.reason import Reason, reason_of
 from alerts.receivers import Receiver, rank
 from alerts.sending import NotTaken
@@ -29,7 +32,6 @@ from programs.errors import UserError
 from programs.visible import visible
 
 GIVEN_UP_MS = 24 * 3_600_000
-FIRST_WAIT_MS, LONGEST_WAIT_MS = 1_000, 600_000
 _LOOK_S = 0.2
 _MINUTE_MS = 60_000
 log = logging.getLogger("rollcall.alerts")
@@ -39,9 +41,14 @@ class Alarms:
     """The alarms of one home, which nobody else sends meanwhile."""
 
     def __init__(
-        self, home: Path, settings: AlertSettings, receivers: Sequence[Receiver], history: History | None = None
+        self,
+        home: Path,
+        settings: AlertSettings,
+        receivers: Sequence[Receiver],
+        history: History | None = None,
+        registry: CollectorRegistry | None = None,
     ) -> None:
-        """history: of the home, kept current by somebody else; None: it is read here.
+        """history: of the home, kept current by somebody else; None: it is read here. registry: for the metric.
 
         Raises UserError: others send the home's alarms, or what it remembers cannot be read.
         """
@@ -61,6 +68,13 @@ class Alarms:
         self._sent_table = SentTable(home)
         self.kept.sent_count = max(self.kept.sent_count, self._sent_table.count)
         self._minute, self._opened = 0, 0
+        self._failures = dict.fromkeys(self._receivers, 0)
+        """How many messages each receiver did not take, one after the other."""
+        self._rests_until_ms = dict.fromkeys(self._receivers, 0)
+        means = "Alarms that a receiver will not get: it refused them, or took none for a day"
+        self._refused = Counter("rollcall_alerts_refused", means, ["receiver"], registry=registry)
+        for name in self._receivers:
+            self._refused.labels(name)
 
     def close(self) -> None:
         if self._own is not None:
@@ -188,26 +202,41 @@ class Alarms:
     # ------------------------------------------------------------ what is sent
 
     def send_one(self, name: str, now_ms: int) -> bool:
-        """Sends a receiver what it waits for longest, if that is due; whether it was."""
+        """Send a receiver the next message that is due, and return whether one was."""
+        if now_ms < self._rests_until_ms[name]:
+            return False
         with self._lock:
-            due = next((one for one in self.kept.due if one.receiver == name), None)
-        if due is None or due.next_ms > now_ms:
+            due = next_due(self.kept.due, name, now_ms)
+        if due is None:
             return False
         try:
             answer = self._receivers[name].send(due.event, due.alarm, now_ms)
+            self._failures[name] = 0
         except NotTaken as failure:
-            if now_ms - due.since_ms < GIVEN_UP_MS:
-                if due.tries == 0:
-                    log.warning("%s: an alarm was not taken and is sent again: %s", name, failure)
-                due.tries += 1
-                due.next_ms = now_ms + min(FIRST_WAIT_MS << min(due.tries - 1, 20), LONGEST_WAIT_MS)
+            if not failure.is_final and now_ms - due.since_ms < GIVEN_UP_MS:
+                self._put_off(due, failure, now_ms)
                 return True
-            answer = f"given up: {failure}"
+            answer = self._given_up(due, str(failure))
         with self._lock:
-            self.kept.due.remove(due)
+            self.kept.due = [one for one in self.kept.due if one is not due]
             self.kept.remember(Sent(now_ms, name, due.event, due.alarm, answer))
             write_kept(self._home, self.kept)
         return True
+
+    def _put_off(self, due: Due, failure: NotTaken, now_ms: int) -> None:
+        """Other alarms are tried meanwhile, after a pause that is longer the more of them fail too."""
+        if due.tries == 0:
+            log.warning("%s: an alarm was not taken and is sent again: %s", due.receiver, failure)
+        due.tries += 1
+        due.next_ms = now_ms + wait_ms(due.tries, LONGEST_WAIT_MS)
+        self._failures[due.receiver] += 1
+        self._rests_until_ms[due.receiver] = now_ms + wait_ms(self._failures[due.receiver], LONGEST_PAUSE_MS)
+
+    def _given_up(self, due: Due, why: str) -> str:
+        """Count and log a message that is not sent again, and return the reason for the history."""
+        log.warning("%s: alarm %s (%s) is given up: %s", due.receiver, due.alarm.id, due.event, why)
+        self._refused.labels(due.receiver).inc()
+        return f"given up: {why}"
 
     def run(self, ended: threading.Event) -> None:
         """Looks and sends until it is ended."""

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-BEHAVIOURS = ("hangs", "drips", "refuses", "redirects", "answers_a_gigabyte", "closes")
+BEHAVIOURS = ("hangs", "drips", "403", "redirects", "answers_a_gigabyte", "closes")
 
 
 class Server(ThreadingHTTPServer):
-    """What it was sent, and how it answers: `takes`, or one of BEHAVIOURS."""
+    """What it was sent, and how it answers: `takes`, one of BEHAVIOURS, or a status."""
 
     daemon_threads = True
 
@@ -48,8 +48,8 @@ class _Handler(BaseHTTPRequestHandler):
             case "drips":
                 while not self.server.ended.wait(0.05):
                     self.wfile.write(b"H")
-            case "refuses":
-                self._answer(403, b"who are you?")
+            case status if status.isdecimal():
+                self._answer(int(status), b"who are you?")
             case "redirects" | "redirects_forever" | "redirects_to_a_file":
                 self._redirect(body)
             case "repeats_the_address":

@@ -37,11 +37,19 @@ def test_a_receiver_that_misbehaves_costs_a_moment(
             post(f"{server.address}/secret", {}, b"{}")
         assert "secret" not in str(failure.value)
         assert str(failure.value).startswith(
-            {"refuses": "answered 403 who are you?", "redirects": "answered 307"}.get(
+            {"403": "answered 403 who are you?", "redirects": "answered 307"}.get(
                 behaves, "did not answer within 0.5 s" if behaves in NEVER_DONE else ""
             )
         )
     assert server.taken == []
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 408, 410, 413, 429, 500, 503])
+def test_a_refusal_that_no_other_try_mends_is_final(server: Server, status: int) -> None:
+    server.behaves = str(status)
+    with pytest.raises(NotTaken, match=rf"^answered {status} ") as failure:
+        post(f"{server.address}/a", {}, b"{}")
+    assert failure.value.is_final is (status not in (408, 429, 500, 503))
 
 
 def test_a_tls_receiver_that_says_nothing_costs_a_moment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

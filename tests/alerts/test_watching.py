@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from alerts.alarm import Alarm, Event, Kept, read_kept
 from alerts.kinds import BEHIND_MS, EMPTY_MS, NEWS_MS, REBALANCING_MS
@@ -35,10 +36,13 @@ class Reported(Receiver):
         super().__init__(name, self._take, repeats_ms, least)
         object.__setattr__(self, "taken", [])
         object.__setattr__(self, "fails", False)
+        object.__setattr__(self, "refused", dict[str, NotTaken]())
 
     def _take(self, event: Event, alarm: Alarm, now_ms: int) -> str:
         if self.fails:  # type: ignore[attr-defined]
             raise NotTaken("answered 500")
+        if alarm.group_id in self.refused:  # type: ignore[attr-defined]
+            raise self.refused[alarm.group_id]  # type: ignore[attr-defined]
         self.taken.append((event, alarm.group_id, alarm.id))  # type: ignore[attr-defined]
         return "200 ok"
 
@@ -114,6 +118,41 @@ def test_what_is_not_taken_is_sent_again_in_order_at_longer_distances_for_a_day(
         object.__setattr__(reported, "fails", False)
         drained(alarms, over_ms)
         assert [event for event, *_ in reported.taken] == ["opened", "closed"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("is_final", [True, False])
+def test_an_alarm_that_a_receiver_does_not_take_holds_up_no_other(tmp_path: Path, is_final: bool) -> None:
+    write_home(tmp_path, [standstill(group_id) for group_id in ("a", "b", "c")])
+    reported, registry = Reported(), CollectorRegistry()
+    reported.refused["a"] = NotTaken("answered 400 too long", is_final=is_final)  # type: ignore[attr-defined]
+    with closing(Alarms(tmp_path, AlertSettings(), [reported], registry=registry)) as alarms:
+        alarms.look(5_000)
+        for now_ms in range(5_000, 8_000, 100):
+            alarms.send_one("r", now_ms)
+        assert [group_id for _, group_id, _ in reported.taken] == ["b", "c"]  # type: ignore[attr-defined]
+        assert [due.alarm.group_id for due in alarms.kept.due] == ["a"] * (not is_final)
+        given_up = [one.answer for one in read_kept(tmp_path).sent if one.alarm.group_id == "a"]
+        assert given_up == ["given up: answered 400 too long"] * is_final
+    assert registry.get_sample_value("rollcall_alerts_refused_total", {"receiver": "r"}) == float(is_final)
+
+
+def test_an_alarm_is_over_for_a_receiver_only_after_it_was_opened_there(tmp_path: Path) -> None:
+    write_home(tmp_path, [standstill(group_id) for group_id in ("a", "b")])
+    reported, over_ms = Reported(), STOOD_STILL_MS + TROUBLE_MS + 1
+    reported.refused["a"] = NotTaken("answered 500")  # type: ignore[attr-defined]
+    with closing(Alarms(tmp_path, AlertSettings(), [reported])) as alarms:
+        for now_ms in (5_000, over_ms):
+            alarms.look(now_ms)
+            for later_ms in range(0, 30_000, 1_000):
+                alarms.send_one("r", now_ms + later_ms)
+        reported.refused.clear()  # type: ignore[attr-defined]
+        drained(alarms, over_ms + 1_200_000)
+    assert [one[:2] for one in reported.taken] == [  # type: ignore[attr-defined]
+        ("opened", "b"),
+        ("closed", "b"),
+        ("opened", "a"),
+        ("closed", "a"),
+    ]
 
 
 def test_what_an_earlier_version_remembered_is_read_and_closed(home: Path) -> None:
