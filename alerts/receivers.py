@@ -1,8 +1,8 @@
 """The receivers of alarms: what each is sent, in the form that it knows.
 
-What a client or a group calls itself cannot become a mention, a link or a command in any of them. What is said of a
-failure names the receiver and never its address or its key, which may be secret. Knows forms; must not know when what
-is sent, nor how it gets there.
+What a client or a group calls itself cannot become a mention, a link, markup or a command in any of them. What is said
+of a failure names the receiver and never its address or its key, which may be secret. Knows forms; must not know when
+what is sent, nor how it gets there.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,19 +22,18 @@ from alerts.sending import NotTaken, Reach, post, run
 from alerts.settings import PREFIX, AlertSettings
 from programs.errors import ConfigError
 from programs.timestamps import iso_utc
+from programs.visible import visible
 from views.view import Severity
 
 VERSION = 1
 """Of the webhook's JSON."""
 OPEN_FOR_MS = 2 * 3_600_000
 """After this time Alertmanager resolves an alarm, unless it gets the alarm again."""
-SHOWN_NAME, SHOWN_TEXT = 200, 2_000
-"""At most this many characters of a group's name, and of what happened, stand where people read."""
 SHOWN_ANSWER = 200
 SHORT = 7
 """A part of an address that is no longer is no secret, and may be a word of any answer."""
-_SUMMARY_AT_MOST = 1_024
-"""PagerDuty's limit."""
+_LINKED = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:(?=//)|mailto:|tel:|www\.)", re.IGNORECASE)
+"""By these beginnings, programs find addresses in plain text."""
 _HOUR_MS = 3_600_000
 _SEVERITIES = get_args(Severity)
 
@@ -143,20 +143,40 @@ def webhook(address: str, secret: bytes, event: Event, alarm: Alarm, now_ms: int
 
 
 def slack(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
-    """Slack's message."""
-    name, text_of_alarm = (_slack_text(text) for text in (_named(alarm), alarm.text[:SHOWN_TEXT]))
-    state = ":white_check_mark: over" if event == "closed" else f":rotating_light: {alarm.severity}"
-    text = f"{state} *{name}*: {text_of_alarm} Since {iso_utc(alarm.since_ms / 1000)}. <{alarm.link}|The group then>"
-    return address, {}, json.dumps({"text": text}).encode()
+    """Return Slack's message: our own words are markup, all text of others is plain.
+
+    Notifications show `text`, which is plain, too.
+    """
+    state, emoji = ("over", ":white_check_mark:") if event == "closed" else (alarm.severity, ":rotating_light:")
+    head = f"{emoji} *{state}* since {iso_utc(alarm.since_ms / 1000)}. <{alarm.link}|The group then>"
+    # Slack takes 3,000 characters in a block; `&amp;` is five of them.
+    found, reason = f"{_named(alarm)}: {alarm.sentence}", ". ".join(filter(None, (alarm.why.rstrip("."), alarm.cost)))
+    body = {
+        "text": _slack_text(f"{state}: {found}"),
+        "mrkdwn": False,
+        "parse": "none",
+        "link_names": False,
+        "unfurl_links": False,
+        "unfurl_media": False,
+        "blocks": [
+            {"type": "section", "text": {"type": "mrkdwn", "text": head, "verbatim": True}},
+            *(
+                {"type": "section", "text": {"type": "plain_text", "text": _slack_text(text), "emoji": False}}
+                for text in (found, reason)
+                if text
+            ),
+        ],
+    }
+    return address, {}, json.dumps(body).encode()
 
 
 def teams(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
-    """An adaptive card, as a workflow that begins with a webhook request takes it. Its runs of text are no markup."""
+    """Return an adaptive card, as a workflow that begins with a webhook request takes it. Its text is no markup."""
     state = "Over" if event == "closed" else alarm.severity.capitalize()
     colour = {"Over": "Good", "Critical": "Attention", "Warning": "Warning"}.get(state, "Default")
     lines: list[dict[str, Any]] = [
-        {"text": f"{state}: {_named(alarm)}", "weight": "Bolder", "color": colour},
-        {"text": alarm.text[:SHOWN_TEXT]},
+        {"text": f"{state}: {_unlinked(_named(alarm))}", "weight": "Bolder", "color": colour},
+        {"text": _unlinked(alarm.text)},
         {"text": f"Since {iso_utc(alarm.since_ms / 1000)}", "isSubtle": True},
     ]
     card = {
@@ -171,7 +191,7 @@ def teams(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
 
 
 def alertmanager(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
-    """Alertmanager's v2 API: the same labels for the same alarm."""
+    """Return what the v2 API of Alertmanager takes: the same labels for the same alarm."""
     ends_ms = now_ms + OPEN_FOR_MS if alarm.closed_ms is None else max(alarm.closed_ms, alarm.since_ms + 1)
     body: dict[str, Any] = {
         "labels": {
@@ -181,7 +201,10 @@ def alertmanager(address: str, event: Event, alarm: Alarm, now_ms: int) -> Writt
             "severity": alarm.severity,
             "rollcall_id": alarm.id,
         },
-        "annotations": {"summary": f"{alarm.group_id}: {alarm.sentence}", "description": alarm.text},
+        "annotations": {
+            "summary": _unlinked(f"{_named(alarm)}: {alarm.sentence}"),
+            "description": _unlinked(alarm.text),
+        },
         "startsAt": iso_utc(alarm.since_ms / 1000),
         "endsAt": iso_utc(ends_ms / 1000),
         "generatorURL": alarm.link,
@@ -199,19 +222,19 @@ def pagerduty(address: str, key: str, event: Event, alarm: Alarm, now_ms: int) -
             "client_url": alarm.link,
             "links": [{"href": alarm.link, "text": "The group then"}],
             "payload": {
-                "summary": f"{_named(alarm)}: {alarm.sentence}"[:_SUMMARY_AT_MOST],
-                "source": _named(alarm),
+                "summary": _unlinked(f"{_named(alarm)}: {alarm.sentence}"),
+                "source": _unlinked(_named(alarm)),
                 "severity": alarm.severity,
                 "timestamp": iso_utc(alarm.since_ms / 1000),
                 "class": alarm.kind,
-                "custom_details": {"why": alarm.why, "who": alarm.who, "cost": alarm.cost},
+                "custom_details": {name: _unlinked(getattr(alarm, name)) for name in ("why", "who", "cost")},
             },
         }
     return address, {}, json.dumps(body).encode()
 
 
 def _named(alarm: Alarm) -> str:
-    return alarm.group_id[:SHOWN_NAME] or "Rollcall"
+    return visible(alarm.group_id) or "Rollcall"
 
 
 def _address(name: str, path: Path) -> str:
@@ -240,5 +263,11 @@ def _secret(name: str, path: Path | None) -> str:
     return found
 
 
+def _unlinked(text: str) -> str:
+    """Return plain text in which no program finds an address to link: `https[:]//host`."""
+    return _LINKED.sub(lambda found: f"{found.group()[:-1]}[{found.group()[-1]}]", text)
+
+
 def _slack_text(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Return plain text as Slack wants it escaped in each text object."""
+    return _unlinked(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
