@@ -14,13 +14,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, get_args
 
 from alerts.alarm import Alarm, Event
+from alerts.secrets import address_of, blanked, login_of, parts_of, secret_of
 from alerts.sending import NotTaken, Reach, post, run
-from alerts.settings import PREFIX, AlertSettings
-from programs.errors import ConfigError
+from alerts.settings import AlertSettings
 from programs.timestamps import iso_utc
 from programs.visible import visible
 from views.view import Severity
@@ -30,8 +29,6 @@ VERSION = 1
 OPEN_FOR_MS = 2 * 3_600_000
 """After this time Alertmanager resolves an alarm, unless it gets the alarm again."""
 SHOWN_ANSWER = 200
-SHORT = 7
-"""A part of an address that is no longer is no secret, and may be a word of any answer."""
 _LINKED = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:(?=//)|mailto:|tel:|www\.)", re.IGNORECASE)
 """By these beginnings, programs find addresses in plain text."""
 _HOUR_MS = 3_600_000
@@ -66,9 +63,7 @@ class Receiver:
             raise NotTaken(self._shown(str(failure)), is_final=failure.is_final) from None
 
     def _shown(self, said: str) -> str:
-        for secret in sorted(filter(None, self.secrets), key=len, reverse=True):
-            said = said.replace(secret, "***")
-        return said[:SHOWN_ANSWER]
+        return blanked(said, self.secrets)[:SHOWN_ANSWER]
 
 
 def rank(severity: Severity) -> int:
@@ -87,26 +82,35 @@ def _receivers_of(settings: AlertSettings) -> Iterator[Receiver]:
     def posted(write: Callable[[Event, Alarm, int], Written]) -> Callable[[Event, Alarm, int], str]:
         return lambda *sent: post(*write(*sent), reach)
 
-    if settings.webhook:
-        secret = _secret("webhook.secret.file", settings.webhook_secret_file)
-        written = posted(partial(webhook, settings.webhook, secret.encode()))
-        yield Receiver("webhook", written, 0, settings.webhook_severity, (*_parts(settings.webhook), secret))
+    hook = settings.webhook
+    if settings.webhook_file is not None:
+        hook = address_of("webhook.file", settings.webhook_file)
+    if hook:
+        secret = secret_of("webhook.secret.file", settings.webhook_secret_file)
+        written = posted(partial(webhook, hook, secret.encode()))
+        yield Receiver("webhook", written, 0, settings.webhook_severity, (*parts_of(hook), secret))
     for name, path, write, least in (
         ("slack", settings.slack_file, slack, settings.slack_severity),
         ("teams", settings.teams_file, teams, settings.teams_severity),
     ):
         if path is not None:
-            place = _address(f"{name}.file", path)
-            yield Receiver(name, posted(partial(write, place)), 0, least, _parts(place))
+            place = address_of(f"{name}.file", path)
+            yield Receiver(name, posted(partial(write, place)), 0, least, parts_of(place))
     if settings.alertmanager:
         address = settings.alertmanager.rstrip("/") + "/api/v2/alerts"
         written = posted(partial(alertmanager, address))
-        yield Receiver("alertmanager", written, _HOUR_MS, settings.alertmanager_severity, (settings.alertmanager,))
+        yield Receiver(
+            "alertmanager",
+            written,
+            _HOUR_MS,
+            settings.alertmanager_severity,
+            (settings.alertmanager, *login_of(address)),
+        )
     if settings.pagerduty_file is not None:
-        key = _secret("pagerduty.file", settings.pagerduty_file)
+        key = secret_of("pagerduty.file", settings.pagerduty_file)
         events = settings.pagerduty_address.rstrip("/") + "/v2/enqueue"
         written = posted(partial(pagerduty, events, key))
-        yield Receiver("pagerduty", written, 0, settings.pagerduty_severity, (key,))
+        yield Receiver("pagerduty", written, 0, settings.pagerduty_severity, (key, *login_of(events)))
     if settings.command:
         within_s = settings.command_timeout_ms / 1000
         yield Receiver(
@@ -235,32 +239,6 @@ def pagerduty(address: str, key: str, event: Event, alarm: Alarm, now_ms: int) -
 
 def _named(alarm: Alarm) -> str:
     return visible(alarm.group_id) or "Rollcall"
-
-
-def _address(name: str, path: Path) -> str:
-    """A file's address. Raises ConfigError."""
-    address = _secret(name, path)
-    if not address.startswith(("http://", "https://")):
-        raise ConfigError(f"{PREFIX}{name}={path}: holds no address that begins with https://")
-    return address
-
-
-def _parts(address: str) -> tuple[str, ...]:
-    """What an answer may show of a secret address: all of it, and what stands behind the host."""
-    behind = address.split("/", 3)[3:]
-    return (address, *(part for part in behind if len(part) > SHORT))
-
-
-def _secret(name: str, path: Path | None) -> str:
-    if path is None:
-        return ""
-    try:
-        found = path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{PREFIX}{name}={path}: cannot be read: {getattr(error, 'strerror', '') or error}") from None
-    if not found:
-        raise ConfigError(f"{PREFIX}{name}={path}: is empty")
-    return found
 
 
 def _unlinked(text: str) -> str:

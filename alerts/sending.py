@@ -1,11 +1,13 @@
 """How an alarm gets out: a POST, and a command, which no receiver can make last or grow.
 
-All of a POST and all of a command end within their time, and the beginning of an answer alone is read. What is said of
-a failure never has the address. Knows HTTP and processes; must not know an alarm.
+All of a POST and all of a command end within their time, and the beginning of an answer alone is read. The user and
+password of an address log in. What is said of a failure never has the address. Knows HTTP and processes; must not know
+an alarm.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import ipaddress
@@ -20,7 +22,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 DEADLINE_S = 10.0
 MOST_REDIRECTS = 3
@@ -91,9 +93,12 @@ def _asked(address: str, headers: Mapping[str, str], body: bytes, reach: Reach, 
             sockets.append(connected)
             connection.sock = connected
             path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            connection.request("POST", path, body, {"Content-Type": "application/json", **headers})
+            connection.request("POST", path, body, {"Content-Type": "application/json", **_login(parts), **headers})
             answer = connection.getresponse()
             text = answer.read(READ_BYTES).decode(errors="replace")
+            if over.is_set():
+                # What came of it ends where the connection was ended, and looks whole.
+                raise TimeoutError
             return _Answer(answer.status, answer.getheader("Location"), " ".join(text.split()))
     except (OSError, http.client.HTTPException, ValueError) as error:
         is_late = over.is_set() or isinstance(error, TimeoutError)
@@ -101,6 +106,21 @@ def _asked(address: str, headers: Mapping[str, str], body: bytes, reach: Reach, 
         raise NotTaken(why) from None
     finally:
         ending.cancel()
+
+
+def user_of(parts: SplitResult) -> str:
+    """Return the `user:password` of an address, decoded; empty if it has none."""
+    return "" if parts.username is None else f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+
+
+def basic(user: str) -> str:
+    """Return a `user:password` as HTTP's basic authentication spells it."""
+    return base64.b64encode(user.encode()).decode()
+
+
+def _login(parts: SplitResult) -> dict[str, str]:
+    user = user_of(parts)
+    return {"Authorization": f"Basic {basic(user)}"} if user else {}
 
 
 def _connected(host: str, port: int, reach: Reach, deadline: float) -> socket.socket:

@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-BEHAVIOURS = ("hangs", "drips", "403", "redirects", "answers_a_gigabyte", "closes")
+BEHAVIOURS = ("hangs", "drips", "drips_headers", "drips_a_body", "403", "redirects", "answers_a_gigabyte", "closes")
+DRIPS = {
+    "drips": (b"", b"H"),
+    "drips_headers": (b"HTTP/1.1 200 OK\r\n", b"X-Y: z\r\n"),
+    "drips_a_body": (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"o"),
+}
+"""How an answer begins that never ends, and what comes of it again and again."""
 
 
 class Server(ThreadingHTTPServer):
@@ -45,9 +51,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, b"ok")
             case "hangs":
                 self.server.ended.wait()
-            case "drips":
+            case behaves if behaves in DRIPS:
+                begin, drop = DRIPS[behaves]
+                self.wfile.write(begin)
                 while not self.server.ended.wait(0.05):
-                    self.wfile.write(b"H")
+                    self.wfile.write(drop)
             case status if status.isdecimal():
                 self._answer(int(status), b"who are you?")
             case "redirects" | "redirects_forever" | "redirects_to_a_file":

@@ -57,7 +57,7 @@ def test_it_tries_sends_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[
         ),
         (
             ["--home", "HOME"],
-            "rollcall.alerts.webhook, slack.file, teams.file, alertmanager, pagerduty.file or command names a receiver",
+            "no receiver: set rollcall.alerts.webhook, webhook.file, slack.file, teams.file, alertmanager,",
         ),
         (["--home", "HOME", "--set", "rollcall.alerts.kind=x"], "rollcall.alerts.kind: is no setting; did you mean"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from alerts.sending import NotTaken, Reach, post, run
 from tests.alerts.misbehaving import BEHAVIOURS, Server, receiving
 from tests.waiting import until
 
-NEVER_DONE = ("hangs", "drips")
+NEVER_DONE = ("hangs", "drips", "drips_headers", "drips_a_body")
 """Behaviours that only a deadline ends."""
 
 
@@ -42,6 +43,14 @@ def test_a_receiver_that_misbehaves_costs_a_moment(
             )
         )
     assert server.taken == []
+
+
+def test_the_user_and_password_of_an_address_log_in(server: Server) -> None:
+    host = server.address.removeprefix("http://")
+    assert post(f"http://al%20ice:p%40ss@{host}/a", {}, b"{}") == "200 ok"
+    post(f"http://{host}/a", {}, b"{}")
+    logins = [headers.get("Authorization") for _, headers, _ in server.taken]
+    assert logins == ["Basic " + base64.b64encode(b"al ice:p@ss").decode(), None]
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 408, 410, 413, 429, 500, 503])
