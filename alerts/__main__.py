@@ -68,7 +68,8 @@ def command(what: str, home: str, conf: Path | None, given: tuple[str, ...]) -> 
     receivers = receivers_of(settings)
     if not receivers:
         raise ConfigError(
-            f"{PREFIX}webhook, slack.file, teams.file, alertmanager, pagerduty.file or command names a receiver"
+            f"no receiver: set {PREFIX}webhook, webhook.file, slack.file, teams.file, alertmanager, pagerduty.file or "
+            "command"
         )
     if what == "test":
         return 0 if all([_is_taken(receiver, settings) for receiver in receivers]) else 1

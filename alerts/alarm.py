@@ -11,14 +11,21 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from programs.errors import UserError
+from programs.visible import visible
 from tables.whole_file import write_whole
 from views.view import Severity
 
 FILE = "alerts.json"
 MOST_SENT = 1_000
 """This many of what was sent are remembered."""
+NAME_BYTES, WHO_BYTES = 200, 80
+"""Maximum lengths of a group's and of a client's name in UTF-8."""
+SENTENCE_BYTES, WHY_BYTES, COST_BYTES = 180, 300, 250
+"""Maximum lengths of an alarm's texts in UTF-8: each receiver takes them, however each writes them."""
+GROUP_PAGE = "/group?"
 
 Event = Literal["opened", "closed", "goes_on"]
 
@@ -28,6 +35,7 @@ class Alarm(msgspec.Struct, frozen=True):
 
     id: str
     group_id: str
+    """Shortened if it is longer than NAME_BYTES: `id` tells such groups apart."""
     kind: str
     since_ms: int
     opened_ms: int
@@ -90,7 +98,11 @@ class Kept(msgspec.Struct):
 
 
 def key_of(group_id: str, kind: str) -> str:
-    return f"{kind} {group_id}"
+    """Return the key of a group's trouble of one kind; it begins with the kind. group_id: the whole name."""
+    if not _is_long(group_id):
+        return f"{kind} {group_id}"
+    # No key of a short name has a zero behind the kind.
+    return f"{kind}\0{hashlib.sha256(group_id.encode()).hexdigest()}"
 
 
 def id_of(group_id: str, kind: str, since_ms: int) -> str:
@@ -98,14 +110,60 @@ def id_of(group_id: str, kind: str, since_ms: int) -> str:
     return hashlib.sha256(f"{group_id}\0{kind}\0{since_ms}".encode()).hexdigest()[:16]
 
 
+def bounded(alarm: Alarm) -> Alarm:
+    """Return the alarm with short names and texts in which no character acts; a short group name stays exact.
+
+    The link of a group whose name is too long leads to the page's list of groups.
+    """
+    group_id, link = alarm.group_id, alarm.link
+    if _is_long(group_id):
+        group_id, link = _shown(group_id, NAME_BYTES), link.rpartition(GROUP_PAGE)[0] or link
+    return replace(
+        alarm,
+        group_id=group_id,
+        link=link,
+        sentence=_shown(alarm.sentence, SENTENCE_BYTES),
+        why=_shown(alarm.why, WHY_BYTES),
+        who=_shown(alarm.who, WHO_BYTES),
+        cost=_shown(alarm.cost, COST_BYTES),
+    )
+
+
+def _is_long(group_id: str) -> bool:
+    return len(group_id.encode()) > NAME_BYTES
+
+
+def _shown(text: str, most_bytes: int) -> str:
+    """Return the visible text, shortened in the middle."""
+    if len(text) > 2 * most_bytes:
+        # Nothing between them is shown.
+        text = text[:most_bytes] + text[-most_bytes:]
+    encoded = visible(text).encode()
+    if len(encoded) <= most_bytes:
+        return encoded.decode()
+    half = (most_bytes - len("…".encode())) // 2
+    return f"{encoded[:half].decode(errors='ignore')}…{encoded[-half:].decode(errors='ignore')}"
+
+
 def read_kept(home: Path) -> Kept:
-    """What a home remembers. Raises UserError: the file cannot be read."""
+    """Return what a home remembers; an earlier version kept names and texts whole.
+
+    Raises UserError: the file cannot be read.
+    """
     try:
-        return msgspec.json.decode((home / FILE).read_bytes(), type=Kept)
+        kept = msgspec.json.decode((home / FILE).read_bytes(), type=Kept)
     except FileNotFoundError:
         return Kept()
     except (OSError, msgspec.MsgspecError) as error:
         raise UserError(f"{home / FILE}: cannot be read: {error}") from None
+    kept.open = {
+        key_of(alarm.group_id, alarm.kind) if _is_long(alarm.group_id) else key: bounded(alarm)
+        for key, alarm in kept.open.items()
+    }
+    for due in kept.due:
+        due.alarm = bounded(due.alarm)
+    kept.sent = [replace(one, alarm=bounded(one.alarm)) for one in kept.sent]
+    return kept
 
 
 def write_kept(home: Path, kept: Kept) -> None:

@@ -1,8 +1,8 @@
 """The receivers of alarms: what each is sent, in the form that it knows.
 
-What a client or a group calls itself cannot become a mention, a link or a command in any of them. What is said of a
-failure names the receiver and never its address or its key, which may be secret. Knows forms; must not know when what
-is sent, nor how it gets there.
+What a client or a group calls itself cannot become a mention, a link, markup or a command in any of them. What is said
+of a failure names the receiver and never its address or its key, which may be secret. Knows forms; must not know when
+what is sent, nor how it gets there.
 """
 
 from __future__ import annotations
@@ -10,30 +10,27 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, get_args
 
 from alerts.alarm import Alarm, Event
+from alerts.secrets import address_of, blanked, login_of, parts_of, secret_of
 from alerts.sending import NotTaken, Reach, post, run
-from alerts.settings import PREFIX, AlertSettings
-from programs.errors import ConfigError
+from alerts.settings import AlertSettings
 from programs.timestamps import iso_utc
+from programs.visible import visible
 from views.view import Severity
 
 VERSION = 1
 """Of the webhook's JSON."""
 OPEN_FOR_MS = 2 * 3_600_000
 """After this time Alertmanager resolves an alarm, unless it gets the alarm again."""
-SHOWN_NAME, SHOWN_TEXT = 200, 2_000
-"""At most this many characters of a group's name, and of what happened, stand where people read."""
 SHOWN_ANSWER = 200
-SHORT = 7
-"""A part of an address that is no longer is no secret, and may be a word of any answer."""
-_SUMMARY_AT_MOST = 1_024
-"""PagerDuty's limit."""
+_LINKED = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:(?=//)|mailto:|tel:|www\.)", re.IGNORECASE)
+"""By these beginnings, programs find addresses in plain text."""
 _HOUR_MS = 3_600_000
 _SEVERITIES = get_args(Severity)
 
@@ -63,12 +60,10 @@ class Receiver:
         try:
             return self._shown(self.deliver(event, alarm, now_ms))
         except NotTaken as failure:
-            raise NotTaken(self._shown(str(failure))) from None
+            raise NotTaken(self._shown(str(failure)), is_final=failure.is_final) from None
 
     def _shown(self, said: str) -> str:
-        for secret in sorted(filter(None, self.secrets), key=len, reverse=True):
-            said = said.replace(secret, "***")
-        return said[:SHOWN_ANSWER]
+        return blanked(said, self.secrets)[:SHOWN_ANSWER]
 
 
 def rank(severity: Severity) -> int:
@@ -87,26 +82,35 @@ def _receivers_of(settings: AlertSettings) -> Iterator[Receiver]:
     def posted(write: Callable[[Event, Alarm, int], Written]) -> Callable[[Event, Alarm, int], str]:
         return lambda *sent: post(*write(*sent), reach)
 
-    if settings.webhook:
-        secret = _secret("webhook.secret.file", settings.webhook_secret_file)
-        written = posted(partial(webhook, settings.webhook, secret.encode()))
-        yield Receiver("webhook", written, 0, settings.webhook_severity, (*_parts(settings.webhook), secret))
+    hook = settings.webhook
+    if settings.webhook_file is not None:
+        hook = address_of("webhook.file", settings.webhook_file)
+    if hook:
+        secret = secret_of("webhook.secret.file", settings.webhook_secret_file)
+        written = posted(partial(webhook, hook, secret.encode()))
+        yield Receiver("webhook", written, 0, settings.webhook_severity, (*parts_of(hook), secret))
     for name, path, write, least in (
         ("slack", settings.slack_file, slack, settings.slack_severity),
         ("teams", settings.teams_file, teams, settings.teams_severity),
     ):
         if path is not None:
-            place = _address(f"{name}.file", path)
-            yield Receiver(name, posted(partial(write, place)), 0, least, _parts(place))
+            place = address_of(f"{name}.file", path)
+            yield Receiver(name, posted(partial(write, place)), 0, least, parts_of(place))
     if settings.alertmanager:
         address = settings.alertmanager.rstrip("/") + "/api/v2/alerts"
         written = posted(partial(alertmanager, address))
-        yield Receiver("alertmanager", written, _HOUR_MS, settings.alertmanager_severity, (settings.alertmanager,))
+        yield Receiver(
+            "alertmanager",
+            written,
+            _HOUR_MS,
+            settings.alertmanager_severity,
+            (settings.alertmanager, *login_of(address)),
+        )
     if settings.pagerduty_file is not None:
-        key = _secret("pagerduty.file", settings.pagerduty_file)
+        key = secret_of("pagerduty.file", settings.pagerduty_file)
         events = settings.pagerduty_address.rstrip("/") + "/v2/enqueue"
         written = posted(partial(pagerduty, events, key))
-        yield Receiver("pagerduty", written, 0, settings.pagerduty_severity, (key,))
+        yield Receiver("pagerduty", written, 0, settings.pagerduty_severity, (key, *login_of(events)))
     if settings.command:
         within_s = settings.command_timeout_ms / 1000
         yield Receiver(
@@ -143,20 +147,40 @@ def webhook(address: str, secret: bytes, event: Event, alarm: Alarm, now_ms: int
 
 
 def slack(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
-    """Slack's message."""
-    name, text_of_alarm = (_slack_text(text) for text in (_named(alarm), alarm.text[:SHOWN_TEXT]))
-    state = ":white_check_mark: over" if event == "closed" else f":rotating_light: {alarm.severity}"
-    text = f"{state} *{name}*: {text_of_alarm} Since {iso_utc(alarm.since_ms / 1000)}. <{alarm.link}|The group then>"
-    return address, {}, json.dumps({"text": text}).encode()
+    """Return Slack's message: our own words are markup, all text of others is plain.
+
+    Notifications show `text`, which is plain, too.
+    """
+    state, emoji = ("over", ":white_check_mark:") if event == "closed" else (alarm.severity, ":rotating_light:")
+    head = f"{emoji} *{state}* since {iso_utc(alarm.since_ms / 1000)}. <{alarm.link}|The group then>"
+    # Slack takes 3,000 characters in a block; `&amp;` is five of them.
+    found, reason = f"{_named(alarm)}: {alarm.sentence}", ". ".join(filter(None, (alarm.why.rstrip("."), alarm.cost)))
+    body = {
+        "text": _slack_text(f"{state}: {found}"),
+        "mrkdwn": False,
+        "parse": "none",
+        "link_names": False,
+        "unfurl_links": False,
+        "unfurl_media": False,
+        "blocks": [
+            {"type": "section", "text": {"type": "mrkdwn", "text": head, "verbatim": True}},
+            *(
+                {"type": "section", "text": {"type": "plain_text", "text": _slack_text(text), "emoji": False}}
+                for text in (found, reason)
+                if text
+            ),
+        ],
+    }
+    return address, {}, json.dumps(body).encode()
 
 
 def teams(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
-    """An adaptive card, as a workflow that begins with a webhook request takes it. Its runs of text are no markup."""
+    """Return an adaptive card, as a workflow that begins with a webhook request takes it. Its text is no markup."""
     state = "Over" if event == "closed" else alarm.severity.capitalize()
     colour = {"Over": "Good", "Critical": "Attention", "Warning": "Warning"}.get(state, "Default")
     lines: list[dict[str, Any]] = [
-        {"text": f"{state}: {_named(alarm)}", "weight": "Bolder", "color": colour},
-        {"text": alarm.text[:SHOWN_TEXT]},
+        {"text": f"{state}: {_unlinked(_named(alarm))}", "weight": "Bolder", "color": colour},
+        {"text": _unlinked(alarm.text)},
         {"text": f"Since {iso_utc(alarm.since_ms / 1000)}", "isSubtle": True},
     ]
     card = {
@@ -171,7 +195,7 @@ def teams(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
 
 
 def alertmanager(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
-    """Alertmanager's v2 API: the same labels for the same alarm."""
+    """Return what the v2 API of Alertmanager takes: the same labels for the same alarm."""
     ends_ms = now_ms + OPEN_FOR_MS if alarm.closed_ms is None else max(alarm.closed_ms, alarm.since_ms + 1)
     body: dict[str, Any] = {
         "labels": {
@@ -181,7 +205,10 @@ def alertmanager(address: str, event: Event, alarm: Alarm, now_ms: int) -> Writt
             "severity": alarm.severity,
             "rollcall_id": alarm.id,
         },
-        "annotations": {"summary": f"{alarm.group_id}: {alarm.sentence}", "description": alarm.text},
+        "annotations": {
+            "summary": _unlinked(f"{_named(alarm)}: {alarm.sentence}"),
+            "description": _unlinked(alarm.text),
+        },
         "startsAt": iso_utc(alarm.since_ms / 1000),
         "endsAt": iso_utc(ends_ms / 1000),
         "generatorURL": alarm.link,
@@ -199,46 +226,26 @@ def pagerduty(address: str, key: str, event: Event, alarm: Alarm, now_ms: int) -
             "client_url": alarm.link,
             "links": [{"href": alarm.link, "text": "The group then"}],
             "payload": {
-                "summary": f"{_named(alarm)}: {alarm.sentence}"[:_SUMMARY_AT_MOST],
-                "source": _named(alarm),
+                "summary": _unlinked(f"{_named(alarm)}: {alarm.sentence}"),
+                "source": _unlinked(_named(alarm)),
                 "severity": alarm.severity,
                 "timestamp": iso_utc(alarm.since_ms / 1000),
                 "class": alarm.kind,
-                "custom_details": {"why": alarm.why, "who": alarm.who, "cost": alarm.cost},
+                "custom_details": {name: _unlinked(getattr(alarm, name)) for name in ("why", "who", "cost")},
             },
         }
     return address, {}, json.dumps(body).encode()
 
 
 def _named(alarm: Alarm) -> str:
-    return alarm.group_id[:SHOWN_NAME] or "Rollcall"
+    return visible(alarm.group_id) or "Rollcall"
 
 
-def _address(name: str, path: Path) -> str:
-    """A file's address. Raises ConfigError."""
-    address = _secret(name, path)
-    if not address.startswith(("http://", "https://")):
-        raise ConfigError(f"{PREFIX}{name}={path}: holds no address that begins with https://")
-    return address
-
-
-def _parts(address: str) -> tuple[str, ...]:
-    """What an answer may show of a secret address: all of it, and what stands behind the host."""
-    behind = address.split("/", 3)[3:]
-    return (address, *(part for part in behind if len(part) > SHORT))
-
-
-def _secret(name: str, path: Path | None) -> str:
-    if path is None:
-        return ""
-    try:
-        found = path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{PREFIX}{name}={path}: cannot be read: {getattr(error, 'strerror', '') or error}") from None
-    if not found:
-        raise ConfigError(f"{PREFIX}{name}={path}: is empty")
-    return found
+def _unlinked(text: str) -> str:
+    """Return plain text in which no program finds an address to link: `https[:]//host`."""
+    return _LINKED.sub(lambda found: f"{found.group()[:-1]}[{found.group()[-1]}]", text)
 
 
 def _slack_text(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    """Return plain text as Slack wants it escaped in each text object."""
+    return _unlinked(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

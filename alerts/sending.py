@@ -1,11 +1,13 @@
 """How an alarm gets out: a POST, and a command, which no receiver can make last or grow.
 
-All of a POST and all of a command end within their time, and the beginning of an answer alone is read. What is said of
-a failure never has the address. Knows HTTP and processes; must not know an alarm.
+All of a POST and all of a command end within their time, and the beginning of an answer alone is read. The user and
+password of an address log in. What is said of a failure never has the address. Knows HTTP and processes; must not know
+an alarm.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import ipaddress
@@ -20,17 +22,23 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 DEADLINE_S = 10.0
 MOST_REDIRECTS = 3
 READ_BYTES = 4_000
 _PIECE_BYTES = 65_536
 _MOVED = (301, 302, 307, 308)
+_LATER = (408, 429)
+"""Statuses of 400 to 499 that ask to try again."""
 
 
 class NotTaken(Exception):
-    """A receiver did not take what it was sent; the text says why."""
+    """A receiver did not take what it was sent; the text says why. is_final: it would not take it later either."""
+
+    def __init__(self, why: str, *, is_final: bool = False) -> None:
+        super().__init__(why)
+        self.is_final = is_final
 
 
 class Reach(NamedTuple):
@@ -63,7 +71,7 @@ def post(address: str, headers: Mapping[str, str], body: bytes, reach: Reach = R
         answer = _asked(address, headers, body, reach, deadline)
     said = f"{answer.status} {answer.text}".strip()
     if not 200 <= answer.status < 300:
-        raise NotTaken(f"answered {said}")
+        raise NotTaken(f"answered {said}", is_final=400 <= answer.status < 500 and answer.status not in _LATER)
     return said
 
 
@@ -85,9 +93,12 @@ def _asked(address: str, headers: Mapping[str, str], body: bytes, reach: Reach, 
             sockets.append(connected)
             connection.sock = connected
             path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            connection.request("POST", path, body, {"Content-Type": "application/json", **headers})
+            connection.request("POST", path, body, {"Content-Type": "application/json", **_login(parts), **headers})
             answer = connection.getresponse()
             text = answer.read(READ_BYTES).decode(errors="replace")
+            if over.is_set():
+                # What came of it ends where the connection was ended, and looks whole.
+                raise TimeoutError
             return _Answer(answer.status, answer.getheader("Location"), " ".join(text.split()))
     except (OSError, http.client.HTTPException, ValueError) as error:
         is_late = over.is_set() or isinstance(error, TimeoutError)
@@ -95,6 +106,21 @@ def _asked(address: str, headers: Mapping[str, str], body: bytes, reach: Reach, 
         raise NotTaken(why) from None
     finally:
         ending.cancel()
+
+
+def user_of(parts: SplitResult) -> str:
+    """Return the `user:password` of an address, decoded; empty if it has none."""
+    return "" if parts.username is None else f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+
+
+def basic(user: str) -> str:
+    """Return a `user:password` as HTTP's basic authentication spells it."""
+    return base64.b64encode(user.encode()).decode()
+
+
+def _login(parts: SplitResult) -> dict[str, str]:
+    user = user_of(parts)
+    return {"Authorization": f"Basic {basic(user)}"} if user else {}
 
 
 def _connected(host: str, port: int, reach: Reach, deadline: float) -> socket.socket:

@@ -48,6 +48,9 @@ class AlertSettings:
     """
 
     webhook: str = setting(PREFIX + "webhook", "", "an address that takes alarms as JSON by POST")
+    webhook_file: Path | None = setting(
+        PREFIX + "webhook.file", None, "the file of that address, if it is secret, in place of `webhook`"
+    )
     webhook_secret_file: Path | None = setting(
         PREFIX + "webhook.secret.file", None, "the file of the key that signs what the webhook gets"
     )
@@ -104,6 +107,8 @@ class AlertSettings:
             from alerts.kind_names import refuse_unknown
 
             refuse_unknown(f"{PREFIX}kinds", self.kinds)
+        if self.webhook and self.webhook_file is not None:
+            raise ConfigError(f"{PREFIX}webhook.file: set either this or {PREFIX}webhook")
         for name in ("webhook", "alertmanager", "pagerduty_address", "page"):
             address = getattr(self, name)
             if address and not address.startswith(("http://", "https://")):

@@ -1,7 +1,8 @@
-"""Watches a home for troubles, opens and closes alarms, and sends them: each receiver in order, in a thread of its own.
+"""Watches a home for troubles, opens and closes alarms, and sends them, each receiver in a thread of its own.
 
 What is to be sent is kept in the home before it is sent. A receiver that does not take it is asked again, at longer and
-longer distances, for a day. Knows which troubles are sent; must not know how one is found, nor a receiver's form.
+longer distances, for a day; one that refuses it for good is not. Knows which troubles are sent; must not know how one
+is found, nor a receiver's form.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import msgspec
+from prometheus_client import CollectorRegistry, Counter
 
-from alerts.alarm import Alarm, Due, Event, Sent, key_of, read_kept, write_kept
+from alerts.alarm import FILE, GROUP_PAGE, Alarm, Due, Event, Sent, bounded, key_of, read_kept, write_kept
 from alerts.kind_names import LEFT_OUT
 from alerts.kinds import Found, found_in, left_out
+from alerts.queue import LONGEST_PAUSE_MS, LONGEST_WAIT_MS, next_due, surplus, wait_ms
 from alerts.reason import Reason, reason_of
 from alerts.receivers import Receiver, rank
 from alerts.sending import NotTaken
@@ -26,10 +29,8 @@ from alerts.sent_table import SentTable
 from alerts.settings import AlertSettings
 from page.history import History
 from programs.errors import UserError
-from programs.visible import visible
 
 GIVEN_UP_MS = 24 * 3_600_000
-FIRST_WAIT_MS, LONGEST_WAIT_MS = 1_000, 600_000
 _LOOK_S = 0.2
 _MINUTE_MS = 60_000
 log = logging.getLogger("rollcall.alerts")
@@ -39,18 +40,23 @@ class Alarms:
     """The alarms of one home, which nobody else sends meanwhile."""
 
     def __init__(
-        self, home: Path, settings: AlertSettings, receivers: Sequence[Receiver], history: History | None = None
+        self,
+        home: Path,
+        settings: AlertSettings,
+        receivers: Sequence[Receiver],
+        history: History | None = None,
+        registry: CollectorRegistry | None = None,
     ) -> None:
-        """history: of the home, kept current by somebody else; None: it is read here.
+        """history: of the home, kept current by somebody else; None: it is read here. registry: for the metric.
 
         Raises UserError: others send the home's alarms, or what it remembers cannot be read.
         """
         self._home, self._settings = home, settings
         self._receivers = {receiver.name: receiver for receiver in receivers}
         self._lock = threading.Lock()
-        self._held = (home / "alerts.lock").open("w")
+        self._lock_file = (home / "alerts.lock").open("w")
         try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise UserError(f"{home}: another process sends its alarms already") from None
         self.kept = read_kept(home)
@@ -61,11 +67,21 @@ class Alarms:
         self._sent_table = SentTable(home)
         self.kept.sent_count = max(self.kept.sent_count, self._sent_table.count)
         self._minute, self._opened = 0, 0
+        self._is_written = True
+        self._held = dict[str, Due]()
+        """What each receiver is being sent."""
+        self._failures = dict.fromkeys(self._receivers, 0)
+        """How many messages each receiver did not take, one after the other."""
+        self._rests_until_ms = dict.fromkeys(self._receivers, 0)
+        means = "Alarms that a receiver will not get: it refused them, or took none for a day"
+        self._refused = Counter("rollcall_alerts_refused", means, ["receiver"], registry=registry)
+        for name in self._receivers:
+            self._refused.labels(name)
 
     def close(self) -> None:
         if self._own is not None:
             self._own.close()
-        self._held.close()
+        self._lock_file.close()
 
     # ------------------------------------------------------------ what is found
 
@@ -80,17 +96,20 @@ class Alarms:
         found = {key_of(one.group_id, one.kind): one for one in found_in(self._history, self._settings, now_ms)}
         over = [key for key in self.kept.open if key not in found and not key.startswith(LEFT_OUT)]
         waiting, new, covered = self._sorted_out(found, over, now_ms)
-        opened = [self._alarm_of(one, now_ms) for one in new]
+        opened = {key_of(one.group_id, one.kind): self._alarm_of(one, now_ms) for one in new}
         with self._lock:
             was_covered, self.kept.covered = self.kept.covered, covered
+            counts = len(self.kept.due), self.kept.sent_count
             for key in over:
                 self._close(key, now_ms)
-            for alarm in opened:
-                self._open(alarm, now_ms)
+            for key, alarm in opened.items():
+                self._open(key, alarm, now_ms)
             said = self._say_what_waits(waiting, now_ms)
             self._repeat(now_ms)
-            if over or opened or said or was_covered != covered:
-                write_kept(self._home, self.kept)
+            self._drop_surplus(now_ms)
+            has_news = was_covered != covered or counts != (len(self.kept.due), self.kept.sent_count)
+            if over or opened or said or has_news or not self._is_written:
+                self._write()
             sent, count = self.kept.sent, self.kept.sent_count
         self._sent_table.add(sent, count)
 
@@ -104,22 +123,25 @@ class Alarms:
         """
         open_now = {key: alarm for key, alarm in self.kept.open.items() if key not in over}
         worst = dict[str, int]()
-        for alarm in open_now.values():
-            worst[alarm.group_id] = max(worst.get(alarm.group_id, -1), rank(alarm.severity))
+        """By group, which is the key without the kind."""
+        for key, alarm in open_now.items():
+            group = key.removeprefix(alarm.kind)
+            worst[group] = max(worst.get(group, -1), rank(alarm.severity))
         is_quiet = self._settings.quiet.hold(now_ms, self._settings.quiet_zone)
         waiting, new, covered = list[Found](), list[Found](), set[str]()
         room = self._room(now_ms)
         for key, one in sorted(found.items(), key=lambda item: -rank(item[1].severity)):
             if key in open_now:
                 continue
-            has_alarm = bool(one.group_id) and worst.get(one.group_id, -1) >= rank(one.severity)
+            group = key.removeprefix(one.kind)
+            has_alarm = bool(one.group_id) and worst.get(group, -1) >= rank(one.severity)
             if has_alarm or (one.id in self.kept.covered and not one.goes_on):
                 covered.add(one.id)
             elif not one.is_news or (is_quiet and rank(one.severity) < rank(self._settings.quiet_severity)):
                 continue
             else:
                 (new if len(new) < room else waiting).append(one)
-                worst[one.group_id] = rank(one.severity)
+                worst[group] = rank(one.severity)
         self._opened += len(new)
         return waiting, new, covered
 
@@ -135,20 +157,21 @@ class Alarms:
         if bool(waiting) == (key in self.kept.open):
             return False
         if waiting:
-            self._open(self._alarm_of(left_out(waiting, self._settings.opened_per_minute, now_ms), now_ms), now_ms)
+            said = left_out(waiting, self._settings.opened_per_minute, now_ms)
+            self._open(key, self._alarm_of(said, now_ms), now_ms)
         else:
             self._close(key, now_ms)
         return True
 
     def _alarm_of(self, one: Found, now_ms: int) -> Alarm:
-        place = f"/group?{urlencode({'group': one.group_id, 'at': one.until_ms})}" if one.group_id else ""
+        place = f"{GROUP_PAGE}{urlencode({'group': one.group_id, 'at': one.until_ms})}" if one.group_id else ""
         try:
             reason = reason_of(self._history, one)
         except Exception:
             # The troubles that were found are sent all the same.
-            log.exception("why %s of %s happened is not known", one.kind, visible(one.group_id))
+            log.exception("why %s of alarm %s happened is not known", one.kind, one.id)
             reason = Reason()
-        return Alarm(
+        alarm = Alarm(
             id=one.id,
             group_id=one.group_id,
             kind=one.kind,
@@ -159,9 +182,10 @@ class Alarms:
             severity=one.severity,
             **reason._asdict(),
         )
+        return bounded(alarm)
 
-    def _open(self, alarm: Alarm, now_ms: int) -> None:
-        self.kept.open[key_of(alarm.group_id, alarm.kind)] = alarm
+    def _open(self, key: str, alarm: Alarm, now_ms: int) -> None:
+        self.kept.open[key] = alarm
         self._tell("opened", alarm, now_ms, self._receivers)
 
     def _close(self, key: str, now_ms: int) -> None:
@@ -169,15 +193,11 @@ class Alarms:
         self._tell("closed", alarm, now_ms, self._receivers)
 
     def _repeat(self, now_ms: int) -> None:
-        for receiver in self._receivers.values():
-            if not receiver.repeats_ms:
-                continue
-            for alarm in self.kept.open.values():
-                times = [
-                    one.at_ms for one in self.kept.sent if one.receiver == receiver.name and one.alarm.id == alarm.id
-                ]
-                if times and now_ms - times[-1] >= receiver.repeats_ms:
-                    self._tell("goes_on", alarm, now_ms, [receiver.name])
+        last_ms = {(one.receiver, one.alarm.id): one.at_ms for one in self.kept.sent}
+        for name, receiver in self._receivers.items():
+            for alarm in self.kept.open.values() if receiver.repeats_ms else ():
+                if now_ms - last_ms.get((name, alarm.id), now_ms) >= receiver.repeats_ms:
+                    self._tell("goes_on", alarm, now_ms, [name])
 
     def _tell(self, event: Event, alarm: Alarm, now_ms: int, receivers: Iterable[str]) -> None:
         waits = {(due.receiver, due.event, due.alarm.id) for due in self.kept.due}
@@ -188,26 +208,64 @@ class Alarms:
     # ------------------------------------------------------------ what is sent
 
     def send_one(self, name: str, now_ms: int) -> bool:
-        """Sends a receiver what it waits for longest, if that is due; whether it was."""
-        with self._lock:
-            due = next((one for one in self.kept.due if one.receiver == name), None)
-        if due is None or due.next_ms > now_ms:
+        """Send a receiver the next message that is due, and return whether one was."""
+        if now_ms < self._rests_until_ms[name]:
             return False
+        with self._lock:
+            due = next_due(self.kept.due, name, now_ms) if self._is_written else None
+            if due is None:
+                return False
+            self._held[name] = due
         try:
             answer = self._receivers[name].send(due.event, due.alarm, now_ms)
+            self._failures[name] = 0
         except NotTaken as failure:
-            if now_ms - due.since_ms < GIVEN_UP_MS:
-                if due.tries == 0:
-                    log.warning("%s: an alarm was not taken and is sent again: %s", name, failure)
-                due.tries += 1
-                due.next_ms = now_ms + min(FIRST_WAIT_MS << min(due.tries - 1, 20), LONGEST_WAIT_MS)
+            if not failure.is_final and now_ms - due.since_ms < GIVEN_UP_MS:
+                self._put_off(due, failure, now_ms)
                 return True
-            answer = f"given up: {failure}"
+            log.warning("%s: alarm %s (%s) is given up: %s", name, due.alarm.id, due.event, failure)
+            answer = self._given_up(name, str(failure))
         with self._lock:
-            self.kept.due.remove(due)
-            self.kept.remember(Sent(now_ms, name, due.event, due.alarm, answer))
-            write_kept(self._home, self.kept)
+            self._settle(due, answer, now_ms)
+            self._write()
         return True
+
+    def _put_off(self, due: Due, failure: NotTaken, now_ms: int) -> None:
+        """Other alarms are tried meanwhile, after a pause that is longer the more of them fail too."""
+        if due.tries == 0:
+            log.warning("%s: an alarm was not taken and is sent again: %s", due.receiver, failure)
+        due.tries += 1
+        due.next_ms = now_ms + wait_ms(due.tries, LONGEST_WAIT_MS)
+        self._failures[due.receiver] += 1
+        self._rests_until_ms[due.receiver] = now_ms + wait_ms(self._failures[due.receiver], LONGEST_PAUSE_MS)
+
+    def _drop_surplus(self, now_ms: int) -> None:
+        for name in self._receivers:
+            gone = surplus(self.kept.due, name, self._held.get(name))
+            for due in gone:
+                self._settle(due, self._given_up(name, "too many others wait"), now_ms)
+            if gone:
+                log.warning("%s: %d messages are given up: too many others wait", name, len(gone))
+
+    def _settle(self, due: Due, answer: str, now_ms: int) -> None:
+        self.kept.due = [one for one in self.kept.due if one is not due]
+        self.kept.remember(Sent(now_ms, due.receiver, due.event, due.alarm, answer))
+
+    def _given_up(self, name: str, why: str) -> str:
+        """Count a message that is not sent again, and return the reason for the history."""
+        self._refused.labels(name).inc()
+        return f"given up: {why}"
+
+    def _write(self) -> None:
+        """Write what is remembered. Nothing is sent until that succeeds, which each look tries again."""
+        try:
+            write_kept(self._home, self.kept)
+        except OSError as error:
+            if self._is_written:
+                log.error("no alarm is sent until %s can be written: %s", self._home / FILE, error.strerror or error)
+            self._is_written = False
+        else:
+            self._is_written = True
 
     def run(self, ended: threading.Event) -> None:
         """Looks and sends until it is ended."""

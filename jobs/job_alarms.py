@@ -15,6 +15,8 @@ from programs.errors import ConfigError, UserError
 from programs.log_lines import tell
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
     from page.history import History
 
 STOP_WITHIN_S = 2.0
@@ -30,10 +32,17 @@ def receivers_for(home: Home, settings: AlertSettings) -> list[Receiver]:
 
 
 class JobAlarms:
-    """Sends alarms until it is closed. history: the home's, if another part of the job refreshes it."""
+    """Sends alarms until it is closed. history: the home's, if another part of the job refreshes it. registry: for what
+    is counted of them.
+    """
 
     def __init__(
-        self, home: Home, settings: AlertSettings, receivers: list[Receiver], history: History | None = None
+        self,
+        home: Home,
+        settings: AlertSettings,
+        receivers: list[Receiver],
+        history: History | None = None,
+        registry: CollectorRegistry | None = None,
     ) -> None:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -43,7 +52,7 @@ class JobAlarms:
         from alerts.watching import Alarms
 
         try:
-            alarms = Alarms(home.path, settings, receivers, history)
+            alarms = Alarms(home.path, settings, receivers, history, registry)
         except UserError as error:
             # A job must serve its clients even if alarms fail.
             tell(f"no alarms are sent: {error}", is_error=True)

@@ -92,7 +92,7 @@ def serve_metrics(home: Home, config: JobConfig, metrics: HasHealth) -> Served:
     if exporter is not None:
         exporter.start()
     history = None if exporter is None else exporter.history
-    return Served(monitor, exporter, JobAlarms(home, config.alerts, receivers, history))
+    return Served(monitor, exporter, JobAlarms(home, config.alerts, receivers, history, metrics.registry))
 
 
 class JobMonitor:

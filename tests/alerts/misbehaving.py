@@ -8,11 +8,17 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-BEHAVIOURS = ("hangs", "drips", "refuses", "redirects", "answers_a_gigabyte", "closes")
+BEHAVIOURS = ("hangs", "drips", "drips_headers", "drips_a_body", "403", "redirects", "answers_a_gigabyte", "closes")
+DRIPS = {
+    "drips": (b"", b"H"),
+    "drips_headers": (b"HTTP/1.1 200 OK\r\n", b"X-Y: z\r\n"),
+    "drips_a_body": (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"o"),
+}
+"""How an answer begins that never ends, and what comes of it again and again."""
 
 
 class Server(ThreadingHTTPServer):
-    """What it was sent, and how it answers: `takes`, or one of BEHAVIOURS."""
+    """What it was sent, and how it answers: `takes`, one of BEHAVIOURS, or a status."""
 
     daemon_threads = True
 
@@ -45,11 +51,13 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, b"ok")
             case "hangs":
                 self.server.ended.wait()
-            case "drips":
+            case behaves if behaves in DRIPS:
+                begin, drop = DRIPS[behaves]
+                self.wfile.write(begin)
                 while not self.server.ended.wait(0.05):
-                    self.wfile.write(b"H")
-            case "refuses":
-                self._answer(403, b"who are you?")
+                    self.wfile.write(drop)
+            case status if status.isdecimal():
+                self._answer(int(status), b"who are you?")
             case "redirects" | "redirects_forever" | "redirects_to_a_file":
                 self._redirect(body)
             case "repeats_the_address":

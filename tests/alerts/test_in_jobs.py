@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -34,6 +35,9 @@ def test_a_trouble_of_the_home_is_sent_while_the_job_runs(tmp_path: Path, has_me
         ) as served:
             assert bool(served.shown) == has_metrics
             until(lambda: server.taken, "an alarm is sent")
+            if has_metrics:
+                with urlopen(f"{served.shown}/metrics") as answer:
+                    assert b'rollcall_alerts_refused_total{receiver="webhook"} 0.0' in answer.read()
         reported = json.loads(server.taken[0][2])
         assert (reported["event"], reported["group"], reported["kind"]) == ("opened", "orders", "standstills")
 

@@ -30,7 +30,7 @@ def test_it_tries_sends_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert main(["test", "--home", str(home), "--conf", str(conf)]) == 0
         assert capsys.readouterr().out == "webhook: taken, answered 200 ok\n"
         assert [json.loads(body)["event"] for *_, body in server.taken] == ["opened", "closed"]
-        server.behaves = "refuses"
+        server.behaves = "403"
         assert main(["test", "--home", str(home), "--conf", str(conf)]) == 1
         assert capsys.readouterr().out == "webhook: answered 403 who are you?\n"
 
@@ -57,7 +57,7 @@ def test_it_tries_sends_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[
         ),
         (
             ["--home", "HOME"],
-            "rollcall.alerts.webhook, slack.file, teams.file, alertmanager, pagerduty.file or command names a receiver",
+            "no receiver: set rollcall.alerts.webhook, webhook.file, slack.file, teams.file, alertmanager,",
         ),
         (["--home", "HOME", "--set", "rollcall.alerts.kind=x"], "rollcall.alerts.kind: is no setting; did you mean"),
     ],

@@ -5,23 +5,26 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 import pytest
 
-from alerts.alarm import Alarm
-from alerts.receivers import alertmanager, pagerduty, receivers_of, slack, teams, webhook
+from alerts.alarm import NAME_BYTES, Alarm, Event, bounded
+from alerts.receivers import Written, alertmanager, pagerduty, receivers_of, slack, teams, webhook
 from alerts.sending import NotTaken
 from alerts.settings import AlertSettings, Arguments
 from programs.errors import ConfigError
 from programs.settings import from_texts
+from programs.visible import visible
 from tests.alerts.misbehaving import Server, receiving
 
 ALARM = Alarm("0123", "<!channel> & co", "standstills", 1_000, 2_000, "<b> nobody held a partition", "http://page/x")
-LONG = Alarm("0123", "g", "storms", 1_000, 2_000, "x" * 5_000, "http://page/x")
 OVER = Alarm("0123", "g", "standstills", 1_000, 2_000, "nobody", "http://page/x", closed_ms=9_000)
 
 
@@ -54,11 +57,84 @@ def test_a_webhook_gets_signed_json() -> None:
     assert webhook("http://w/", b"", "opened", ALARM, 10_000)[1] == {}
 
 
-def test_slack_gets_text_in_which_no_name_acts() -> None:
-    text = json.loads(slack("http://s/", "opened", ALARM, 10_000)[2])["text"]
-    assert "&lt;!channel&gt; &amp; co" in text
-    assert "&lt;b&gt; nobody" in text
-    assert text.count("<") == 1
+def texts_of(found: Any) -> Iterator[str]:
+    """All texts of a message."""
+    if isinstance(found, str):
+        yield found
+    for each in found.values() if isinstance(found, dict) else found if isinstance(found, list) else ():
+        yield from texts_of(each)
+
+
+HOSTILE = (
+    "https://evil.example/login?x=1",
+    "HTTPS://evil.example",
+    "www.evil.example",
+    "mailto:a@evil.example",
+    "<https://evil.example|The group then>",
+    "[click](https://evil.example) ![x](https://evil.example/p.png)",
+    "<!channel> <@U123> @here <at>all</at>",
+    "*bold* _it_ ~s~ `code` :fire:",
+    "over\n:white_check_mark: over *payments*: all is well. Since 2026",
+    "a\rb\x00c\x1b[31md\x85e\u2028f\u2029g\u202eh\u2066i\u2069j\x9b",
+    "\u6f22" * 10_900,
+    "&" * 30_000,
+    "\x01" * 32_000,
+    "\U000e0001" * 8_000,
+)
+LINK = "http://page/x"
+FORMS: dict[str, Callable[[str, Event, Alarm, int], Written]] = {
+    "webhook": lambda address, *sent: webhook(address, b"", *sent),
+    "slack": slack,
+    "teams": teams,
+    "alertmanager": alertmanager,
+    "pagerduty": lambda address, *sent: pagerduty(address, "key", *sent),
+}
+MOST_BYTES = {"slack": 15_000, "teams": 28_000, "pagerduty": 512_000}
+EXACT = {"webhook": ("group",), "alertmanager": ("group",)}
+"""Fields that are data."""
+
+
+@pytest.mark.parametrize("event", ["opened", "closed"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_name_is_a_name_for_every_receiver_and_never_too_long(form: str, name: str, event: Event) -> None:
+    link = f"{LINK}/group?{urlencode({'group': name})}"
+    alarm = bounded(
+        Alarm("0123", name, "storms", 1_000, 2_000, f"{name} left", link, None, "critical", name, name, name)
+    )
+    assert len(alarm.link) < 2_000
+    body = FORMS[form]("http://r/", event, alarm, 10_000)[2]
+    assert len(body) < MOST_BYTES.get(form, 28_000)
+    message = json.loads(body)
+    plain = json.loads(body, object_hook=lambda found: {k: v for k, v in found.items() if k not in EXACT.get(form, ())})
+    assert not [text for text in texts_of(plain) if visible(text) != text]
+    if form in EXACT and len(name.encode()) <= NAME_BYTES:
+        assert name in list(texts_of(message))
+    if form != "webhook":
+        ours = (alarm.link, "http://adaptivecards.io/schemas/adaptive-card.json")
+        for text in texts_of(plain):
+            for each in ours:
+                text = text.replace(each, "")
+            assert not re.search(r"(?i)https?:|www\.|mailto:", text)
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_slack_reads_no_text_of_others_as_markup(name: str) -> None:
+    alarm = bounded(
+        Alarm("0123", name, "storms", 1_000, 2_000, f"{name} left", LINK, None, "warning", name, name, name)
+    )
+    message = json.loads(slack("http://s/", "opened", alarm, 10_000)[2])
+    assert (message["mrkdwn"], message["parse"], message["link_names"]) == (False, "none", False)
+    ours, *others = (block["text"] for block in message["blocks"])
+    assert ours == {
+        "type": "mrkdwn",
+        "text": f":rotating_light: *warning* since 1970-01-01T00:00:01.000Z. <{LINK}|The group then>",
+        "verbatim": True,
+    }
+    assert [(one["type"], one["emoji"]) for one in others] == [("plain_text", False)] * 2
+    for text in (message["text"], *(one["text"] for one in others)):
+        assert len(text) <= 3_000
+        assert not re.search("[<>]|&(?!amp;|lt;|gt;)", text)
 
 
 def test_alertmanager_gets_the_same_labels_until_it_is_over() -> None:
@@ -96,7 +172,8 @@ def test_pagerduty_gets_a_trigger_and_its_resolve_under_one_key() -> None:
     )
     assert opened["payload"]["severity"] in ("critical", "error", "warning", "info")
     assert (opened["payload"]["timestamp"], opened["payload"]["source"]) == ("1970-01-01T00:00:01.000Z", ALARM.group_id)
-    assert len(json.loads(pagerduty("p", "k", "opened", LONG, 0)[2])["payload"]["summary"]) == 1_024
+    long = bounded(msgspec.structs.replace(ALARM, group_id="x" * 5_000, sentence="x" * 5_000))
+    assert len(json.loads(pagerduty("p", "k", "opened", long, 0)[2])["payload"]["summary"]) <= 1_024
     closed = json.loads(pagerduty("http://p/", "r0uting", "closed", OVER, 10_000)[2])
     assert closed == {"routing_key": "r0uting", "dedup_key": "0123", "event_action": "resolve"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from alerts.sending import NotTaken, Reach, post, run
 from tests.alerts.misbehaving import BEHAVIOURS, Server, receiving
 from tests.waiting import until
 
-NEVER_DONE = ("hangs", "drips")
+NEVER_DONE = ("hangs", "drips", "drips_headers", "drips_a_body")
 """Behaviours that only a deadline ends."""
 
 
@@ -37,11 +38,27 @@ def test_a_receiver_that_misbehaves_costs_a_moment(
             post(f"{server.address}/secret", {}, b"{}")
         assert "secret" not in str(failure.value)
         assert str(failure.value).startswith(
-            {"refuses": "answered 403 who are you?", "redirects": "answered 307"}.get(
+            {"403": "answered 403 who are you?", "redirects": "answered 307"}.get(
                 behaves, "did not answer within 0.5 s" if behaves in NEVER_DONE else ""
             )
         )
     assert server.taken == []
+
+
+def test_the_user_and_password_of_an_address_log_in(server: Server) -> None:
+    host = server.address.removeprefix("http://")
+    assert post(f"http://al%20ice:p%40ss@{host}/a", {}, b"{}") == "200 ok"
+    post(f"http://{host}/a", {}, b"{}")
+    logins = [headers.get("Authorization") for _, headers, _ in server.taken]
+    assert logins == ["Basic " + base64.b64encode(b"al ice:p@ss").decode(), None]
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 408, 410, 413, 429, 500, 503])
+def test_a_refusal_that_no_other_try_mends_is_final(server: Server, status: int) -> None:
+    server.behaves = str(status)
+    with pytest.raises(NotTaken, match=rf"^answered {status} ") as failure:
+        post(f"{server.address}/a", {}, b"{}")
+    assert failure.value.is_final is (status not in (408, 429, 500, 503))
 
 
 def test_a_tls_receiver_that_says_nothing_costs_a_moment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

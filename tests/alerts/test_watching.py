@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
+import msgspec
 import pytest
+from prometheus_client import CollectorRegistry
 
-from alerts.alarm import Alarm, Event, Kept, read_kept
+from alerts import queue, watching
+from alerts.alarm import NAME_BYTES, Alarm, Due, Event, Kept, Sent, bounded, id_of, key_of, read_kept
 from alerts.kinds import BEHIND_MS, EMPTY_MS, NEWS_MS, REBALANCING_MS
 from alerts.quiet import QuietTimes
 from alerts.receivers import Receiver
@@ -35,10 +40,13 @@ class Reported(Receiver):
         super().__init__(name, self._take, repeats_ms, least)
         object.__setattr__(self, "taken", [])
         object.__setattr__(self, "fails", False)
+        object.__setattr__(self, "refused", dict[str, NotTaken]())
 
     def _take(self, event: Event, alarm: Alarm, now_ms: int) -> str:
         if self.fails:  # type: ignore[attr-defined]
             raise NotTaken("answered 500")
+        if alarm.group_id in self.refused:  # type: ignore[attr-defined]
+            raise self.refused[alarm.group_id]  # type: ignore[attr-defined]
         self.taken.append((event, alarm.group_id, alarm.id))  # type: ignore[attr-defined]
         return "200 ok"
 
@@ -116,6 +124,41 @@ def test_what_is_not_taken_is_sent_again_in_order_at_longer_distances_for_a_day(
         assert [event for event, *_ in reported.taken] == ["opened", "closed"]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("is_final", [True, False])
+def test_an_alarm_that_a_receiver_does_not_take_holds_up_no_other(tmp_path: Path, is_final: bool) -> None:
+    write_home(tmp_path, [standstill(group_id) for group_id in ("a", "b", "c")])
+    reported, registry = Reported(), CollectorRegistry()
+    reported.refused["a"] = NotTaken("answered 400 too long", is_final=is_final)  # type: ignore[attr-defined]
+    with closing(Alarms(tmp_path, AlertSettings(), [reported], registry=registry)) as alarms:
+        alarms.look(5_000)
+        for now_ms in range(5_000, 8_000, 100):
+            alarms.send_one("r", now_ms)
+        assert [group_id for _, group_id, _ in reported.taken] == ["b", "c"]  # type: ignore[attr-defined]
+        assert [due.alarm.group_id for due in alarms.kept.due] == ["a"] * (not is_final)
+        given_up = [one.answer for one in read_kept(tmp_path).sent if one.alarm.group_id == "a"]
+        assert given_up == ["given up: answered 400 too long"] * is_final
+    assert registry.get_sample_value("rollcall_alerts_refused_total", {"receiver": "r"}) == float(is_final)
+
+
+def test_an_alarm_is_over_for_a_receiver_only_after_it_was_opened_there(tmp_path: Path) -> None:
+    write_home(tmp_path, [standstill(group_id) for group_id in ("a", "b")])
+    reported, over_ms = Reported(), STOOD_STILL_MS + TROUBLE_MS + 1
+    reported.refused["a"] = NotTaken("answered 500")  # type: ignore[attr-defined]
+    with closing(Alarms(tmp_path, AlertSettings(), [reported])) as alarms:
+        for now_ms in (5_000, over_ms):
+            alarms.look(now_ms)
+            for later_ms in range(0, 30_000, 1_000):
+                alarms.send_one("r", now_ms + later_ms)
+        reported.refused.clear()  # type: ignore[attr-defined]
+        drained(alarms, over_ms + 1_200_000)
+    assert [one[:2] for one in reported.taken] == [  # type: ignore[attr-defined]
+        ("opened", "b"),
+        ("closed", "b"),
+        ("opened", "a"),
+        ("closed", "a"),
+    ]
+
+
 def test_what_an_earlier_version_remembered_is_read_and_closed(home: Path) -> None:
     alarm = {
         "id": "0123",
@@ -134,6 +177,104 @@ def test_what_an_earlier_version_remembered_is_read_and_closed(home: Path) -> No
         drained(alarms, 5_000)
     assert reported.taken == [("closed", "gone", "0123")]  # type: ignore[attr-defined]
     assert read_kept(home).due == []
+
+
+LONG = "\u6f22" * 5_000
+"""Half of a name that a group may have: 30 kB in UTF-8."""
+
+
+def test_groups_whose_shortened_names_are_equal_have_alarms_of_their_own(tmp_path: Path) -> None:
+    write_home(tmp_path, [standstill(f"{LONG}{number}{LONG}") for number in range(2)])
+    reported, over_ms = Reported(), STOOD_STILL_MS + TROUBLE_MS + 1
+    for now_ms in (5_000, 6_000, over_ms, over_ms + 1):
+        with closing(Alarms(tmp_path, AlertSettings(), [reported])) as alarms:
+            alarms.look(now_ms)
+            drained(alarms, now_ms)
+            links = {alarm.link for alarm in alarms.kept.open.values()}
+            assert links == ({"http://127.0.0.1:8080"} if now_ms < over_ms else set())
+    events = [(event, alarm_id) for event, _, alarm_id in reported.taken]  # type: ignore[attr-defined]
+    assert [event for event, _ in events] == ["opened", "opened", "closed", "closed"]
+    assert len(set(events)) == 4
+    (name,) = {group_id for _, group_id, _ in reported.taken}  # type: ignore[attr-defined]
+    assert len(name.encode()) <= NAME_BYTES
+    assert name.strip("\u6f22") == "\u2026"
+
+
+def test_the_alarm_of_a_long_name_that_an_earlier_version_kept_whole_stays_open(tmp_path: Path) -> None:
+    write_home(tmp_path, [standstill(LONG)])
+    reported = Reported()
+    with closing(Alarms(tmp_path, AlertSettings(), [reported])) as alarms:
+        alarms.look(5_000)
+        (alarm,) = alarms.kept.open.values()
+    whole = json.loads(msgspec.json.encode(alarm)) | {"group_id": LONG, "link": f"http://p/group?group={LONG}&at=1"}
+    sent = {"at_ms": 1, "receiver": "r", "event": "opened", "alarm": whole, "answer": "200"}
+    due = {"receiver": "r", "event": "opened", "alarm": whole, "since_ms": 1, "next_ms": 1}
+    kept = {"open": {f"standstills {LONG}": whole}, "due": [due], "sent": [sent]}
+    (tmp_path / "alerts.json").write_text(json.dumps(kept))
+    with closing(Alarms(tmp_path, AlertSettings(), [reported])) as alarms:
+        alarms.look(6_000)
+        drained(alarms, 6_000)
+    assert [one[0] for one in reported.taken] == ["opened"]  # type: ignore[attr-defined]
+    (again,) = read_kept(tmp_path).open.values()
+    assert (again.id, again.group_id, again.link) == (alarm.id, alarm.group_id, "http://p")
+    assert (tmp_path / "alerts.json").stat().st_size < 10_000
+
+
+@pytest.mark.parametrize("name", [LONG + LONG, "\x01" * 32_000, "\U000e0001" * 8_000])
+def test_thousands_of_remembered_alarms_of_long_names_take_a_few_megabytes(name: str) -> None:
+    kept = Kept()
+    link = f"http://127.0.0.1:8080/group?{urlencode({'group': name, 'at': 1})}"
+    sentence = f"{name} was removed: session expired"
+    why = f"{name} on 10.0.0.7 was silent for its whole session timeout (10 s) and was removed"
+    one = bounded(Alarm("", name, "storms", 1_795_239_535_036, 1_795_239_535_036, sentence, link, why=why, who=name))
+    for number in range(4_000):
+        alarm = msgspec.structs.replace(one, id=id_of(name, "storms", number))
+        if number < 1_000:
+            kept.remember(Sent(number, "webhook", "opened", alarm, "200 ok"))
+        elif number < 2_000:
+            kept.open[key_of(f"{name}{number}", "storms")] = alarm
+        else:
+            kept.due.append(Due("webhook", "opened", alarm, 1_795_239_535_036, 1_795_239_535_036))
+    assert len(msgspec.json.encode(kept)) < 5_000_000
+
+
+def test_what_cannot_be_written_is_not_sent_until_it_can(
+    home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    reported = Reported()
+    with closing(Alarms(home, AlertSettings(), [reported])) as alarms:
+        with monkeypatch.context() as full:
+            full.setattr(watching, "write_kept", raises_no_space)
+            for now_ms in (5_000, 6_000, 7_000):
+                alarms.look(now_ms)
+                assert not alarms.send_one("r", now_ms)
+        assert [record.getMessage() for record in caplog.records] == [
+            f"no alarm is sent until {home / 'alerts.json'} can be written: No space left on device"
+        ]
+        assert reported.taken == []  # type: ignore[attr-defined]
+        alarms.look(8_000)
+        (due,) = read_kept(home).due
+        drained(alarms, 8_000)
+        assert reported.taken == [("opened", "orders", due.alarm.id)]  # type: ignore[attr-defined]
+
+
+def raises_no_space(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_messages_that_too_many_others_wait_with_are_given_up_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(queue, "MOST_DUE", 2)
+    write_home(tmp_path, [standstill(group_id) for group_id in ("a", "b", "c")])
+    registry = CollectorRegistry()
+    with closing(Alarms(tmp_path, AlertSettings(), [Reported()], registry=registry)) as alarms:
+        alarms.look(5_000)
+    kept = read_kept(tmp_path)
+    assert [due.alarm.group_id for due in kept.due] == ["b", "c"]
+    assert [(one.alarm.group_id, one.answer) for one in kept.sent] == [("a", "given up: too many others wait")]
+    assert caplog.messages == ["r: 1 messages are given up: too many others wait"]
+    assert registry.get_sample_value("rollcall_alerts_refused_total", {"receiver": "r"}) == 1
 
 
 def test_a_home_in_which_nothing_has_happened_yet_has_no_alarms(tmp_path: Path) -> None:

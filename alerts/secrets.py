@@ -1,0 +1,89 @@
+"""Secrets of receivers: read from files, and blanked in what others say, however they spell them.
+
+Must not know a receiver's form.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from alerts.sending import basic, user_of
+from alerts.settings import PREFIX
+from programs.errors import ConfigError
+from programs.log_lines import tell
+
+SHORT = 7
+"""A part of an address that is no longer is no secret, and may be a word of any answer."""
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def secret_of(name: str, path: Path | None) -> str:
+    """Return a file's secret; empty without a file. Warn if others may read it. Raises ConfigError."""
+    if path is None:
+        return ""
+    try:
+        found, mode = path.read_text().strip(), path.stat().st_mode
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{PREFIX}{name}={path}: cannot be read: {getattr(error, 'strerror', '') or error}") from None
+    if not found:
+        raise ConfigError(f"{PREFIX}{name}={path}: is empty")
+    if mode & _OTHERS:
+        tell(f"{PREFIX}{name}={path}: other users have access (mode {stat.S_IMODE(mode):o}); chmod 600", is_error=True)
+    return found
+
+
+def address_of(name: str, path: Path) -> str:
+    """Return a file's address. Raises ConfigError."""
+    address = secret_of(name, path)
+    if not address.startswith(("http://", "https://")):
+        raise ConfigError(f"{PREFIX}{name}={path}: holds no address that begins with https://")
+    return address
+
+
+def parts_of(address: str) -> tuple[str, ...]:
+    """Return what an answer must not show of a secret address: all of it, what stands behind the host, the login."""
+    behind = address.split("/", 3)[3:]
+    pieces = [piece for part in behind for piece in (part, *part.split("/"), *re.split(r"[^\w-]+", unquote(part)))]
+    return (address, *(piece for piece in pieces if len(piece) > SHORT), *login_of(address))
+
+
+def login_of(address: str) -> tuple[str, ...]:
+    """Return the login of an address, its password, and what HTTP makes of both."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        # A delivery to it fails, and says so.
+        return ()
+    user = user_of(parts)
+    if not user:
+        return ()
+    return (user, parts.netloc.rpartition("@")[0], basic(user), parts.password or "", unquote(parts.password or ""))
+
+
+def blanked(text: str, secrets: Iterable[str]) -> str:
+    """Return the text without the secrets, also where it spells them for an address or for JSON."""
+    for secret in sorted({each for one in secrets if one for each in (one, unquote(one))}, key=len, reverse=True):
+        text = _pattern(secret).sub("***", text)
+    return text
+
+
+@cache
+def _pattern(secret: str) -> re.Pattern[str]:
+    return re.compile("".join(f"(?:{'|'.join(_spellings(character))})" for character in secret))
+
+
+def _spellings(character: str) -> Iterator[str]:
+    r"""Yield patterns of `/`, `\/`, `\u002f`, `%2F`, and `%252F`, which is encoded twice."""
+    yield rf"\\?{re.escape(character)}"
+    yield "".join(rf"\\u(?i:{unit:04x})" for unit in _units(character))
+    yield "".join(f"%(?:25)*(?i:{byte:02x})" for byte in character.encode(errors="replace"))
+
+
+def _units(character: str) -> Iterator[int]:
+    encoded = character.encode("utf-16-be", "surrogatepass")
+    return (int.from_bytes(encoded[place : place + 2]) for place in range(0, len(encoded), 2))
