@@ -111,6 +111,18 @@ def test_its_settings_are_the_jobs_and_its_commands_are_there(tmp_path: Path) ->
         assert (ROOT / name).is_file()
 
 
+def test_metrics_are_served_under_the_names_of_the_service_and_those_of_the_settings(tmp_path: Path) -> None:
+    for listed in ("", "prometheus.example"):
+        text = rendered(*([f"settings.rollcall\\.metrics\\.hosts={listed}"] if listed else []))
+        data = next(each for each in yaml.safe_load_all(text) if each and each["kind"] == "ConfigMap")["data"]
+        for name in ("cluster.conf", "secret.conf"):
+            (tmp_path / name).write_text(data[name])
+        names = ["mine-metrics", "mine-metrics.default", "mine-metrics.default.svc"]
+        hosts = load_config(tmp_path / "cluster.conf").metrics_hosts
+        assert hosts == (*names, "mine-metrics.default.svc.cluster.local", *filter(None, [listed]))
+        assert load_config(tmp_path / "secret.conf").metrics_hosts == hosts
+
+
 def test_a_gateway_that_would_let_anybody_in_is_refused_until_that_is_wanted() -> None:
     done = helm("template", "mine", str(CHART), "--kube-version", KUBERNETES[-1], "--set", "gateway.enabled=true")
     assert done.returncode != 0

@@ -99,3 +99,15 @@ livenessProbe:
   timeoutSeconds: 5
   failureThreshold: 3
 {{- end }}
+
+{{/* The lines of a settings file. The service's names are added to those under which metrics are served. */}}
+{{- define "rollcall.settings" -}}
+{{- $service := printf "%s-metrics" .Release.Name }}
+{{- $inside := printf "%s.%s" $service .Release.Namespace }}
+{{- $names := list $service $inside (printf "%s.svc" $inside) (printf "%s.svc.cluster.local" $inside) }}
+{{- $more := get .Values.settings "rollcall.metrics.hosts" | splitList "," | compact }}
+{{- $hosts := dict "rollcall.metrics.hosts" (concat $names $more | join ",") }}
+{{- range $key, $value := merge $hosts .Values.settings }}
+{{ $key }}={{ $value }}
+{{- end }}
+{{- end }}
