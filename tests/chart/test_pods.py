@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.chart.executor_pods import executor_pod
 from tests.chart.pod_rules import Object, broken_rules, pods_in
 from tests.chart.rendering import objects_of
 
@@ -62,6 +64,28 @@ def test_sizes_are_those_of_the_values() -> None:
     words = pods["coordinator"]["spec"]["containers"][0]["args"]
     option = "--conf=spark.kubernetes.executor.volumes.emptyDir.spark-local-dir-1.options.sizeLimit=3Gi"
     assert option in words
+
+
+@pytest.mark.parametrize("values", [(), ("credentialsSecret=store",)])
+def test_spark_makes_executors_that_may_do_no_more(tmp_path: Path, values: tuple[str, ...]) -> None:
+    objects = objects_of(*values)
+    data = next(each for each in objects if each["kind"] == "ConfigMap")["data"]
+    template = tmp_path / "executor.yaml"
+    template.write_text(data["executor.yaml"])
+    words = container(pods_in(objects)["coordinator"])["args"]
+    settings = dict(word.removeprefix("--conf=").split("=", 1) for word in words if word.startswith("--conf="))
+    # The driver's pod is asked for at the API.
+    del settings["spark.kubernetes.driver.pod.name"]
+    pod = executor_pod(settings | {"spark.kubernetes.executor.podTemplateFile": str(template), "spark.app.name": "x"})
+    data["executor.yaml"] = "apiVersion: v1\nkind: Pod\n" + yaml.safe_dump({k: pod[k] for k in ("metadata", "spec")})
+    assert broken_rules(objects) == []
+    made = container(pod)
+    mounted = {each["mountPath"]: each["name"] for each in made["volumeMounts"]}
+    writable = {each["name"] for each in pod["spec"]["volumes"] if "emptyDir" in each}
+    assert {mounted[path] for path in ("/tmp", "/var/lib/rollcall", "/var/data/spark")} == writable
+    assert made["workingDir"] == "/var/lib/rollcall"
+    assert {each["name"]: each.get("value") for each in made["env"]}["SPARK_LOCAL_DIRS"] == "/var/data/spark"
+    assert made.get("envFrom", []) == [{"secretRef": {"name": "store"}} for _ in values]
 
 
 def container(pod: Object) -> Any:
