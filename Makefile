@@ -110,7 +110,7 @@ shadow: $(if $(FROM),archive,setup) ## Follow a cluster's groups, until Ctrl-C: 
 	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- $${LOG:+"$$LOG"} $${FROM:+"$$FROM"}
 
 .PHONY: sql
-sql: setup ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12" for how it was, FORMAT=table, json or csv, ENGINE=, ROLLCALL_HOME=.
+sql: setup ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12" for how it was, FORMAT=table, json, csv or csv-raw, ENGINE=, ROLLCALL_HOME=.
 	@exec $(ROLLCALL) sql $(FORM) $(MOMENT) $${ENGINE:+--engine "$$ENGINE"} -- "$$Q"
 
 .PHONY: explain

@@ -46,12 +46,14 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, a
     from listeners.addresses import parse_address
     from listeners.monitor import Monitor
     from listeners.ports import refuse_unusable
+    from listeners.settings import KEY_OF_HOSTS, MetricsHosts
     from page.__main__ import read_home
     from programs.settings import from_texts
 
     log_to_standard_error(logging.WARNING)
     pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
     settings = from_texts(ExportSettings, {key: text for key, text in pairs.items() if key.startswith(PREFIX)})
+    hosts = from_texts(MetricsHosts, {key: text for key, text in pairs.items() if key == KEY_OF_HOSTS})
     address = parse_address("--listen", listen or DEFAULT_PLACE)
     if not address.is_loopback and not allow_others:
         raise ConfigError(
@@ -65,7 +67,7 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, a
     with ExitStack() as ends:
         exporter = Exporter(ends.enter_context(read_home(home, _TABLES)), settings)
         ends.callback(exporter.stop)
-        monitor = Monitor(address, exporter, exporter.health)
+        monitor = Monitor(address, exporter, exporter.health, hosts.metrics_hosts)
         ends.callback(monitor.close)
         exporter.start()
         print(f"rollcall: the metrics of {home} are at http://{monitor.address}/metrics; Ctrl-C stops it.", flush=True)

@@ -15,12 +15,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.samples import Sample
 
 from exporter.history import COSTS, ExportHistory
-from exporter.settings import ExportSettings, chosen_groups
+from exporter.labels import Labels, label_values
+from exporter.places import Amount, Chosen, Counted, choose
+from exporter.settings import ExportSettings
 from page.lists import TROUBLE_MS, detectors, troubles_now
 from views.rebalance_costs import CAUGHT_UP_WITHIN_MS
 
-OTHERS = "(others)"
-"""The label of all groups that are not exported by name."""
 NOT_COMMITTED = -1.0
 """kafka_exporter's offset and lag of a partition of which a group has committed nothing."""
 _STATES = (
@@ -52,9 +52,9 @@ GROUP BY group_id ORDER BY group_id
 """
 """What lag rose in a rebalance that began before the group had caught up from an earlier one is in that one's peak."""
 
-Samples = Mapping[tuple[str, ...], float]
+Samples = Mapping[Labels, float]
 """The values of one metric by their labels."""
-Series = Samples | Iterator[tuple[tuple[str, ...], float]]
+Series = Samples | Iterator[tuple[Labels, float]]
 
 
 class Figures:
@@ -62,14 +62,13 @@ class Figures:
 
     def __init__(self, history: ExportHistory, settings: ExportSettings) -> None:
         self._history, self._settings = history, settings
-        self._named: set[str] = set()
-        self._others: set[str] = set()
-        self._counted: defaultdict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
+        self._chosen = Chosen()
+        self._counted: defaultdict[str, Counted] = defaultdict(Counted)
 
     @property
     def groups_summed(self) -> int:
         """How many groups are summed as (others)."""
-        return len(self._others)
+        return len(self._chosen.summed)
 
     def begin_anew(self) -> None:
         """Call it after the history was read again: counters may be lower."""
@@ -77,7 +76,7 @@ class Figures:
 
     def families(self, now_ms: int) -> Iterator[Metric]:
         """Every metric with its values. Raises duckdb.Error, OSError: the history cannot be read."""
-        self._choose()
+        self._chosen = choose(self._history, self._settings, self._chosen, now_ms)
         yield from self._groups()
         yield from self._lag()
         yield from self._log_ends()
@@ -87,40 +86,20 @@ class Figures:
 
     # ------------------------------------------------------------ which groups
 
-    def _choose(self) -> None:
-        """Named groups keep their names; free places go to new groups, the oldest first.
-
-        A group never moves from (others) to a name, since the counter of (others) would fall.
-        """
-        condition, patterns = chosen_groups(self._settings.groups, self._settings.groups_excluded)
-        in_order = (
-            f"SELECT group_id FROM all_groups WHERE {condition} ORDER BY coalesce(created_at, found_at), group_id"
-        )
-        found = [row["group_id"] for row in self._history.all(in_order, patterns)]
-        there = set(found)
-        self._named &= there
-        self._others &= there
-        new = [group_id for group_id in found if group_id not in self._named and group_id not in self._others]
-        room = max(0, self._settings.groups_max - len(self._named))
-        self._named |= set(new[:room])
-        self._others |= set(new[room:])
-
-    def _shown(self, group_id: str) -> str | None:
-        """The label of a group; None: it is not exported."""
-        if group_id in self._named:
-            return group_id
-        return OTHERS if group_id in self._others else None
+    def _amounts(self, rows: list[dict[str, Any]], value: str, *labels: str) -> Iterator[Amount]:
+        """A column of rows, with the group and the other labels of each."""
+        for row in rows:
+            if row[value] is not None:
+                yield row["group_id"], tuple(row[label] or "unknown" for label in labels), float(row[value])
 
     def _summed(self, rows: list[dict[str, Any]], value: str, *labels: str, least: bool = False) -> Samples:
         """A column of rows by group and labels, those of one name together: added up, or the least of them."""
-        samples: dict[tuple[str, ...], float] = {}
-        for row in rows:
-            name = self._shown(row["group_id"])
-            if name is None or row[value] is None:
-                continue
-            key, amount = (name, *(row[label] or "unknown" for label in labels)), float(row[value])
-            before = samples.get(key)
-            samples[key] = amount if before is None else min(before, amount) if least else before + amount
+        samples: dict[Labels, float] = {}
+        for group_id, others, amount in self._amounts(rows, value, *labels):
+            if self._chosen.has(group_id):
+                key = (self._chosen.name_of(group_id), *others)
+                before = samples.get(key)
+                samples[key] = amount if before is None else min(before, amount) if least else before + amount
         return samples
 
     # ------------------------------------------------------------ now
@@ -129,25 +108,25 @@ class Figures:
         rows = self._history.all("SELECT group_id, state, member_count FROM all_groups ORDER BY group_id")
         members = self._summed(rows, "member_count")
         yield _gauge("kafka_consumergroup_members", "How many members a group has", _GROUP, members)
-        states: dict[tuple[str, ...], float] = {
+        states: dict[Labels, float] = {
             (self._settings.cluster_name, row["group_id"]): float(_STATES.index(row["state"]))
             for row in rows
-            if row["group_id"] in self._named and row["state"] in _STATES
+            if row["group_id"] in self._chosen.named and row["state"] in _STATES
         }
         numbers = ", ".join(f"{number}={state}" for number, state in enumerate(_STATES))
         yield _gauge("kafka_consumergroup_group_state", f"A group's state: {numbers}", _KLAG_GROUP, states)
 
     def _lag(self) -> Iterator[Metric]:
         rows: list[_Lag] = []
-        longest: dict[tuple[str, ...], float] = {}
-        offset_sums: defaultdict[tuple[str, ...], float] = defaultdict(float)
-        lag_sums: defaultdict[tuple[str, ...], float] = defaultdict(float)
-        bounds: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        longest: dict[Labels, float] = {}
+        offset_sums: defaultdict[Labels, float] = defaultdict(float)
+        lag_sums: defaultdict[Labels, float] = defaultdict(float)
+        bounds: defaultdict[Labels, float] = defaultdict(float)
         cluster = self._settings.cluster_name
         for group_id, *of_partition in self._history.lag(has_owners=self._settings.has_members):
-            name = self._shown(group_id)
-            if name is None:
+            if not self._chosen.has(group_id):
                 continue
+            name = self._chosen.name_of(group_id)
             row = _Lag(name, *of_partition)
             offset_sums[name, row.topic] += NOT_COMMITTED if row.committed is None else row.committed
             if row.committed is not None and row.lag is not None:
@@ -155,7 +134,7 @@ class Figures:
                 bounds[name, row.topic] += row.is_upper_bound
             if row.lag_ms is not None:
                 longest[cluster, name] = max(longest.get((cluster, name), 0.0), row.lag_ms / 1000)
-            if self._settings.has_partitions and name != OTHERS:
+            if self._settings.has_partitions and name is not None:
                 rows.append(row)
         of_topic = (*_GROUP, "topic")
         labels = (*of_topic, "partition")
@@ -188,7 +167,7 @@ class Figures:
             yield _gauge("kafka_topic_partition_oldest_offset", "Where a partition's log begins", labels, starts)
 
     def _troubles(self, now_ms: int) -> Metric:
-        samples: dict[tuple[str, ...], float] = {}
+        samples: dict[Labels, float] = {}
         for view, kind in detectors():
             rows = self._history.all(
                 f"SELECT group_id, '{view.name}' AS kind, count(*) AS n FROM {troubles_now(view, kind, now_ms)} "
@@ -206,8 +185,8 @@ class Figures:
             "GROUP BY ALL ORDER BY ALL"
         )
         means = "Rebalances that began, by cause"
-        yield self._counter("rebalances", means, self._summed(rows, "n", "cause"), "cause")
-        yield self._counter("rebalance_seconds", "How long rebalances took", self._summed(rows, "seconds"))
+        yield self._counter("rebalances", means, rows, "n", "cause")
+        yield self._counter("rebalance_seconds", "How long rebalances took", rows, "seconds")
         costs = [
             {
                 "group_id": group_id,
@@ -217,12 +196,12 @@ class Figures:
             for group_id, cost in sorted(self._history.costs.items())
         ]
         means = "How long members stood still in rebalances, all members added up"
-        yield self._counter("member_seconds_stopped", means, self._summed(costs, "stopped"))
+        yield self._counter("member_seconds_stopped", means, costs, "stopped")
         means = "How long partitions that had an owner once had none while the group had members, all added up"
-        yield self._counter("partition_seconds_unserved", means, self._summed(costs, "unserved"))
+        yield self._counter("partition_seconds_unserved", means, costs, "unserved")
         rows = self._history.all(_GROWN)
         means = "By how many records lag rose above what it was before, in rebalances and until the group had caught up"
-        yield self._counter("lag_grown_in_rebalances", means, self._summed(rows, "records"))
+        yield self._counter("lag_grown_in_rebalances", means, rows, "records")
 
     def _memberships(self) -> Iterator[Metric]:
         rows = self._history.all(
@@ -230,24 +209,22 @@ class Figures:
             "min(slack_ms / session_timeout_ms) FILTER (ended_at IS NULL AND session_timeout_ms > 0) AS slack "
             "FROM all_heartbeat_slack GROUP BY group_id ORDER BY group_id"
         )
-        yield self._counter("expired_members", "Members whose session expired", self._summed(rows, "expired"))
+        yield self._counter("expired_members", "Members whose session expired", rows, "expired")
         means = "The least share of its session that a member of now had left when it was heard of; 0: none"
         slack = self._summed(rows, "slack", least=True)
         yield _gauge("rollcall_group_heartbeat_slack_ratio_min", means, ("group",), slack)
 
-    def _counter(self, name: str, means: str, samples: Samples, *labels: str) -> Metric:
-        counted = self._counted[name]
+    def _counter(self, name: str, means: str, rows: list[dict[str, Any]], value: str, *labels: str) -> Metric:
         family = CounterMetricFamily(f"rollcall_group_{name}", means, labels=("group", *labels))
-        for key, value in samples.items():
-            counted[key] = max(value, counted.get(key, 0.0))
-            family.add_metric(key, counted[key])
+        for key, total in self._counted[name].totals(self._amounts(rows, value, *labels), self._chosen).items():
+            family.add_metric(label_values(key), total)
         return family
 
 
 class _Lag(NamedTuple):
     """A partition as a group has it."""
 
-    name: str
+    name: str | None
     topic: str
     number: int
     committed: int | None
@@ -259,7 +236,7 @@ class _Lag(NamedTuple):
     client_id: str
 
     @property
-    def place(self) -> tuple[str, ...]:
+    def place(self) -> Labels:
         return self.name, self.topic, str(self.number)
 
     @property
@@ -282,6 +259,6 @@ def _untyped(name: str, means: str, labels: tuple[str, ...], samples: Series) ->
 def _filled(family: Metric, labels: tuple[str, ...], samples: Series) -> Metric:
     """The family with samples that are made one by one as they are written, to save memory."""
     pairs = samples.items() if isinstance(samples, Mapping) else samples
-    made = (Sample(family.name, dict(zip(labels, key, strict=True)), value) for key, value in pairs)
+    made = (Sample(family.name, dict(zip(labels, label_values(key), strict=True)), value) for key, value in pairs)
     family.samples = made  # type: ignore[assignment]
     return family

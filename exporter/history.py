@@ -142,6 +142,11 @@ class ExportHistory(History):
         ((latest_ms,),) = self._asked("SELECT max(at_ms) FROM log_ends WHERE topic IS NULL OR end_offset IS NOT NULL")
         return latest_ms
 
+    def groups_with(self, effects: Iterable[str], from_ms: int) -> set[str]:
+        """Return the groups that have one of these facts since a moment."""
+        sql = f"SELECT DISTINCT group_id FROM {RAW} WHERE effect IN ({_listed(effects)}) AND at_ms >= ?"
+        return {row["group_id"] for row in self.all(sql, [from_ms])}
+
     def _load(self, latest: int) -> Change:
         self._database.execute(
             f"CREATE OR REPLACE TABLE {_LAG_FACTS} AS SELECT {columns()} FROM {rows_in(EFFECTS, [])}"

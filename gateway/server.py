@@ -78,7 +78,9 @@ class Server:
             here = Address(socket.gethostname(), self.address.port) if self.address.is_wildcard else self.address
             self._registry.join(self._settings.advertised or here)
         if self._settings.metrics_listen is not None:
-            self.monitor = Monitor(self._settings.metrics_listen, self.metrics, self.health)
+            self.monitor = Monitor(
+                self._settings.metrics_listen, self.metrics, self.health, self._settings.metrics_hosts
+            )
         self._watch = asyncio.create_task(self.connections.watch())
 
     async def open(self) -> None:

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from coordinator_udfs.protocol.config import GroupConfig
 from listeners.addresses import Address
-from listeners.settings import ListenerSecurity
+from listeners.settings import ListenerSecurity, MetricsHosts
 from programs.errors import ConfigError
 from programs.request_limits import RequestLimits
 from programs.settings import from_texts, keys_of, names_of, setting, unknown_key
@@ -38,7 +38,7 @@ _RENAMED = {f"{PREFIX}heartbeats.at.the.door": f"{PREFIX}heartbeats.answered.ear
 
 
 @dataclass(frozen=True, slots=True)
-class Settings(ListenerSecurity, RequestLimits):
+class Settings(ListenerSecurity, MetricsHosts, RequestLimits):
     """All settings of a gateway, without its home. Times in ms. Raises ConfigError: a contradiction."""
 
     listen: Address = setting(PREFIX + "listen", Address("127.0.0.1", 9092), "where Kafka's clients connect, host:port")

@@ -17,6 +17,7 @@ from coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
 from coordinator_udfs.settings import Clock, StreamSettings
 from exporter.settings import ExportSettings
 from listeners.addresses import Address
+from listeners.settings import MetricsHosts
 from programs.errors import ConfigError
 from programs.kafka_options import KAFKA_PREFIX
 from programs.log_lines import Form
@@ -34,7 +35,7 @@ Offsets = Literal["earliest", "latest"]
 
 
 @dataclass(frozen=True, slots=True)
-class JobConfig(RequestLimits):
+class JobConfig(MetricsHosts, RequestLimits):
     """All settings of a run of the job, without its home. Times in ms unless the name says otherwise.
 
     Raises ConfigError: two settings that contradict each other.

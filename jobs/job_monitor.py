@@ -83,7 +83,7 @@ def serve_metrics(home: Home, config: JobConfig, metrics: HasHealth) -> Served:
 
         exporter = Exporter(home.path, config.export, metrics.registry)
     try:
-        monitor = Monitor(config.metrics_listen, exporter or metrics, metrics.health)
+        monitor = Monitor(config.metrics_listen, exporter or metrics, metrics.health, config.metrics_hosts)
     except OSError as error:
         if exporter is not None:
             exporter.stop()

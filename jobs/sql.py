@@ -1,4 +1,4 @@
-"""A home asked in SQL: `make sql Q="select ..." [AT=] [FORMAT=table|json|csv] [ENGINE=duckdb|spark]`.
+"""A home asked in SQL: `make sql Q="select ..." [AT=] [FORMAT=table|json|csv|csv-raw] [ENGINE=duckdb|spark]`.
 
     from jobs.sql import register_views
     register_views(spark, ".rollcall")          then spark.sql("select * from members"), as often as one likes
@@ -8,7 +8,7 @@
     from jobs.sql import frame_of
     frame_of(".rollcall", "select * from members")          a pandas frame, without Spark where that is possible
 
-    rollcall sql [--home FOLDER] [--format table|json|csv] [--at MOMENT] [--engine duckdb|spark] "select ..."
+    rollcall sql [--home FOLDER] [--format table|json|csv|csv-raw] [--at MOMENT] [--engine duckdb|spark] "select ..."
 
 Queries are in Spark's SQL. DuckDB answers them, without a JVM, if it is known to give Spark's result (`duck_sql`);
 Spark answers the others. --engine duckdb takes DuckDB's own SQL. Knows which engine is asked, and in which order. Must

@@ -9,7 +9,7 @@ import contextlib
 import json
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from socketserver import ThreadingMixIn
 from threading import Lock, Thread
 from typing import Any, Protocol, runtime_checkable
@@ -19,6 +19,8 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, make_
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 
 from listeners.addresses import Address
+from listeners.hosts import is_known, machine_names
+from listeners.settings import KEY_OF_HOSTS
 
 _PATIENCE_S = 5.0
 """A connection that takes longer is ended."""
@@ -45,8 +47,15 @@ class HasText(Protocol):
 class Monitor:
     """Serves until it is closed."""
 
-    def __init__(self, address: Address, metrics: HasRegistry | HasText, health: Callable[[], Health]) -> None:
-        """Raises OSError: the address cannot be used."""
+    def __init__(
+        self,
+        address: Address,
+        metrics: HasRegistry | HasText,
+        health: Callable[[], Health],
+        hosts: Collection[str] = (),
+    ) -> None:
+        """Raises OSError: the address cannot be used. hosts: the names by which others may ask for it."""
+        self._hosts = {host.lower() for host in (address.host, *hosts)} | machine_names()
         self._health = health
         self._metrics_app = _written_by(metrics) if isinstance(metrics, HasText) else make_wsgi_app(metrics.registry)
         self._server = make_server(address.host, address.port, self._serve, _Server, _Quiet)
@@ -63,6 +72,10 @@ class Monitor:
         self._thread.join()
 
     def _serve(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        host = environ.get("HTTP_HOST", "")
+        if not is_known(host, self._hosts):
+            why = f"Metrics are not served as {host[:100]!r}: add the name to {KEY_OF_HOSTS}"
+            return _refuse(start_response, "421 Misdirected Request", why)
         match environ["PATH_INFO"]:
             case "/metrics":
                 return self._metrics_app(environ, start_response)
@@ -72,8 +85,12 @@ class Monitor:
                 start_response(status, [("Content-Type", "application/json")])
                 return [json.dumps(health).encode() + b"\n"]
             case _:
-                start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
-                return [b"/metrics and /health are here\n"]
+                return _refuse(start_response, "404 Not Found", "/metrics and /health are here")
+
+
+def _refuse(start_response: Any, status: str, why: str) -> list[bytes]:
+    start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+    return [f"{why}\n".encode()]
 
 
 def _written_by(metrics: HasText) -> Callable[[dict[str, Any], Any], Iterable[bytes]]:

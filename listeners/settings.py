@@ -1,4 +1,4 @@
-"""Settings of every program that listens: who may come in, and TLS. Keys begin with `gateway.`, whose file they are of.
+"""Settings of every program that listens: who may come in, TLS, and the hosts of /metrics.
 
 Knows keys; opens no file.
 """
@@ -29,4 +29,16 @@ class ListenerSecurity:
     )
 
 
+@dataclass(frozen=True)
+class MetricsHosts:
+    """Who may ask for /metrics and /health, of every program that serves them."""
+
+    metrics_hosts: tuple[str, ...] = setting(
+        "rollcall.metrics.hosts",
+        (),
+        "names by which /metrics and /health are served, besides IP addresses, localhost and the machine's own name",
+    )
+
+
 KEYS = keys_of(ListenerSecurity)
+KEY_OF_HOSTS = keys_of(MetricsHosts)["metrics_hosts"].name

@@ -21,6 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 
 from listeners.credentials import Users
+from listeners.hosts import is_known
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -50,7 +51,8 @@ LONGEST_LOGIN = 1024
 class Guard:
     """Wraps the application: hosts, users, methods, headers, in this order.
 
-    hosts: the names (without a port) by which the page may be asked for; empty: any. users: None lets everybody in.
+    hosts: the names that the page has besides those of `listeners.hosts`; empty: any name will do. users: None lets
+    everybody in.
     """
 
     def __init__(self, app: App, hosts: Collection[str], users: Users | None) -> None:
@@ -72,8 +74,8 @@ class Guard:
         await (refusal or self._app)(scope, receive, _with_headers(send))
 
     def _refusal(self, method: str, headers: Headers) -> PlainTextResponse | None:
-        host = _host_of(headers.get("host", ""))
-        if self._hosts and host not in self._hosts:
+        host = headers.get("host", "")
+        if self._hosts and not is_known(host, self._hosts):
             return PlainTextResponse(f"This page is not served as {host[:100]!r}.", 421)
         if method not in ("GET", "HEAD"):
             return PlainTextResponse("The page only reads: GET.", 405, {"Allow": "GET, HEAD"})
@@ -126,10 +128,3 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return sending
-
-
-def _host_of(host: str) -> str:
-    """The name in a Host header, without the port."""
-    if host.startswith("["):
-        return host.partition("]")[0].strip("[").lower()
-    return host.rpartition(":")[0].lower() if ":" in host else host.lower()

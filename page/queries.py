@@ -25,6 +25,7 @@ from duck_sql.engine import NoSuchName, NotEqual, ask
 from page import shown
 from programs.errors import UserError
 from programs.typed import as_typed
+from programs.visible import spreadsheet_text
 
 MOST_ROWS = 10_000
 MOST_COLUMNS = 500
@@ -34,8 +35,6 @@ MOST_BYTES = 16_000_000
 LONGEST_QUERY = 20_000
 SQL = as_typed("make sql", "rollcall sql")
 """What answers where the page does not."""
-# What a spreadsheet treats as a formula when it opens a CSV file: full-width signs as well.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 class QueryRefused(UserError):
@@ -137,7 +136,7 @@ def _cell(value: Any) -> Any:
     plain = _plain(value)
     if isinstance(plain, list | dict):
         plain = json.dumps(plain)
-    return f"'{plain}" if isinstance(plain, str) and plain.startswith(_FORMULA) else plain
+    return spreadsheet_text(plain) if isinstance(plain, str) else plain
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,6 @@ DEFAULT_ADDRESS = Address("127.0.0.1", 8080)
 DEFAULT_PLACE = str(DEFAULT_ADDRESS)
 _SHARED = ("users", "ssl_certificate", "ssl_key")
 """Settings of the gateway that are the page's too. A browser is not asked for a certificate."""
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,6 @@ class PageSettings(ListenerSecurity):
     @property
     def hosts(self) -> tuple[str, ...]:
         """The names by which it may be asked for; empty, any, where it listens on every address and users log in."""
-        if self.listen.is_loopback:
-            return (*LOOPBACK_NAMES, self.listen.host)
         return () if self.listen.is_wildcard else (self.listen.host,)
 
     def address(self, port: int) -> str:

@@ -12,11 +12,18 @@ UNSAFE = (
     "\ud800-\udfff\U000e0000-\U000e007f"
 )
 _UNSAFE = re.compile(f"[{UNSAFE}]")
+# What a spreadsheet treats as a formula when it opens a CSV file: full-width signs as well.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def visible(text: str) -> str:
     r"""The text with each such character as Python writes it: `\n`, `\x1b`, `\u202e`. The rest stays as it is."""
     return _UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
+
+
+def spreadsheet_text(text: str) -> str:
+    """Return the text of a CSV cell with an apostrophe before what a spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def visible_json(text: str) -> str:

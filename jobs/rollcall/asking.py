@@ -40,7 +40,7 @@ def _uncollected() -> Iterator[None]:
     )
 )
 @click.argument("query", metavar="QUERY")
-@format_option(("table", "json", "csv"))
+@format_option(("table", "json", "csv", "csv-raw"))
 @at_option("Everything as it was at a moment")
 @click.option(
     "--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone; Spark is asked second else."

@@ -28,8 +28,9 @@ def write_answer(answer: DataFrame, form: str, out: TextIO | None = None) -> Non
     match form:
         case "json":
             _write_json(answer, out)
-        case "csv":
-            write_csv(answer.columns, _as_texts(answer, _MACHINE_TIME).toLocalIterator(), out)
+        case "csv" | "csv-raw":
+            texts = [form == "csv" and not isinstance(field.dataType, T.NumericType) for field in answer.schema.fields]
+            write_csv(answer.columns, _as_texts(answer, _MACHINE_TIME).toLocalIterator(), out, texts)
         case _:
             show_table(answer, console_of(out))
 

@@ -15,9 +15,10 @@ from typing import Any, TextIO
 from duckdb.sqltypes import DuckDBPyType
 
 from duck_sql.engine import Answer
-from programs.visible import visible, visible_json
+from programs.visible import spreadsheet_text, visible, visible_json
 
-FORMATS = ("table", "json", "csv")
+FORMATS = ("table", "json", "csv", "csv-raw")
+"""Only csv-raw leaves the text of a formula as it is in a CSV cell."""
 _PLAIN_FROM, _PLAIN_TO = 1e-3, 1e7
 
 Write = Callable[[Any], str]
@@ -31,9 +32,10 @@ def write_answer(answer: Answer, form: str, out: TextIO) -> None:
     match form:
         case "json":
             _write_json(answer, out)
-        case "csv":
+        case "csv" | "csv-raw":
             writers = [_machine(column.type) for column in answer.columns]
-            write_csv(names, (_texts(writers, row) for row in answer.rows), out)
+            texts = [form == "csv" and not _is_number(column.type) for column in answer.columns]
+            write_csv(names, (_texts(writers, row) for row in answer.rows), out, texts)
         case _:
             writers = [_human(column.type) for column in answer.columns]
             rows = [_texts(writers, row) for row in answer.rows]
@@ -52,17 +54,32 @@ def _write_json(answer: Answer, out: TextIO) -> None:
         out.write(visible_json(line) + "\n")
 
 
-def write_csv(names: Sequence[str], rows: Iterable[Sequence[str | None]], out: TextIO) -> None:
-    """Exact in a file or a pipe; on a terminal what would act on it is written out."""
-    writer = csv.writer(out, lineterminator="\n")
-    shown = _visible if out.isatty() else list
-    writer.writerow(shown(names))
+def write_csv(
+    names: Sequence[str], rows: Iterable[Sequence[str | None]], out: TextIO, are_guarded: Sequence[bool]
+) -> None:
+    """Exact in a file or a pipe; on a terminal what would act on it is written out.
+
+    are_guarded: the columns of text in which no spreadsheet is to find a formula, and the head with them.
+    """
+    guards = [spreadsheet_text if is_guarded else str for is_guarded in are_guarded]
+    head = spreadsheet_text if any(are_guarded) else str
+    shown = visible if out.isatty() else str
+    writer = csv.writer(_Rows(out))
+    writer.writerow([shown(head(name)) for name in names])
     for row in rows:
-        writer.writerow(shown(row))
+        writer.writerow(
+            [None if value is None else shown(guard(value)) for guard, value in zip(guards, row, strict=True)]
+        )
 
 
-def _visible(row: Sequence[str | None]) -> list[str | None]:
-    return [None if value is None else visible(value) for value in row]
+class _Rows:
+    """Ends rows with a line feed. Python quotes a lone carriage return only in rows that end with one."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, row: str) -> None:
+        self._out.write(row.removesuffix("\r\n") + "\n")
 
 
 def _texts(writers: Sequence[Write], row: Sequence[Any]) -> list[str | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -12,13 +11,9 @@ import yaml
 
 from jobs.config import load_config
 from tests.chart.kubernetes_schemas import write_schemas
+from tests.chart.rendering import CHART, KUBERNETES, TOOLS, helm, objects_of, rendered
 from tests.source_tree import ROOT
 
-CHART = ROOT / "conf" / "helm"
-TOOLS = Path(os.environ.get("CHART_TOOLS", ROOT / "build" / "chart"))
-"""Where `make test-chart` puts helm, kubeconform and the schemas' packages."""
-KUBERNETES = ("1.25", "1.37")
-"""The oldest that Chart.yaml names, and the newest that there are schemas of."""
 EVERYTHING = (
     "gateway.enabled=true",
     "serviceMonitor.enabled=true",
@@ -32,17 +27,6 @@ RENDERED = {
     "with all there is": (*EVERYTHING, "gateway.allowAnonymous=true", "page.secret=users"),
     "with users": (*EVERYTHING, "gateway.secret=users", "gateway.topics=clicks:12"),
 }
-
-
-def helm(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([TOOLS / "bin" / "helm", *words], capture_output=True, text=True, check=False)
-
-
-def rendered(*values: str, version: str = KUBERNETES[-1]) -> str:
-    flags = [word for value in values for word in ("--set", value)]
-    done = helm("template", "mine", str(CHART), "--kube-version", version, *flags)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("values", RENDERED.values(), ids=RENDERED)
@@ -83,7 +67,7 @@ def test_a_field_that_kubernetes_does_not_know_is_found(schemas: tuple[str, str]
 
 
 def test_the_monitor_chooses_the_metrics_service_alone_and_that_every_program() -> None:
-    objects = [each for each in yaml.safe_load_all(rendered(*RENDERED["with users"])) if each]
+    objects = objects_of(*RENDERED["with users"])
     chosen = next(each for each in objects if each["kind"] == "ServiceMonitor")["spec"]["selector"]["matchLabels"]
     services = [each for each in objects if each["kind"] == "Service"]
     (service,) = [each for each in services if chosen.items() <= each["metadata"]["labels"].items()]
@@ -109,6 +93,18 @@ def test_its_settings_are_the_jobs_and_its_commands_are_there(tmp_path: Path) ->
     assert (config.source, str(config.metrics_listen), config.log_format) == ("kafka", "0.0.0.0:9465", "json")
     for name in set(re.findall(r"\b(?:conf|jobs)/[a-z-]+\.(?:conf|py)\b", text)):
         assert (ROOT / name).is_file()
+
+
+def test_metrics_are_served_under_the_names_of_the_service_and_those_of_the_settings(tmp_path: Path) -> None:
+    for listed in ("", "prometheus.example"):
+        text = rendered(*([f"settings.rollcall\\.metrics\\.hosts={listed}"] if listed else []))
+        data = next(each for each in yaml.safe_load_all(text) if each and each["kind"] == "ConfigMap")["data"]
+        for name in ("cluster.conf", "secret.conf"):
+            (tmp_path / name).write_text(data[name])
+        names = ["mine-metrics", "mine-metrics.default", "mine-metrics.default.svc"]
+        hosts = load_config(tmp_path / "cluster.conf").metrics_hosts
+        assert hosts == (*names, "mine-metrics.default.svc.cluster.local", *filter(None, [listed]))
+        assert load_config(tmp_path / "secret.conf").metrics_hosts == hosts
 
 
 def test_a_gateway_that_would_let_anybody_in_is_refused_until_that_is_wanted() -> None:

@@ -11,14 +11,14 @@ import duckdb
 import pytest
 
 from duck_sql.engine import ask
-from exporter.figures import OTHERS
+from exporter.labels import OTHERS
 from exporter.serving import Exporter
 from exporter.settings import ExportSettings, Pattern
 from lag.rows import LagRows
 from tables.lag_rows import append_lag
+from tests.exporter.groups import stories
 from tests.exporter.scraped import OF_ITSELF, Scraped, exported, scraped
 from tests.lag.homes import ends, group, lag_of_capture, write_capture, write_home
-from tests.page.homes import HOSTILE, hostile
 from tests.request_log.truth import OF_LAG
 from tests.views.histories import two_members
 from tests.views.story import Story, one_member, write_effects
@@ -195,30 +195,8 @@ def test_a_history_that_grows_gives_what_reading_it_at_once_gives(tmp_path: Path
     )
 
 
-def test_hostile_names_come_through_both_formats_as_they_are(tmp_path: Path) -> None:
-    exporter = Exporter(hostile(tmp_path), ExportSettings())
-    exporter.step()
-    for is_openmetrics in (False, True):
-        found = scraped(exporter.text(is_openmetrics=is_openmetrics), is_openmetrics=is_openmetrics)
-        assert set(found["kafka_consumergroup_members"]) == {(name,) for name in HOSTILE}
-    exporter.stop()
-
-
 def of_members(home: Path, **settings: Any) -> Scraped:
     return exported(home, ExportSettings(**settings)).get("kafka_consumergroup_members", {})
-
-
-def stories(names: str) -> list[Story]:
-    """A group each, in the order in which they began, that has a member and two commits."""
-    reported = []
-    for place, name in enumerate(names.split()):
-        story, at_ms = Story(name), 1_000 * (place + 1)
-        story.join(at_ms, "a")
-        story.sync(at_ms + 1, "a", {"a": ["t-0", "t-1"]})
-        story.commit(at_ms + 2, "a", {"t-0": 10})
-        story.commit(at_ms + 3, "a", {"t-1": 20})
-        reported.append(story)
-    return reported
 
 
 def test_groups_are_chosen_by_patterns_and_at_most_so_many_have_a_name(tmp_path: Path) -> None:
@@ -241,31 +219,6 @@ def test_partitions_can_be_left_out(tmp_path: Path) -> None:
     assert found["kafka_consumergroup_lag_sum"] == {("g", "t"): 90}
     of_partitions = {name for name, samples in found.items() if any("0" in labels for labels in samples)}
     assert of_partitions == set()
-
-
-def test_who_was_summed_keeps_adding_to_the_sum(tmp_path: Path) -> None:
-    """A group that went from the others to a name would take its rebalances from their counter."""
-    write_home(tmp_path, stories("a b"), [])
-    exporter = Exporter(tmp_path, ExportSettings(groups_max=1))
-    exporter.step()
-    gone = Story("a")
-    write_home(tmp_path, [removed(gone)], [])
-    exporter.history._kept[0].rests_until = 0.0
-    exporter.step()
-    found = scraped(exporter.text(is_openmetrics=False))
-    exporter.stop()
-    assert found["kafka_consumergroup_members"] == {(OTHERS,): 1}
-    assert found["rollcall_group_rebalances_total"] == {("member_joined", OTHERS): 1}
-
-
-def removed(story: Story) -> Story:
-    """The end of group a of `stories`."""
-    whole = stories("a")[0]
-    before = len(whole.rows)
-    whole.leave(8_000, "a")
-    whole.delete(8_001)
-    story.rows = whole.rows[before:]
-    return story
 
 
 def test_a_trouble_is_counted_while_it_goes_on_and_for_a_while_after(tmp_path: Path) -> None:

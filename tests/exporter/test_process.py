@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from exporter.__main__ import main
+from tests.exporter.processes import served
 from tests.exporter.scraped import scraped
-from tests.source_tree import ROOT
 from tests.views.histories import two_members
 from tests.views.story import write_effects
 from tests.waiting import until
 
 OPENMETRICS = {"Accept": "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"}
-
-
-@contextmanager
-def served(home: Path, *words: str) -> Iterator[str]:
-    """Where a process serves a home, until it has been told to end."""
-    program = [sys.executable, "-m", "exporter", "--home", str(home), "--listen", "127.0.0.1:0", *words]
-    with subprocess.Popen(program, cwd=ROOT, env=os.environ, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", said)
-        assert found, said
-        yield found[0]
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
 
 
 def test_a_home_is_served_in_both_formats(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ FIT = {
     "gateway.sasl.mechanisms": ("PLAIN, SCRAM-SHA-512", ("PLAIN", "SCRAM-SHA-512")),
     "gateway.users": ("/users", Path("/users")),
     "gateway.rules": ("", None),
+    "rollcall.metrics.hosts": ("a.example, b.example", ("a.example", "b.example")),
 }
 _TLS = {"gateway.upstream": "kafka:9092", "gateway.upstream.security.protocol": "SSL"}
 _SASL = {

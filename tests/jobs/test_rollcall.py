@@ -184,7 +184,7 @@ def test_a_shadow_of_a_log_does_not_wait_for_sparks_classes(given: str, prepares
             "rollcall: No such option '--frehs'. Did you mean '--fresh'? See rollcall replay --help.",
         ),
         (("sql",), "rollcall: Missing argument 'QUERY'. See rollcall sql --help."),
-        (("sql", "--format", "xml", "x"), "rollcall: FORMAT=xml: is none of table, json, csv."),
+        (("sql", "--format", "xml", "x"), "rollcall: FORMAT=xml: is none of table, json, csv, csv-raw."),
         (("why", "a", "b"), "rollcall: Got unexpected extra argument (b). See rollcall why --help."),
         (("sql", "--at"), "rollcall: Option '--at' requires an argument. See rollcall sql --help."),
     ],
@@ -206,7 +206,7 @@ def test_a_word_that_cannot_be_understood_is_one_sentence(
     [
         ("rollcall wh", {"why", "whatif"}),
         ("rollcall sql --fo", {"--format"}),
-        ("rollcall sql --format ", {"table", "json", "csv"}),
+        ("rollcall sql --format ", {"table", "json", "csv", "csv-raw"}),
         ("rollcall gateway --up", {"--upstream"}),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import io
 import json
@@ -206,3 +207,23 @@ def test_a_string_is_quoted_as_json_quotes_it(home: Path) -> None:
     out = io.StringIO()
     write_answer(ask(home, "select 'a\"b' as x, 'ü' as y, concat('a', 'b') as `ö\"`"), "json", out)
     assert json.loads(out.getvalue()) == {"x": 'a"b', "y": "ü", 'ö"': "ab"}
+
+
+FORMULAS = ("=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff201")
+
+
+@pytest.mark.parametrize("form", ["csv", "csv-raw"])
+def test_a_csv_cell_of_text_is_no_formula_unless_it_is_asked_for_raw(home: Path, form: str) -> None:
+    texts = ", ".join(f"('{text}')" for text in (*FORMULAS, "a=1"))
+    query = (
+        'select t as "=head", -1 as whole, -1.5 as dec, cast(-2 as double) as dbl, [t] as l '
+        f"from (values {texts}) as v(t)"
+    )
+    out = io.StringIO(newline="")
+    write_answer(ask(home, query, is_duckdbs=True), form, out)
+    mark = "'" if form == "csv" else ""
+    head, *rows = csv.reader(io.StringIO(out.getvalue(), newline=""))
+    assert head[0] == f"{mark}=head"
+    assert [row[0] for row in rows] == [*(mark + text for text in FORMULAS), "a=1"]
+    assert {tuple(row[1:4]) for row in rows} == {("-1", "-1.5", "-2.0")}
+    assert [json.loads(row[4]) for row in rows] == [[text] for text in (*FORMULAS, "a=1")]
