@@ -54,8 +54,8 @@ def choose(history: ExportHistory, settings: ExportSettings, earlier: Chosen, no
     """Return who has the places now. Raises duckdb.Error: the history cannot be read.
 
     A group qualifies if it is in trouble, has members or is busy. A group with a place keeps it as long as it
-    qualifies, or nobody else needs it. A free place goes to a group that qualifies: one in trouble first, then the
-    oldest.
+    qualifies, or nobody else needs it; but groups in trouble come first, so that nobody's busy groups hide another's
+    trouble. A free place goes to the oldest group that qualifies.
     """
     condition, patterns = chosen_groups(settings.groups, settings.groups_excluded)
     in_order = (
@@ -70,7 +70,7 @@ def choose(history: ExportHistory, settings: ExportSettings, earlier: Chosen, no
 
         def rank(group_id: str) -> tuple[bool, bool, bool]:
             qualifies = bool(members[group_id]) or group_id in qualified
-            return not qualifies, group_id not in earlier.named, group_id not in troubled
+            return not qualifies, group_id not in troubled, group_id not in earlier.named
 
         ranked.sort(key=rank)
     named = frozenset(ranked[: settings.groups_max])
@@ -81,6 +81,7 @@ def _in_trouble(history: ExportHistory, now_ms: int) -> set[str]:
     return {
         row["group_id"]
         for view, kind in detectors()
+        if kind.is_harm
         for row in history.all(f"SELECT DISTINCT group_id FROM {troubles_now(view, kind, now_ms)}")
     }
 

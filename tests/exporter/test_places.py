@@ -90,7 +90,7 @@ def test_a_group_keeps_its_place_as_long_as_it_has_members_or_is_busy(home: Watc
     assert home.named() == {"a", "b", "c"}
     home.story("z").commit(3_001 + BUSY_MS, "a", {"z-0": 1})
     assert home.named() == {"0", "b", "c"}
-    home.came(4_000 + BUSY_MS, "a")
+    home.came(4_000 + BUSY_MS, "y")
     assert home.named() == {"0", "b", "c"}
 
 
@@ -110,6 +110,14 @@ def test_a_free_place_goes_to_a_group_in_trouble_before_an_older_one(home: Watch
     home.left(9_000, "a")
     home.story("a").delete(9_001)
     assert home.named() == {"b", "c", "ill"}
+
+
+def test_a_group_in_trouble_takes_the_place_of_one_that_is_only_busy(home: Watched) -> None:
+    home.came(1_000, "a", "b", "c", "ill")
+    assert home.named() == {"a", "b", "c"}
+    for at_ms in (1_000_900, 1_003_900):
+        home.story("ill").heartbeat(at_ms, "a")
+    assert home.named() == {"a", "b", "ill"}
 
 
 def test_a_group_that_is_called_as_the_sum_is_not_taken_for_it(home: Watched) -> None:
@@ -140,5 +148,5 @@ def test_no_counter_falls_or_jumps_when_groups_change_places(home: Watched) -> N
     assert sums() == 3
     home.came(6_000, "e")
     assert sums() == 3
-    home.story("e").join(7_000, "b")
+    home.story("f").join(7_000, "b")
     assert sums() == 4
