@@ -29,7 +29,7 @@ _BEGINNING = re.compile(
 )
 _STACK = re.compile(r"\t|\s*(?:at [\w.$/@]+[(<]|Caused by: |\.\.\. \d)")
 _CLASS = re.compile(
-    r"\((?!\w+\.(?:java|kt|scala|groovy):)(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*(?::\d+)?\)(?: \[[^\]]*\])?\s*\Z"
+    r"\((?!\w+\.(?:java|kt|scala|groovy):)(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*(?::\d+)?\)(?: \[[^\]\[]*\])?\s*\Z"
 )
 """What a frame of a stack ends in is the name of a file."""
 _LONGEST_CLASS = 300

@@ -27,7 +27,7 @@ def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 def _records_in(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     parts: list[tuple[int, str]] = []
-    is_export = False
+    is_export, characters, braces = False, 0, 0
     for number, line in _with_their_headings(lines):
         if not parts and ("{" not in line or not line.lstrip().startswith(("{", "[{"))):
             yield number, line.lstrip() if is_export and line.lstrip().startswith(('"', "]", "}")) else line
@@ -35,11 +35,15 @@ def _records_in(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         if parts and line.strip() == "{":
             yield from parts  # What an export has around its records, of which none goes on there.
             parts, is_export = [], True
+        if not parts:
+            characters = braces = 0
         parts.append((number, line))
-        if line.rstrip().endswith(_ENDS) and (len(parts) == 1 or _is_balanced(parts)):
+        characters += len(line)
+        braces += line.count("{") - line.count("}")
+        if line.rstrip().endswith(_ENDS) and (len(parts) == 1 or braces <= 0):
             yield from _records(parts)
             parts = []
-        elif len(parts) >= MOST_LINES or sum(len(text) for _, text in parts) > LONGEST:
+        elif len(parts) >= MOST_LINES or characters > LONGEST:
             yield from parts
             parts = []
     yield from parts
@@ -79,10 +83,6 @@ def _with_their_headings(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int
             heading = None
     if heading is not None:
         yield heading
-
-
-def _is_balanced(parts: list[tuple[int, str]]) -> bool:
-    return sum(text.count("{") - text.count("}") for _, text in parts) <= 0
 
 
 def _records(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
