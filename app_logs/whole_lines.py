@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 MOST_LINES = 200
 LONGEST = 64_000
 """Characters of a record that is put together: what does not end within them is taken line by line."""
+LONGEST_ROW = 1 << 20
+"""Characters of an export's row. Further fields of it are another row."""
 _ENDS = ("}", "},", "}]", "}.")
 _TEXT = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9A-Fa-f]{4}){0,64000}"'
 _FIELD = re.compile(rf'\{{\s*"field": ?{_TEXT},\s*"value": ?{_TEXT}\s*\}}[, ]*')
@@ -52,18 +54,19 @@ def _records_in(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 def _rows(records: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """The same, where each field of a row of CloudWatch Insights' is a record."""
     row: dict[str, str] = {}
-    first = 0
+    first = characters = 0
     for number, line in records:
         found = _FIELD.fullmatch(line)
         field = None if found is None else json.loads(line.rstrip(", "))
-        if row and (field is None or field["field"] in row):
+        if row and (field is None or field["field"] in row or characters > LONGEST_ROW):
             yield first, json.dumps(row)
-            row = {}
+            row, characters = {}, 0
         if field is None:
             yield number, line
         else:
             first = first if row else number
             row[field["field"]] = field["value"]
+            characters += len(line)
     if row:
         yield first, json.dumps(row)
 

@@ -107,15 +107,11 @@ class _Unfinished:
         return joined(self._entry._replace(tail=(*self._tail,))) if self._tail else self._entry
 
 
-def _ignore(_: int) -> None:
-    pass
-
-
 def entries_in(
     file: str,
     lines: Iterable[tuple[int, str]],
     wanted: Callable[[str], bool],
-    on_cut: Callable[[int], None] = _ignore,
+    on_cut: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Entry]:
     """Yield each entry of a file, in the file's order. Skip lines that `wanted` refuses, unless they continue one.
 

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.replay import building
 from jobs.replay.building import TableWriters
-from jobs.replay.row_files import RowFiles
+from jobs.replay.row_files import RowFiles, take_rows
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_each_file_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             measured.append(self.rows)
             return self.rows.nbytes
 
-    taken = building.take_rows
+    taken = take_rows
     monkeypatch.setattr(building, "take_rows", lambda file: Rows(taken(file)))
     _writers().add(_files(tmp_path, 50))
     assert len(measured) == 50
