@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from operator import add
 from typing import NamedTuple
 
@@ -19,7 +19,9 @@ from app_logs.logged_facts import BROKER, LoggedFact
 
 MOST_PARTS = 200
 """Lines of a run: what does not end within them is taken line by line."""
-_AT_ONCE = 1_000
+_RUN_CHARACTERS = 1 << 17
+"""Maximum length of a run. More than the ids in a line can have."""
+_AT_ONCE, _CHARACTERS_AT_ONCE = 1_000, 1 << 23
 _USUAL = re.compile(r"\[?20\d\d-\d\d-\d\d")
 """How most programs' lines begin."""
 _BEGINNING = re.compile(
@@ -29,7 +31,7 @@ _BEGINNING = re.compile(
 )
 _STACK = re.compile(r"\t|\s*(?:at [\w.$/@]+[(<]|Caused by: |\.\.\. \d)")
 _CLASS = re.compile(
-    r"\((?!\w+\.(?:java|kt|scala|groovy):)(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*(?::\d+)?\)(?: \[[^\]]*\])?\s*\Z"
+    r"\((?!\w+\.(?:java|kt|scala|groovy):)(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*(?::\d+)?\)(?: \[[^\]\[]*\])?\s*\Z"
 )
 """What a frame of a stack ends in is the name of a file."""
 _LONGEST_CLASS = 300
@@ -97,7 +99,7 @@ class BrokenLines:
     def together(self, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Each line as it was printed, with the number of its first part."""
         rest, held = iter(lines), list[tuple[int, str]]()
-        while taken := [*islice(rest, _AT_ONCE)]:
+        while taken := [*_some(rest)]:
             held += taken
             if all(_USUAL.match(line) for _, line in held):
                 yield from held[:-1]
@@ -220,6 +222,16 @@ class BrokenLines:
         return numbers[0], reading
 
 
+def _some(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the next lines, as many as are read at once."""
+    characters = 0
+    for count, numbered in enumerate(lines, 1):
+        yield numbered
+        characters += len(numbered[1])
+        if count == _AT_ONCE or characters > _CHARACTERS_AT_ONCE:
+            return
+
+
 def _rest(parts: Sequence[str]) -> str:
     """The end of a line whose beginning is not here, with its class apart, by which it is known."""
     text = "".join(parts)
@@ -254,15 +266,17 @@ def _width_of(breaks: Counter[tuple[int, int, bool]], of_lines: Counter[int]) ->
 
 def _runs(lines: Sequence[tuple[int, str]]) -> Iterator[_Run]:
     """The lines in runs. One ends where the next line begins an entry, is empty or far, or where its class stands."""
-    numbers, parts, begins, end = list[int](), list[str](), False, ""
+    numbers, parts, begins, end, characters = list[int](), list[str](), False, "", 0
     for number, line in lines:
         is_beginning = _USUAL.match(line) is not None or _BEGINNING.match(line) is not None
+        characters += len(line)
         is_next = bool(numbers) and number == numbers[-1] + 1 and len(numbers) < MOST_PARTS
+        is_next &= characters <= _RUN_CHARACTERS
         if numbers and (is_beginning or not is_next or not line.strip() or parts[0].startswith(("{", "[{"))):
             yield _Run(numbers, parts, begins, is_closed=False)
             numbers, parts, end = [], [], ""
         if not numbers:
-            begins = is_beginning
+            begins, characters = is_beginning, len(line)
         numbers.append(number)
         parts.append(line)
         end = (end + line)[-_LONGEST_CLASS:]

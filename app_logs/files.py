@@ -10,6 +10,7 @@ import io
 import os
 import re
 import select
+import stat
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,10 @@ from programs.errors import UserError
 STANDARD_INPUT = "-"
 BLOCK_BYTES = 16_384
 PAUSE_S = 0.5
+LINE_BYTES = 1 << 20
+"""Maximum length of a line. The rest of a longer one is skipped."""
+CUT_MARK = " [cut: this line is longer than 1 MB]"
+"""The end of a line that was cut, so that it is not taken for a whole one."""
 _ROTATED = re.compile(r"(?P<base>.+?\.(?:log|txt|out))\.(?P<part>[\d-]+)(?:\.gz)?\Z")
 
 
@@ -37,10 +42,29 @@ def files_of(paths: Sequence[str]) -> list[str]:
                 raise UserError(f"FILE={path}: is a folder without files.")
             found += inside
         elif place.exists():
+            if _is_device(place):
+                raise UserError(f"FILE={path}: is a device. Name a file, a folder or a pipe, or - for standard input.")
             found.append(str(place))
         else:
             raise UserError(f"FILE={path}: there is no such file.")
     return sorted(dict.fromkeys(found), key=_age)
+
+
+def _is_device(place: Path) -> bool:
+    """Return True for a device that may never end, as /dev/zero: any but a terminal and /dev/null."""
+    mode = place.stat().st_mode
+    if not stat.S_ISCHR(mode) or place.samefile(os.devnull):
+        return stat.S_ISBLK(mode)
+    descriptor = os.open(place, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    try:
+        return not os.isatty(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def comes_once(file: str) -> bool:
+    """Return True if a file cannot be read again: standard input, a pipe or a terminal."""
+    return file == STANDARD_INPUT or Path(file).is_fifo() or Path(file).is_char_device()
 
 
 def _age(file: str) -> tuple[str, int, tuple[int, ...]]:
@@ -68,25 +92,57 @@ def open_blocks(file: str) -> Iterator[bytes]:
 
 def _blocks(opened: BinaryIO | io.BufferedIOBase) -> Iterator[bytes]:
     while block := opened.read(BLOCK_BYTES):
-        yield block if block.endswith(b"\n") else block + opened.readline()
+        if not block.endswith(b"\n"):
+            block += opened.readline(LINE_BYTES)
+            last = block.rfind(b"\n", 0, -1) + 1
+            if len(block) - last > LINE_BYTES:
+                if not block.endswith(b"\n"):
+                    _skip_line(opened)
+                block = block[:last] + _cut(block[last:])
+        yield block
+
+
+def _skip_line(opened: BinaryIO | io.BufferedIOBase) -> None:
+    while (skipped := opened.readline(BLOCK_BYTES)) and not skipped.endswith(b"\n"):
+        pass
+
+
+def _cut(line: bytes) -> bytes:
+    return line[:LINE_BYTES] + CUT_MARK.encode() + b"\n"
+
+
+def ends_cut(text: str | bytes) -> bool:
+    """Return True if the last line of a text was cut."""
+    if isinstance(text, bytes):
+        return len(text) > LINE_BYTES and text.endswith(CUT_MARK.encode() + b"\n")
+    return 4 * len(text) > LINE_BYTES and text.endswith(CUT_MARK)
 
 
 def arriving_lines(descriptor: int) -> Iterator[str | None]:
     """The lines of an open pipe as they come, and None where nothing came for a moment or a moment has passed."""
-    rest, paused_at_s = b"", time.monotonic()
+    rest, paused_at_s = bytearray(), time.monotonic()
     while True:
         is_ready = bool(select.select([descriptor], [], [], PAUSE_S)[0])
         if is_ready:
             read = os.read(descriptor, BLOCK_BYTES)
             if not read:
                 break
-            *lines, rest = (rest + read).split(b"\n")
-            yield from map(text_of, lines)
+            for place, piece in enumerate(read.split(b"\n")):
+                if place:
+                    yield _line_of(rest)
+                    rest.clear()
+                if len(rest) <= LINE_BYTES:
+                    rest += piece
         if not is_ready or time.monotonic() - paused_at_s > PAUSE_S:
             yield None
             paused_at_s = time.monotonic()
     if rest:
-        yield text_of(rest)
+        yield _line_of(rest)
+
+
+def _line_of(rest: bytearray) -> str:
+    line = bytes(rest)
+    return text_of(line if len(line) <= LINE_BYTES else _cut(line))
 
 
 def text_of(line: bytes) -> str:

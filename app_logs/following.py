@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import tzinfo
 
 from app_logs.entries import Entry
+from app_logs.files import ends_cut
 from app_logs.forged_lines import marked
 from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of
@@ -24,10 +25,11 @@ KEPT = 5_000
 class Following:
     """The latest lines of one log, and which of their rebalances were given out."""
 
-    def __init__(self, file: str, zone: tzinfo | None = None) -> None:
-        """`zone`: of times that are printed without one."""
+    def __init__(self, file: str, zone: tzinfo | None = None, on_cut: Callable[[int], None] = lambda _: None) -> None:
+        """`zone`: of times that are printed without one. `on_cut` gets the number of each line that was cut."""
         self._file = file
         self._zone = zone
+        self._on_cut = on_cut
         self._kept: deque[tuple[Entry, LoggedFact | None]] = deque(maxlen=KEPT)
         self._is_new = False
         self._asked_line = 0
@@ -36,7 +38,7 @@ class Following:
 
     def read(self, lines: Iterable[str | None], at_pause: Callable[[], None]) -> None:
         """Takes all lines until there are no more; None stands for a pause, at which the caller may ask for ended()."""
-        for entry in entries_in(self._file, _numbered(lines, at_pause), may_matter):
+        for entry in entries_in(self._file, self._numbered(lines, at_pause), may_matter, self._on_cut):
             self._kept.append((entry, fact_of(entry)))
             self._is_new = True
         at_pause()
@@ -62,13 +64,14 @@ class Following:
         found = (known[id(entry)] if id(entry) in known else fact_of(entry) for entry in entries)
         return [fact for fact in found if fact is not None and fact.is_certain]
 
-
-def _numbered(lines: Iterable[str | None], at_pause: Callable[[], None]) -> Iterator[tuple[int, str]]:
-    number = 0
-    for line in lines:
-        if line is None:
-            at_pause()
-            yield number, ""  # The line before it has no more lines.
-        else:
-            number += 1
-            yield number, line
+    def _numbered(self, lines: Iterable[str | None], at_pause: Callable[[], None]) -> Iterator[tuple[int, str]]:
+        number = 0
+        for line in lines:
+            if line is None:
+                at_pause()
+                yield number, ""  # The line before it has no more lines.
+            else:
+                number += 1
+                if ends_cut(line):
+                    self._on_cut(number)
+                yield number, line

@@ -7,9 +7,10 @@ facts in order. Must not know whether its coordinator agrees.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+import re2
 
 from app_logs.entries import DATED
 from app_logs.logged_facts import FactKind, LoggedFact
@@ -22,7 +23,7 @@ _GIVES_ALL = ("kafka-python", "kafkajs")
 """Their lines name all that a member is given; those of others what is new."""
 _SHOWS_ALL = ("java", "aiokafka", "kafka-python", "kafkajs", "franz-go")
 """Their lines about partitions are of the member of the line before them that joins."""
-_OF_A_MEMBER = re.compile(r"(?:\A\{|, )(?P<member_id>[^{}=]+)=Assignment\(partitions=\[(?P<partitions>[^\]]*)\]")
+_OF_A_MEMBER = re2.compile(r"(?:\A\{|, )(?P<member_id>[^{}=]+)=Assignment\(partitions=\[(?P<partitions>[^\]]*)\]")
 
 
 class Holding(NamedTuple):

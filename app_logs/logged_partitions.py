@@ -10,8 +10,10 @@ import re
 
 from app_logs.logged_facts import LoggedFact
 
-_NAMED = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})[-/](?P<partition>\d{1,9})(?![\w.-])")
-_NAMED_BY_TOPIC = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})\[(?P<partitions>\d{1,9}(?: \d{1,9})*)\]")
+_NAMED = re.compile(r"(?<![A-Za-z0-9._-])(?P<topic>[A-Za-z0-9._-]{1,249})[-/](?P<partition>\d{1,9})(?![\w.-])")
+_NAMED_BY_TOPIC = re.compile(
+    r"(?<![A-Za-z0-9._-])(?P<topic>[A-Za-z0-9._-]{1,249})\[(?P<partitions>\d{1,9}(?: \d{1,9})*)\]"
+)
 _NAMED_BY_PYTHON = re.compile(r"topic=u?'(?P<topic>[A-Za-z0-9._-]{1,249})', partition=(?P<partition>\d{1,9})")
 NONE_NAMED = "{}"
 _NONE = ("", "0", "[]", NONE_NAMED, "()", "set()", "set([])", "frozenset()")

@@ -21,7 +21,7 @@ from app_logs.dialects.broker import of_two_messages
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.dialects.dialect import unreadable
 from app_logs.entries import DATED, Clock, Entry
-from app_logs.files import open_blocks, text_of
+from app_logs.files import ends_cut, open_blocks, text_of
 from app_logs.forged_lines import OF_BROKERS, ends_alone, marked
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.wrappings import entries_in, entry_of, in_order
@@ -32,6 +32,7 @@ DOUBTFUL = (
     "lines that are not believed, since they can be read in two ways or an id with line breaks may have written them:"
 )
 UNREAD = "lines that could not be read and were skipped:"
+CUT = "lines that were cut because they are longer than 1 MB or go on for more than 10,000 lines:"
 BROKEN = (
     "several of its lines are broken at some width and were put together: a name or a reason at a break may be left "
     "out here or cut off, and lines may be missing"
@@ -134,7 +135,7 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     read = FileRead(file)
     lines = _Lines(read)
     broken = BrokenLines(lines.said_by)
-    entries = [*entries_in(file, broken.together(lines.numbered(blocks)), lines.may_matter)]
+    entries = [*entries_in(file, broken.together(lines.numbered(blocks)), lines.may_matter, lines.cut.append)]
     if broken.doubtful:
         entries = [one._replace(is_suspect=one.line_number in broken.doubtful) for one in entries]
     ordered, notes = in_order(marked(entries))
@@ -148,6 +149,8 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     unread = [f"{fact.line_number} ({fact.error})" for fact in every if fact.kind is FactKind.UNREADABLE]
     if unread:
         notes.append(f"{UNREAD} {some(unread)}")
+    if lines.cut:
+        notes.append(f"{CUT} {some(map(str, sorted({*lines.cut})))}")
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
@@ -172,11 +175,15 @@ class _Lines:
         self._read = read
         self._marked: set[str] = set()
         """Those that have another mark than the most frequent one."""
+        self.cut: list[int] = []
+        """Numbers of lines that were cut."""
 
     def numbered(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
         """The lines of all blocks in which some line has a mark, and those beside such a line."""
         read, before, goes_on = self._read, list[str](), False
         for block in blocks:
+            if ends_cut(block):
+                self.cut.append(read.lines + block.count(b"\n"))
             if not read.first_line:
                 read.first_line = text_of(block.lstrip().partition(b"\n")[0])
             if not goes_on and _MARKS.search(block) is None:

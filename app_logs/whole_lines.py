@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 MOST_LINES = 200
 LONGEST = 64_000
 """Characters of a record that is put together: what does not end within them is taken line by line."""
+LONGEST_ROW = 1 << 20
+"""Characters of an export's row. Further fields of it are another row."""
 _ENDS = ("}", "},", "}]", "}.")
 _TEXT = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9A-Fa-f]{4}){0,64000}"'
 _FIELD = re.compile(rf'\{{\s*"field": ?{_TEXT},\s*"value": ?{_TEXT}\s*\}}[, ]*')
@@ -27,7 +29,7 @@ def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 def _records_in(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     parts: list[tuple[int, str]] = []
-    is_export = False
+    is_export, characters, braces = False, 0, 0
     for number, line in _with_their_headings(lines):
         if not parts and ("{" not in line or not line.lstrip().startswith(("{", "[{"))):
             yield number, line.lstrip() if is_export and line.lstrip().startswith(('"', "]", "}")) else line
@@ -35,11 +37,15 @@ def _records_in(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         if parts and line.strip() == "{":
             yield from parts  # What an export has around its records, of which none goes on there.
             parts, is_export = [], True
+        if not parts:
+            characters = braces = 0
         parts.append((number, line))
-        if line.rstrip().endswith(_ENDS) and (len(parts) == 1 or _is_balanced(parts)):
+        characters += len(line)
+        braces += line.count("{") - line.count("}")
+        if line.rstrip().endswith(_ENDS) and (len(parts) == 1 or braces <= 0):
             yield from _records(parts)
             parts = []
-        elif len(parts) >= MOST_LINES or sum(len(text) for _, text in parts) > LONGEST:
+        elif len(parts) >= MOST_LINES or characters > LONGEST:
             yield from parts
             parts = []
     yield from parts
@@ -48,18 +54,19 @@ def _records_in(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 def _rows(records: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """The same, where each field of a row of CloudWatch Insights' is a record."""
     row: dict[str, str] = {}
-    first = 0
+    first = characters = 0
     for number, line in records:
         found = _FIELD.fullmatch(line)
         field = None if found is None else json.loads(line.rstrip(", "))
-        if row and (field is None or field["field"] in row):
+        if row and (field is None or field["field"] in row or characters > LONGEST_ROW):
             yield first, json.dumps(row)
-            row = {}
+            row, characters = {}, 0
         if field is None:
             yield number, line
         else:
             first = first if row else number
             row[field["field"]] = field["value"]
+            characters += len(line)
     if row:
         yield first, json.dumps(row)
 
@@ -79,10 +86,6 @@ def _with_their_headings(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int
             heading = None
     if heading is not None:
         yield heading
-
-
-def _is_balanced(parts: list[tuple[int, str]]) -> bool:
-    return sum(text.count("{") - text.count("}") for _, text in parts) <= 0
 
 
 def _records(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

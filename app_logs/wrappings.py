@@ -45,7 +45,7 @@ _CRI = re.compile(r"(?:stdout|stderr) [FP] ")
 _LEVEL = re.compile(r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:?\s+")
 _THREAD = re.compile(r"\[[^\]\[]{1,200}\]\s+(?=[\w.$]+(?::\d+)?\s+-\s)")
 _SHORT_CLASS = re.compile(r"(?P<logger>[\w.$]+)(?::\d+)?\s+-\s")
-_CLOSING = re.compile(r" \((?P<logger>[\w.$]+)(?::\d+)?\)(?: \[[^\]]*\])?\Z")
+_CLOSING = re.compile(r" \((?P<logger>[\w.$]+)(?::\d+)?\)(?: \[[^\]\[]*\])?\Z")
 _CLOSING_IN_BRACKETS = re.compile(r" {2,4}\[(?P<logger>[a-z]\w*(?:\.\w+){2,20}(?:\$\w+)?)\]\Z")
 """As Debezium's images close a line."""
 _JUL = re.compile(r"(?P<stamp>[A-Z][a-z]{2} \d\d?, \d{4},? \d\d?:\d\d:\d\d [AP]M) (?P<logger>[\w.$]+)")
@@ -65,11 +65,59 @@ _EXCEPTION_FOLLOWS = "] Rebalance failed."
 """The end of a Java client's message that says nothing without the exception in the lines behind it."""
 _EXCEPTION = re.compile(r"(?:[a-z]\w{0,30}\.){1,12}[A-Z]\w{0,80}(?:Exception|Error)\b")
 _CONTINUES = ("\t", " ", "at ", "Caused by:", "... ")
+_MOST_PREFIXES = 16
+"""Maximum number of marks or prefixes before a message, and of times."""
+ENTRY_CHARACTERS = 1 << 20
+ENTRY_LINES = 10_000
+"""Maximum size of an entry with the lines that continue it. Further lines of it are dropped."""
 
 
-def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[str], bool]) -> Iterator[Entry]:
-    """Each entry of a file, in the file's order. Lines that wanted refuses are not read, unless they continue one."""
-    waiting: Entry | None = None
+class _Unfinished:
+    """An entry that the next lines may continue. on_cut: gets its number once if it is longer than the limits."""
+
+    def __init__(self, entry: Entry, on_cut: Callable[[int], None]) -> None:
+        self._entry = entry
+        self._on_cut = on_cut
+        self._tail: list[str] = []
+        self._characters = len(entry.text)
+        self._lacks_exception = entry.text.endswith(_EXCEPTION_FOLLOWS)
+        self._is_cut = False
+
+    def takes(self, line: str) -> bool:
+        """Return True if a line continues the entry, or has the exception that the entry lacks."""
+        if _continues(line):
+            is_taken = bool(_ANSI.sub("", line).strip())
+        else:
+            is_taken = self._lacks_exception and (not line.strip() or _EXCEPTION.match(line) is not None)
+        if is_taken and not self._is_cut:
+            self._keep(line)
+        return is_taken
+
+    def _keep(self, line: str) -> None:
+        self._lacks_exception &= not line.strip()
+        self._characters += 1 + len(line)
+        self._is_cut = self._characters > ENTRY_CHARACTERS or 1 + len(self._tail) == ENTRY_LINES
+        if self._is_cut:
+            self._on_cut(self._entry.line_number)
+        else:
+            self._tail.append(line)
+
+    def finished(self) -> Entry:
+        """Return the entry with its lines."""
+        return joined(self._entry._replace(tail=(*self._tail,))) if self._tail else self._entry
+
+
+def entries_in(
+    file: str,
+    lines: Iterable[tuple[int, str]],
+    wanted: Callable[[str], bool],
+    on_cut: Callable[[int], None] = lambda _: None,
+) -> Iterator[Entry]:
+    """Yield each entry of a file, in the file's order. Skip lines that `wanted` refuses, unless they continue one.
+
+    on_cut: gets the line number of each entry that is longer than the limits.
+    """
+    unfinished: _Unfinished | None = None
     heading: Entry | None = None
     label = ""
     columns: tuple[int, ...] = ()
@@ -85,32 +133,21 @@ def entries_in(file: str, lines: Iterable[tuple[int, str]], wanted: Callable[[st
         heading = None if line.startswith("[") else jul_heading(file, number, line)
         if heading is not None:
             continue
-        if waiting is not None and _belongs_to(waiting, line):
-            waiting = waiting._replace(tail=(*waiting.tail, line))
-            continue
+        if unfinished is not None:
+            if unfinished.takes(line):
+                continue
+            yield unfinished.finished()
+            unfinished = None
         if not wanted(line):
-            if waiting is not None:
-                yield joined(waiting)
-            waiting = None
             continue
-        if waiting is not None:
-            yield joined(waiting)
-        waiting = entry_of(file, number, line)
-        if label and not waiting.source:
-            waiting = waiting._replace(source=label)
-        elif columns and not waiting.source:
-            waiting = waiting._replace(source=csv_source(line, columns))
-    if waiting is not None:
-        yield joined(waiting)
-
-
-def _belongs_to(entry: Entry, line: str) -> bool:
-    """Whether a line goes on with the entry before it, or has the exception that the entry lacks."""
-    if _continues(line):
-        return bool(_ANSI.sub("", line).strip())
-    if not entry.text.endswith(_EXCEPTION_FOLLOWS) or any(map(str.strip, entry.tail)):
-        return False
-    return not line.strip() or _EXCEPTION.match(line) is not None
+        entry = entry_of(file, number, line)
+        if label and not entry.source:
+            entry = entry._replace(source=label)
+        elif columns and not entry.source:
+            entry = entry._replace(source=csv_source(line, columns))
+        unfinished = _Unfinished(entry, on_cut)
+    if unfinished is not None:
+        yield unfinished.finished()
 
 
 def _continues(line: str) -> bool:
@@ -178,7 +215,7 @@ def _laid_out_line(file: str, number: int, line: str) -> Entry:
 def _unwrapped(text: str) -> tuple[str, str, Stamp | None]:
     """A text without the marks and prefixes before it, the source that these name, and their time."""
     source, was_marked = "", False
-    while True:
+    for _ in range(_MOST_PREFIXES):
         found = _MARKDOWN.match(text) or _GREP.match(text) or _POD.match(text) or _COMPOSE.match(text)
         found = found or _SYSLOG_LEVEL.match(text) or _STERN.match(text)
         if found is None:
@@ -218,7 +255,9 @@ def _of_fields(file: str, number: int, text: str) -> Entry | None:
 def _behind_its_times(text: str, outer: Stamp | None) -> tuple[str, Stamp | None, Stamp | None]:
     """A text behind all the times that it begins with, the last of these, and the one before it."""
     stamp = stamp_at(text)
-    while stamp is not None:
+    for _ in range(_MOST_PREFIXES):
+        if stamp is None:
+            break
         rest = text[stamp.length :].lstrip(" \t|")
         cri = _CRI.match(rest)
         text = rest[cri.end() :] if cri else rest

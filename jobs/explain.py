@@ -14,11 +14,11 @@ import msgspec
 from rich.console import Console
 
 from app_logs.dialects.redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
-from app_logs.files import STANDARD_INPUT, files_of
+from app_logs.files import STANDARD_INPUT, comes_once, files_of
 from app_logs.following import Following
 from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
-from app_logs.reading import REQUEST, FileRead
+from app_logs.reading import CUT, REQUEST, FileRead
 from app_logs.wording import (
     TROUBLES,
     cause_sentence,
@@ -31,6 +31,7 @@ from app_logs.wording import (
 from jobs.explained_files import REQUEST_LOG, Answer, answer_of
 from jobs.shown.terminal import Line, say_all
 from programs.errors import UserError
+from programs.log_lines import tell
 from programs.timestamps import Moment
 from schemas.causes import name_of
 from why.words import count, some
@@ -55,7 +56,11 @@ class Asked(NamedTuple):
 
 def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> None:
     """Reads the files and prints the answer."""
-    answer = answer_of(files_of(paths), asked.zone)
+    files = files_of(paths)
+    for file in files:
+        if file != STANDARD_INPUT and comes_once(file):
+            tell(f"FILE={file}: waiting for data from a pipe; Ctrl-C ends", is_error=True)
+    answer = answer_of(files, asked.zone)
     groups = sorted(answer.groups, key=lambda group: (-trouble_of(group), group.group_id))
     chosen = [part for group in groups if asked.group_id in ("", group.group_id) for part in (_within(group, asked),)]
     if form == "json":
@@ -66,7 +71,7 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
 
 def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, console: Console) -> None:
     """Prints each rebalance as it ends."""
-    following = Following(STANDARD_INPUT, asked.zone)
+    following = Following(STANDARD_INPUT, asked.zone, lambda number: tell(f"{CUT} {number}", is_error=True))
 
     def printed() -> Iterator[str | None]:
         is_first = True

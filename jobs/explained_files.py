@@ -12,7 +12,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from app_logs.entries import Clock
-from app_logs.files import STANDARD_INPUT, open_blocks
+from app_logs.files import comes_once, open_blocks
 from app_logs.logged_rebalances import LoggedGroup
 from app_logs.reading import REQUEST, FileRead, align, merged, read_files
 from app_logs.story import groups_in
@@ -86,7 +86,7 @@ def _home_of(file: str) -> str:
 
 def _is_request_log(file: str) -> bool:
     read = 0
-    for block in open_blocks(file) if file != STANDARD_INPUT else ():
+    for block in open_blocks(file) if not comes_once(file) else ():
         if REQUEST in block:
             return True
         read += len(block)
@@ -97,10 +97,13 @@ def _is_request_log(file: str) -> bool:
 
 def _is_dump(read: FileRead) -> bool:
     """Whether a file in which nobody's line is known is a dump; notes why it cannot be read as one, or from where."""
-    if read.file == STANDARD_INPUT:
+    if comes_once(read.file):
         if REQUEST.decode() in read.first_line:
             read.titles = (REQUEST_LOG,)
-            read.notes = (*read.notes, f"it is {REQUEST_LOG}, which is read from a file: name one instead of -")
+            read.notes = (
+                *read.notes,
+                f"it is {REQUEST_LOG}, which is read from a file: name one instead of {read.file}",
+            )
         return False
     from offsets_topic.dumps.reading import DumpError, is_dump  # Takes time, and seldom is needed.
 
@@ -119,7 +122,7 @@ def _too_large_dumps(files: Sequence[str], logs: Sequence[str], most_bytes: int)
 def _about_bytes(files: Sequence[str]) -> int:
     from request_log.lines.files import about_bytes_of
 
-    return about_bytes_of(Path(file) for file in files if file != STANDARD_INPUT)
+    return about_bytes_of(Path(file) for file in files if not comes_once(file))
 
 
 def _too_large(files: Sequence[str], title: str, most_bytes: int) -> list[FileRead]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+import re2
+
 from app_logs.dialects.dialect import Dialect, Heading, wherever
 from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
 from app_logs.dialects.java_consumer_older import BEFORE_1_0
@@ -18,7 +20,7 @@ from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, TASKS_MIGRA
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
-_PREFIX = re.compile(
+_PREFIX = re2.compile(
     r"\[(?:Consumer|Worker|Schema registry|(?P<is_share>ShareConsumer)) (?:instanceId=(?P<instance_id>[^,\]]*), )?"
     r"clientId=(?P<client_id>[^,\]]*), groupId=(?P<group_id>[^\]]*)\] "
 )
@@ -40,10 +42,10 @@ _BESIDE_ITS_OWN = re.compile(
     r"\(Re-\)joining group$|(?:Adding|Setting) newly assigned partitions: |"
     r"(?:Revoke|Lost|Giving away all) (?:previously )?assigned partitions |Attempt to heartbeat failed "
 )
-_STREAM_THREAD = re.compile(r"stream-thread \[(?P<name>[^\]]+)\] ")
+_STREAM_THREAD = re2.compile(r"stream-thread \[(?P<name>[^\]]+)\] ")
 _HANDLER_CHOSE = "Encountered the following exception during processing and the registered exception handler opted to "
 _ALL_DIED = "All stream threads have died"
-_STREAMS_STOPS = re.compile(rf"stream-client \[[^\]]+\] (?P<message>{_HANDLER_CHOSE}SHUTDOWN_[A-Z]+|{_ALL_DIED})\.")
+_STREAMS_STOPS = re2.compile(rf"stream-client \[[^\]]+\] (?P<message>{_HANDLER_CHOSE}SHUTDOWN_[A-Z]+|{_ALL_DIED})\.")
 _COORDINATOR = re.compile(r"\(id: (\d{1,10}) ")
 _LAST_ID = 2_147_483_647
 """A coordinator's connection has this id less its broker's."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+import re2
+
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.entries import Entry
 from app_logs.logged_facts import INCREMENTAL
@@ -19,7 +21,7 @@ from app_logs.templates import Template, Templates
 _THREAD = "[thrd:"
 _LONGEST_HEAD = 400
 """Characters before the thread in which a name is looked for."""
-_NAME = re.compile(r"(?P<client_id>[^|\[\]]{0,255}#consumer-\d{1,9})[|:\]]")
+_NAME = re2.compile(r"(?P<client_id>[^|\[\]]{0,255}#consumer-\d{1,9})[|:\]]")
 _NAME_ALONE = re.compile(r"(?:^|(?<=\s))(?P<client_id>[^|\[\]\s]{0,255}#consumer-\d{1,9})\s")
 """As a log handler of .NET's prints it, with blanks between name, facility and message."""
 _BEFORE_THREADS = re.compile(

@@ -77,13 +77,15 @@ class TableWriters:
     def __init__(self, tables: Mapping[str, OpenTable]) -> None:
         self._tables = {f".{name}": table for name, table in tables.items()}
         self._held: dict[str, list[pa.Table]] = {suffix: [] for suffix in self._tables}
+        self._held_bytes = dict.fromkeys(self._tables, 0)
 
     def add(self, files: Iterable[Path]) -> None:
         """Takes files of rows, and deletes them."""
         for file in files:
-            held = self._held[file.suffix]
-            held.append(take_rows(file))
-            if sum(rows.nbytes for rows in held) >= BYTES_A_COMMIT:
+            rows = take_rows(file)
+            self._held[file.suffix].append(rows)
+            self._held_bytes[file.suffix] += rows.nbytes
+            if self._held_bytes[file.suffix] >= BYTES_A_COMMIT:
                 self._append(file.suffix)
 
     def flush(self) -> None:
@@ -95,3 +97,4 @@ class TableWriters:
         if held := self._held[suffix]:
             append(self._tables[suffix], pa.concat_tables(held))
             held.clear()
+            self._held_bytes[suffix] = 0

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from app_logs.files import comes_once
 from jobs.replay.inputs import BothInput, Input, LogInput, TopicInput
 from jobs.replay.printed import PrintedInput, is_printed
 from jobs.replay.printed_beside_log import PrintedBesideLog
@@ -30,6 +31,8 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     Raises InputError: paths that do not go together, or settings that nothing in them uses; LogFileError, DumpError,
     ConfigError.
     """
+    for path in filter(comes_once, map(str, paths)):
+        raise InputError(f"LOG={path}: can be read only once. Write it to a file, and name that.")
     dumps = [path for path in paths if is_dump(path)]
     printed = [path for path in paths if path not in dumps and is_printed(path)]
     logs = [path for path in paths if path not in (*dumps, *printed)]

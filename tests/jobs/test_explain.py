@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -161,3 +162,13 @@ def test_lines_of_a_pipe_come_with_the_pauses_between_them() -> None:
 def test_following_needs_standard_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--follow", KILLED]) == 2
     assert "--follow reads standard input alone: its LOG is -." in capsys.readouterr().err
+
+
+def test_a_pipe_is_read_once_and_a_word_says_that_it_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    writer = threading.Thread(target=pipe.write_bytes, args=(gzip.decompress(Path(KILLED).read_bytes()),))
+    writer.start()
+    text = shown(str(pipe))
+    writer.join()
+    assert text.replace(str(pipe), KILLED) == shown(KILLED)
+    assert f"FILE={pipe}: waiting for data from a pipe; Ctrl-C ends" in capsys.readouterr().err

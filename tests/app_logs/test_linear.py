@@ -1,0 +1,183 @@
+"""Reading takes time in proportion to what is read, whatever stands in a line."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import importlib
+import pkgutil
+import re
+import time
+from collections.abc import Callable, Iterator
+from re import _constants, _parser  # type: ignore[attr-defined]
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import app_logs
+from app_logs.following import Following
+from app_logs.reading import merged, read_lines
+from app_logs.story import groups_in
+from tests.app_logs.long_lines import LONG_LINES, MANY_LINES, Lines, nested
+from tests.nightly import nightly_but
+
+TIMES = 4
+"""How much more is read the second time."""
+AT_MOST = 2 * TIMES
+"""Times the cost: linear work costs TIMES as much, quadratic work TIMES as much as that."""
+_TOO_QUICK_S = 0.0005
+_LONG_ENOUGH_S = 2.0
+_SHORT, _LONG, _LONGEST = 20_000, 250_000, 2_500_000
+"""Characters that are read the first time."""
+_MODULES = [importlib.import_module(found.name) for found in pkgutil.walk_packages(app_logs.__path__, "app_logs.")]
+
+
+def _cost_s(work: Callable[[], object]) -> float:
+    """Return the least processor time of three runs."""
+    costs = []
+    for _ in range(3):
+        gc.collect(0)
+        gc.disable()
+        before = time.process_time()
+        work()
+        costs.append(time.process_time() - before)
+        gc.enable()
+        if not _TOO_QUICK_S < costs[-1] < _LONG_ENOUGH_S:
+            break
+    return min(costs)
+
+
+def growth(work: Callable[[Any], object], text_of: Callable[[int], Any], length: int) -> float:
+    """Return how many times the cost is for TIMES the text; in doubt, tell by longer texts."""
+    while True:
+        short, long = text_of(length), text_of(TIMES * length)
+        cost_s = _cost_s(lambda: work(long))  # noqa: B023
+        found = cost_s / max(_cost_s(lambda: work(short)), 1e-6) if cost_s > _TOO_QUICK_S else 0  # noqa: B023
+        if found <= AT_MOST or cost_s > _LONG_ENOUGH_S:
+            return found
+        length *= 2
+
+
+def _read(lines: list[str]) -> None:
+    groups_in(merged([read_lines("f", lines)]))
+
+
+def _follow(lines: list[str]) -> None:
+    Following("-").read(lines, lambda: None)
+
+
+@pytest.mark.parametrize("shape", LONG_LINES)
+def test_a_long_line(shape: str) -> None:
+    assert growth(_read, LONG_LINES[shape], _SHORT) <= AT_MOST
+
+
+@pytest.mark.parametrize("shape", MANY_LINES)
+@pytest.mark.parametrize("work", [_read, _follow])
+def test_many_lines(shape: str, work: Callable[[list[str]], None]) -> None:
+    assert growth(work, MANY_LINES[shape], _SHORT) <= AT_MOST
+
+
+@pytest.mark.parametrize("seed", nightly_but(range(20), range(400)))
+def test_nested_lines(seed: int) -> None:
+    assert growth(_read, nested(seed), _SHORT) <= AT_MOST
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("shape", "length"),
+    [
+        *((lines, _LONG) for lines in (LONG_LINES | MANY_LINES).values()),
+        *((lines, _LONGEST) for lines in MANY_LINES.values()),
+    ],
+    ids=[*LONG_LINES, *MANY_LINES, *(f"{name}, longest" for name in MANY_LINES)],
+)
+def test_a_megabyte_and_more(shape: Lines, length: int) -> None:
+    assert growth(_read, shape, length) <= AT_MOST
+
+
+def _patterns() -> Iterator[tuple[str, str]]:
+    for module in _MODULES:
+        for name, found in vars(module).items():
+            if isinstance(found, re.Pattern):
+                yield module.__name__, name
+
+
+def _is_searched(module: ModuleType, name: str) -> bool:
+    """Return True if a pattern is looked for anywhere in a text, or handed on."""
+    assert module.__file__ is not None
+    with open(module.__file__) as file:
+        tree = ast.parse(file.read())
+    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
+    anchored = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("match", "fullmatch", "pattern")
+    ]
+    return any(isinstance(use.ctx, ast.Load) and not any(use is one for one in anchored) for use in uses)
+
+
+_SAMPLES = "a1 .-_[({\"'<>\x1b\t\\x,|"
+
+
+def _pieces(tokens: Any) -> list[str]:
+    """Return a text that a pattern matches, piece by piece, without its look-arounds."""
+    found: list[str] = []
+    for kind, value in tokens:
+        if kind is _constants.LITERAL:
+            found.append(chr(value))
+        elif kind is _constants.SUBPATTERN:
+            found += _pieces(value[3])
+        elif kind in (_constants.MAX_REPEAT, _constants.MIN_REPEAT):
+            found.append("".join(_pieces(value[2])) * max(value[0], 1))
+        elif kind is _constants.BRANCH:
+            found += _pieces(value[1][0])
+        elif kind in (_constants.IN, _constants.ANY, _constants.NOT_LITERAL):
+            found.append(_one_of(kind, value))
+    return found
+
+
+def _one_of(kind: Any, value: Any) -> str:
+    if kind is _constants.IN and value[0][0] is _constants.LITERAL:
+        return chr(value[0][1])
+    if kind is _constants.IN and value[0][0] is _constants.RANGE:
+        return chr(value[0][1][0])
+    if kind is _constants.IN and value[0] == (_constants.CATEGORY, _constants.CATEGORY_SPACE):
+        return " "
+    if kind is _constants.IN and value[0] == (_constants.CATEGORY, _constants.CATEGORY_DIGIT):
+        return "1"
+    refused = [chr(code) for what, code in value[1:] if what is _constants.LITERAL] if kind is _constants.IN else []
+    return next(sample for sample in _SAMPLES if sample not in refused)
+
+
+def _branches(tokens: Any) -> Iterator[list[str]]:
+    """Yield the pieces of each alternative within a pattern."""
+    for kind, value in tokens:
+        if kind is _constants.BRANCH:
+            for one in value[1]:
+                yield _pieces(one)
+                yield from _branches(one)
+        elif kind is _constants.SUBPATTERN:
+            yield from _branches(value[3])
+        elif kind in (_constants.MAX_REPEAT, _constants.MIN_REPEAT):
+            yield from _branches(value[2])
+
+
+def _pumped(pattern: re.Pattern[str]) -> set[tuple[str, str]]:
+    """Return beginnings of what a pattern matches, and what may stand behind them again and again."""
+    tokens = _parser.parse(pattern.pattern, pattern.flags)
+    whole = _pieces(tokens)
+    found = {("", "".join(pieces[:end])) for pieces in (whole, *_branches(tokens)) for end in range(1, len(pieces) + 1)}
+    found |= {("".join(whole[:end]), "".join(whole[end - 1 : end])) for end in range(1, len(whole) + 1)}
+    return {(before, unit) for before, unit in found if unit}
+
+
+@pytest.mark.parametrize(("module", "name"), [*_patterns()])
+def test_a_pattern_in_texts_that_nearly_match(module: str, name: str) -> None:
+    home = importlib.import_module(module)
+    pattern = getattr(home, name)
+    find = pattern.search if _is_searched(home, name) else pattern.match
+    for before, unit in _pumped(pattern):
+        for after in ("", "\0"):
+            found = growth(find, lambda length: before + unit * (length // len(unit)) + after, 2_000)  # noqa: B023
+            assert found <= AT_MOST, (before, unit, after)
