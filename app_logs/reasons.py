@@ -123,9 +123,11 @@ def read_reason(text: str) -> Reason | None:
     found = _REASONS.match(text.rstrip("."))
     if found is None:
         return None
-    template, values, _ = found
+    template, values, is_certain = found
     fields = template.named(values)
     rule = fields.pop("rule")
+    if not is_certain:
+        fields = {}  # A client's words may look like the text behind its id: then neither is known.
     error = fields.pop("error", "")
     words = fields.pop("client_reason", "")
     named = Reason(CauseKind.UNKNOWN, client_reason="" if words == NOT_PROVIDED else words, **fields)

@@ -19,10 +19,13 @@ from tests.app_logs.forged import (
     ATTACKS,
     BEFORE,
     END,
+    LEADER,
+    PREPARES,
     UUID,
     VICTIM,
     groups_of,
     joined,
+    line,
     perfect,
 )
 from tests.app_logs.recorded import NAMES, read_of
@@ -98,3 +101,13 @@ def test_other_groups_stay_certain() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_real_brokers_printed_is_certain(name: str) -> None:
     assert forgeable_places(read_of(name).facts) == set()
+
+
+def test_a_reason_is_not_taken_for_the_name_of_who_gave_it() -> None:
+    words = f"x on LeaveGroup; client reason: {VICTIM} did not poll"
+    reason = f"Removing member {LEADER} on LeaveGroup; client reason: {words}"
+    began = line(5_000, PREPARES.format("orders", 1) + f"{reason}).")
+    cause = groups_of([*BEFORE, began])["orders"].rebalances[-1].cause
+    assert (cause.member_id, cause.client_id, cause.client_reason) == ("", "", None)
+    honest = line(5_000, PREPARES.format("orders", 1) + f"Removing member {LEADER} on LeaveGroup; client reason: bye).")
+    assert groups_of([*BEFORE, honest])["orders"].rebalances[-1].cause.member_id == LEADER
