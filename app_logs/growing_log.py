@@ -24,6 +24,7 @@ from programs.errors import UserError
 WAIT_AT_MOST = 1_000
 """Lines. What is not closed by then is a layout without the name of a class."""
 
+CUT = "it is longer than 1 MB or 10,000 lines, and only its beginning was read"
 NOT_BELIEVED = "it can be read in two ways, or a client wrote it"
 _LINES_TO_FIRST_TIME = 1_000
 
@@ -33,7 +34,7 @@ class Read(NamedTuple):
 
     facts: list[LoggedFact]
     doubtful: list[tuple[Entry, str]]
-    """Entries that are not believed, each with the reason."""
+    """Entries that are not believed, or not as a whole, each with the reason."""
 
 
 def first_ms_of(path: Path, zone: tzinfo) -> int:
@@ -60,7 +61,8 @@ class GrowingLog:
         self.unread += lines
         last = self._last_beginning()
         taken = self.unread if is_pause else self.unread[:last]
-        entries = [*entries_in(self._file, taken, may_matter)]
+        cut = list[int]()
+        entries = [*entries_in(self._file, taken, may_matter, cut.append)]
         rest_from = len(taken)
         waits = None if is_pause else still_open(entries)
         if waits is not None and self.unread[-1][0] - entries[waits].line_number < WAIT_AT_MOST:
@@ -74,6 +76,7 @@ class GrowingLog:
             for entry, fact in found
             if not fact.is_certain
         ]
+        doubtful += [(entry, CUT) for entry in entries if entry.line_number in cut]
         return Read(in_zone(facts, self._zone), doubtful)
 
     def unread_from_ms(self) -> int | None:

@@ -13,7 +13,7 @@ from app_logs import story, wrappings
 from app_logs.classic_history import classic_rebalances
 from app_logs.entries import Entry
 from app_logs.group_effects import effects_of
-from app_logs.growing_log import GrowingLog
+from app_logs.growing_log import CUT, GrowingLog
 from app_logs.logged_facts import LoggedFact
 from app_logs.logged_members import Members
 from app_logs.logged_rebalances import LoggedRebalance
@@ -111,6 +111,14 @@ def test_a_line_that_a_reader_fails_at_is_kept_apart_where_a_log_grows() -> None
     read = log.read([(1, text_at("2026-03-01 03:12:00,000")), (2, HONEST)], is_pause=True)
     assert [fact.group_id for fact in read.facts] == ["payments"]
     assert [(entry.line_number, why) for entry, why in read.doubtful] == [(1, "OverflowError: too large")]
+
+
+def test_an_entry_that_is_cut_is_named_where_a_log_grows() -> None:
+    log = GrowingLog("server.log", ZoneInfo("UTC"))
+    lines = [HONEST, *["\tat a.b"] * 10_001]
+    read = log.read([*enumerate(lines, 1)], is_pause=True)
+    assert [fact.group_id for fact in read.facts] == ["payments"]
+    assert [(entry.line_number, why) for entry, why in read.doubtful] == [(1, CUT)]
 
 
 def test_a_line_whose_layout_cannot_be_read_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
