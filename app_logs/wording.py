@@ -6,7 +6,7 @@ Knows what causes are called (`schemas.causes`). Must not know a terminal.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app_logs.client_history import OWN
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, between_ms
@@ -163,7 +163,7 @@ def trouble_of(group: LoggedGroup) -> int:
 
 def left_open(groups: list[LoggedGroup]) -> list[str]:
     """What these lines cannot tell, and which file would."""
-    found = [*_may_be_forged(groups)]
+    found = [*may_be_forged(groups)]
     rebalances = [one for group in groups for one in group.rebalances]
     of_lines = [one for one in rebalances if one.source is Source.LINES]
     open_causes = [one for one in rebalances if len(one.cause.candidates) > 1]
@@ -190,15 +190,16 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
     return found
 
 
-def _may_be_forged(groups: list[LoggedGroup]) -> Iterator[str]:
+def may_be_forged(groups: Iterable[LoggedGroup]) -> Iterator[str]:
     """Which lines a client's text may have written, once for each file."""
     lines: dict[str, list[int]] = {}
     for fact in (fact for group in groups for fact in group.facts if fact.may_be_forged):
         lines.setdefault(fact.file, []).append(fact.line_number)
     for file, numbers in lines.items():
         first, last = min(numbers), max(numbers)
+        which = f"line {first}" if first == last else f"lines {first} to {last}"
         yield (
-            f"Whether the broker wrote lines {first} to {last} of {file}: a client id or reason with line breaks may "
+            f"Whether the broker wrote {which} of {file}: a client id or reason with line breaks may "
             "have written some of them. What rests on them is inferred. A JSON layout or the request log proves it."
         )
 

@@ -16,6 +16,7 @@ from app_logs.files import files_of, open_blocks, text_of
 from app_logs.group_effects import effects_of
 from app_logs.reading import FileRead, align, may_matter, merged, read_files
 from app_logs.story import groups_in
+from app_logs.wording import may_be_forged
 from jobs.home import Home
 from jobs.replay.building import Files
 from jobs.replay.row_files import RowFiles
@@ -58,6 +59,7 @@ class PrintedInput:
         self.size_bytes = about_bytes_of(map(Path, self._files))
         self._reads: list[FileRead] = []
         self._left_out: list[str] = []
+        self._not_known: list[str] = []
         self._seconds = 0.0
 
     def groups(self) -> Iterator[tuple[str, list[Effect]]]:
@@ -65,7 +67,9 @@ class PrintedInput:
         started = time.monotonic()
         self._reads = read_files(self._files, self._zone)
         align(self._reads)
-        for group in groups_in(merged(self._reads)):
+        groups = groups_in(merged(self._reads))
+        self._not_known = [*may_be_forged(groups)]
+        for group in groups:
             effects = effects_of(group)
             if effects:
                 yield group.group_id, effects
@@ -88,6 +92,8 @@ class PrintedInput:
             say(console, f"  {read.file}: {kinds}, {count(read.lines, 'line')}, {len(read.facts)} about groups")
             for note in read.notes:
                 say(console, f"    {note}")
+        for sentence in self._not_known:
+            say(console, f"  not known: {sentence}")
         if self._left_out:
             say(
                 console,
