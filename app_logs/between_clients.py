@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from app_logs.client_history import LONGEST_MS
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import partitions_in
 from app_logs.logged_rebalances import Finding, Holder, LoggedRebalance, candidate, client_id_of, concluded, is_open
@@ -39,7 +40,9 @@ def name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
     """Who held the others, if one member alone of the generation before was not back in time."""
     for one, absent in _absent(rebalances):
         held = one.held_by
-        if held is not None and not held.member_id and len(absent) == 1 and absent[0] != one.cause.member_id:
+        if held is None or held.member_id or (held.length_ms or 0) > LONGEST_MS:
+            continue
+        if len(absent) == 1 and absent[0] != one.cause.member_id:
             one.held_by = Holder(held.length_ms, absent[0], True, ABSENT, tuple(absent))
 
 

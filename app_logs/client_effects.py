@@ -11,10 +11,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app_logs.client_history import knew_that_it_was_out, says_that_it_is_no_member
+from app_logs.client_history import knew_that_it_was_out
 from app_logs.consumer_history import SILENT_BUMPS
 from app_logs.entries import DATED
-from app_logs.logged_facts import LEAVE_REFUSED, FactKind, LoggedFact, is_unknown_member
+from app_logs.logged_facts import LEAVE_REFUSED, FactKind, LoggedFact, is_unknown_member, says_that_it_is_no_member
 from app_logs.logged_holdings import JOINS, given_by_leaders
 from app_logs.logged_members import Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance

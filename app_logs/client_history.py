@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app_logs.holders import BACK_WITHIN_MS
-from app_logs.logged_facts import AWAITS_APPLICATION, LEAVE_REFUSED, FactKind, LoggedFact, between_ms, is_unknown_member
+from app_logs.logged_facts import (
+    AWAITS_APPLICATION,
+    LEAVE_REFUSED,
+    FactKind,
+    LoggedFact,
+    between_ms,
+    says_that_it_is_no_member,
+)
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Holder, LoggedRebalance, candidate, client_id_of, rebalance_of
 from app_logs.reasons import cause_in_words
@@ -32,11 +39,14 @@ _WORDLESS = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
 """Why a client may have left that does not say why."""
 _WITHOUT_POLL_TIMEOUT = ("brod", "franz-go", "kafka-go", "ruby-kafka", "sarama")
 """Clients that have no max.poll.interval.ms of their own."""
-_UNKNOWN_MEMBER = ("unknownmember", "unknown_member", "unknown member", "not aware of this member")
-"""In the coordinator's answer to a commit: the member id is none of the group's."""
 _GOES_WITHIN_MS = 10_000
 """A client that is out and leaves later than this may have joined again, for which some clients have no line."""
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
+LONGEST_MS = 300_000
+"""The longest that clients have a rebalance wait for them as shipped: max.poll.interval.ms."""
+_SHOW_JOINS = (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.JOINED_AND_SYNCED, *_ENDS)
+_WARN_OF_REBALANCES = ("aiokafka", "kafka-python")
+"""Clients that warn of a rebalance and print joins at INFO: a log without one of these may lack the others."""
 
 
 def client_rebalances(facts: Sequence[LoggedFact]) -> list[LoggedRebalance]:
@@ -44,7 +54,8 @@ def client_rebalances(facts: Sequence[LoggedFact]) -> list[LoggedRebalance]:
 
     A client that joins again and again in one generation is not among them: its group does not rebalance.
     """
-    history = _History()
+    shows_joins = any(fact.kind in _SHOW_JOINS or fact.dialect not in _WARN_OF_REBALANCES for fact in facts)
+    history = _History(shows_joins=shows_joins)
     for fact in facts:
         history.take(fact)
     history.close()
@@ -66,20 +77,14 @@ def _shows_that_it_lives(fact: LoggedFact) -> bool:
     return fact.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST) and not names_no_partition(fact)
 
 
-def says_that_it_is_no_member(fact: LoggedFact) -> bool:
-    """Whether the coordinator answered that it does not know the member id."""
-    if fact.kind is FactKind.COMMIT_REFUSED:
-        return any(each in fact.error.lower() for each in _UNKNOWN_MEMBER)
-    return is_unknown_member(fact)
-
-
 def knew_that_it_was_out(lost: LoggedFact | None, leave: LoggedFact) -> bool:
     """Whether a client leaves that its coordinator had removed. lost: its answer that says so, since the last join."""
     return lost is not None and (between_ms(lost, leave) or 0) <= _GOES_WITHIN_MS
 
 
 class _History:
-    def __init__(self) -> None:
+    def __init__(self, *, shows_joins: bool) -> None:
+        self.shows_joins = shows_joins
         self.found: list[LoggedRebalance] = []
         self.unmoved: list[LoggedRebalance] = []
         """Joins that left the generation as it was."""
@@ -112,6 +117,8 @@ class _History:
         self.member_id = fact.member_id or self.member_id
         self.client_id = fact.client_id or self.client_id
         self.instance_id = fact.instance_id or self.instance_id
+        if fact.kind in (*_LEARNT, *_LEFT) and self._is_far_behind(fact):
+            self.close()
         match fact.kind:
             case kind if kind in _LEARNT:
                 self._learn(fact)
@@ -183,6 +190,19 @@ class _History:
                 self.running.from_generation_id = self.generation_id
                 self.running.generation_id = self.generation_id + 1
         return self.running
+
+    def _is_far_behind(self, fact: LoggedFact) -> bool:
+        """Whether a line comes too late to be of the running rebalance, so that others must lie between."""
+        if self.latest is not None and (between_ms(self.latest, fact) or 0) > LONGEST_MS:
+            return True
+        if not self._is_left() or self.running is None or fact.kind not in _LEFT:
+            return False
+        # Who leaves again, or as another member, had joined in between.
+        return any(
+            (one.kind is fact.kind and (between_ms(one, fact) or 0) > _GOES_WITHIN_MS)
+            or (one.kind in _LEFT and bool(one.member_id and fact.member_id) and one.member_id != fact.member_id)
+            for one in self.running.facts
+        )
 
     def _is_left(self) -> bool:
         return self.running is not None and self.running.outcome == LEFT
@@ -383,9 +403,9 @@ class _History:
 
     def _held_others(self, learnt: LoggedFact, until: LoggedFact) -> Holder | None:
         length_ms = between_ms(learnt, until)
-        if length_ms is None or length_ms < BACK_WITHIN_MS:
+        if length_ms is None or not BACK_WITHIN_MS <= length_ms <= LONGEST_MS:
             return None
         who = self.instance_id or self.member_id or self.client_id
         if self.asked is None and until.state in AWAITS_APPLICATION:
             return Holder(length_ms, who, False, WAITS_FOR_APPLICATION)
-        return Holder(length_ms, who, True, NOT_BACK)
+        return Holder(length_ms, who, True, NOT_BACK) if self.shows_joins else None

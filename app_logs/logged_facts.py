@@ -19,6 +19,8 @@ FATAL = "fatal"
 TASKS_MIGRATED = "tasks migrated"
 """The state of a Streams thread that was refused as a member or as a producer: it takes either for the same."""
 
+_UNKNOWN_MEMBER = ("unknownmember", "unknown_member", "unknown member", "not aware of this member")
+"""In the coordinator's answer to a commit: the member id is none of the group's."""
 LEAVE_REFUSED = "leave refused"
 """The state of a client whose LeaveGroup was answered with an error: it set no rebalance off."""
 
@@ -216,6 +218,13 @@ def is_unknown_member(fact: LoggedFact) -> bool:
         return False
     error = fact.error.lower()
     return "generation" not in error and "epoch" not in error and bool(error or fact.generation_id is None)
+
+
+def says_that_it_is_no_member(fact: LoggedFact) -> bool:
+    """Whether the coordinator answered that it does not know the member id."""
+    if fact.kind is FactKind.COMMIT_REFUSED:
+        return any(each in fact.error.lower() for each in _UNKNOWN_MEMBER)
+    return is_unknown_member(fact)
 
 
 def between_ms(first: LoggedFact, last: LoggedFact) -> int | None:

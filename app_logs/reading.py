@@ -17,9 +17,9 @@ import re2
 
 from app_logs.broken_lines import BrokenLines
 from app_logs.clocks import difference, moved
-from app_logs.dialects.broker import of_two_messages
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.dialects.dialect import unreadable
+from app_logs.dialects.two_messages import of_two_messages
 from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import ends_cut, open_blocks, text_of
 from app_logs.forged_lines import OF_BROKERS, ends_alone, marked

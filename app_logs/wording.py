@@ -124,7 +124,8 @@ def holder_sentence(holder: Holder) -> str:
     if not holder.member_id:
         names = [client_id_of(one) or one for one in holder.candidates]
         fit = f" Known by name: {some(names)}." if names else ""
-        return f"The join phase took {length}: {holder.why}. These lines do not say who.{fit}"
+        concluded = " (concluded)" if holder.is_inferred and holder.length_ms is not None else ""
+        return f"The join phase took {length}{concluded}: {holder.why}. These lines do not say who.{fit}"
     who = holder.client_id or client_id_of(holder.member_id) or holder.member_id
     more = f" and {count(len(holder.candidates) - 1, 'other')}" if len(holder.candidates) > 1 else ""
     concluded = " (concluded)" if holder.is_inferred else ""
