@@ -53,24 +53,20 @@ def effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Effect]:
 
     goes_on: of a broker's log that grows, whose next line may be about what runs after the last one.
     """
+    lines = [fact for fact in group.facts if fact.dialect == BROKER and fact.at_ms is not None and fact.clock in DATED]
     try:
-        return _effects_of(group, goes_on=goes_on)
+        if not lines:
+            return [] if goes_on else client_effects_of(group)
+        if group.group_type in SILENT_BUMPS:
+            return [GroupNotCovered(at_ms=lines[0].at_ms or 0, why=group.group_type)]
+        history = _History(group, lines)
+        for place, line in enumerate(lines):
+            history.take(place, line)
+        return history.so_far() if goes_on else history.ended()
     except Exception as error:
         # Lines are input: whatever one group's make a rule raise, the others have their effects.
         log.error("group %a: its lines could not be followed: %s", group.group_id, reason_of(error))
         return []
-
-
-def _effects_of(group: LoggedGroup, *, goes_on: bool) -> list[Effect]:
-    lines = [fact for fact in group.facts if fact.dialect == BROKER and fact.at_ms is not None and fact.clock in DATED]
-    if not lines:
-        return [] if goes_on else client_effects_of(group)
-    if group.group_type in SILENT_BUMPS:
-        return [GroupNotCovered(at_ms=lines[0].at_ms or 0, why=group.group_type)]
-    history = _History(group, lines)
-    for place, line in enumerate(lines):
-        history.take(place, line)
-    return history.so_far() if goes_on else history.ended()
 
 
 class _History:
