@@ -29,8 +29,8 @@ VERSION = 1
 OPEN_FOR_MS = 2 * 3_600_000
 """After this time Alertmanager resolves an alarm, unless it gets the alarm again."""
 SHOWN_ANSWER = 200
-_LINKED = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:(?=//)|mailto:|tel:|www\.)", re.IGNORECASE)
-"""By these beginnings, programs find addresses in plain text."""
+_LINKED = re.compile(r":(?=//)|(?<![a-z])(?:mailto:|tel:|www\.)", re.IGNORECASE)
+"""By these, programs find addresses in plain text, also behind a digit or a character of another script."""
 _HOUR_MS = 3_600_000
 _SEVERITIES = get_args(Severity)
 

@@ -70,6 +70,7 @@ HOSTILE = (
     "HTTPS://evil.example",
     "www.evil.example",
     "mailto:a@evil.example",
+    "1https://evil.example _www.evil.example \u6f22https://evil.example \u6f22mailto:a@evil.example",
     "<https://evil.example|The group then>",
     "[click](https://evil.example) ![x](https://evil.example/p.png)",
     "<!channel> <@U123> @here <at>all</at>",
