@@ -17,10 +17,11 @@ _HEADER = re.compile(r"(?:\[(?P<address>[^]]*)]|(?P<name>[^:]*))(?::\d*)?")
 def is_known(header: str, names: Collection[str]) -> bool:
     """Return True if a Host header has an IP address, `localhost` or one of the names (lower case).
 
-    Any address is known, since a name is needed for DNS rebinding.
+    Any address is known, since a name is needed for DNS rebinding. No header without a host is, though a server on
+    every address has an empty name.
     """
     host = _host_of(header)
-    return host == "localhost" or host in names or _is_address(host)
+    return bool(host) and (host == "localhost" or host in names or _is_address(host))
 
 
 def machine_names() -> set[str]:
@@ -30,7 +31,7 @@ def machine_names() -> set[str]:
 
 
 def _host_of(header: str) -> str:
-    """Return the host in lower case, without the port and the last dot of a full name."""
+    """Return the host in lower case, without the port and the last dot of a full name; empty if there is none."""
     found = _HEADER.fullmatch(header)
     return (found["address"] or found["name"] or "").removesuffix(".").lower() if found else ""
 

@@ -48,7 +48,7 @@ class OwnFigures:
     registry = CollectorRegistry()
 
 
-@pytest.fixture(params=["127.0.0.1", "0.0.0.0"])
+@pytest.fixture(params=["127.0.0.1", "0.0.0.0", ""])
 def monitor(request: pytest.FixtureRequest) -> Iterator[Monitor]:
     with closing(Monitor(Address(request.param, 0), OwnFigures(), lambda: {"status": "ok"}, LISTED)) as monitor:
         yield monitor
