@@ -5,6 +5,7 @@ Knows what every input has in common; must not know any of them.
 
 from __future__ import annotations
 
+import logging
 from random import Random
 from types import TracebackType
 from typing import Protocol
@@ -12,6 +13,22 @@ from typing import Protocol
 
 class Finding(Exception):
     """A case did what no case may do; the text says what, the same for the same fault."""
+
+
+class FindingOfLog(logging.Handler):
+    """Makes a finding of what a program would log and go on, until it is closed."""
+
+    def __init__(self, name: str, level: int = logging.NOTSET) -> None:
+        super().__init__(level)
+        self._logger = logging.getLogger(name)
+        self._logger.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        raise Finding(record.getMessage())
+
+    def close(self) -> None:
+        self._logger.removeHandler(self)
+        super().close()
 
 
 def raised_at(error: BaseException) -> TracebackType:

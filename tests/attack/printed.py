@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import logging
 import re
 from functools import cache
 from random import Random
@@ -28,7 +27,7 @@ from schemas.effect_rows import row_of, texts_of
 from tables.rows import typed_rows
 from tests.app_logs.recorded import BROKERS, FIELD, INCIDENTS
 from tests.attack import hostile
-from tests.attack.attacked import Attacked, Finding
+from tests.attack.attacked import Attacked, Finding, FindingOfLog
 from tests.attack.recorded_texts import NUMBERS
 from tests.source_tree import ROOT
 
@@ -56,13 +55,6 @@ def recorded_logs() -> tuple[tuple[bytes, ...], ...]:
     return tuple(tuple(text.split(b"\n")) for text in texts if text and len(text) < LARGEST_BYTES)
 
 
-class _Failed(logging.Handler):
-    """Makes a finding of what a program would log and go on."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        raise Finding(record.getMessage())
-
-
 class PrintedLines(Attacked):
     """Pieces of recorded logs, some of their lines changed, explained as a whole and followed as they grow."""
 
@@ -71,8 +63,7 @@ class PrintedLines(Attacked):
 
     def __init__(self) -> None:
         self._facts = 0
-        self._failed = _Failed()
-        logging.getLogger("rollcall.lines").addHandler(self._failed)
+        self._failed = FindingOfLog("rollcall.lines")
 
     def case(self, random: Random) -> bytes:
         lines = random.choice(recorded_logs())
@@ -134,7 +125,7 @@ class PrintedLines(Attacked):
         typed_rows(held)
 
     def close(self) -> None:
-        logging.getLogger("rollcall.lines").removeHandler(self._failed)
+        self._failed.close()
 
     def figures(self) -> str:
         return f"{self._facts} facts read"
