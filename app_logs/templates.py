@@ -4,7 +4,10 @@
 in a field is chosen by whoever sends it, and may look like the fixed text around it. So a message is read twice, from
 its left end and from its right one: each finds the fixed texts in turn, without going back. If both find the same, that
 is what the line says. If they differ, it can be read in two ways, which is said. Where each fixed text stands but once,
-both find the same, and the second reading is left out. Knows no library's wording.
+both find the same, and the second reading is left out.
+
+A client's own log holds its errors, and nobody else's text. So what an error adds to a reading makes no doubt there,
+and neither does what an application or a reporter puts behind a message. Knows no library's wording.
 """
 
 from __future__ import annotations
@@ -95,6 +98,10 @@ IGNORED = frozenset(("", "number", "old_state"))
 """Fields that a fact has no place for: they are checked, and dropped."""
 
 
+_FREE = frozenset(("error", "reason", "client_reason"))
+"""Fields whose text names nobody."""
+
+
 class Match(NamedTuple):
     fields: dict[str, Any]
     is_certain: bool
@@ -120,6 +127,7 @@ class Template:
         self._readers = [_READERS.get(name, str) for name in self.names]
         self._first, self._last = self.literals[0], self.literals[-1]
         self._between = [(literal, _overlap(literal)) for literal in self.literals[1:-1]]
+        self._free = [place for place, name in enumerate(self.names) if name in _FREE]
 
     @property
     def first_word(self) -> str:
@@ -132,12 +140,12 @@ class Template:
         """Where in a fact each value belongs; what it has no place for is laid where another is laid over it."""
         return [PLACES[IS_CERTAIN if name in IGNORED else name] for name in self._all_names]
 
-    def match(self, text: str) -> Match | None:
+    def match(self, text: str, *, by_client: bool = False) -> Match | None:
         """What the message holds, by the names of its fields; None if it is another one."""
-        found = self.read(text)
+        found = self.read(text, by_client=by_client)
         return None if found is None else Match(self.named(found[0]), found[1])
 
-    def read(self, text: str) -> tuple[list[Any], bool] | None:
+    def read(self, text: str, *, by_client: bool = False) -> tuple[list[Any], bool] | None:
         """The same in the order of `places`, and whether it is certain."""
         if not self.names:
             return (self._constants, True) if text == self._first else None
@@ -161,7 +169,15 @@ class Template:
         if left is None or right is None:
             only = left if right is None else right
             return None if only is None else (only, True)
-        return right, self.named(left) == self.named(right)
+        return self._surer(left, right, by_client)
+
+    def _surer(self, left: list[Any], right: list[Any], by_client: bool) -> tuple[list[Any], bool]:
+        """The reading with the longest free text, which is certain if nothing but that text makes the difference."""
+        differing = {name for name, *both in zip(self.names, left, right, strict=False) if both[0] != both[1]}
+        is_free = not differing - _FREE - IGNORED
+        if not is_free and not (by_client and differing & _FREE and not differing & IGNORED):
+            return right, False
+        return max(right, left, key=lambda values: sum(len(values[place]) for place in self._free)), True
 
     def _from_right(self, body: str) -> list[str]:
         texts = []
@@ -197,11 +213,11 @@ class Templates:
         for begins in self._by_word.values():
             begins += self._any
 
-    def match(self, text: str) -> tuple[Template, list[Any], bool] | None:
+    def match(self, text: str, *, by_client: bool = False) -> tuple[Template, list[Any], bool] | None:
         """The first template that fits, in the order given; those that begin with a field come last."""
         for sign, template in self._by_word.get(text.partition(" ")[0], self._any):
             if sign in text:
-                found = template.read(text)
+                found = template.read(text, by_client=by_client)
                 if found is not None:
                     return template, *found
         return None

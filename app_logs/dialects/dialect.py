@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from app_logs.entries import Entry, reason_of
-from app_logs.logged_facts import IS_CERTAIN, PLACES, FactKind, LoggedFact
+from app_logs.logged_facts import BROKER, IS_CERTAIN, PLACES, FactKind, LoggedFact
 from app_logs.templates import Templates
 
 _UNSAID = [LoggedFact._field_defaults[name] for name in LoggedFact._fields[8:]]
@@ -78,7 +78,7 @@ class Dialect(NamedTuple):
             return unreadable(entry, reason_of(error))
 
     def _stated(self, entry: Entry, heading: Heading) -> LoggedFact | None:
-        found = self.templates.match(heading.message)
+        found = self.templates.match(heading.message, by_client=self.name != BROKER)
         if found is None:
             return None
         template, values, is_certain = found

@@ -139,7 +139,7 @@ _ENDS = (
     Template(F.COMMIT_REFUSED, "Auto offset commit failed: {error}", since="1.0"),
     Template(F.COMMIT_REFUSED, "OffsetCommit for group {group_id} failed due to {error}", since="3.0"),
     Template(F.COMMIT_REFUSED, "Failing OffsetCommit request since {error}", since="2.1"),
-    Template(F.COMMIT_REFUSED, "Auto offset commit failed for group {group_id}: {}", since="1.3"),
+    Template(F.COMMIT_REFUSED, "Auto offset commit failed for group {group_id}: {error}", since="1.3"),
     Template(F.COMMIT_REFUSED, "Offset commit failed: group membership out of date{}", since="1.3"),
     Template(F.COMMIT_REFUSED, "Pre-rebalance offset commit failed: group membership out of date. {}", since="3.0"),
 )

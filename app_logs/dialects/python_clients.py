@@ -38,7 +38,7 @@ def python_heading(loggers: frozenset[str], own: tuple[Template, ...], name: str
         message = _message_by(entry, loggers)
         if message is None and not entry.logger:
             message = _bare(entry)
-            is_own = f" member_id {name}-" in message or unmistakable.match(message) is not None
+            is_own = f" member_id {name}-" in message or unmistakable.match(message, by_client=True) is not None
             message = message if is_own else None
         return None if message is None else Heading({}, message)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,39 @@ def test_a_group_that_is_called_like_the_text_around_it_is_read_where_one_readin
 
 def test_a_message_that_can_be_read_in_two_ways_is_not_certain() -> None:
     match = BEGAN.match(line("a", "b in state Stable with old generation 9 (reason: c"))
+    assert match is not None
+    assert not match.is_certain
+
+
+def test_what_only_free_text_tells_apart_is_certain() -> None:
+    gone = Template(FactKind.COORDINATOR_LOST, "Coordinator of {group_id} is gone: {reason} (last: {error})")
+    match = gone.match("Coordinator of g is gone: a (last: b (last: c)")
+    assert match is not None
+    assert match.is_certain
+    assert match.fields["group_id"] == "g"
+
+
+REFUSED = Template(FactKind.COMMIT_REFUSED, "Commit failed for group {group_id}: {error}")
+UNDER_WAY = Template(FactKind.COMMIT_REFUSED, "Error {error} occurred for group {group_id}")
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "error"),
+    [
+        (REFUSED, "Commit failed for group g: CommitFailedError: done: twice", "CommitFailedError: done: twice"),
+        (UNDER_WAY, "Error a occurred for group b occurred for group g", "a occurred for group b"),
+    ],
+)
+def test_an_error_in_a_client_s_own_log_forges_nothing(template: Template, text: str, error: str) -> None:
+    assert template.match(text, by_client=True) == Match({"group_id": "g", "error": error}, True)
+    elsewhere = template.match(text)
+    assert elsewhere is not None
+    assert not elsewhere.is_certain
+
+
+def test_an_id_in_a_client_s_log_may_be_another_client_s() -> None:
+    found = Template(FactKind.MEMBER_FOUND, "leader {}, member {member_id}, {error}")
+    match = found.match("leader a, member b, member c, x", by_client=True)
     assert match is not None
     assert not match.is_certain
 
