@@ -94,12 +94,25 @@ def field_of(name: str, text: str) -> Any:
     return _READERS.get(name, str)(text)
 
 
+def name_alone(text: str) -> str:
+    """A name or a number at the end of a client's message, without what an application puts behind it."""
+    behind = _BEHIND_A_NAME.search(text)
+    return text if behind is None else text[: behind.start()]
+
+
 IGNORED = frozenset(("", "number", "old_state"))
 """Fields that a fact has no place for: they are checked, and dropped."""
 
 
 _FREE = frozenset(("error", "reason", "client_reason"))
 """Fields whose text names nobody."""
+
+_KEY = r"[\"']?(?!(?i:err|why|reason|cause|exception))[A-Za-z_][\w.-]{0,60}[\"']?"
+_FIELDS_BEHIND = rf"(?: ?[,;|{{(\[] ?{{?{_KEY} ?[=:]|\s{_KEY} ?=)"
+_TAIL = rf"[\"'`*.!,;)\]]{{0,4}}(?:\s?\Z|{_FIELDS_BEHIND})"
+"""What stands behind a whole message: marks, and fields that tell no error, which might turn its sense."""
+_BEHIND_A_NAME = re.compile(rf"(?:(?<=[^*])\*\*)?[\"'.,;]{{0,3}}(?:\s?\Z|{_FIELDS_BEHIND})")
+_BOLD = re.compile(r"\*\*(\w[\w.:-]{0,60})\*\*")
 
 
 class Match(NamedTuple):
@@ -129,6 +142,8 @@ class Template:
         self._between = [(literal, _overlap(literal)) for literal in self.literals[1:-1]]
         self._free = [place for place, name in enumerate(self.names) if name in _FREE]
 
+        self._ends_in_a_name = not self._last and self.names[-1] not in _FREE | {"", "partitions"}
+
     @property
     def first_word(self) -> str:
         """The first word of its fixed text; empty if a field or a part of a word stands first."""
@@ -141,12 +156,17 @@ class Template:
         return [PLACES[IS_CERTAIN if name in IGNORED else name] for name in self._all_names]
 
     def match(self, text: str, *, by_client: bool = False) -> Match | None:
-        """What the message holds, by the names of its fields; None if it is another one."""
+        """What the message holds, by the names of its fields; None if it is another one.
+
+        by_client: it stands in a client's own log, so that only its program or a reporter puts more behind it.
+        """
         found = self.read(text, by_client=by_client)
         return None if found is None else Match(self.named(found[0]), found[1])
 
     def read(self, text: str, *, by_client: bool = False) -> tuple[list[Any], bool] | None:
         """The same in the order of `places`, and whether it is certain."""
+        if by_client and not text.endswith(self._last):
+            text = self._whole(text)
         if not self.names:
             return (self._constants, True) if text == self._first else None
         begin, end = len(self._first), len(text) - len(self._last)
@@ -161,6 +181,9 @@ class Template:
             texts.append(value)
             if literal in overlap + rest:
                 is_once = False
+        if by_client and self._ends_in_a_name:
+            name = name_alone(rest)
+            body, rest = body[: len(body) - len(rest) + len(name)], name
         texts.append(rest)
         left = self._values(texts)
         if is_once:
@@ -170,6 +193,16 @@ class Template:
             only = left if right is None else right
             return None if only is None else (only, True)
         return self._surer(left, right, by_client)
+
+    def _whole(self, text: str) -> str:
+        """The message alone, up to its last fixed text, if what stands behind that is no part of it."""
+        begin = len(self._first) if self.names else 0
+        found = self._end.search(text, begin) if text.startswith(self._first) else None
+        return text if found is None else text[: found.end("end")]
+
+    @cached_property
+    def _end(self) -> re.Pattern[str]:
+        return re.compile(f"(?P<end>{re.escape(self._last)}){_TAIL}")
 
     def _surer(self, left: list[Any], right: list[Any], by_client: bool) -> tuple[list[Any], bool]:
         """The reading with the longest free text, which is certain if nothing but that text makes the difference."""
@@ -215,6 +248,8 @@ class Templates:
 
     def match(self, text: str, *, by_client: bool = False) -> tuple[Template, list[Any], bool] | None:
         """The first template that fits, in the order given; those that begin with a field come last."""
+        if by_client and "**" in text:
+            text = _BOLD.sub(r"\1", text)
         for sign, template in self._by_word.get(text.partition(" ")[0], self._any):
             if sign in text:
                 found = template.read(text, by_client=by_client)

@@ -17,7 +17,7 @@ from app_logs.key_values import named_fields
 from app_logs.logged_facts import INCREMENTAL
 from app_logs.logged_facts import FactKind as F
 from app_logs.logged_partitions import NONE_NAMED
-from app_logs.templates import Template, Templates, field_of
+from app_logs.templates import Template, Templates, field_of, name_alone
 
 _FIELD = re.compile(
     "(?:; |, )(group|member_id|instance_id|generation|leader|err|why|assigned|now_assigned|added|lost|revoking|"
@@ -30,7 +30,7 @@ _ONLY_LOST = "; only lost"
 
 def franz_go_heading(entry: Entry) -> Heading | None:
     """The fields; the message with its error or its reason behind it."""
-    message, fields = (entry.message, entry.fields) if entry.message else named_fields(entry.text, _FIELD)
+    message, fields = (entry.message, entry.fields) if entry.message else _in_a_line(entry.text)
     if "group" not in fields and "why" not in fields:
         return None
     found: dict[str, Any] = {name: _text(fields[key]) for key, name in _NAMES.items() if key in fields}
@@ -49,6 +49,13 @@ def franz_go_heading(entry: Entry) -> Heading | None:
 
 
 _NAMES = {"group": "group_id", "member_id": "member_id", "instance_id": "instance_id"}
+_AT_AN_END = (*_NAMES, "generation", "leader")
+
+
+def _in_a_line(text: str) -> tuple[str, Mapping[str, Any]]:
+    """Its own fields: what an application puts behind the last one is no part of a name."""
+    message, fields = named_fields(text, _FIELD)
+    return message, {key: name_alone(value) if key in _AT_AN_END else value for key, value in fields.items()}
 
 
 def _text(value: Any) -> str:

@@ -33,7 +33,7 @@ _TABLE = re.compile(r"\((?P<table>[^()]{1,200})\): (?:\[client\.id:(?P<client_id
 """ClickHouse's: of its table's engine."""
 _ASKED = re.compile(r"(?:GroupCoordinator/(?P<broker_id>\d{1,10})|\S+/(?:\d{1,10}|bootstrap|learned)): ")
 """The connection that a line is about, by its broker; that to the coordinator has a name of its own."""
-_NAMED = re.compile(r" broker \S+/(?P<broker_id>\d{1,10})(?: is no longer coordinator)?\Z")
+_NAMED = re.compile(r" broker \S+/(?P<broker_id>\d{1,10})(?: is no longer coordinator)?(?=\Z|[\s,;])")
 
 _OUTDATED = re.compile(
     r'" heartbeat error response in state \S+ \(join.state (?:init|wait-join|wait-metadata|wait-sync),'
@@ -53,6 +53,8 @@ def librdkafka_heading(entry: Entry) -> Heading | None:
     head = head[-_LONGEST_HEAD:]
     if head.count('"') % 2:
         message = message.removesuffix('"').replace('""', '"')  # A cell of CSV.
+    elif message.count('"') % 2:
+        message = message.removesuffix('"')
     found = _TABLE.search(head) or _NAME.search(head) or _NAME_ALONE.search(head)
     if found is None:
         names = (_NAME.fullmatch(f"{one}:") for one in (*entry.fields.values(), entry.logger) if isinstance(one, str))

@@ -9,6 +9,7 @@ import pkgutil
 import re
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from re import _constants, _parser  # type: ignore[attr-defined]
 from types import ModuleType
 from typing import Any
@@ -17,8 +18,10 @@ import pytest
 
 import app_logs
 from app_logs.following import Following
+from app_logs.logged_facts import FactKind
 from app_logs.reading import merged, read_lines
 from app_logs.story import groups_in
+from app_logs.templates import Template
 from tests.app_logs.long_lines import LONG_LINES, MANY_LINES, Lines, nested
 from tests.nightly import nightly_but
 
@@ -81,6 +84,14 @@ def test_many_lines(shape: str, work: Callable[[list[str]], None]) -> None:
 @pytest.mark.parametrize("seed", nightly_but(range(20), range(400)))
 def test_nested_lines(seed: int) -> None:
     assert growth(_read, nested(seed), _SHORT) <= AT_MOST
+
+
+@pytest.mark.parametrize("piece", [" has left, ", ", connector", "a = b, ", '"', ")", " "])
+@pytest.mark.parametrize("text", ["Member {member_id} has left", "Member {group_id}", "Member ({member_id})"])
+def test_what_stands_behind_a_message(text: str, piece: str) -> None:
+    template = Template(FactKind.CLOSED, text)
+    read = partial(template.match, by_client=True)
+    assert growth(read, lambda length: f"Member ({piece * (length // len(piece))}!", _SHORT) <= AT_MOST
 
 
 @pytest.mark.nightly
