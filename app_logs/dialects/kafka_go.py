@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from app_logs.dialects.dialect import Dialect, wherever
+from app_logs.dialects.dialect import Dialect
+from app_logs.dialects.go_clients import go_heading
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -72,6 +73,6 @@ DIALECT = Dialect(
         "consumer group coordinator for group ",
     ),
     example="2026/03/01 03:12:00 {}",
-    heading=wherever(_BEGINS),
+    heading=go_heading(_BEGINS),
     templates=Templates(_TEMPLATES),
 )

@@ -22,8 +22,11 @@ _THREAD = "[thrd:"
 _LONGEST_HEAD = 400
 """Characters before the thread in which a name is looked for."""
 _NAME = re2.compile(r"(?P<client_id>[^|\[\]]{0,255}#consumer-\d{1,9})[|:\]]")
-_NAME_ALONE = re.compile(r"(?:^|(?<=\s))(?P<client_id>[^|\[\]\s]{0,255}#consumer-\d{1,9})\s")
-"""As a log handler of .NET's prints it, with blanks between name, facility and message."""
+_NAME_ALONE = re.compile(
+    r"(?:^|(?<=\s))(?:(?i:client[._]?id|client|name|handle)[:=][\"']?)?"
+    r"(?P<client_id>[^|\[\]\s]{0,255}#consumer-\d{1,9})[\s,;\"']"
+)
+"""As a log handler of .NET's prints it: blanks stand between name, facility and message, and labels before them."""
 _BEFORE_THREADS = re.compile(
     r"(?:(?:RDKAFKA-\d-[A-Z]{2,20}: |(?:\A|\|)[A-Z]{2,20}\|)(?P<head>[^|\[\]:]{0,255}#consumer-\d{1,9}[:|])"
     r"|(?:\A|\|)(?P<handle>[^|\[\]:]{0,255}#consumer-\d{1,9}\|)[A-Z]{2,20}\|) "

@@ -90,10 +90,10 @@ def breaking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Templates that raise at messages about one group."""
     match = Templates.match
 
-    def broken(templates: Templates, text: str) -> tuple[Template, list[Any], bool] | None:
+    def broken(templates: Templates, text: str, **options: bool) -> tuple[Template, list[Any], bool] | None:
         if "orders" in text:
             raise OverflowError("too large")
-        return match(templates, text)
+        return match(templates, text, **options)
 
     monkeypatch.setattr(Templates, "match", broken)
 

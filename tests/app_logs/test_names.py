@@ -1,0 +1,69 @@
+"""What a logger prints around a name is no part of it: labels of librdkafka's clients, and Go's misprints."""
+
+from __future__ import annotations
+
+import pytest
+
+from app_logs.logged_facts import FactKind
+from app_logs.reading import read_lines
+
+LATE = (
+    "[thrd:main]: Application maximum poll interval (300000ms) exceeded by 55ms (adjust max.poll.interval.ms for "
+    "long-running message processing): leaving group"
+)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "ClientId:orders#consumer-3 Level:Warning Facility:MAXPOLL Message: ",
+        "2026-03-01 03:12:00,417 WARN clientId=orders#consumer-3, facility=MAXPOLL ",
+        'level=warning client="orders#consumer-3" ',
+        "Name: orders#consumer-3, Facility: MAXPOLL, Message: ",
+    ],
+)
+def test_a_label_is_no_part_of_a_client_s_name(before: str) -> None:
+    (fact,) = read_lines("app.log", [before + LATE]).facts
+    assert (fact.kind, fact.client_id) == (FactKind.POLL_TIMEOUT, "orders#consumer-3")
+
+
+def test_a_client_s_own_colon_is_a_part_of_it() -> None:
+    (fact,) = read_lines("app.log", [f"eu:orders#consumer-3 MAXPOLL {LATE}"]).facts
+    assert fact.client_id == "eu:orders#consumer-3"
+
+
+FOUND = "client/coordinator coordinator for consumergroup "
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (
+            f"[sarama] 2026/03/01 03:12:00 {FOUND}[orders %!s(int32=43) kaas:9092] is #%!d(MISSING) (%!s(MISSING))",
+            FactKind.COORDINATOR_FOUND,
+        ),
+        (f"{FOUND}[orders %!s(int32=43)] is #%!d(MISSING)", FactKind.COORDINATOR_FOUND),
+        (
+            "2026/03/01 03:12:00 joined group [orders m-1 %!s(int32=43)] as member %!s(MISSING) in generation "
+            "%!d(MISSING)",
+            FactKind.JOINED,
+        ),
+    ],
+)
+def test_values_that_go_misprints_are_put_where_they_belong(line: str, kind: FactKind) -> None:
+    (fact,) = read_lines("app.log", [line]).facts
+    assert (fact.kind, fact.group_id) == (kind, "orders")
+    assert "43" in (fact.broker_id, str(fact.generation_id))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[orders %!s(int32=43) kaas:9092] is #%!d(MISSING)",
+        "%!s(MISSING) is #%!d(MISSING)",
+        "%!s(int32=43) is #43 (kaas:9092)",
+        "[a] is #%!d(MISSING) (]%!s(MISSING)",
+    ],
+)
+def test_a_misprint_that_cannot_be_undone_names_nobody(said: str) -> None:
+    assert read_lines("app.log", [f"{FOUND}{said}"]).facts == []
