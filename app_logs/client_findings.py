@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
-from app_logs.client_history import learnt_of_others
+from app_logs.client_history import learnt_of_others, shows_joins
 from app_logs.connect_findings import CONNECT_RULES
 from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact
 from app_logs.logged_partitions import names_no_partition, partitions_in
@@ -42,7 +42,7 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Learnt of a rebalance again and again, and did not ask to join: the thread that polls is elsewhere."""
     learnt: list[LoggedFact] = []
     revoked: LoggedFact | None = None
-    for fact in (*facts, None):
+    for fact in (*facts, None) if shows_joins(facts) else ():
         if fact is not None and learnt_of_others(fact):
             learnt.append(fact)
         elif fact is not None and fact.kind is FactKind.PARTITIONS_REVOKED and learnt:

@@ -54,13 +54,17 @@ def client_rebalances(facts: Sequence[LoggedFact]) -> list[LoggedRebalance]:
 
     A client that joins again and again in one generation is not among them: its group does not rebalance.
     """
-    shows_joins = any(fact.kind in _SHOW_JOINS or fact.dialect not in _WARN_OF_REBALANCES for fact in facts)
-    history = _History(shows_joins=shows_joins)
+    history = _History(shows_joins=shows_joins(facts))
     for fact in facts:
         history.take(fact)
     history.close()
     unmoved = {one.generation_id for one in history.unmoved}
     return [one for one in history.found if one.generation_id is None or one.generation_id not in unmoved]
+
+
+def shows_joins(facts: Sequence[LoggedFact]) -> bool:
+    """Whether a client's log would have lines of its joins, so that it did not ask where it has none."""
+    return any(fact.kind in _SHOW_JOINS or fact.dialect not in _WARN_OF_REBALANCES for fact in facts)
 
 
 def learnt_of_others(fact: LoggedFact) -> bool:

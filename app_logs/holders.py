@@ -22,6 +22,10 @@ TOGETHER_MS = 50
 INITIAL_DELAY_MS = 3_000
 """group.initial.rebalance.delay.ms as shipped."""
 
+_REBALANCE_TIMEOUTS_MS = (30_000, 60_000, 300_000)
+"""As Kafka's clients and others have them as shipped."""
+_AT_TIMEOUT = "that is a usual rebalance timeout, at which members that did not join again are removed"
+_LAST_CAME = "the other members had to join again, and the last of them took that long"
 _EMPTIED = (FactKind.GROUP_EMPTIED, FactKind.NOBODY_BACK)
 _ENDED_BY = {
     FactKind.PENDING_MEMBER_EXPIRED: "an id that the coordinator had given out and that never joined",
@@ -88,10 +92,5 @@ def holder_of(rebalance: LoggedRebalance, before: Before) -> Holder | None:
         return Holder(length_ms, members[0], False, why, members if len(members) > 1 else ())
     if length_ms < BACK_WITHIN_MS or before.was_empty(rebalance):
         return None
-    return Holder(
-        length_ms,
-        "",
-        True,
-        "the other members had to join again, and the last of them took that long",
-        before.members(rebalance),
-    )
+    is_timeout = any(0 <= length_ms - each <= TOGETHER_MS for each in _REBALANCE_TIMEOUTS_MS)
+    return Holder(length_ms, "", True, _AT_TIMEOUT if is_timeout else _LAST_CAME, before.members(rebalance))

@@ -72,9 +72,10 @@ def test_a_member_that_leaves_under_another_id_had_joined_again() -> None:
 
 @pytest.mark.parametrize("line", [PYTHON, AIOKAFKA])
 def test_a_log_without_lines_of_joins_does_not_show_that_a_client_did_not_join(line: str) -> None:
-    again = line.format(1).replace("10:00:00", "10:00:30")
-    (one,) = group_of(line.format(1), again).rebalances
-    assert one.held_by is None
+    later = [line.format(1).replace("10:00:00", f"10:00:{second}") for second in (10, 20, 30)]
+    group = group_of(line.format(1), *later)
+    assert [one.held_by for one in group.rebalances] == [None]
+    assert "application_does_not_poll" not in [one.finding for one in group.findings]
 
 
 def test_a_holder_that_is_only_concluded_is_said_to_be_so() -> None:
@@ -87,7 +88,7 @@ def test_a_holder_that_is_only_concluded_is_said_to_be_so() -> None:
     (one,) = group_of(*lines).rebalances
     assert one.held_by is not None
     assert one.held_by.is_inferred
-    assert "(concluded)" in holder_sentence(one.held_by)
+    assert "(concluded): that is a usual rebalance timeout" in holder_sentence(one.held_by)
 
 
 def held_ms(read: FileRead) -> list[int]:
