@@ -1,4 +1,4 @@
-"""The rebalances of a group of the newer protocols, from its coordinator's lines: each bump of the epoch is one.
+"""The rebalances of a group of the newer protocols, from its coordinator's lines: each new epoch is one.
 
 The line before a bump says who joined, left or was fenced. A changed subscription or topic has no line of its own at
 the usual level: then only the hash of the topics' metadata is a sign. Knows one group's facts in order. Must not know
@@ -8,11 +8,13 @@ how lines are worded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import Holder, LoggedRebalance, rebalance_of
+import re2
+
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_rebalances import Holder, LoggedRebalance, concluded, rebalance_of
 from app_logs.reasons import NOT_PROVIDED, Reason, left
 from schemas.causes import Cause, CauseCandidate, CauseKind
 
@@ -30,9 +32,19 @@ _BY_A_MEMBER = (
 )
 _OF_AN_EPOCH = (FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.MEMBER_SUBSCRIBED)
 _BEGINS_ANEW = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
-_GONE = (FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH)
-_REMOVED = (*_GONE, FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH)
+_REMOVED = (
+    *(FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH),
+    *(FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH),
+)
 SILENT_BUMPS = ("share", "streams")
+_GOING = (
+    CauseKind.MEMBER_LEFT,
+    CauseKind.POLL_TIMEOUT,
+    CauseKind.SESSION_EXPIRED,
+    CauseKind.REBALANCE_TIMEOUT,
+)
+"""Why a member may be missing in a target assignment."""
+_OF_A_MEMBER = re2.compile(r"(?:\A\{|, )(?P<member_id>[^{}=]+)=(?:Member)?Assignment\(")
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
 
@@ -67,39 +79,140 @@ def epoch_bumps(
 ) -> list[LoggedRebalance]:
     """The bumps of one group, in order.
 
-    is_elsewhere: whether other groups' topics changed at a time (`topics_changed_ms`). In share and streams groups a
-    member that goes bumps the epoch without a line that says so.
+    is_elsewhere: whether other groups' topics changed at a time (`topics_changed_ms`). In share and streams groups, and
+    in consumer groups of brokers before 4.1, a member that goes bumps the epoch without a line that says so.
     """
     found: list[LoggedRebalance] = []
     since: list[LoggedFact] = []
     known_hash = ""
     highest: int | None = None
     members: dict[str, int] = {}
+    targets = _Targets(facts)
     to_come = Counter(fact.member_id for fact in facts if fact.kind is FactKind.MEMBER_JOINED_EPOCH)
-    bumps_silently = group_type in SILENT_BUMPS
-    for fact in facts:
+    names_goers = group_type not in SILENT_BUMPS
+    bumps_silently = not (names_goers and any(one.reason for one in facts if one.kind is FactKind.EPOCH_BUMPED))
+    for place, fact in enumerate(facts):
         if fact.kind is FactKind.MEMBER_JOINED_EPOCH:
             to_come[fact.member_id] -= 1
-        if fact.kind is FactKind.MEMBER_PROGRESSED and _is_new_epoch(fact, highest):
+        is_new = fact.kind in (FactKind.MEMBER_PROGRESSED, FactKind.TARGET_COMPUTED) and _is_new_epoch(fact, highest)
+        if fact.kind is FactKind.MEMBER_PROGRESSED and is_new:
             found.append(replace(rebalance_of(fact), generation_id=fact.generation_id, facts=[fact]))
-        if bumps_silently and fact.kind in _GONE:
-            epoch = (found[-1].generation_id or 0) + 1 if found else None
+        if fact.kind in _REMOVED and _makes_classic(facts, place):
+            since = []
+        elif bumps_silently and fact.kind in _REMOVED:
+            _hold_up(found, [fact])
+            members.pop(fact.member_id, None)
+            epoch = (found[-1].generation_id or 0) + 1 if found and found[-1].generation_id else None
             found.append(_bumped(fact, epoch, _by_a_member(fact, to_come), [fact]))
             since = []
-        elif fact.kind is FactKind.EPOCH_BUMPED:
+        elif (is_new or fact.kind is FactKind.EPOCH_BUMPED) and _is_of_removal(found, since, fact):
+            _number(found[-1], fact)
+            since = []
+        elif fact.kind is FactKind.EPOCH_BUMPED or (is_new and fact.kind is FactKind.TARGET_COMPUTED):
             _hold_up(found, since)
             is_hash_new = not known_hash or fact.reason != known_hash
-            bringing = since if bumps_silently else _bringing(since, fact.generation_id or 0, members)
-            cause, lines = _cause(to_come, bringing, fact, is_hash_new, is_elsewhere)
-            if bumps_silently and not lines:
-                cause = Cause(kind=CauseKind.UNKNOWN)
+            bringing = _bringing(since, fact.generation_id or 0, members) if names_goers else since
+            cause, lines = _cause(
+                to_come, [one for one in bringing if _may_bring(one, fact)], fact, is_hash_new, is_elsewhere
+            )
+            if not lines and (not names_goers or fact.kind is FactKind.TARGET_COMPUTED):
+                cause = targets.cause_of(place)
+            found += _unnumbered([one for one in since if one not in lines], to_come)
             found.append(_bumped(fact, fact.generation_id, cause, [*lines, fact]))
-            since, known_hash = [], fact.reason
+            if fact.kind is FactKind.TARGET_COMPUTED and not fact.partitions:
+                found[-1].began_at_ms = None  # It may have been computed later than the epoch was bumped.
+            since, known_hash = [], fact.reason or known_hash
         else:
             since.append(fact)
+        targets.follow(found, fact)
         latest = found[-1].generation_id if found else None
         highest = max((each for each in (highest, latest) if each is not None), default=None)
-    return found
+    return [*found, *_unnumbered(since, to_come)]
+
+
+def _unnumbered(since: Iterable[LoggedFact], to_come: Mapping[str, int]) -> list[LoggedRebalance]:
+    """Return the rebalances by members that were removed, where no line has the epoch."""
+    return [_bumped(one, None, _by_a_member(one, to_come), [one]) for one in since if one.kind in _REMOVED]
+
+
+def _is_of_removal(found: Sequence[LoggedRebalance], since: Iterable[LoggedFact], fact: LoggedFact) -> bool:
+    """Return True if a line shows the epoch of the removal before it."""
+    removal = found[-1] if found and found[-1].facts[-1].kind in _REMOVED else None
+    if removal is None or any(one.kind in _BY_A_MEMBER for one in since):
+        return False
+    if removal.generation_id is None:
+        return fact.kind is FactKind.TARGET_COMPUTED or _is_at_once(removal.facts[-1], fact)
+    return removal.generation_id == fact.generation_id
+
+
+def _number(removal: LoggedRebalance, shown: LoggedFact) -> None:
+    """The next target that is computed is that of the epoch, unless lines are missing."""
+    epoch = shown.generation_id or 0
+    removal.from_generation_id, removal.generation_id = epoch - 1, epoch
+    removal.cause.is_inferred |= shown.kind is FactKind.TARGET_COMPUTED
+    removal.facts.append(shown)
+
+
+def _may_bring(one: LoggedFact, bump: LoggedFact) -> bool:
+    """Return False for a removal long before a bump: its own bump has no line."""
+    has_own = bump.kind is FactKind.EPOCH_BUMPED and one.kind in _REMOVED and between_ms(one, bump) is not None
+    return not has_own or _is_at_once(one, bump)
+
+
+def _is_at_once(one: LoggedFact, after: LoggedFact) -> bool:
+    gap_ms = between_ms(one, after)
+    return gap_ms is not None and 0 <= gap_ms <= AT_ONCE_MS
+
+
+def _makes_classic(facts: Sequence[LoggedFact], place: int) -> bool:
+    """Return True if the removal at a place made the group classic, as the line after it says."""
+    after = facts[place + 1 : place + 2]
+    return any(
+        one.kind in (FactKind.GROUP_CONVERTED, FactKind.REBALANCE_BEGAN) and _is_at_once(facts[place], one)
+        for one in after
+    )
+
+
+class _Targets:
+    """The target assignments that lines have with their members."""
+
+    def __init__(self, facts: Sequence[LoggedFact]) -> None:
+        self._facts = facts
+        self._epoch = 0
+        self._members = frozenset[str]()
+        self._waiting: set[str] = set()
+        self._seen = {one.member_id: place for place, one in enumerate(facts) if one.kind is FactKind.MEMBER_PROGRESSED}
+        """By member, the place of its last line."""
+
+    def cause_of(self, place: int) -> Cause:
+        """Return who came or went, where the target at a place and the one before differ by one member."""
+        before, now = self._members, members_in(self._facts[place])
+        if not before or not now or self._facts[place].generation_id != self._epoch + 1:
+            return Cause(kind=CauseKind.UNKNOWN)
+        gone, came = before - now, now - before
+        if len(came) == 1 and not gone:
+            return concluded(CauseKind.MEMBER_JOINED, min(came))
+        if len(gone) == 1 and not came and self._seen.get(min(gone), -1) < place:
+            return _open(Reason(CauseKind.MEMBER_LEFT, member_id=min(gone), candidates=_GOING))
+        return Cause(kind=CauseKind.UNKNOWN)
+
+    def follow(self, found: Sequence[LoggedRebalance], fact: LoggedFact) -> None:
+        """Take a line: the latest rebalance ends when all members of its target are stable in its epoch."""
+        if not found or fact.generation_id is None or fact.generation_id != found[-1].generation_id:
+            return
+        if fact.kind is FactKind.TARGET_COMPUTED:
+            self._epoch, self._members = fact.generation_id, members_in(fact)
+            self._waiting = {*self._members}
+        elif fact.kind is FactKind.MEMBER_PROGRESSED and fact.member_id in self._waiting and fact.state == "STABLE":
+            self._waiting.discard(fact.member_id)
+            found[-1].facts.append(fact)
+            if not self._waiting:
+                found[-1].ended_at_ms, found[-1].outcome = fact.at_ms, "completed"
+
+
+def members_in(target: LoggedFact) -> frozenset[str]:
+    """Return the members of a target assignment as a line has them; empty if it has none."""
+    return frozenset(one["member_id"] for one in _OF_A_MEMBER.finditer(target.partitions))
 
 
 def downgraded_by(facts: Sequence[LoggedFact], place: int) -> tuple[Cause, LoggedFact] | None:
@@ -139,7 +252,7 @@ def _bumped(fact: LoggedFact, epoch: int | None, cause: Cause, lines: list[Logge
         rebalance_of(fact),
         from_generation_id=None if epoch is None else epoch - 1,
         generation_id=epoch,
-        began_at_ms=fact.at_ms,
+        began_at_ms=lines[0].at_ms if _is_at_once(lines[0], fact) else fact.at_ms,
         cause=cause,
         facts=lines,
     )

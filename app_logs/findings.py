@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, takewhile
 
 from app_logs.holders import INITIAL_DELAY_MS, Before
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import NEWER, FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of
+from app_logs.static_members import static_members
 from schemas.causes import CauseKind, name_of
 from why.words import count, duration, some
 
@@ -98,50 +99,6 @@ def _never_synced(group: LoggedGroup) -> Iterator[Finding]:
                 (before.facts[-1], rebalance.facts[-1]),
                 is_inferred=True,
                 candidates=("the member died", "its network failed", "it never got the answer to its JoinGroup"),
-            )
-
-
-def _static_members(group: LoggedGroup) -> Iterator[Finding]:
-    new_ids = _new_ids(group.facts)
-    replaced: dict[str, list[LoggedFact]] = {}
-    fenced: dict[str, list[LoggedFact]] = {}
-    for place, fact in enumerate(group.facts):
-        if fact.kind is FactKind.MEMBER_FENCED:
-            fenced.setdefault(fact.instance_id, []).append(fact)
-        if fact.kind is FactKind.MEMBER_JOINED_EPOCH and fact.other_member_id:
-            old, new = fact.other_member_id, fact.member_id
-        elif fact.kind is FactKind.STATIC_MEMBER_REPLACED:
-            old, new = fact.member_id, fact.other_member_id or new_ids[place]
-        else:
-            continue
-        replaced.setdefault(fact.instance_id, []).append(fact)
-        after = group.facts[place + 1 : place + 2]
-        quiet = [one for one in after if one.kind is FactKind.STATIC_JOIN_WITHOUT_REBALANCE]
-        with_id = f" under the member id {new}" if new else ""
-        how = ", without a rebalance: its partitions went to the process that came" if quiet else ""
-        yield Finding(
-            "static_member_replaced",
-            f"The static member {fact.instance_id} joined anew{with_id}; the id {old} is out{how}.",
-            (fact, *quiet),
-        )
-    for instance_id, mine in fenced.items():
-        times = replaced.get(instance_id, [])
-        yield Finding(
-            "fenced",
-            f"{mine[0].member_id} was fenced{_times(len(mine))}: {mine[-1].other_member_id} is the member "
-            f"{instance_id} now.",
-            tuple(mine),
-        )
-        if times:
-            yield Finding(
-                "one_or_two_processes",
-                f"{instance_id} was taken over{_times(len(times))}, and an id that had lost it went on asking.",
-                (*times, *mine),
-                is_inferred=True,
-                candidates=(
-                    "two processes use one group.instance.id",
-                    "one process joined twice, and its first join was still carried out",
-                ),
             )
 
 
@@ -325,14 +282,27 @@ def _given_beside(given: Sequence[LoggedFact], place: int) -> list[LoggedFact]:
 
 
 def _missing(group: LoggedGroup) -> Iterator[Finding]:
-    """Generations that the lines skip: there were rebalances that are not in them."""
+    """Generations that the lines skip: there were rebalances that are not in them.
+
+    Of epochs only bumps prove that lines are missing: what members reach, and targets, need not have a line.
+    """
     for before, after in pairwise(one for one in group.rebalances if one.generation_id is not None):
         first, last = (before.generation_id or 0) + 1, (after.generation_id or 0) - 1
-        if group.group_type != "classic" and after.from_generation_id == before.generation_id:
+        are_epochs = _is_of_epochs(before) or _is_of_epochs(after)
+        if are_epochs and not (_is_bumped(before) and _is_bumped(after)):
             continue
         if first <= last:
-            which = f"Generation {first} is" if first == last else f"Generations {first} to {last} are"
+            name = "Epoch" if are_epochs else "Generation"
+            which = f"{name} {first} is" if first == last else f"{name}s {first} to {last} are"
             yield Finding("generations_missing", f"{which} not in these lines.", (before.facts[-1], after.facts[0]))
+
+
+def _is_of_epochs(one: LoggedRebalance) -> bool:
+    return any(fact.kind in NEWER for fact in one.facts)
+
+
+def _is_bumped(one: LoggedRebalance) -> bool:
+    return any(fact.kind is FactKind.EPOCH_BUMPED for fact in one.facts)
 
 
 def _not_stored(group: LoggedGroup) -> Iterator[Finding]:
@@ -343,7 +313,7 @@ def _not_stored(group: LoggedGroup) -> Iterator[Finding]:
 
 RULES: Sequence[Rule] = (
     _not_stored,
-    _static_members,
+    static_members,
     _again_and_again,
     _silent_since_loaded,
     _never_synced,
@@ -377,21 +347,3 @@ def _is_a_timeout(length_ms: int) -> bool:
 
 def _name(member_id: str) -> str:
     return client_id_of(member_id) or member_id
-
-
-def _times(number: int) -> str:
-    return "" if number == 1 else f" {number} times"
-
-
-def _new_ids(facts: Sequence[LoggedFact]) -> dict[int, str]:
-    """By the place of a replacement, the id that took the instance id over: the first that later lines name."""
-    found: dict[int, str] = {}
-    latest: dict[str, str] = {}
-    for place in range(len(facts) - 1, -1, -1):
-        fact = facts[place]
-        if fact.kind is FactKind.STATIC_MEMBER_REPLACED:
-            found[place] = latest.get(fact.instance_id, "")
-            latest[fact.instance_id] = fact.member_id
-        elif fact.kind is FactKind.MEMBER_FENCED:
-            latest[fact.instance_id] = fact.other_member_id
-    return found

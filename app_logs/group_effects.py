@@ -13,7 +13,7 @@ import math
 from app_logs.client_effects import UNKNOWN_STATE, client_effects_of
 from app_logs.consumer_history import FIRST_EPOCH, SILENT_BUMPS
 from app_logs.entries import DATED, reason_of
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact
+from app_logs.logged_facts import BROKER, NEWER, FactKind, LoggedFact
 from app_logs.logged_members import ENDS, Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
 from app_logs.members_apart import by_client
@@ -41,9 +41,7 @@ log = logging.getLogger("rollcall.lines")
 _TYPES = {
     FactKind.REBALANCE_BEGAN: GroupType.CLASSIC,
     FactKind.JOIN_PHASE_ENDED: GroupType.CLASSIC,
-    FactKind.EPOCH_BUMPED: GroupType.CONSUMER,
-    FactKind.MEMBER_JOINED_EPOCH: GroupType.CONSUMER,
-    FactKind.MEMBER_PROGRESSED: GroupType.CONSUMER,
+    **dict.fromkeys(NEWER, GroupType.CONSUMER),
 }
 """The lines that show which protocol a group is under."""
 
@@ -118,6 +116,8 @@ class _History:
                 self._empty(line)
             case FactKind.MEMBER_PROGRESSED:
                 self._progress(line)
+            case FactKind.TARGET_COMPUTED:
+                self._is_running(line)
             case FactKind.GROUP_UNLOADED | FactKind.GROUP_TAKEN_OVER:
                 self._observe(line)
             case FactKind.GROUP_DIED | FactKind.GROUPS_DELETED:
@@ -381,7 +381,8 @@ class _History:
 
     def _progress(self, line: LoggedFact) -> None:
         """At DEBUG a broker prints what state each member is in: so it shows when all have reached the epoch."""
-        if id(line) in self._rebalances and not self._is_running(line):
+        rebalance = self._rebalances.get(id(line))
+        if rebalance is not None and rebalance.facts[0] is line and not self._is_running(line):
             return
         if line.state == "STABLE" and line.generation_id is not None:
             self._reached[line.member_id] = line.generation_id

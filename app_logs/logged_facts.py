@@ -81,6 +81,7 @@ class FactKind(StrEnum):
     EPOCH_BUMPED = auto()
     """reason is the hash of the subscribed topics' metadata."""
     TARGET_COMPUTED = auto()
+    """partitions is the assignment of each member, where the line has it."""
     PATTERNS_SCANNED = auto()
     MEMBER_PROGRESSED = auto()
     GROUP_CONVERTED = auto()
@@ -147,6 +148,14 @@ class FactKind(StrEnum):
     """Nothing: a broker's line begins as one message and ends as another one, so a client's line breaks are in it."""
     UNREADABLE = auto()
     """Nothing: a reader failed at the line, as error says."""
+
+
+NEWER = (
+    *(FactKind.EPOCH_BUMPED, FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.PATTERNS_SCANNED),
+    *(FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH),
+    *(FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH, FactKind.MEMBER_SUBSCRIBED),
+)
+"""Lines that only groups of the newer protocols have."""
 
 
 class LoggedFact(NamedTuple):

@@ -115,6 +115,11 @@ class LoggedRebalance:
         return at.isoformat(timespec=parts) + ("Z" if self.clock is Clock.UTC else "")
 
     @property
+    def shown_by_ms(self) -> int | None:
+        """When the first of its lines was printed that has a time."""
+        return next((fact.at_ms for fact in self.facts if fact.at_ms is not None), None)
+
+    @property
     def join_phase_ms(self) -> int | None:
         """How long its join phase took."""
         if self.began_at_ms is None or self.joined_at_ms is None:

@@ -18,7 +18,7 @@ from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, stored_lines, top
 from app_logs.entries import reason_of
 from app_logs.findings import findings_of
 from app_logs.forgeable import doubt_forgeable, with_forgeable
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of, program_of
+from app_logs.logged_facts import BROKER, NEWER, FactKind, LoggedFact, printer_of, program_of
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from app_logs.members_apart import by_client, only_clients
 from app_logs.removals import expired_together, groups_of_removed, removal_findings, returns
@@ -28,7 +28,8 @@ _SHIPPED_IDS = ("", "rdkafka")
 _NOT_NAMED = "group not named"
 NOT_FOLLOWED = "not_followed"
 GROUP_NOT_NAMED = f"({_NOT_NAMED})"
-_NEWER = (FactKind.EPOCH_BUMPED, FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH)
+_SOME_NEWER = "newer"
+"""A type that is not classic: which one, other lines say."""
 
 
 def groups_in(
@@ -71,7 +72,7 @@ def _told(
     log_ends_ms: float | None,
 ) -> LoggedGroup:
     """One group's story. printed: of its lines those of brokers."""
-    group_type = _type_of(printed or own)
+    group_type = _type_of(printed) or _type_of(own) or "classic"
     of_broker = [
         *classic_rebalances(printed, log_ends_ms),
         *epoch_bumps(printed, partial(_changed_elsewhere, topics_ms, group_id), group_type),
@@ -140,7 +141,7 @@ def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:
                 continue
             case FactKind.STATIC_JOIN_WITHOUT_REBALANCE:
                 group_id = latest.get((fact.broker_id, fact.partition), "")
-            case FactKind.MEMBER_FENCED:
+            case FactKind.MEMBER_FENCED if not fact.group_id:
                 group_id = group_of_instance.get((fact.partition, fact.instance_id), "") or _only_group(fact, named)
             case kind if kind in _OF_A_PARTITION:
                 continue
@@ -172,13 +173,23 @@ def _only_group(fact: LoggedFact, named: Mapping[str, set[str]]) -> str:
 
 
 def _type_of(facts: Sequence[LoggedFact]) -> str:
-    """The group's type by its latest line that shows one."""
+    """The group's type by the latest line that shows one; empty: none does."""
+    is_newer = False
     for fact in reversed(facts):
-        if fact.kind in _NEWER or (fact.kind is FactKind.MEMBER_PROGRESSED and fact.dialect != BROKER):
-            return fact.group_type or next((one.group_type for one in reversed(facts) if one.group_type), "consumer")
-        if fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.JOINED):
-            return "classic"
-    return "classic"
+        shown = _type_by(fact)
+        is_newer = is_newer or shown == _SOME_NEWER
+        if shown not in ("", _SOME_NEWER):
+            return "consumer" if is_newer and shown == "classic" else shown
+    return "consumer" if is_newer else ""
+
+
+def _type_by(fact: LoggedFact) -> str:
+    """The type that a line shows; empty: none, or several fit."""
+    if fact.kind is FactKind.GROUP_CONVERTED:
+        return fact.to_state.lower()
+    if fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.JOINED):
+        return "classic"
+    return (fact.group_type or _SOME_NEWER) if fact.kind in NEWER else ""
 
 
 def _place_in(facts: Sequence[LoggedFact]) -> Callable[[LoggedRebalance], int]:

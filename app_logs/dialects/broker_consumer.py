@@ -13,6 +13,8 @@ _LEFT = "through explicit `LeaveGroup` request; client reason: {client_reason}"
 
 _GM = "[GroupId {group_id}][MemberId {member_id}] "
 _FENCED = _G + "Member {member_id} fenced from the group because "
+_TARGET = _G + "Computed a new target assignment for epoch {generation_id} with '{operation}'"
+_STATIC = _G + "Static member {member_id} with instance id {instance_id} "
 _NOTICED = "[GroupId {group_id}][MemberId {}] "
 
 _OF_STREAMS_GROUPS = (
@@ -52,9 +54,7 @@ OF_CONSUMER_GROUPS = (
         since="3.9",
     ),
     Template(F.MEMBER_JOINED_EPOCH, _G + "Member {member_id} joins the {group_type} group", since="3.7"),
-    Template(
-        F.MEMBER_LEFT_EPOCH, _G + "Static member {member_id} with instance id {instance_id} left the {group_type} group"
-    ),
+    Template(F.MEMBER_LEFT_EPOCH, _STATIC + "left the {group_type} group"),
     Template(F.MEMBER_LEFT_EPOCH, _G + "Member {member_id} left the {group_type} group", since="3.7"),
     Template(F.MEMBER_EXPIRED_EPOCH, _FENCED + "the member session expired", since="3.8"),
     Template(F.MEMBER_EXPIRED_EPOCH, _FENCED + "its session expired", since="3.7"),
@@ -82,14 +82,13 @@ OF_CONSUMER_GROUPS = (
     ),
     Template(
         F.MEMBER_JOINED_EPOCH,
-        _G + "Static member {member_id} with instance id {instance_id} joins the {group_type} group using the "
-        "{operation} protocol",
+        _STATIC + "joins the {group_type} group using the {operation} protocol",
         since="3.9",
     ),
     Template(F.MEMBER_LEFT_EPOCH, _G + "Dynamic member {member_id} has left group " + _LEFT, since="4.0"),
     Template(
         F.MEMBER_LEFT_EPOCH,
-        _G + "Static member {member_id} with instance id {instance_id} has left group " + _LEFT,
+        _STATIC + "has left group " + _LEFT,
         since="4.0",
     ),
     Template(
@@ -101,16 +100,14 @@ OF_CONSUMER_GROUPS = (
         _G + "Scanned {number} topics to refresh regular expressions [{}] in {length_ms}ms",
         since="4.0",
     ),
-    Template(
-        F.TARGET_COMPUTED,
-        _G + "Computed a new target assignment for epoch {generation_id} with '{operation}' assignor in {length_ms}ms",
-        since="4.0",
-    ),
+    Template(F.TARGET_COMPUTED, _TARGET + " assignor in {length_ms}ms: {partitions}", since="3.8"),
+    Template(F.TARGET_COMPUTED, _TARGET + " assignor in {length_ms}ms", since="4.0"),
+    Template(F.TARGET_COMPUTED, _TARGET + " assignor: {partitions}", since="3.7"),
     Template(
         F.MEMBER_PROGRESSED,
         _G + "Member {member_id} transitioned from CurrentAssignment({}) to "
         "CurrentAssignment(memberEpoch={generation_id}, previousMemberEpoch={number}, targetMemberEpoch={number}, "
-        "state={state}, assignedPartitions={})",
+        "state={state}, assignedPartitions={partitions})",
         since="3.7",
     ),
     Template(

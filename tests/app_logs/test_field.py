@@ -38,6 +38,12 @@ def expected_rebalances(case: str) -> list[tuple[dict[str, Any], LoggedRebalance
     return found
 
 
+def culprit_of(one: LoggedRebalance) -> str | None:
+    """Who set it off; of lines that a client may have written, the only candidate."""
+    fits = {each.member_id for each in one.cause.candidates} if any(fact.may_be_forged for fact in one.facts) else set()
+    return (min(fits) if len(fits) == 1 else one.cause.member_id) or None
+
+
 @pytest.mark.parametrize("case", CASES_READ)
 def test_no_group_is_invented(case: str) -> None:
     assert groups_of_case(case).keys() <= expected_of(case)["groups"].keys()
@@ -56,7 +62,7 @@ def test_cause_and_culprit_are_those_that_the_lines_prove(case: str) -> None:
     for wanted, one in expected_rebalances(case):
         cause = wanted.get("cause_not_in_list") or wanted["cause"]
         assert one.cause.kind == CALLED.get(cause, cause)
-        assert (one.cause.member_id or None) == wanted["culprit"]
+        assert culprit_of(one) == wanted["culprit"]
 
 
 @pytest.mark.parametrize("case", CASES_READ)

@@ -1,0 +1,78 @@
+"""Static members: who took an instance id over, who lost it.
+
+Knows one group's facts. Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import Finding, LoggedGroup
+
+
+def static_members(group: LoggedGroup) -> Iterator[Finding]:
+    """Find the takeovers of instance ids."""
+    yield from _replaced(group)
+
+
+def _replaced(group: LoggedGroup) -> Iterator[Finding]:
+    new_ids = _new_ids(group.facts)
+    replaced: dict[str, list[LoggedFact]] = {}
+    fenced: dict[str, list[LoggedFact]] = {}
+    for place, fact in enumerate(group.facts):
+        if fact.kind is FactKind.MEMBER_FENCED:
+            fenced.setdefault(fact.instance_id, []).append(fact)
+        if fact.kind is FactKind.MEMBER_JOINED_EPOCH and fact.other_member_id:
+            old, new = fact.other_member_id, fact.member_id
+        elif fact.kind is FactKind.STATIC_MEMBER_REPLACED:
+            old, new = fact.member_id, fact.other_member_id or new_ids[place]
+        else:
+            continue
+        replaced.setdefault(fact.instance_id, []).append(fact)
+        after = group.facts[place + 1 : place + 2]
+        quiet = [one for one in after if one.kind is FactKind.STATIC_JOIN_WITHOUT_REBALANCE]
+        with_id = f" under the member id {new}" if new else ""
+        how = ", without a rebalance: its partitions went to the process that came" if quiet else ""
+        yield Finding(
+            "static_member_replaced",
+            f"The static member {fact.instance_id} joined anew{with_id}; the id {old} is out{how}.",
+            (fact, *quiet),
+        )
+    for instance_id, mine in fenced.items():
+        times = replaced.get(instance_id, [])
+        yield Finding(
+            "fenced",
+            f"{mine[0].member_id} was fenced{_times(len(mine))}: {mine[-1].other_member_id} is the member "
+            f"{instance_id} now.",
+            tuple(mine),
+        )
+        if times:
+            yield Finding(
+                "one_or_two_processes",
+                f"{instance_id} was taken over{_times(len(times))}, and an id that had lost it went on asking.",
+                (*times, *mine),
+                is_inferred=True,
+                candidates=(
+                    "two processes use one group.instance.id",
+                    "one process joined twice, and its first join was still carried out",
+                ),
+            )
+
+
+def _times(number: int) -> str:
+    return "" if number == 1 else f" {number} times"
+
+
+def _new_ids(facts: Sequence[LoggedFact]) -> dict[int, str]:
+    """By the place of a replacement, the id that took the instance id over: the first that later lines name."""
+    found: dict[int, str] = {}
+    latest: dict[str, str] = {}
+    for place in range(len(facts) - 1, -1, -1):
+        fact = facts[place]
+        if fact.kind is FactKind.STATIC_MEMBER_REPLACED:
+            found[place] = latest.get(fact.instance_id, "")
+            latest[fact.instance_id] = fact.member_id
+        elif fact.kind is FactKind.MEMBER_FENCED:
+            latest[fact.instance_id] = fact.other_member_id
+    return found

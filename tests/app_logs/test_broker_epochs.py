@@ -1,0 +1,259 @@
+"""A broker's lines about groups of the newer protocols: which epochs they prove, who set them off, who owned what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from app_logs.group_effects import effects_of
+from app_logs.logged_rebalances import Finding, LoggedGroup
+from app_logs.reading import merged, read_lines
+from app_logs.story import groups_in
+from jobs.explain import Asked, explain
+from jobs.shown.terminal import Terminal
+from schemas.causes import CauseKind
+from schemas.effects import GroupFound, RebalanceEnded
+
+HEADING = "INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=4] "
+TOPIC = "8l8rBsX6TMqbHE6QgWshde"
+A, B, C = "hjWzAEmmRlOfypB2_GB_8R", "7nc1qt8rSeyTwBh__vZELR", "s0XcN8mETuGqvH1s3XwK4w"
+
+
+def group_of(*printed: str, gap_s: int = 1) -> LoggedGroup:
+    """Group g by lines that come some seconds apart, from 00:00:00 on."""
+    return groups_of(*printed, gap_s=gap_s)[0]
+
+
+def groups_of(*printed: str, gap_s: int = 1) -> list[LoggedGroup]:
+    times = [divmod(place * gap_s, 60) for place in range(len(printed))]
+    lines = [
+        f"[2026-03-01 00:{minute:02}:{second:02},000] {HEADING}{text}"
+        for (minute, second), text in zip(times, printed, strict=True)
+    ]
+    return groups_in(merged([read_lines("server.log", lines)]))
+
+
+def assigned_to(*member_ids: str) -> str:
+    """A target assignment as a broker prints it."""
+    return "{" + ", ".join(f"{one}=MemberAssignment(partitions={{{TOPIC}=[0, 1]}})" for one in member_ids) + "}"
+
+
+def target(epoch: int, *member_ids: str, wording: str = "in 1ms: ") -> str:
+    assigned = assigned_to(*member_ids) if member_ids else ""
+    between = " " if wording.startswith("in") else ""
+    return (
+        f"[GroupId g] Computed a new target assignment for epoch {epoch} with 'uniform' assignor{between}"
+        f"{wording if member_ids else wording.removesuffix(': ')}{assigned}."
+    )
+
+
+def state(
+    member_id: str, epoch: int, partitions: str = f"{TOPIC}-0", *, share: bool = False, is_in: str = "STABLE"
+) -> str:
+    revoked = "" if share else " and revokedPartitions=[]"
+    return (
+        f"[GroupId g] Member {member_id} new assignment state: epoch={epoch}, previousEpoch={epoch - 1}, "
+        f"state={is_in}, assignedPartitions=[{partitions}]{revoked}."
+    )
+
+
+def bumped(epoch: int, hash_of: str = " with metadata hash 7") -> str:
+    return f"[GroupId g] Bumped group epoch to {epoch}{hash_of}."
+
+
+def joins(member_id: str) -> str:
+    return f"[GroupId g] Member {member_id} joins the consumer group using the consumer protocol."
+
+
+def fenced(member_id: str) -> str:
+    return f"[GroupId g] Member {member_id} fenced from the group because the member session expired."
+
+
+def epochs_of(group: LoggedGroup) -> list[tuple[int | None, str, str, bool]]:
+    """Each rebalance's epoch, cause and culprit, and whether that is concluded."""
+    causes = [(one.generation_id, one.cause) for one in group.rebalances]
+    return [(epoch, str(cause.kind), cause.member_id, cause.is_inferred) for epoch, cause in causes]
+
+
+def found(group: LoggedGroup, key: str) -> list[Finding]:
+    return [one for one in group.findings if one.finding == key]
+
+
+# ---------------------------------------------------------------- targets
+
+
+@pytest.mark.parametrize("wording", ["in 1ms: ", ": "], ids=["3.8", "3.7"])
+def test_targets_show_epochs_and_who_came_and_went(wording: str) -> None:
+    group = group_of(target(4, A, B, wording=wording), target(5, A, wording=wording), target(6, A, C, wording=wording))
+    assert (group.group_type, found(group, "generations_missing")) == ("consumer", [])
+    assert epochs_of(group) == [
+        (4, "unknown", "", False),
+        (5, "member_left", B, True),
+        (6, "member_joined", C, True),
+    ]
+    assert {one.kind for one in group.rebalances[1].cause.candidates} >= {
+        CauseKind.MEMBER_LEFT,
+        CauseKind.SESSION_EXPIRED,
+    }
+    assert [one.moment(one.began_at_ms) for one in group.rebalances][:1] == ["2026-03-01T00:00:00.000"]
+
+
+def test_a_target_without_its_map_shows_an_epoch_and_not_when_it_began() -> None:
+    group = group_of(target(4), target(5))
+    assert group.group_type == "consumer"
+    assert epochs_of(group) == [(4, "unknown", "", False), (5, "unknown", "", False)]
+    assert [one.began_at_ms for one in group.rebalances] == [None, None]
+
+
+def test_the_target_of_a_bumped_epoch_is_no_second_rebalance() -> None:
+    group = group_of(joins(A), bumped(2), target(2, A), joins(B), bumped(3), target(3, A, B))
+    assert epochs_of(group) == [(2, "member_joined", A, False), (3, "member_joined", B, False)]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (target(4, A, B), target(5, A, C)),
+        (target(4, A), target(6, A, B)),
+        (target(4, A, B), target(5, A), state(B, 5)),
+    ],
+    ids=["two differ", "an epoch between", "still there"],
+)
+def test_who_changed_a_target_is_open_where_more_fits(lines: Sequence[str]) -> None:
+    assert epochs_of(group_of(*lines))[1][1:] == ("unknown", "", False)
+
+
+def test_an_epoch_ends_when_all_members_of_its_target_are_stable() -> None:
+    lines = [target(4, A, B), state(A, 4), state(B, 4, is_in="UNRELEASED_PARTITIONS"), state(B, 4)]
+    (one,) = group_of(*lines).rebalances
+    assert (one.moment(one.ended_at_ms), one.outcome) == ("2026-03-01T00:00:03.000", "completed")
+    (one,) = group_of(*lines[:3]).rebalances
+    assert (one.ended_at_ms, one.outcome) == (None, "")
+
+
+# ---------------------------------------------------------------- what is missing
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [(state(A, 4), state(A, 6)), (target(4, A), target(7, A)), (state(A, 4), bumped(7)), (bumped(4), state(A, 7))],
+)
+def test_epochs_without_a_bump_line_prove_no_missing_lines(lines: Sequence[str]) -> None:
+    group = group_of(*lines)
+    assert len(group.rebalances) == 2
+    assert found(group, "generations_missing") == []
+
+
+def test_bumps_prove_that_the_lines_of_epochs_between_are_missing() -> None:
+    (one,) = found(group_of(joins(A), bumped(4), joins(B), bumped(7)), "generations_missing")
+    assert one.sentence == "Epochs 5 to 6 are not in these lines."
+
+
+def test_a_line_with_a_time_is_never_shown_without_one(tmp_path: Path) -> None:
+    log, written = tmp_path / "server.log", StringIO()
+    log.write_text("".join(f"[2026-03-01 00:00:00,000] {HEADING}{text}\n" for text in (state(A, 4), target(5))))
+    explain([str(log)], Asked(), "text", Terminal(file=written, highlight=False))
+    assert "no time" not in written.getvalue()
+    assert written.getvalue().count("by 2026-03-01 00:00:00.000") == 2
+
+
+# ---------------------------------------------------------------- removals
+
+
+@pytest.mark.parametrize(
+    ("because", "kind"),
+    [
+        ("fenced from the group because the member session expired", "session_expired"),
+        ("fenced from the group because it failed to transition from epoch 3 within 300000ms", "rebalance_timeout"),
+        ("left the consumer group", "member_left"),
+    ],
+)
+def test_a_removal_without_its_bump_is_told_and_its_epoch_is_open(because: str, kind: str) -> None:
+    group = group_of(f"[GroupId g] Member {A} {because}.")
+    (one,) = group.rebalances
+    assert group.group_type == "consumer"
+    assert (one.generation_id, str(one.cause.kind), one.cause.member_id) == (None, kind, A)
+    assert one.began_at_ms is not None
+
+
+def test_a_removal_long_before_a_bump_did_not_bring_it() -> None:
+    group = group_of(joins(A), bumped(4), fenced(A), joins(B), bumped(6), gap_s=30)
+    assert epochs_of(group) == [
+        (4, "member_joined", A, False),
+        (None, "session_expired", A, False),
+        (6, "member_joined", B, False),
+    ]
+    assert epochs_of(group_of(bumped(4), fenced(A), bumped(6), gap_s=30))[1:][0][:3] == (None, "session_expired", A)
+
+
+def test_brokers_before_4_1_print_no_bump_for_a_removal() -> None:
+    group = group_of(joins(A), bumped(2, ""), joins(B), bumped(3, ""), fenced(A), joins(A), bumped(5, ""), gap_s=30)
+    assert epochs_of(group) == [
+        (2, "member_joined", A, False),
+        (3, "member_joined", B, False),
+        (4, "session_expired", A, False),
+        (5, "member_joined", A, False),
+    ]
+    assert found(group, "generations_missing") == []
+
+
+def test_the_target_after_a_removal_has_its_epoch() -> None:
+    group = group_of(fenced(A), target(8, B), gap_s=3)
+    assert epochs_of(group) == [(8, "session_expired", A, True)]
+
+
+@pytest.mark.parametrize("lines", [(fenced(A), bumped(8, "")), (bumped(7, ""), fenced(A), bumped(8, ""))])
+def test_a_bump_that_follows_a_removal_at_once_is_no_second_rebalance(lines: Sequence[str]) -> None:
+    assert epochs_of(group_of(*lines))[-1] == (8, "session_expired", A, False)
+    assert len(group_of(*lines).rebalances) == len(lines) - 1
+
+
+# ---------------------------------------------------------------- the type of a group
+
+CLASSIC = "Preparing to rebalance group g in state PreparingRebalance with old generation 3 (reason: {})."
+UP = "[GroupId g] Converted the classic group to a consumer group."
+DOWN = "[GroupId g] Converted the consumer group to a classic group."
+
+
+@pytest.mark.parametrize(
+    ("lines", "group_type"),
+    [
+        ((CLASSIC.format("x"), UP), "consumer"),
+        ((CLASSIC.format("x"), UP, joins(A), bumped(5)), "consumer"),
+        (
+            (joins(A), bumped(4), fenced(A), CLASSIC.format("Downgrade group g from consumer to classic."), DOWN),
+            "classic",
+        ),
+        ((DOWN, UP), "consumer"),
+        ((UP, DOWN), "classic"),
+        ((fenced(A),), "consumer"),
+        ((state(A, 4),), "consumer"),
+        ((state(A, 4, share=True), bumped(5)), "share"),
+        (("[GroupId g] Streams member x fenced from the group because the member session expired..",), "streams"),
+    ],
+)
+def test_a_group_is_one_and_its_type_is_that_of_the_latest_line_that_shows_one(
+    lines: Sequence[str], group_type: str
+) -> None:
+    assert [one.group_type for one in groups_of(*lines)] == [group_type]
+
+
+def test_a_downgrade_by_a_removal_is_one_rebalance() -> None:
+    lines = (joins(A), bumped(4), fenced(A), CLASSIC.format("Downgrade group g from consumer to classic."), DOWN)
+    assert len(group_of(*lines).rebalances) == 2
+
+
+def test_targets_alone_are_the_history_of_a_consumer_group() -> None:
+    effects = effects_of(group_of(target(4, A), target(5, A, B)))
+    assert [one.group_type for one in effects if isinstance(one, GroupFound)] == ["consumer"]
+    ended = [one for one in effects if isinstance(one, RebalanceEnded)]
+    assert [(one.to_generation_id, one.cause.kind) for one in ended] == [(4, "unknown"), (5, "member_joined")]
+
+
+def test_an_epoch_that_ended_is_told_once() -> None:
+    lines = (joins(A), bumped(2), target(2, A), state(A, 2), state(A, 2, is_in="UNRELEASED_PARTITIONS"), state(A, 2))
+    ended = [one for one in effects_of(group_of(*lines)) if isinstance(one, RebalanceEnded)]
+    assert [(one.to_generation_id, one.outcome) for one in ended] == [(2, "completed")]
