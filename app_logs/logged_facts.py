@@ -77,6 +77,10 @@ class FactKind(StrEnum):
     """It did not give partitions up within its rebalance timeout (length_ms)."""
     MEMBER_NOT_SYNCED_EPOCH = auto()
     """A classic member of a consumer group sent no SyncGroup in time."""
+    STATIC_MEMBER_AWAY = auto()
+    """It leaves for a while and stays a member: the group keeps its epoch."""
+    INSTANCE_ID_OWNED = auto()
+    """member_id may not join: other_member_id has its instance id, and has not left."""
     MEMBER_SUBSCRIBED = auto()
     EPOCH_BUMPED = auto()
     """reason is the hash of the subscribed topics' metadata."""
@@ -154,6 +158,7 @@ NEWER = (
     *(FactKind.EPOCH_BUMPED, FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.PATTERNS_SCANNED),
     *(FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH),
     *(FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH, FactKind.MEMBER_SUBSCRIBED),
+    *(FactKind.STATIC_MEMBER_AWAY, FactKind.INSTANCE_ID_OWNED),
 )
 """Lines that only groups of the newer protocols have."""
 

@@ -1,4 +1,4 @@
-"""Static members: who took an instance id over, who lost it.
+"""Static members: who took an instance id over, who lost it, and who could not have it.
 
 Knows one group's facts. Must not know how lines are worded.
 """
@@ -7,13 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding, LoggedGroup
+from why.words import duration
+
+_ENDS = {
+    FactKind.MEMBER_EXPIRED_EPOCH: "was removed when its session expired",
+    FactKind.MEMBER_TOO_SLOW_EPOCH: "was removed when its rebalance timeout was over",
+    FactKind.MEMBER_NOT_SYNCED_EPOCH: "was removed since it did not sync in time",
+    FactKind.MEMBER_LEFT_EPOCH: "left",
+    FactKind.STATIC_MEMBER_AWAY: "left for a while",
+}
 
 
 def static_members(group: LoggedGroup) -> Iterator[Finding]:
-    """Find the takeovers of instance ids."""
+    """Find the takeovers of instance ids, and the members that an instance id kept out."""
     yield from _replaced(group)
+    yield from _kept_out(group)
 
 
 def _replaced(group: LoggedGroup) -> Iterator[Finding]:
@@ -58,6 +68,31 @@ def _replaced(group: LoggedGroup) -> Iterator[Finding]:
                     "one process joined twice, and its first join was still carried out",
                 ),
             )
+
+
+def _kept_out(group: LoggedGroup) -> Iterator[Finding]:
+    """Members that could not join, since another one had their instance id and had not left."""
+    refused: dict[tuple[str, str, str], list[LoggedFact]] = {}
+    ends: dict[str, LoggedFact] = {}
+    ended: dict[tuple[str, str, str], LoggedFact | None] = {}
+    for fact in reversed(group.facts):
+        key = fact.member_id, fact.instance_id, fact.other_member_id
+        if fact.kind in _ENDS:
+            ends[fact.member_id] = fact
+        elif fact.kind is FactKind.INSTANCE_ID_OWNED:
+            ended.setdefault(key, ends.get(fact.other_member_id))
+            refused.setdefault(key, []).append(fact)
+    for key, mine in reversed(refused.items()):
+        (member_id, instance_id, owner), end, first = key, ended[key], mine[-1]
+        after_ms = None if end is None else between_ms(first, end)
+        until = "" if after_ms is None else f" {duration(after_ms)} after the first attempt"
+        freed = "" if end is None else f" {owner} {_ENDS[end.kind]}{until}, which freed the id."
+        yield Finding(
+            "instance_id_owned",
+            f"{member_id} could not join as {instance_id}{_times(len(mine))}: {owner} owned this group.instance.id "
+            f"and had not left.{freed}",
+            (*reversed(mine), *filter(None, (end,))),
+        )
 
 
 def _times(number: int) -> str:

@@ -29,6 +29,7 @@ TROUBLES = (
     "not_followed",
     "fenced",
     "one_or_two_processes",
+    "instance_id_owned",
     "same_member_again_and_again",
     "write_failed",
     "id_never_joined",

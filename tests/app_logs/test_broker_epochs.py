@@ -211,6 +211,43 @@ def test_a_bump_that_follows_a_removal_at_once_is_no_second_rebalance(lines: Seq
     assert len(group_of(*lines).rebalances) == len(lines) - 1
 
 
+# ---------------------------------------------------------------- static members
+
+OWNED = (
+    "[GroupId g] Static member {} with instance id i cannot join the group because the instance id is owned by member "
+    "{}."
+)
+
+
+@pytest.mark.parametrize("wording", [OWNED, OWNED.replace("id is owned", "id is is owned")])
+def test_who_owns_an_instance_id_keeps_another_one_out(wording: str) -> None:
+    group = group_of(wording.format(B, A), wording.format(B, A), fenced(A), bumped(8))
+    (one,) = found(group, "instance_id_owned")
+    assert group.group_type == "consumer"
+    assert f"{B} could not join as i 2 times: {A} owned this group.instance.id" in one.sentence
+    assert "2 s after the first attempt" in one.sentence
+    assert not one.is_inferred
+    assert [fact.line_number for fact in one.facts] == [1, 2, 3]
+
+
+def test_who_is_kept_out_to_the_end_is_told_too() -> None:
+    (one,) = found(group_of(OWNED.format(B, A)), "instance_id_owned")
+    assert one.sentence.endswith("had not left.")
+
+
+def test_a_static_member_that_leaves_for_a_while_brings_no_epoch() -> None:
+    away = f"[GroupId g] Static member {A} with instance id i temporarily left the consumer group."
+    group = group_of(joins(B), bumped(3), away, bumped(4))
+    assert [one[2] for one in epochs_of(group)] == [B, ""]
+    assert group_of(away).rebalances == []
+
+
+def test_a_fenced_static_member_is_one_of_the_group_that_its_line_names() -> None:
+    line = f"[GroupId g] Static member {A} with instance id i is fenced by existing member {B}."
+    (one,) = found(group_of(line), "fenced")
+    assert one.sentence == f"{A} was fenced: {B} is the member i now."
+
+
 # ---------------------------------------------------------------- the type of a group
 
 CLASSIC = "Preparing to rebalance group g in state PreparingRebalance with old generation 3 (reason: {})."

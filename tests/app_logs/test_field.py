@@ -90,6 +90,7 @@ WANTED = {
     "f28": {"worker_rejoins_in_a_loop", "generation_does_not_move", "config_log_empty", "different_config_topics"},
     "f44": {"commit_refused", "two_consumers_on_one_partition"},
     "f46": {"others_gone"},
+    "f80": {"static_member_replaced", "instance_id_owned"},
 }
 """What else a right answer says of some reports."""
 
