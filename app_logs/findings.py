@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, takewhile
 
+from app_logs.broker_owners import owners
 from app_logs.holders import INITIAL_DELAY_MS, Before
 from app_logs.logged_facts import NEWER, FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of
@@ -327,6 +328,7 @@ RULES: Sequence[Rule] = (
     _gone,
     _initial_delay,
     _missing,
+    owners,
 )
 
 

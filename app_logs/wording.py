@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from app_logs.broker_owners import says_owner
 from app_logs.client_history import OWN
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, client_id_of
@@ -167,7 +168,6 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
     """What these lines cannot tell, and which file would."""
     found = [*may_be_forged(groups)]
     rebalances = [one for group in groups for one in group.rebalances]
-    of_lines = [one for one in rebalances if one.source is Source.LINES]
     open_causes = [one for one in rebalances if len(one.cause.candidates) > 1]
     if open_causes:
         is_logged = all(one.source is Source.REQUEST_LOG for one in open_causes)
@@ -180,16 +180,25 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
         )
     if any(group.group_type == "classic" and not _is_recorded(group) for group in groups):
         found.append("On which hosts members ran: a dump of __consumer_offsets has it, or the broker's request log.")
-    if of_lines:
-        found.append(
-            "Who owned which partition: a dump of __consumer_offsets has it, the request log, or the leader's own log."
-        )
+    found += _who_owned(groups)
     if any(one.cause.kind is CauseKind.SESSION_EXPIRED for one in rebalances):
         found.append(
             "Why a member was silent until its session expired: its process may have died, or lived on without "
             "reaching the broker. Its own log says it."
         )
     return found
+
+
+def _who_owned(groups: Iterable[LoggedGroup]) -> Iterator[str]:
+    """Which other file says who owned what, of groups whose lines do not."""
+    types = {
+        group.group_type
+        for group in groups
+        if any(one.source is Source.LINES for one in group.rebalances) and not any(map(says_owner, group.facts))
+    }
+    if types:
+        whose = "the leader's own log" if types == {"classic"} else "the members' own logs"
+        yield f"Who owned which partition: a dump of __consumer_offsets has it, the request log, or {whose}."
 
 
 def may_be_forged(groups: Iterable[LoggedGroup]) -> Iterator[str]:

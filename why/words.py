@@ -13,7 +13,6 @@ from typing import Any
 
 from schemas.causes import name_of
 from schemas.connect_protocol import CONNECTOR_ITSELF
-from why.holdings import Partition
 
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
@@ -92,10 +91,10 @@ def some(names: Iterable[str], shown: int = 8) -> str:
     return f"{', '.join(listed[:shown])} and {len(listed) - shown} more"
 
 
-def partitions(found: Iterable[Partition]) -> str:
+def partitions(found: Iterable[tuple[str, int]]) -> str:
     """`orders 0-3, 7; payments 2`."""
-    topics = groupby(sorted(set(found)), key=lambda partition: partition.topic)
-    return "; ".join(f"{topic} {_numbers([partition.number for partition in some])}" for topic, some in topics)
+    topics = groupby(sorted(set(found)), key=lambda partition: partition[0])
+    return "; ".join(f"{topic} {_numbers([number for _, number in some])}" for topic, some in topics)
 
 
 def _numbers(numbers: list[int]) -> str:

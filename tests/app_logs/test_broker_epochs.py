@@ -12,6 +12,7 @@ from app_logs.group_effects import effects_of
 from app_logs.logged_rebalances import Finding, LoggedGroup
 from app_logs.reading import merged, read_lines
 from app_logs.story import groups_in
+from app_logs.wording import left_open
 from jobs.explain import Asked, explain
 from jobs.shown.terminal import Terminal
 from schemas.causes import CauseKind
@@ -80,6 +81,10 @@ def epochs_of(group: LoggedGroup) -> list[tuple[int | None, str, str, bool]]:
 
 def found(group: LoggedGroup, key: str) -> list[Finding]:
     return [one for one in group.findings if one.finding == key]
+
+
+def said(groups: Sequence[LoggedGroup]) -> str:
+    return "\n".join(left_open([*groups]))
 
 
 # ---------------------------------------------------------------- targets
@@ -248,9 +253,79 @@ def test_a_fenced_static_member_is_one_of_the_group_that_its_line_names() -> Non
     assert one.sentence == f"{A} was fenced: {B} is the member i now."
 
 
-# ---------------------------------------------------------------- the type of a group
+# ---------------------------------------------------------------- owners
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_what_members_have_by_the_coordinator_s_lines_is_told(share: bool) -> None:
+    three = ", ".join(f"{TOPIC}-{number}" for number in range(3))
+    group = group_of(
+        state(A, 4, three, share=share), state(B, 4, f"{TOPIC}-3", share=share), state(B, 5, "", share=share)
+    )
+    (one,) = found(group, "owners")
+    assert f"{A}: {TOPIC} 0-2" in one.sentence
+    assert f"{B}: none" in one.sentence
+    assert "owned which partition" not in said([group])
+
+
+@pytest.mark.parametrize(
+    "goes",
+    [
+        (fenced(A), state(B, 5)),
+        (state(B, 5),),
+        (target(5, B), state(B, 5, f"{TOPIC}-1")),
+        (
+            "[GroupId g] Static member with instance id i re-joins the consumer group using the consumer protocol. "
+            f"Created a new member {B} to replace the existing member {A}.",
+            state(B, 4),
+        ),
+    ],
+    ids=["removed", "taken", "not in the target", "replaced"],
+)
+def test_what_a_member_has_no_longer_is_not_told(goes: Sequence[str]) -> None:
+    (one,) = found(group_of(state(A, 4), *goes), "owners")
+    assert B in one.sentence
+    assert A not in one.sentence
+
+
+def test_members_that_exchange_partitions_have_the_latest() -> None:
+    (one,) = found(group_of(state(A, 4), state(A, 5, f"{TOPIC}-1"), state(B, 5)), "owners")
+    assert f"{A}: {TOPIC} 1, {B}: {TOPIC} 0" in one.sentence
+
+
+def test_members_of_a_share_group_have_one_partition_together() -> None:
+    (one,) = found(group_of(state(A, 4, share=True), state(B, 4, share=True)), "owners")
+    assert f"{A}: {TOPIC} 0, {B}: {TOPIC} 0" in one.sentence
+
+
+def test_a_member_that_still_gives_partitions_up_owns_more() -> None:
+    (one,) = found(group_of(state(A, 4, is_in="UNREVOKED_PARTITIONS")), "owners")
+    assert f"{A}: at least {TOPIC} 0" in one.sentence
+
 
 CLASSIC = "Preparing to rebalance group g in state PreparingRebalance with old generation 3 (reason: {})."
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (joins(A), bumped(4)),
+        (joins(A).replace("consumer group", "share group"), bumped(4)),
+        (f"[GroupId g][MemberId {A}] Member joins the streams group.",),
+        (target(4, A),),
+    ],
+)
+def test_no_leader_is_asked_where_a_group_has_none(lines: Sequence[str]) -> None:
+    assert "leader" not in said(groups_of(*lines))
+
+
+def test_the_leader_of_a_classic_group_is_asked() -> None:
+    classic = CLASSIC.format("removing member x on LeaveGroup")
+    assert "leader's own log" in said(groups_of(classic))
+
+
+# ---------------------------------------------------------------- the type of a group
+
 UP = "[GroupId g] Converted the classic group to a consumer group."
 DOWN = "[GroupId g] Converted the consumer group to a classic group."
 

@@ -91,6 +91,7 @@ WANTED = {
     "f44": {"commit_refused", "two_consumers_on_one_partition"},
     "f46": {"others_gone"},
     "f80": {"static_member_replaced", "instance_id_owned"},
+    "f83": {"owners"},
 }
 """What else a right answer says of some reports."""
 

@@ -1,0 +1,59 @@
+"""What members of a consumer or share group own by their coordinator's lines, which name topics by id.
+
+Knows one group's facts in order. Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app_logs.consumer_history import members_in
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact
+from app_logs.logged_members import ENDS
+from app_logs.logged_partitions import names_no_partition, partitions_in
+from app_logs.logged_rebalances import Finding, LoggedGroup
+from why.words import partitions, some
+
+_ENDS = (*ENDS, FactKind.MEMBER_LEFT_EPOCH)
+_FORGETS = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
+_GIVES_UP = "UNREVOKED_PARTITIONS"
+"""The state of a member that has more than what it is to keep."""
+
+
+def owners(group: LoggedGroup) -> Iterator[Finding]:
+    """Find what each member owns at the end of the lines."""
+    latest: dict[str, LoggedFact] = {}
+    owners_of: dict[tuple[str, int], str] = {}
+    for fact in group.facts:
+        if fact.dialect != BROKER:
+            continue
+        if says_owner(fact):
+            latest[fact.member_id], own = fact, partitions_in(fact)
+            others = {owners_of.get(one, fact.member_id) for one in own} if fact.group_type != "share" else set()
+            for other in others - {fact.member_id}:
+                if other in latest and own & partitions_in(latest[other]):
+                    del latest[other]  # What else it has now, its next line says.
+            owners_of.update(dict.fromkeys(own, fact.member_id))
+        elif fact.kind in _ENDS:
+            latest.pop(fact.member_id, None)
+        elif fact.kind is FactKind.MEMBER_JOINED_EPOCH:
+            latest.pop(fact.other_member_id, None)
+        elif fact.kind is FactKind.TARGET_COMPUTED and (members := members_in(fact)):
+            latest = {member_id: own for member_id, own in latest.items() if member_id in members}
+        elif fact.kind in _FORGETS:
+            latest.clear()
+    if latest:
+        named = some(f"{member_id}: {_owned(fact)}" for member_id, fact in latest.items())
+        yield Finding("owners", f"Partitions at the end of these lines, by topic id: {named}.", tuple(latest.values()))
+
+
+def says_owner(fact: LoggedFact) -> bool:
+    """Return True for a coordinator's line that has the partitions of a member."""
+    is_state = fact.kind is FactKind.MEMBER_PROGRESSED and fact.dialect == BROKER and fact.group_type != "streams"
+    return is_state and bool(fact.partitions) and (names_no_partition(fact) or bool(partitions_in(fact)))
+
+
+def _owned(fact: LoggedFact) -> str:
+    """The partitions of a line, as `at least orders 0-3`."""
+    least = "at least " if fact.state == _GIVES_UP else ""
+    return least + (partitions(partitions_in(fact)) or "none")
