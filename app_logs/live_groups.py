@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from app_logs.classic_history import BACK_WITHIN_MS
+from app_logs.forgeable import forgeable_places
 from app_logs.group_effects import effects_of
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.story import groups_in
@@ -35,7 +36,7 @@ from schemas.effects import (
 AT_REST_MS = 1_000
 """How long after its last line the effects of a group at rest are given."""
 PAUSED_MS = 10_000
-"""The same for a group that is not at rest."""
+"""The same for a group that is not at rest, and for lines that may be forged: the next ones may prove them."""
 LONGEST_MS = 30_000
 """How long a line waits at most, of a group whose lines do not pause."""
 FACTS_KEPT, FACTS_LEFT = 200, 100
@@ -107,7 +108,10 @@ class LiveGroups:
             return
         self._next_ms, from_line = math.inf, math.inf
         old: dict[str, set[int]] = {}
-        for group in groups_in(self.facts, self._from_line, now_ms, goes_on=True):
+        settled = set[int]()
+        """Lines that may be forged, as the effects that were given say."""
+        marked = self._marked()
+        for group in groups_in(marked, self._from_line, now_ms, is_marked=True):
             given_line = self._given(group.group_id).line
             new = [fact for fact in group.facts if fact.line_number > given_line]
             if not new:
@@ -116,17 +120,30 @@ class LiveGroups:
             due_ms = _due_ms(new, effects)
             if now_ms >= due_ms:
                 due = self._give(group.group_id, effects, group.facts[-1].line_number)
+                settled |= {fact.line_number for fact in new if fact.may_be_forged}
                 if due.effects:
                     yield due
                 old[group.group_id] = _old_lines(effects, group.facts)
             else:
                 self._next_ms, from_line = min(self._next_ms, due_ms), min(from_line, new[0].line_number)
+        if settled:
+            self.facts = [
+                now if now.line_number in settled else fact for fact, now in zip(self.facts, marked, strict=True)
+            ]
         self._thin({group_id: lines for group_id, lines in old.items() if lines}, now_ms)
         end_line = self.facts[-1].line_number + 1 if self.facts else self._from_line
         self._from_line = int(min(from_line, end_line))
         for group_id, given in list(self.given.items()):
             if group_id not in self._effects and now_ms > given.at_ms + FORGOTTEN_AFTER_MS:
                 del self.given[group_id]
+
+    def _marked(self) -> list[LoggedFact]:
+        """The facts, marked where a client may have written what is not given; the next lines may still prove it."""
+        places = forgeable_places(self.facts, goes_on=True)
+        return [
+            fact._replace(may_be_forged=True) if place in places and not self._is_given(fact) else fact
+            for place, fact in enumerate(self.facts)
+        ]
 
     def waiting(self) -> dict[str, int]:
         """By group, the time of the first line whose effects are not given."""
@@ -147,7 +164,7 @@ class LiveGroups:
         known = [
             fact for fact in self.facts if self._is_given(fact) or (not fact.group_id and fact.line_number <= last_line)
         ]
-        return {group.group_id: effects_of(group, goes_on=True) for group in groups_in(known, goes_on=True)}
+        return {group.group_id: effects_of(group, goes_on=True) for group in groups_in(known, is_marked=True)}
 
     def _give(self, group_id: str, effects: list[Effect], last_line: int) -> Due:
         given = self._given(group_id)
@@ -165,7 +182,7 @@ class LiveGroups:
         for group_id in old:
             del self._effects[group_id]
         from_line = min(self._given(group_id).line for group_id in old)
-        for group in groups_in(self.facts, from_line, now_ms, goes_on=True):
+        for group in groups_in(self.facts, from_line, now_ms, is_marked=True):
             if group.group_id in old:
                 self._effects[group.group_id] = effects_of(group, goes_on=True)
 
@@ -232,7 +249,8 @@ def _joins(fact: LoggedFact) -> str:
 def _due_ms(new: Sequence[LoggedFact], effects: Sequence[Effect]) -> int:
     """When the effects of a group's new lines are due."""
     last_ms, first_ms = (max(fact.at_ms or 0 for fact in new), min(fact.at_ms or 0 for fact in new))
-    waits_ms = AT_REST_MS if _is_at_rest(effects) else PAUSED_MS
+    is_settled = _is_at_rest(effects) and not any(fact.may_be_forged for fact in new)
+    waits_ms = AT_REST_MS if is_settled else PAUSED_MS
     if any(fact.kind is FactKind.MEMBER_LEFT for fact in new):
         waits_ms = max(waits_ms, BACK_WITHIN_MS + 1)
     return min(last_ms + waits_ms, first_ms + LONGEST_MS)

@@ -33,14 +33,20 @@ _SOME_NEWER = "newer"
 
 
 def groups_in(
-    facts: Sequence[LoggedFact], from_line: int = 0, read_until_ms: float = 0, *, goes_on: bool = False
+    facts: Sequence[LoggedFact],
+    from_line: int = 0,
+    read_until_ms: float = 0,
+    *,
+    goes_on: bool = False,
+    is_marked: bool = False,
 ) -> list[LoggedGroup]:
     """Every group that the lines name, with its story, in the order of its first line.
 
     from_line: of one file that grows, where it is new. Groups without a line from there on are left out.
-    read_until_ms: the time up to which it has no other lines. goes_on: more lines may come.
+    read_until_ms: the time up to which it has no other lines. goes_on: more lines may come. is_marked: the facts say
+    already which of them may be forged.
     """
-    facts = with_forgeable(facts, goes_on=goes_on)
+    facts = facts if is_marked else with_forgeable(facts, goes_on=goes_on)
     by_group = {group_id: stored_lines(own) for group_id, own in _by_group(_with_groups(facts)).items()}
     times_ms = [fact.at_ms for fact in facts if fact.at_ms is not None]
     log_ends_ms = max(read_until_ms, max(times_ms)) if times_ms else None

@@ -288,9 +288,9 @@ def test_many_large_groups_are_thinned_at_once(monkeypatch: pytest.MonkeyPatch) 
     live = LiveGroups()
     live.take(facts)
 
-    def counted(*arguments: Any, goes_on: bool) -> list[LoggedGroup]:
+    def counted(*arguments: Any, is_marked: bool) -> list[LoggedGroup]:
         looks.append(1)
-        return groups_in(*arguments, goes_on=goes_on)
+        return groups_in(*arguments, is_marked=is_marked)
 
     monkeypatch.setattr("app_logs.live_groups.groups_in", counted)
     assert len([*live.due((one[-1].at_ms or 0) + LONGEST_MS)]) == 5
