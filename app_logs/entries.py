@@ -69,6 +69,8 @@ class Entry(NamedTuple):
     """Of a line of JSON: its message alone."""
     fields: Mapping[str, Any] = _NOTHING
     """Of a line of JSON: what stands in it beside message, time, level, logger and source."""
+    month_first_ms: int | None = None
+    """The time with the month before the day, where its numbers may be read in both orders."""
 
     @property
     def printed(self) -> str:

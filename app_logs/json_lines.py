@@ -6,15 +6,25 @@ The message is its text, and the other fields stand behind it as `; key: value`,
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from app_logs.entries import Clock, Entry
-from app_logs.stamps import readable_ms, stamp_at
+from app_logs.stamps import Stamp, readable_ms, stamp_at
 
-_MESSAGES = ("message", "msg", "@message", "Message", "log", "line", "text", "@m", "RenderedMessage", "textPayload")
-_TIMES = ("@timestamp", "timestamp", "time", "ts", "t", "asctime", "@t", "Timestamp")
+_MESSAGES = (
+    *("message", "msg", "@message", "Message", "log", "line", "text", "@m", "RenderedMessage", "textPayload"),
+    "event",
+)
+_TIMES = ("@timestamp", "timestamp", "time", "ts", "t", "asctime", "@t", "Timestamp", "instant", "timeMillis")
+_EPOCH = re.compile(r"\d{10}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?")
+"""Seconds since 1970, or thousandths, millionths or billionths of one, as text."""
+_UNITS = ((1e17, 1_000_000), (1e14, 1_000), (1e11, 1))
+"""Numbers above the first are so many parts of a ms."""
 _LEVELS = ("level", "severity", "lvl", "loglevel", "levelname", "@l", "Level", "MessageLevel")
 _LOGGERS = ("logger_name", "logger", "loggerName", "class", "name", "SourceContext")
+_BY_NUMBER = {"10": "TRACE", "20": "DEBUG", "30": "INFO", "40": "WARN", "50": "ERROR", "60": "FATAL"}
+"""Levels of pino and bunyan."""
 _SOURCES = (
     *("service", "container", "pod", "container_name", "kubernetes.pod_name", "pod_name", "kubernetes"),
     *("hostname", "host", "@logStream"),
@@ -74,15 +84,17 @@ def entry_of_fields(file: str, number: int, fields: dict[str, Any]) -> Entry | N
     message = next((fields.pop(key) for key in _MESSAGES if isinstance(fields.get(key), str)), None)
     if message is None:
         return None
-    at_ms, clock = _time(next((fields.pop(key) for key in _TIMES if key in fields), None))
+    stamp = _time(next((fields.pop(key) for key in _TIMES if key in fields), None))
     level = next((str(fields.pop(key)) for key in _LEVELS if key in fields), "")
     logger = next((str(fields.pop(key)) for key in _LOGGERS if isinstance(fields.get(key), str)), "")
     source = "/".join(name for key in _SOURCES if (name := _name_of(fields.pop(key, None))))
     rest = "".join(f"; {key}: {_shown(value)}" for key, value in fields.items() if value not in (None, "", {}, []))
     message = message.rstrip()
-    return Entry(
-        file, number, message + rest, at_ms, clock, False, level.upper(), logger, source, message=message, fields=fields
-    )
+    entry = Entry(file, number, message + rest, None, Clock.NONE, False, _BY_NUMBER.get(level, level.upper()), logger)
+    entry = entry._replace(source=source, message=message, fields=fields)
+    if stamp is None:
+        return entry
+    return entry._replace(at_ms=stamp.at_ms, clock=stamp.clock, month_first_ms=stamp.month_first_ms)
 
 
 def _name_of(value: Any) -> str:
@@ -91,15 +103,28 @@ def _name_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _time(value: Any) -> tuple[int | None, Clock]:
-    """ISO 8601, or seconds or milliseconds since 1970."""
+def _time(value: Any) -> Stamp | None:
+    """A printed time, Log4j 2's object, or seconds since 1970 or thousandths, millionths or billionths of one."""
+    if isinstance(value, dict):
+        second, ns = value.get("epochSecond"), value.get("nanoOfSecond", 0)
+        if not isinstance(second, int) or not isinstance(ns, int):
+            return None
+        return _since_1970(second * 1000 + ns // 1_000_000)
+    if isinstance(value, str) and _EPOCH.fullmatch(value):
+        value = float(value) if "." in value else int(value)
     if isinstance(value, bool) or value is None:
-        return None, Clock.NONE
-    if isinstance(value, int | float):
-        at_ms = readable_ms(value if value > 1e11 else value * 1000)
-        return at_ms, Clock.NONE if at_ms is None else Clock.UTC
-    stamp = stamp_at(str(value))
-    return (None, Clock.NONE) if stamp is None else (stamp.at_ms, stamp.clock)
+        return None
+    if not isinstance(value, int | float):
+        return stamp_at(str(value))
+    for above, a_ms in _UNITS:
+        if value > above:
+            return _since_1970(value // a_ms if isinstance(value, int) else value / a_ms)
+    return _since_1970(value * 1000)
+
+
+def _since_1970(at_ms: float) -> Stamp | None:
+    found = readable_ms(at_ms)
+    return None if found is None else Stamp(found, Clock.UTC, False, 0)
 
 
 def _shown(value: Any) -> str:

@@ -26,16 +26,17 @@ def logfmt_fields(text: str) -> dict[str, str] | None:
     return fields or None
 
 
-def fields_behind_a_tab(text: str) -> tuple[str, dict[str, Any]] | None:
-    """`message\\t{"key": "value"}`: the message and the fields; None if there are none."""
-    message, tab, rest = text.rpartition("\t")
-    if not tab or not rest.startswith("{"):
-        return None
+def fields_behind(text: str, *, blanks: bool = False) -> tuple[str, dict[str, Any]] | None:
+    """`message\\t{"key": "value"}`: the message and the fields; None if there are none. blanks: one may be the tab."""
+    message, found, rest = text.rpartition("\t{")
+    if not found and blanks:
+        message, found, rest = text.partition(' {"')
+        rest = f'"{rest}'
     try:
-        fields = json.loads(rest)
+        fields = json.loads("{" + rest) if found else None
     except (ValueError, RecursionError):
         return None
-    return (message.rpartition("\t")[2], fields) if isinstance(fields, dict) else None
+    return (message.rstrip().rpartition("\t")[2], fields) if isinstance(fields, dict) else None
 
 
 def named_fields(text: str, begins: re.Pattern[str]) -> tuple[str, dict[str, str]]:

@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app_logs.csv_lines import csv_line, csv_source, source_columns
 from app_logs.entries import DATED, Clock, Entry, reason_of
+from app_logs.java_layouts import CLOSING, ZAP, of_java
 from app_logs.json_lines import entry_of_fields, entry_of_json
-from app_logs.key_values import fields_behind_a_tab, logfmt_fields
+from app_logs.key_values import fields_behind, logfmt_fields
 from app_logs.python_layouts import head_of
-from app_logs.stamps import Stamp, minute_ms, stamp_at, twelve_hours
+from app_logs.stamps import Stamp, minute_ms, stamp_at
 from app_logs.whole_lines import whole_lines
 
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|(?:ESC|\^\[|\\x1[bB]|\\u001[bB]|\\033|\\e|\u241b|\u2190)\[[0-9;]{0,20}m")
+"""A colour, with its escape as it is or as an editor or a shell shows it."""
 _GREP = re.compile(r"(?:[\w@-]{0,100}[./][\w@./-]{1,200}[:-])?(?:\d{1,9}[:-]|(?<=[:-]))(?=\[?\d{4}-\d\d-\d\d)")
 """A line's number, the name of its file, or both."""
 _COMPOSE = re.compile(r"(?P<source>[A-Za-z0-9][\w.-]{0,80}) *\| ")
@@ -25,10 +27,15 @@ _STERN = re.compile(
     r"(?P<source>[a-z][a-z0-9]{0,62}(?:-[a-z0-9]{1,62}){1,9}[ /][a-z][a-z0-9-]{0,62}) (?=\[?20\d\d-\d\d-\d\d[ T])"
 )
 """A pod and its container."""
-_JOURNAL = re.compile(r"(?P<source>[\w.-]{1,255} [\w./-]{1,80})(?:\[\d{1,10}\]: | \d{1,10} - - )")
+_JOURNAL = re.compile(
+    r"(?P<source>[\w.-]{1,255} [\w./-]{1,80})(?:\[\d{1,10}\]: | \d{1,10} - - "
+    r"| \d{1,10} [\w.-]{1,32} (?:\[[\w.@-]{1,32}(?: [\w.@-]{1,32}=\"[^\"]{0,200}\"){0,20}\]){1,8} )"
+)
 """A machine and its program, behind the time that systemd or RFC 5424's syslog prints."""
 _STREAM = re.compile(r"(?!consumer|client/)(?P<source>[\w.-]{1,100}(?:/[\w.-]{1,100}){1,9}) (?=\S)")
 """CloudWatch's, behind its time, where messages of sarama's may stand too."""
+_SERVICE = re.compile(r"(?:[A-Z]{3,8} *\| *)?(?:jvm \d{1,4}|wrapper) *\| (?=\d{4}/)")
+"""Java Service Wrapper's, before its time."""
 _POD = re.compile(r"\[(?P<source>pod/[\w./-]{1,200})\] ")
 _LABELS = re.compile(r'(?P<labels>\{(?:"?[A-Za-z_]\w{0,60}"?[=:] ?"[^"]{0,400}"(?:, ?)?){1,60}\})[ \t]+(?=\S)')
 """Loki's, between its time and the line."""
@@ -42,17 +49,15 @@ _SYSLOG = re.compile(
 _SYSLOG_LEVEL = re.compile(r"(?:<\d{1,3}>1 (?=\d{4}-\d\d-\d\dT)|(?:[A-Z][a-z]{3,8}|\d)\|(?=\d{4}-\d\d-\d\d ))")
 """As RFC 5424 has it before the time, or .NET: `Warning|`."""
 _CRI = re.compile(r"(?:stdout|stderr) [FP] ")
-_LEVEL = re.compile(r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:?\s+")
-_THREAD = re.compile(r"\[[^\]\[]{1,200}\]\s+(?=[\w.$]+(?::\d+)?\s+-\s)")
-_SHORT_CLASS = re.compile(r"(?P<logger>[\w.$]+)(?::\d+)?\s+-\s")
-_CLOSING = re.compile(r" \((?P<logger>[\w.$]+)(?::\d+)?\)(?: \[[^\]\[]*\])?\Z")
-_CLOSING_IN_BRACKETS = re.compile(r" {2,4}\[(?P<logger>[a-z]\w*(?:\.\w+){2,20}(?:\$\w+)?)\]\Z")
-"""As Debezium's images close a line."""
-_JUL = re.compile(r"(?P<stamp>[A-Z][a-z]{2} \d\d?, \d{4},? \d\d?:\d\d:\d\d [AP]M) (?P<logger>[\w.$]+)")
+_IN_BRACKETS = re.compile(r"(?:\([^()]{1,100}\)|\[\(null\)\] -) ")
+"""Quarkus' thread, log4net's context."""
+_OF_A_SERVICE = re.compile(r"(?:[\w.-]{1,80}/\d{1,10} on [\w.-]{1,255}: )?(?=\{)")
+"""Bunyan's, between a level and an object."""
+_JUL = re.compile(r"(?P<stamp>[A-Z][a-z]{2} \d\d?, \d{4},? \d\d?:\d\d:\d\d [AP]M) (?P<logger>[\w.$]+)(?: [^ ]+)?\s*\Z")
 _JUL_LEVEL = re.compile(r"(?P<level>FINEST|FINER|FINE|CONFIG|INFO|WARNING|SEVERE): ")
 _LEAD = re.compile(
     r"(?:-+ |[DIWEF], |\[[A-Za-z]{2,20}\] ?)?"
-    r"(?:\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:? ?)?(?:-+ )?(?=\[?\d{4}[-/])"
+    r"(?:\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL)\]?:? ?|(?:debug|info|warn|error): )?(?:-+ )?(?=\[?\d{4}[-/])"
 )
 """A level, Ruby's letter for one, or a program's name in brackets, before the time."""
 _AS_SHIPPED = re.compile(
@@ -67,6 +72,10 @@ _EXCEPTION = re.compile(r"(?:[a-z]\w{0,30}\.){1,12}[A-Z]\w{0,80}(?:Exception|Err
 _CONTINUES = ("\t", " ", "at ", "Caused by:", "... ")
 _MOST_PREFIXES = 16
 """Maximum number of marks or prefixes before a message, and of times."""
+_OF_TIME = ("at_ms", "clock", "is_whole_seconds", "month_first_ms")
+"""Fields of an entry."""
+DAYS_FIRST = "its dates do not say whether the day or the month comes first; they were read as day/month"
+MONTHS_FIRST = "its dates do not say whether the day or the month comes first; they were read as month/day"
 ENTRY_CHARACTERS = 1 << 20
 ENTRY_LINES = 10_000
 """Maximum size of an entry with the lines that continue it. Further lines of it are dropped."""
@@ -169,7 +178,7 @@ def beginning_of(line: str) -> Entry | None:
 def jul_heading(file: str, number: int, line: str) -> Entry | None:
     """The first line of a record of java.util.logging: `Mar 02, 2026 4:05:11 PM some.Class method`."""
     found = _JUL.match(line)
-    stamp = None if found is None else twelve_hours(found["stamp"])
+    stamp = None if found is None else stamp_at(found["stamp"])
     if found is None or stamp is None:
         return None
     return Entry(file, number, "", stamp.at_ms, stamp.clock, stamp.is_whole_seconds, logger=found["logger"])
@@ -206,6 +215,7 @@ def _laid_out_line(file: str, number: int, line: str) -> Entry:
             text, stamp, before = _behind_its_times(text[around.end() :], outer)
             outer, before = stamp or outer, before or outer
         found = _of_fields(file, number, text) if text.startswith("{") else None
+        found = found or _object_behind_a_head(file, number, text)
         found = found or _laid_out(Entry(file, number, text), outer, before)
     if found.at_ms is None and outer is not None:
         found = _stamped(found, outer)
@@ -216,7 +226,8 @@ def _unwrapped(text: str) -> tuple[str, str, Stamp | None]:
     """A text without the marks and prefixes before it, the source that these name, and their time."""
     source, was_marked = "", False
     for _ in range(_MOST_PREFIXES):
-        found = _MARKDOWN.match(text) or _GREP.match(text) or _POD.match(text) or _COMPOSE.match(text)
+        found = _SERVICE.match(text) or _MARKDOWN.match(text) or _GREP.match(text)
+        found = found or _POD.match(text) or _COMPOSE.match(text)
         found = found or _SYSLOG_LEVEL.match(text) or _STERN.match(text)
         if found is None:
             break
@@ -248,7 +259,7 @@ def _of_fields(file: str, number: int, text: str) -> Entry | None:
         return entry
     inner = entry_of(file, number, entry.message)
     if inner.at_ms is None:
-        inner = inner._replace(at_ms=entry.at_ms, clock=entry.clock, is_whole_seconds=entry.is_whole_seconds)
+        inner = inner._replace(**{name: getattr(entry, name) for name in _OF_TIME})
     return inner._replace(source=inner.source or entry.source)
 
 
@@ -268,15 +279,32 @@ def _behind_its_times(text: str, outer: Stamp | None) -> tuple[str, Stamp | None
     return text, stamp, outer
 
 
+def _object_behind_a_head(file: str, number: int, text: str) -> Entry | None:
+    """An entry of JSON that has a level, a logger or a service before it; None: there is no such object."""
+    if not text.endswith("}"):
+        return None
+    head = _laid_out(Entry(file, number, text), None, None)
+    service = _OF_A_SERVICE.match(head.text)
+    found = None if service is None else _of_fields(file, number, head.text[service.end() :])
+    if found is None:
+        return None
+    return found._replace(level=found.level or head.level, logger=found.logger or head.logger)
+
+
 def _laid_out(entry: Entry, stamp: Stamp | None, outer: Stamp | None) -> Entry:
     """The level, the logger and the message of a text behind its time."""
-    head = head_of(entry.text)
-    if head is None:
-        entry = _of_java(entry)
+    zap = ZAP.match(entry.text)
+    head = head_of(entry.text) if zap is None else None
+    if zap is not None:
+        entry = entry._replace(text=entry.text[zap.end() :], level=zap["level"].upper(), logger=zap["logger"] or "")
+    elif head is None:
+        entry = of_java(entry)
     else:
         text = entry.text[head.length :]
+        aside = _IN_BRACKETS.match(text) if head.logger else None
+        text = text if aside is None else text[aside.end() :]
         entry = entry._replace(text=text, level=head.level, logger=head.logger, source=head.process)
-    behind = fields_behind_a_tab(entry.text) if entry.text.endswith("}") else None
+    behind = fields_behind(entry.text, blanks=zap is not None) if entry.text.endswith("}") else None
     if behind is not None:
         entry = entry._replace(message=behind[0], fields=behind[1])
     if stamp is None:
@@ -286,25 +314,9 @@ def _laid_out(entry: Entry, stamp: Stamp | None, outer: Stamp | None) -> Entry:
     return _stamped(entry, stamp)
 
 
-def _of_java(entry: Entry) -> Entry:
-    """The same in the layouts of log4j, logback and their like."""
-    text, level, logger = entry.text, "", ""
-    found = _LEVEL.match(text)
-    if found is not None:
-        level, text = found["level"], text[found.end() :]
-    thread = _THREAD.match(text)
-    text = text if thread is None else text[thread.end() :]
-    short = _SHORT_CLASS.match(text)
-    closing = _CLOSING.search(text) or _CLOSING_IN_BRACKETS.search(text)
-    if short is not None:
-        logger, text = short["logger"], text[short.end() :]
-    elif closing is not None:
-        logger, text = closing["logger"], text[: closing.start()]
-    return entry._replace(text=text, level=level, logger=logger)
-
-
 def _stamped(entry: Entry, stamp: Stamp) -> Entry:
-    return entry._replace(at_ms=stamp.at_ms, clock=stamp.clock, is_whole_seconds=stamp.is_whole_seconds)
+    at_ms, clock, is_whole_seconds, _, month_first_ms = stamp
+    return entry._replace(at_ms=at_ms, clock=clock, is_whole_seconds=is_whole_seconds, month_first_ms=month_first_ms)
 
 
 def joined(entry: Entry) -> Entry:
@@ -316,14 +328,14 @@ def joined(entry: Entry) -> Entry:
     if not more or "\t" in entry.tail[0]:
         return entry
     text = " ".join((entry.text, *more))
-    closing = None if entry.logger else _CLOSING.search(text)
+    closing = None if entry.logger else CLOSING.search(text)
     return entry._replace(text=text if closing is None else text[: closing.start()])
 
 
 def in_order(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
     """The entries of one file, oldest first and each once, with a sentence for each thing that was done to them."""
     notes: list[str] = []
-    ordered = [*entries]
+    ordered = _with_their_days([*entries], notes)
     times = [entry.at_ms for entry in ordered if entry.at_ms is not None]
     falls = sum(after < before for before, after in itertools.pairwise(times))
     rises = sum(after > before for before, after in itertools.pairwise(times))
@@ -335,6 +347,21 @@ def in_order(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
         notes.append("nearly every line stands in it twice; each was read once")
         ordered = once
     return ordered, notes
+
+
+def _with_their_days(entries: list[Entry], notes: list[str]) -> list[Entry]:
+    """The entries, with day and month in the order in which their dates are nearer to each other."""
+    dated = [(one.at_ms, one.month_first_ms) for one in entries if one.at_ms is not None and one.clock in DATED]
+    if all(month_first_ms is None for _, month_first_ms in dated):
+        return entries
+    day_first = [at_ms for at_ms, _ in dated]
+    month_first = [at_ms if other is None else other for at_ms, other in dated]
+    is_month_first = max(month_first) - min(month_first) < max(day_first) - min(day_first)
+    if all(month_first_ms is not None for _, month_first_ms in dated):
+        notes.append(MONTHS_FIRST if is_month_first else DAYS_FIRST)
+    if not is_month_first:
+        return entries
+    return [one if one.month_first_ms is None else one._replace(at_ms=one.month_first_ms) for one in entries]
 
 
 def _repeats(before: Entry, after: Entry) -> bool:

@@ -33,6 +33,8 @@ FILLED: dict[str, tuple[str, Any]] = {
     "partitions": ("[orders-0]", "[orders-0]"),
     "broker_id": ("1", "1"),
 }
+UNCHECKED = ("", "number", "old_state", "reason", "error", "broker_id", "client_id")
+"""Fields that are dropped, cut at a final dot, or stand in the heading too."""
 
 
 def line_of(template: Template) -> str:

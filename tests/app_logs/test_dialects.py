@@ -8,11 +8,9 @@ from app_logs.dialects.catalog import DIALECTS
 from app_logs.dialects.dialect import Dialect
 from app_logs.reading import read_lines
 from app_logs.templates import Template
-from tests.app_logs.printed import FILLED, line_of
+from tests.app_logs.printed import FILLED, UNCHECKED, line_of
 from tests.source_tree import ROOT
 
-UNCHECKED = ("", "number", "old_state", "reason", "error", "broker_id", "client_id")
-"""Fields that are dropped, cut at a final dot, or stand in the heading too."""
 TEMPLATES = [(dialect, template) for dialect in DIALECTS for template in dialect.templates.all]
 
 

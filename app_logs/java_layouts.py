@@ -1,0 +1,55 @@
+"""The head of a line that log4j, logback and their like lay out, and what they put behind a message.
+
+Loggers of Go, .NET and Node lay lines out likewise. Knows layouts, not what lines say.
+"""
+
+from __future__ import annotations
+
+import re
+
+from app_logs.entries import Entry
+
+_LEVEL = re.compile(
+    r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|VRB|DBG|INF|WRN|ERR|FTL) {0,8}\]?:?\s+"
+    r"|(?:[A-Z]{3} )?\[(?P<bracketed>[a-z]{3,8}) {0,8}\]:?\s+"
+    r"|(?P<small>trace|debug|info|notice|warn(?:ing)?|error):\s+"
+)
+"""In small letters it is in brackets, or has a colon behind it."""
+_FILE = r"(?:[\w.@-]{1,80}/){0,9}[\w.@-]{1,80}\.(?:go|rs|py|js|ts|rb):\d{1,6}[:\]]?\s+"
+_CALLER = re.compile(rf"(?:\d{{1,10}} )?{_FILE}")
+"""The file and line that a call of the logger stands in; glog has a thread before it."""
+ZAP = re.compile(rf"(?P<level>[A-Za-z]{{4,6}})\s+(?:(?P<logger>[\w.-]{{1,80}})\s+)?{_FILE}")
+"""Zap's console, whose tabs may be blanks in a paste."""
+_OF_LIBERTY = re.compile(r"[0-9a-f]{8} (?P<logger>[\w.$]{1,80}) +[A-Z] +")
+_JUL_ONE_LINE = re.compile(
+    r"(?P<logger>[\w.$]{1,200}) [\w.$<>]{1,100} (?P<level>FINEST|FINER|FINE|CONFIG|INFO|WARNING|SEVERE): "
+)
+_SPARK_CLASS = re.compile(r"(?P<logger>(?:\w{1,80}\.){0,9}[A-Z][\w$]{1,80})(?<!Exception)(?<!Error): ")
+_THREAD = re.compile(r"\[[^\]\[]{1,200}\]\s+(?=[\w.$]+(?::\d+)?\s+-\s)")
+_SHORT_CLASS = re.compile(r"(?P<logger>[\w.$]+)(?::\d+)?\s+-\s")
+CLOSING = re.compile(r" \((?P<logger>[\w.$]+)(?::\d+)?\)(?: \[[^\]\[]*\])?\Z")
+_CLOSING_IN_BRACKETS = re.compile(r" {2,4}\[(?P<logger>[a-z]\w*(?:\.\w+){2,20}(?:\$\w+)?)\]\Z")
+"""As Debezium's images close a line."""
+
+
+def of_java(entry: Entry) -> Entry:
+    """Return an entry with its level, logger and message apart, in the layouts of log4j, logback and their like."""
+    text, level, logger = entry.text, "", ""
+    found = _LEVEL.match(text)
+    if found is not None:
+        level, text = (found["level"] or found["bracketed"] or found["small"]).upper(), text[found.end() :]
+    caller = _CALLER.match(text)
+    text = text if caller is None else text[caller.end() :]
+    named = _JUL_ONE_LINE.match(text) or _OF_LIBERTY.match(text) or (_SPARK_CLASS.match(text) if level else None)
+    if named is not None:
+        level = named.groupdict().get("level") or level
+        return entry._replace(text=text[named.end() :], level=level, logger=named["logger"])
+    thread = _THREAD.match(text)
+    text = text if thread is None else text[thread.end() :]
+    short = _SHORT_CLASS.match(text)
+    closing = CLOSING.search(text) or _CLOSING_IN_BRACKETS.search(text)
+    if short is not None:
+        logger, text = short["logger"], text[short.end() :]
+    elif closing is not None:
+        logger, text = closing["logger"], text[: closing.start()]
+    return entry._replace(text=text, level=level, logger=logger)
