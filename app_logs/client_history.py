@@ -112,6 +112,10 @@ class _History:
         self.given_up: LoggedFact | None = None
         """When it gave its session up in a rebalance of which its log had nothing before."""
         self.leaving: LoggedFact | None = None
+        self.left_ms: dict[FactKind, int] = {}
+        """When the running rebalance had its first leave, by the kind of line."""
+        self.left_as: set[str] = set()
+        """The member ids that left in it."""
         self.is_of_others = False
         """It left the running rebalance, which others had begun."""
         self.latest: LoggedFact | None = None
@@ -128,6 +132,7 @@ class _History:
                 self._learn(fact)
             case kind if kind in _LEFT:
                 self._leave(fact)
+                self._note_leave(fact)
             case FactKind.CLIENT_STARTED | FactKind.JOIN_SENT:
                 self._ask(fact)
             case FactKind.JOINED:
@@ -184,7 +189,7 @@ class _History:
             # Else it asked to join, and no answer is here: an attempt, and no rebalance that is known.
         self.running, self.learnt, self.asked, self.is_joined = None, None, None, False
         self.given_up = self.leaving = self.waits_since = None
-        self.is_of_others = False
+        self.left_ms, self.left_as, self.is_of_others = {}, set(), False
 
     def _open(self, fact: LoggedFact) -> LoggedRebalance:
         if self.running is None or self.is_joined or self._is_left():
@@ -202,11 +207,16 @@ class _History:
         if not self._is_left() or self.running is None or fact.kind not in _LEFT:
             return False
         # Who leaves again, or as another member, had joined in between.
-        return any(
-            (one.kind is fact.kind and (between_ms(one, fact) or 0) > _GOES_WITHIN_MS)
-            or (one.kind in _LEFT and bool(one.member_id and fact.member_id) and one.member_id != fact.member_id)
-            for one in self.running.facts
-        )
+        since_ms = self.left_ms.get(fact.kind, fact.at_ms)
+        is_again = since_ms is not None and fact.at_ms is not None and fact.at_ms - since_ms > _GOES_WITHIN_MS
+        return is_again or bool(fact.member_id and self.left_as - {fact.member_id})
+
+    def _note_leave(self, fact: LoggedFact) -> None:
+        if self.running is None or self.running.facts[-1] is not fact:
+            return
+        if fact.at_ms is not None:
+            self.left_ms[fact.kind] = min(fact.at_ms, self.left_ms.get(fact.kind, fact.at_ms))
+        self.left_as |= {fact.member_id} - {""}
 
     def _is_left(self) -> bool:
         return self.running is not None and self.running.outcome == LEFT

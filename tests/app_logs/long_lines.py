@@ -173,6 +173,11 @@ MANY_LINES: dict[str, Lines] = {
         [], f"{BROKER}Member m{{}}-{UUID} in group g has failed, removing it from the group{CLASS}"
     ),
     "groups": many([], f"{BROKER}Stabilized group g{{}} generation 1 with 1 members{CLASS}"),
+    "leaves of a client": many(
+        [],
+        f"{JAVA}Member m-{UUID} sending LeaveGroup request to coordinator b{{}}:9092 (id: 2147483646 rack: null) "
+        "due to x",
+    ),
     "java clients": many(
         [], f"{STAMP}[Consumer clientId=c{{}}, groupId=g] (Re-)joining group (org.apache.kafka.ConsumerCoordinator)"
     ),
