@@ -69,7 +69,7 @@ def command(what: str, home: str, conf: Path | None, given: tuple[str, ...]) -> 
     if not receivers:
         raise ConfigError(
             f"no receiver: set {PREFIX}webhook, webhook.file, slack.file, teams.file, alertmanager, pagerduty.file or "
-            "command"
+            "command, or a secret of a receiver in the environment, as ROLLCALL_ALERTS_SLACK"
         )
     if what == "test":
         return 0 if all([_is_taken(receiver, settings) for receiver in receivers]) else 1

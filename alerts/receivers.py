@@ -17,9 +17,10 @@ from functools import partial
 from typing import Any, get_args
 
 from alerts.alarm import Alarm, Event
-from alerts.secrets import address_of, blanked, login_of, parts_of, secret_of
+from alerts.secrets import address_of, blanked, login_of, parts_of, secret_of, variable_of
 from alerts.sending import NotTaken, Reach, post, run
-from alerts.settings import AlertSettings
+from alerts.settings import PREFIX, AlertSettings
+from programs.errors import ConfigError
 from programs.timestamps import iso_utc
 from programs.visible import visible
 from views.view import Severity
@@ -72,7 +73,7 @@ def rank(severity: Severity) -> int:
 
 
 def receivers_of(settings: AlertSettings) -> list[Receiver]:
-    """Those that the settings name. Raises ConfigError: a file of a secret cannot be read."""
+    """Those that the settings and secrets name. Raises ConfigError: a secret that cannot be read or is set twice."""
     return list(_receivers_of(settings))
 
 
@@ -82,19 +83,19 @@ def _receivers_of(settings: AlertSettings) -> Iterator[Receiver]:
     def posted(write: Callable[[Event, Alarm, int], Written]) -> Callable[[Event, Alarm, int], str]:
         return lambda *sent: post(*write(*sent), reach)
 
-    hook = settings.webhook
-    if settings.webhook_file is not None:
-        hook = address_of("webhook.file", settings.webhook_file)
-    if hook:
-        secret = secret_of("webhook.secret.file", settings.webhook_secret_file)
+    secret_hook = address_of("webhook", settings.webhook_file)
+    if settings.webhook and secret_hook:
+        source = variable_of("webhook") if settings.webhook_file is None else f"{PREFIX}webhook.file"
+        raise ConfigError(f"{PREFIX}webhook: set either this or {source}")
+    if hook := settings.webhook or secret_hook:
+        secret = secret_of("webhook.secret", settings.webhook_secret_file)
         written = posted(partial(webhook, hook, secret.encode()))
         yield Receiver("webhook", written, 0, settings.webhook_severity, (*parts_of(hook), secret))
     for name, path, write, least in (
         ("slack", settings.slack_file, slack, settings.slack_severity),
         ("teams", settings.teams_file, teams, settings.teams_severity),
     ):
-        if path is not None:
-            place = address_of(f"{name}.file", path)
+        if place := address_of(name, path):
             yield Receiver(name, posted(partial(write, place)), 0, least, parts_of(place))
     if settings.alertmanager:
         address = settings.alertmanager.rstrip("/") + "/api/v2/alerts"
@@ -106,8 +107,7 @@ def _receivers_of(settings: AlertSettings) -> Iterator[Receiver]:
             settings.alertmanager_severity,
             (settings.alertmanager, *login_of(address)),
         )
-    if settings.pagerduty_file is not None:
-        key = secret_of("pagerduty.file", settings.pagerduty_file)
+    if key := secret_of("pagerduty", settings.pagerduty_file):
         events = settings.pagerduty_address.rstrip("/") + "/v2/enqueue"
         written = posted(partial(pagerduty, events, key))
         yield Receiver("pagerduty", written, 0, settings.pagerduty_severity, (key, *login_of(events)))

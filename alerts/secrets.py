@@ -1,10 +1,11 @@
-"""Secrets of receivers: read from files, and blanked in what others say, however they spell them.
+"""Secrets of receivers: read from files or the environment, and blanked in what others say, however they spell them.
 
 Must not know a receiver's form.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from alerts.sending import basic, user_of
-from alerts.settings import PREFIX
+from alerts.settings import PREFIX, VARIABLE_PREFIX
 from programs.errors import ConfigError
 from programs.log_lines import tell
 
@@ -23,26 +24,40 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def secret_of(name: str, path: Path | None) -> str:
-    """Return a file's secret; empty without a file. Warn if others may read it. Raises ConfigError."""
+    """Return the secret of a file, else of the environment; empty without both. Warn if others may read the file.
+
+    Raises ConfigError: a file and a variable, a file that cannot be read, an empty file.
+    """
+    variable = variable_of(name)
+    from_variable = os.environ.get(variable, "").strip()
     if path is None:
-        return ""
+        return from_variable
+    setting = f"{PREFIX}{name}.file"
+    if from_variable:
+        raise ConfigError(f"{setting}: set either this or {variable} in the environment")
     try:
         found, mode = path.read_text().strip(), path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{PREFIX}{name}={path}: cannot be read: {getattr(error, 'strerror', '') or error}") from None
+        raise ConfigError(f"{setting}={path}: cannot be read: {getattr(error, 'strerror', '') or error}") from None
     if not found:
-        raise ConfigError(f"{PREFIX}{name}={path}: is empty")
+        raise ConfigError(f"{setting}={path}: is empty")
     if mode & _OTHERS:
-        tell(f"{PREFIX}{name}={path}: other users have access (mode {stat.S_IMODE(mode):o}); chmod 600", is_error=True)
+        tell(f"{setting}={path}: other users have access (mode {stat.S_IMODE(mode):o}); chmod 600", is_error=True)
     return found
 
 
-def address_of(name: str, path: Path) -> str:
-    """Return a file's address. Raises ConfigError."""
+def address_of(name: str, path: Path | None) -> str:
+    """Return the address of a file, else of the environment; empty without both. Raises ConfigError."""
     address = secret_of(name, path)
-    if not address.startswith(("http://", "https://")):
-        raise ConfigError(f"{PREFIX}{name}={path}: holds no address that begins with https://")
+    if address and not address.startswith(("http://", "https://")):
+        source = variable_of(name) if path is None else f"{PREFIX}{name}.file={path}"
+        raise ConfigError(f"{source}: holds no address that begins with https://")
     return address
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable of a secret: `ROLLCALL_ALERTS_WEBHOOK_SECRET` of `webhook.secret`."""
+    return f"{VARIABLE_PREFIX}{name.replace('.', '_').upper()}"
 
 
 def parts_of(address: str) -> tuple[str, ...]:

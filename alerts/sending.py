@@ -24,6 +24,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
+from alerts.settings import VARIABLE_PREFIX
+
 DEADLINE_S = 10.0
 MOST_REDIRECTS = 3
 READ_BYTES = 4_000
@@ -159,14 +161,20 @@ def _why(error: Exception) -> str:
 def run(arguments: Sequence[str], given_bytes: bytes, within_s: float) -> str:
     """Runs a command without a shell, hands it bytes on its standard input, and says what it printed first.
 
-    It is killed with all that it started when its time is over. Raises NotTaken: another exit status than 0.
+    Its environment has no receiver's secrets. It is killed with all that it started when its time is over.
+    Raises NotTaken: another exit status than 0.
     """
     with tempfile.TemporaryFile() as given:
         given.write(given_bytes)
         given.seek(0)
         try:
             process = subprocess.Popen(
-                arguments, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+                arguments,
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={name: value for name, value in os.environ.items() if not name.startswith(VARIABLE_PREFIX)},
             )
         except (OSError, ValueError) as error:
             raise NotTaken(f"cannot be run: {_why(error)}") from None

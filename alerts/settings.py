@@ -14,6 +14,8 @@ from programs.settings import setting
 from views.view import Severity
 
 PREFIX = "rollcall.alerts."
+VARIABLE_PREFIX = "ROLLCALL_ALERTS_"
+"""Of the environment variables that hold secrets."""
 NOT_IN_A_STORE = "a home in an object store has no alarms of its own"
 _LEAST = "the least severity that it is sent: info, warning or critical"
 
@@ -42,7 +44,7 @@ class Arguments(tuple[str, ...]):
 
 @dataclass(frozen=True, slots=True)
 class AlertSettings:
-    """Receivers, and which troubles they are sent. An address that is secret stands in a file.
+    """Receivers, and which troubles they are sent. A secret is in a file or the environment.
 
     Raises ConfigError: an address that is none, or a kind of trouble that nobody knows.
     """
@@ -107,8 +109,6 @@ class AlertSettings:
             from alerts.kind_names import refuse_unknown
 
             refuse_unknown(f"{PREFIX}kinds", self.kinds)
-        if self.webhook and self.webhook_file is not None:
-            raise ConfigError(f"{PREFIX}webhook.file: set either this or {PREFIX}webhook")
         for name in ("webhook", "alertmanager", "pagerduty_address", "page"):
             address = getattr(self, name)
             if address and not address.startswith(("http://", "https://")):

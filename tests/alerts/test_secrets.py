@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from alerts.alarm import Alarm
 from alerts.receivers import receivers_of
 from alerts.secrets import blanked, login_of, parts_of
-from alerts.settings import AlertSettings
+from alerts.settings import AlertSettings, Arguments
 from programs.errors import ConfigError
 from tests.alerts.misbehaving import receiving
 
@@ -70,5 +71,58 @@ def test_a_webhooks_address_may_stand_in_a_file(tmp_path: Path) -> None:
         (receiver,) = receivers_of(AlertSettings(webhook_file=tmp_path / "hook"))
         assert receiver.send("opened", Alarm("1", "g", "storms", 1, 2, "s", "l"), 10_000) == "200 ok"
         assert [path for path, *_ in server.taken] == ["/s3cret-hook"]
-    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.webhook\.file: set either this or"):
-        AlertSettings(webhook="http://host/", webhook_file=tmp_path / "hook")
+    with pytest.raises(
+        ConfigError, match=r"rollcall\.alerts\.webhook: set either this or rollcall.alerts.webhook.file"
+    ):
+        receivers_of(AlertSettings(webhook="http://host/", webhook_file=tmp_path / "hook"))
+
+
+def test_secrets_may_stand_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    with receiving() as server:
+        for name in ("WEBHOOK", "SLACK", "TEAMS"):
+            monkeypatch.setenv(f"ROLLCALL_ALERTS_{name}", f"{server.address}/s3cret-{name}")
+        monkeypatch.setenv("ROLLCALL_ALERTS_WEBHOOK_SECRET", "sign1ng-key")
+        monkeypatch.setenv("ROLLCALL_ALERTS_PAGERDUTY", "rout1ng-key")
+        settings = AlertSettings(
+            pagerduty_address=server.address,
+            command=Arguments(("/bin/sh", "-c", "env | grep -c ROLLCALL_ALERTS_; true")),
+            private_addresses=True,
+        )
+        receivers = {receiver.name: receiver for receiver in receivers_of(settings)}
+        answers = {
+            name: one.send("opened", Alarm("1", "g", "storms", 1, 2, "s", "l"), 9) for name, one in receivers.items()
+        }
+        paths = [path for path, *_ in server.taken]
+        signatures = [headers.get("X-Rollcall-Signature") for _, headers, *_ in server.taken]
+    assert paths == ["/s3cret-WEBHOOK", "/s3cret-SLACK", "/s3cret-TEAMS", "/v2/enqueue"]
+    assert signatures[0]
+    assert list(answers) == ["webhook", "slack", "teams", "pagerduty", "command"]
+    assert answers["command"] == "exit status 0 0"
+    assert receivers["pagerduty"].secrets[0] == "rout1ng-key"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("WEBHOOK", {"webhook": "http://host/"}),
+        ("WEBHOOK", {"webhook_file": Path("hook")}),
+        ("WEBHOOK_SECRET", {"webhook": "http://host/", "webhook_secret_file": Path("hook")}),
+        ("SLACK", {"slack_file": Path("hook")}),
+        ("TEAMS", {"teams_file": Path("hook")}),
+        ("PAGERDUTY", {"pagerduty_file": Path("hook")}),
+    ],
+)
+def test_a_secret_that_is_set_twice_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, settings: dict[str, Any]
+) -> None:
+    monkeypatch.setenv(f"ROLLCALL_ALERTS_{name}", "https://host/s3cret")
+    with pytest.raises(ConfigError, match=f"set either this or ROLLCALL_ALERTS_{name}") as refused:
+        receivers_of(AlertSettings(**settings))
+    assert "s3cret" not in str(refused.value)
+
+
+def test_an_address_of_the_environment_that_is_none_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROLLCALL_ALERTS_SLACK", "s3cret")
+    with pytest.raises(ConfigError, match=r"^ROLLCALL_ALERTS_SLACK: holds no address") as refused:
+        receivers_of(AlertSettings())
+    assert "s3cret" not in str(refused.value)
