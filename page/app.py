@@ -83,7 +83,7 @@ def _after(is_there: Callable[[History], bool], answer: PageMethod) -> PageMetho
     async def answering(pages: Pages, request: Request) -> Response:
         await pages.watch.look()
         # Before anything is read: later changes are news to this page.
-        request.state.seen = pages.history.seen
+        request.state.seen = pages.watch.seen
         if is_there(pages.history):
             return await answer(pages, request)
         return pages.page(request, "reading.html", Fields(request.query_params))
@@ -259,6 +259,11 @@ class Pages:
     async def events(self, request: Request) -> Response:
         return _Events(self.watch)
 
+    async def seen(self, request: Request) -> Response:
+        """What a page made now would show, for a page that has no stream of events."""
+        await self.watch.look()
+        return PlainTextResponse(self.watch.seen)
+
     async def health(self, request: Request) -> Response:
         return PlainTextResponse("ok\n")
 
@@ -341,6 +346,7 @@ def application(history: History, watch: Watch, name: str) -> Starlette:
             Route("/rebalance-lag.svg", pages.lag_picture),
             Route("/pictures/{name}.svg", pages.picture),
             Route("/events", pages.events),
+            Route("/seen", pages.seen),
             Route("/health", pages.health),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],

@@ -75,7 +75,7 @@ class History:
 
     @property
     def seen(self) -> str:
-        """Identifies what a page made now shows; changes with it."""
+        """Identifies the facts that a page made now shows; changes with them."""
         return f"{self.version} {self._times_made}"
 
     @property

@@ -99,6 +99,11 @@ class Watch:
         self._wake.set()
         self._thread.join()
 
+    @property
+    def seen(self) -> str:
+        """Identifies what a page made now shows; changes with it."""
+        return f"{self._history.seen} {self.liveness.is_live}"
+
     def end_streams(self) -> None:
         """Ends every stream of events, so that a server that stops need not break them off; called from its loop."""
         for queue in self._listeners:
@@ -122,7 +127,7 @@ class Watch:
 
     async def _events(self, queue: _News) -> AsyncIterator[str]:
         """`seen`, what a page made now would show; then each `changed`, with the groups that have new facts."""
-        yield f"retry: 2000\nevent: seen\ndata: {self._history.seen}\n\n"
+        yield f"retry: 2000\nevent: seen\ndata: {self.seen}\n\n"
         while True:
             try:
                 news = await asyncio.wait_for(queue.get(), BEAT_EVERY_S)

@@ -7,6 +7,9 @@ import { filterRows, sortAsChosen, tellLocalTimes } from "/static/page.js";
 const SOONEST_MS = 400;
 // While a job goes on, how long ago something was is right again after this, whether or not anything happens.
 const AGES_EVERY_MS = 30_000;
+// How often to ask for news without a stream: of a history that a job writes, and of one that none does.
+const ASK_LIVE_MS = 1_000;
+const ASK_FINISHED_MS = 5_000;
 
 // What a cell says, without how long ago something was: that alone is no change.
 function saidBy(cell) {
@@ -62,6 +65,7 @@ async function lookAgain() {
     location.reload();
     return;
   }
+  document.body.dataset.seen = fresh.body.dataset.seen;
   for (const part of document.querySelectorAll("[data-live]")) {
     const now = fresh.getElementById(part.id);
     if (!now || part.innerHTML === now.innerHTML) continue;
@@ -73,41 +77,84 @@ async function lookAgain() {
   await drawAll();
 }
 
+// What the server says by itself, while this tab is visible and a job writes the history: through the one stream of all
+// tabs, else through a question every few seconds.
+class News {
+  constructor(take) {
+    this.take = take;
+    this.isWatched = false;
+    if (window.SharedWorker) {
+      this.port = new SharedWorker("/static/stream.js").port;
+      this.port.addEventListener("message", ({ data }) => { if (this.isWatched) take(data); });
+      this.port.start();
+    }
+  }
+
+  // Called again whenever the page may have become visible or hidden, or its history live or finished.
+  follow() {
+    clearTimeout(this.asking);
+    const isLive = document.querySelector("#liveness .dot") !== null;
+    this.isWatched = !document.hidden && isLive && Boolean(this.port);
+    this.port?.postMessage(this.isWatched);
+    if (!document.hidden) this.ask(isLive);
+  }
+
+  // Also once where there is a stream: it tells what comes from now on.
+  async ask(isLive) {
+    try {
+      const answer = await fetch("/seen");
+      if (answer.ok) this.take({ kind: "seen", data: await answer.text() });
+    } catch {
+      this.take({ kind: "error" });
+    }
+    if (this.isWatched || document.hidden) return;
+    const isBeingRead = document.querySelector("[data-until-ready]") !== null;
+    clearTimeout(this.asking);
+    this.asking = setTimeout(() => this.ask(isLive), isBeingRead || isLive ? ASK_LIVE_MS : ASK_FINISHED_MS);
+  }
+
+  leave() {
+    this.isWatched = false;
+    this.port?.postMessage(false);
+  }
+}
+
 export function followChanges() {
   if (document.body.dataset.at && !document.querySelector("[data-until-ready]")) return;
   const group = new URL(location.href).searchParams.get("group");
-  let due = null, isLooking = false, isStale = false;
+  let due = null, isLooking = false, isStale = false, lostAt = null;
   const look = async () => {
     due = null;
-    if (document.hidden) { isStale = true; return; }
+    if (document.hidden) return;
     isLooking = true;
-    try { await lookAgain(); } catch { /* the next change is looked at again */ }
+    const wasLive = document.querySelector("#liveness .dot") !== null;
+    try { await lookAgain(); } catch { document.body.dataset.seen = ""; }
     isLooking = false;
+    if ((document.querySelector("#liveness .dot") !== null) !== wasLive) news.follow();
     if (isStale) { isStale = false; plan(); }
   };
   const plan = () => {
     if (isLooking) isStale = true;
     else if (due === null) due = setTimeout(look, SOONEST_MS);
   };
-  const events = new EventSource("/events");
-  let lostAt = null;
-  // What came before this page listened, or while its server was away, is looked at as well.
-  events.addEventListener("seen", (event) => {
-    lostAt = null;
-    if (event.data !== document.body.dataset.seen) plan();
-    document.body.dataset.seen = event.data;
-  });
-  events.addEventListener("error", () => {
-    document.body.dataset.seen = "";
-    // The browser tries again and again; the first time is when it was lost.
-    lostAt ??= new Date().toISOString().slice(11, 19);
-    const place = document.querySelector("#liveness");
-    place.textContent = `Not live: the server of this page is not reached since ${lostAt} UTC; all is shown as it was then.`;
-  });
-  events.addEventListener("changed", (event) => {
-    const { groups } = JSON.parse(event.data);
-    if (!groups || !groups.length || !group || groups.includes(group)) plan();
+  const news = new News(({ kind, data }) => {
+    if (kind === "error") {
+      document.body.dataset.seen = "";
+      // It is tried again and again; the first time is when it was lost.
+      lostAt ??= new Date().toISOString().slice(11, 19);
+      const place = document.querySelector("#liveness");
+      place.textContent = `Not live: the server of this page is not reached since ${lostAt} UTC; all is shown as it was then.`;
+    } else if (kind === "seen") {
+      lostAt = null;
+      if (data !== document.body.dataset.seen) plan();
+    } else {
+      const { groups } = JSON.parse(data);
+      if (!groups || !groups.length || !group || groups.includes(group)) plan();
+    }
   });
   setInterval(() => { if (document.querySelector("#liveness .dot")) plan(); }, AGES_EVERY_MS);
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && isStale) { isStale = false; plan(); } });
+  document.addEventListener("visibilitychange", () => news.follow());
+  addEventListener("pagehide", () => news.leave());
+  addEventListener("pageshow", (event) => { if (event.persisted) news.follow(); });
+  news.follow();
 }

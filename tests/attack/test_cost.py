@@ -18,7 +18,7 @@ from tests.attack.cost.shapes import Shape
 from tests.attack.cost.table import BEGIN, keep, kept_names
 from tests.page.hostile_requests import PAGES
 
-QUICK = {"/events", "/health"}
+QUICK = {"/events", "/health", "/seen"}
 """Addresses whose fields change nothing."""
 
 

@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tables.job_status import StatusWriter
 from tests.browser.conftest import WIDTHS
 from tests.browser.serving import served
 from tests.page.homes import HOSTILE
@@ -184,6 +185,85 @@ def test_changes_come_by_themselves_and_leave_scroll_and_selection(window: Windo
         assert page.evaluate("getSelection().toString()").strip() == "group-020"
         # The page would ask again once its server has ended.
         page.close()
+
+
+TABS = 20
+"""More than the connections that a browser has to one host."""
+
+
+def test_any_number_of_tabs_is_live(window: Window, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    write_effects(home, {"first": two_members().rows})
+    status = StatusWriter(home)
+    status.running("id", 1)
+    with served(home) as address:
+        first = window(address)
+        tabs = [first, *(another(first, address) for _ in range(TABS - 1))]
+        write_effects(home, {"second": one_expires().rows})
+        for tab in tabs:
+            expect(tab.locator("#groups tbody tr")).to_have_count(2)
+            expect(tab.locator("#liveness .dot")).to_have_count(1)
+        status.stopped()
+        for tab in tabs:
+            expect(tab.locator("#liveness .dot")).to_have_count(0)
+        for tab in tabs:
+            tab.close()
+
+
+def test_any_number_of_tabs_of_a_finished_history(window: Window, incident: str) -> None:
+    first = window(incident)
+    for tab in (first, *(another(first, incident) for _ in range(TABS - 1))):
+        expect(tab.locator("#groups tbody tr")).to_have_count(3)
+
+
+def test_a_hidden_tab_asks_nothing_and_is_current_once_it_is_shown(window: Window, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    write_effects(home, {"first": two_members().rows})
+    StatusWriter(home).running("id", 1)
+    with served(home) as address:
+        shown = window(address)
+        hidden = another(shown, address)
+        hide(hidden, True)
+        hidden.wait_for_load_state("networkidle")
+        asked: list[str] = []
+        hidden.on("request", lambda request: asked.append(request.url))
+        write_effects(home, {"second": one_expires().rows})
+        expect(shown.locator("#groups tbody tr")).to_have_count(2)
+        assert asked == []
+        hide(hidden, False)
+        expect(hidden.locator("#groups tbody tr")).to_have_count(2)
+        hidden.close()
+        shown.close()
+
+
+def test_without_a_shared_worker_a_page_asks_again_and_again(window: Window, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    write_effects(home, {"first": two_members().rows})
+    StatusWriter(home).running("id", 1)
+    with served(home) as address:
+        page = window(address)
+        page.add_init_script("delete window.SharedWorker")
+        page.reload()
+        write_effects(home, {"second": one_expires().rows})
+        expect(page.locator("#groups tbody tr")).to_have_count(2)
+        page.close()
+
+
+def another(page: Page, address: str) -> Page:
+    """Open an address in another tab of the page's browser."""
+    tab = page.context.new_page()
+    tab.goto(address)
+    tab.locator("#reading").wait_for(state="detached")
+    return tab
+
+
+def hide(page: Page, is_hidden: bool) -> None:
+    """Make the page believe that its tab is hidden, or shown; a browser without a screen hides none."""
+    page.evaluate(
+        "hidden => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });"
+        " document.dispatchEvent(new Event('visibilitychange')); }",
+        is_hidden,
+    )
 
 
 def test_hostile_names_are_text(window: Window, strangers: str) -> None:
