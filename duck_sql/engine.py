@@ -19,7 +19,7 @@ import duckdb
 from duckdb.sqltypes import DuckDBPyType
 
 from duck_sql import known_equal, spark_sql
-from duck_sql.known_equal import NoSuchName, NotEqual
+from duck_sql.known_equal import NoSuchName, NotEqual, NotParsed, NotSelect
 from duck_sql.spark_sql import Translated
 from programs.errors import UserError
 from schemas.tables import EFFECTS_FOLDER
@@ -39,7 +39,7 @@ from views.catalog import (
 from views.tables import TABLE_VIEWS, TableView
 from views.view import View
 
-__all__ = ["NoSuchName", "NotEqual"]
+__all__ = ["NoSuchName", "NotEqual", "NotParsed", "NotSelect"]
 
 _FETCHED = 10_000
 _ONCE = "TEMP TABLE"
@@ -193,7 +193,7 @@ def _one_select(sql: str) -> str:
         # Of a kind that DuckDB's Python has no name for.
         is_select = False
     if not is_select:
-        raise NotEqual("what is not one SELECT")
+        raise NotSelect("a statement that is not a SELECT")
     return sql
 
 

@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from duck_sql import functions
+from duck_sql.statements import syntax_error, unknown_statement
 
 Node = Any
 T = exp.DataType.Type
@@ -23,6 +24,14 @@ T = exp.DataType.Type
 
 class NotEqual(Exception):
     """DuckDB is not known to answer the query as Spark does; the text names what it is."""
+
+
+class NotParsed(NotEqual):
+    """The query is no SQL that is understood; the text is the sentence for the person."""
+
+
+class NotSelect(NotEqual):
+    """The query is another statement."""
 
 
 class NoSuchName(Exception):
@@ -124,11 +133,19 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
 def parsed(query: str, dialect: type[Spark] = Dialect) -> Node:
-    """The one statement of a query as a tree. Raises NotEqual."""
+    """Return the one statement of a query as a tree. Raises NotParsed, NotEqual."""
+    if unknown := unknown_statement(query):
+        raise NotParsed(unknown)
     try:
         trees = [tree for tree in dialect().parse(query) if tree is not None]
-    except SqlglotError:
-        raise NotEqual("a syntax that is not understood") from None
+    except ParseError as error:
+        found = error.errors[0]
+        word = found["highlight"]
+        raise NotParsed(syntax_error(found["line"], found["col"] - len(word) + 1, word)) from None
+    except TokenError:
+        raise NotParsed("syntax error: a quote or a comment does not end.") from None
+    except SqlglotError as error:
+        raise NotEqual(f"a syntax that is not understood: {error}") from None
     except RecursionError:
         raise NotEqual("what is nested too deeply") from None
     if len(trees) != 1:

@@ -16,7 +16,19 @@ from sqlglot import exp
 from duck_sql import functions
 from duck_sql.column_names import name_columns
 from duck_sql.kinds import has_boolean_beside_number, is_condition, is_date, kinds_put_together
-from duck_sql.known_equal import OTHER_NAMES, Dialect, Node, NotEqual, T, check, outermost, parsed, time_format, unit_of
+from duck_sql.known_equal import (
+    OTHER_NAMES,
+    Dialect,
+    Node,
+    NotEqual,
+    NotSelect,
+    T,
+    check,
+    outermost,
+    parsed,
+    time_format,
+    unit_of,
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +48,7 @@ def translated(query: str, columns: Mapping[str, Mapping[str, str]]) -> Translat
         raise NotEqual("a backslash or a hint")
     tree = parsed(query)
     if not isinstance(tree, exp.Query):
-        raise NotEqual("what is no SELECT")
+        raise NotSelect("a statement that is not a SELECT")
     try:
         check(tree, columns)
         for one, other in kinds_put_together(tree, columns):

@@ -1,22 +1,19 @@
 """Checks before a query: it must not write, and the home must exist.
 
-Knows the words that write. Must not know an engine; asking in SQL must stay quick, so nothing heavy is loaded here.
+Must not know an engine; asking in SQL must stay quick, so nothing heavy is loaded here.
 """
 
 from __future__ import annotations
 
 import re
 
+from duck_sql.statements import READS, WRITES, first_word_of
 from jobs.home import Home, HomeError
 from programs.errors import UserError
 from programs.typed import as_typed
 from tables.versions import is_table
 from views.tables import TABLE_VIEWS, TableView
 
-READS = ("select", "with", "values", "table", "show", "describe", "desc", "explain")
-WRITES = ("insert", "update", "delete", "merge", "create", "replace", "drop", "alter", "truncate", "optimize", "vacuum")
-
-_COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _INSERTS = re.compile(r"\binsert\s+(into|overwrite)\b", re.IGNORECASE)
 
 
@@ -26,12 +23,12 @@ class QueryError(UserError):
 
 def check_query(query: str) -> None:
     """Raises QueryError: there is none, or it would write."""
-    words = _COMMENTS.sub(" ", query).lower().strip(" \n\t(;").split(None, 1)
-    if not words:
+    word = first_word_of(query)
+    if not word:
         asks = as_typed('make sql Q="select * from groups"', 'rollcall sql "select * from groups"')
         raise QueryError(f"there is no query: {asks}.")
-    if words[0] in WRITES or _INSERTS.search(query):
-        raise QueryError(f"query: {words[0]} is refused, for only the job writes; it may be {', '.join(READS)}.")
+    if word in WRITES or _INSERTS.search(query):
+        raise QueryError(f"query: {word} is refused, for only the job writes; it may be {', '.join(READS)}.")
 
 
 def check_home(home: Home) -> None:

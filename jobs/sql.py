@@ -22,11 +22,12 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from duck_sql.engine import ROWS_SHOWN, NoSuchName, NotEqual, ask
+from duck_sql.engine import ROWS_SHOWN, NoSuchName, NotEqual, NotParsed, ask
 from jobs.home import Home, NotReadHere
 from jobs.queries import QueryError, check_home, check_query
 from jobs.shown.plain_answers import FORMATS, write_answer
 from programs.timestamps import read_moment
+from programs.typed import as_typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +58,8 @@ def frame_of(home: str | Path | Home, query: str, at: str = "") -> pd.DataFrame:
             answer = ask(here.path, query, None if moment is None else moment.from_ms)
     except NoSuchName as missing:
         raise QueryError(f"query: {missing}") from None
+    except NotParsed as unclear:
+        raise QueryError(f"query: {unclear}") from None
     except (NotEqual, NotReadHere):
         from jobs.spark.answering import frame
 
@@ -112,6 +115,9 @@ def _answered_by_duckdb(
             write_answer(answer, form, out)
     except NoSuchName as missing:
         raise QueryError(f"query: {missing}") from None
+    except NotParsed as unclear:
+        spark = as_typed("ENGINE=spark", "--engine spark")
+        raise QueryError(f"query: {unclear} If Spark knows this syntax, use {spark}.") from None
     except (NotEqual, NotReadHere) as reason:
         return str(reason).rstrip(".")
     return None

@@ -21,7 +21,7 @@ from typing import Any
 import duckdb
 from markupsafe import Markup, escape
 
-from duck_sql.engine import NoSuchName, NotEqual, ask
+from duck_sql.engine import NoSuchName, NotEqual, NotParsed, NotSelect, ask
 from page import shown
 from programs.errors import UserError
 from programs.typed import as_typed
@@ -65,6 +65,10 @@ def answer(home: Path, query: str, until_ms: int | None, form: str) -> Written:
         if len(columns) > MOST_COLUMNS:
             raise QueryRefused(f"The answer has {len(columns)} columns, and {MOST_COLUMNS} are the most.")
         return _written(FORMS[form], columns, found.rows)
+    except NotParsed as error:
+        raise QueryRefused(str(error)) from None
+    except NotSelect:
+        raise QueryRefused("Only SELECT statements are allowed.") from None
     except NotEqual as error:
         if isinstance(error.__context__, duckdb.OutOfMemoryException):
             raise _too_large() from None

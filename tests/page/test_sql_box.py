@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from html import unescape
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -56,13 +57,22 @@ def test_an_answer_is_that_of_make_sql(client: TestClient, home: Path, query: st
 
 
 @pytest.mark.parametrize(
-    "query", ["drop table effects", "select * from read_text('/etc/passwd')", "select * from nothing"]
+    ("query", "says"),
+    [
+        ("drop table effects", "Only SELECT statements are allowed."),
+        ("explain select 1", "Only SELECT statements are allowed."),
+        ("select * from read_text('/etc/passwd')", "The page does not answer"),
+        ("select * from nothing", "The table or view `nothing` cannot be found"),
+        ("selec 1", 'syntax error at "selec" (line 1, column 1). Did you mean SELECT?'),
+        ("select * form groups", 'syntax error at "groups" (line 1, column 15).'),
+    ],
 )
-def test_what_is_refused_is_said_where_the_answer_would_be(client: TestClient, query: str) -> None:
+def test_what_is_refused_is_said_where_the_answer_would_be(client: TestClient, query: str, says: str) -> None:
     answer = client.get("/sql", params={"q": query})
     assert answer.status_code == 200
     found = Page(answer.text)
     assert 'role="alert"' in answer.text
+    assert says in unescape(answer.text)
     assert "answer" not in found.tables
     assert client.get("/answer.csv", params={"q": query}).status_code == 400
 

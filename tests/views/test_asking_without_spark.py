@@ -6,6 +6,7 @@ import csv
 import datetime
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,28 @@ def test_an_answer_loads_neither_spark_nor_arrow(home: Path) -> None:
     assert done.stderr == ""
     assert done.stdout.splitlines()[-1] == "end"
     assert "│ Stable │        1 │" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("selec 1", 'syntax error at "selec" (line 1, column 1). Did you mean SELECT?'),
+        ("-- all\n ;(slect * from groups)", 'syntax error at "slect" (line 2, column 4). Did you mean SELECT?'),
+        ("xyz", 'syntax error at "xyz" (line 1, column 1). Expected SELECT, '),
+        ("select *\n form groups", 'syntax error at "groups" (line 2, column 7).'),
+        ("select 1 from groups wher state = 'x'", 'syntax error at "state" (line 1, column 27).'),
+        ("select 'abc", "syntax error: a quote or a comment does not end."),
+    ],
+)
+def test_a_syntax_error_says_its_place_and_starts_no_spark(
+    home: Path, monkeypatch: pytest.MonkeyPatch, query: str, says: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "jobs.spark.answering", None)
+    with pytest.raises(QueryError, match=re.escape(f"query: {says}")) as refused:
+        answer_query(Home(home), query)
+    assert str(refused.value).endswith(" If Spark knows this syntax, use --engine spark.")
+    with pytest.raises(QueryError, match=re.escape(f"query: {says}")):
+        frame_of(home, query)
 
 
 def test_what_is_too_much_for_several_threads_is_answered_by_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
