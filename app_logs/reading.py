@@ -24,6 +24,7 @@ from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import ends_cut, open_blocks, text_of
 from app_logs.forged_lines import OF_BROKERS, ends_alone, marked
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
+from app_logs.unread import Unread, unread_in
 from app_logs.wrappings import entries_in, entry_of, in_order
 from programs.errors import UserError
 from why.words import some
@@ -63,6 +64,8 @@ class FileRead:
     recorded: int = 0
     """How many of its lines are a broker's requests or the topic's records about groups, which are no facts here."""
     notes: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    """Lines of programs whose other lines are read, and in a file without any, of programs that are not known."""
 
     @property
     def times_ms(self) -> tuple[int, int] | None:
@@ -141,7 +144,8 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     ordered, notes = in_order(marked(entries))
     if broken.put_together + ends_alone(entries) >= SEVERAL:
         notes.append(BROKEN)
-    every = [broken.without_what_is_open(fact) for fact in _facts_in(ordered)]
+    facts = _facts_in(ordered)
+    every = [broken.without_what_is_open(fact) for fact in facts if fact is not None]
     found = [fact for fact in every if fact.is_certain]
     doubtful = [fact.line_number for fact in every if not fact.is_certain and fact.kind is not FactKind.UNREADABLE]
     if doubtful:
@@ -154,18 +158,18 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
-    read.facts, read.notes = found, tuple(notes)
+    read.facts, read.notes, read.unread = found, tuple(notes), unread_in(ordered, facts)
     return read
 
 
-def _facts_in(entries: Sequence[Entry]) -> list[LoggedFact]:
-    """What the entries of one file say. Words that two libraries have are of the one whose other lines are in it."""
+def _facts_in(entries: Sequence[Entry]) -> list[LoggedFact | None]:
+    """What each entry of one file says. Words that two libraries have are of the one whose other lines are in it."""
     facts = [fact_of(entry) for entry in entries]
     names = {fact.dialect for fact in facts if fact is not None}
     known = [dialect for dialect in DIALECTS if dialect.among_its_own is not None and dialect.name in names]
     if len(known) == 1:
         facts = [fact or known[0].fact_among_its_own(entry) for fact, entry in zip(facts, entries, strict=True)]
-    return [fact for fact in facts if fact is not None]
+    return facts
 
 
 class _Lines:

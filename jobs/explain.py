@@ -13,12 +13,14 @@ from zoneinfo import ZoneInfo
 import msgspec
 from rich.console import Console
 
+from app_logs.dialects.catalog import DIALECTS
 from app_logs.dialects.redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
 from app_logs.files import STANDARD_INPUT, comes_once, files_of
 from app_logs.following import Following
 from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
 from app_logs.reading import CUT, REQUEST, FileRead
+from app_logs.unread import Unread
 from app_logs.wording import (
     TROUBLES,
     cause_sentence,
@@ -39,7 +41,7 @@ from why.words import count, some
 LONGEST_SHOWN = 160
 """Characters of a first line."""
 WHAT_WAS_LOOKED_FOR = (
-    "no line about a consumer group was found in it: looked for lines of a broker's group coordinator and of clients"
+    f"no line about a consumer group was found in it: looked for {'; '.join(dialect.title for dialect in DIALECTS)}"
 )
 
 
@@ -130,6 +132,7 @@ def as_json(answer: Answer, groups: Sequence[LoggedGroup]) -> dict[str, Any]:
                 "lines": read.lines,
                 "lines_about_groups": len(read.facts) + read.recorded,
                 "notes": [*read.notes, *_not_understood(read)],
+                "unread": [_unread_json(one) for one in read.unread],
             }
             for read in answer.reads
         ],
@@ -191,6 +194,23 @@ def _evidence(facts: Iterable[LoggedFact]) -> list[dict[str, Any]]:
     return [{"file": file, "line": line} for file, line in evidence_of(facts)]
 
 
+def _unread_json(one: Unread) -> dict[str, Any]:
+    """For a program that is not known, `printed_by` is its logger."""
+    wordings = [{"wording": wording, "lines": lines} for wording, lines in one.wordings]
+    return {**one._asdict(), "wordings": wordings}
+
+
+def _unread_sentences(unread: Sequence[Unread]) -> Iterator[str]:
+    for one in unread:
+        number, are = count(one.lines, "line"), "is" if one.lines == 1 else "are"
+        shown = ", ".join(f"`{wording}` {lines}" for wording, lines in one.wordings)
+        others = f", other wordings {one.others}" if one.others else ""
+        if one.is_known:
+            yield f"{number} of {one.printed_by.partition(' (')[0]} {are} not read: {shown}{others}"
+        else:
+            yield f"{number} of {one.printed_by} {are} about groups, by a program that is unknown: {shown}{others}"
+
+
 def _not_understood(read: FileRead) -> list[str]:
     if read.facts or read.titles:
         return []
@@ -203,7 +223,7 @@ def _not_understood(read: FileRead) -> list[str]:
 def _answer_lines(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked) -> Iterator[Line]:
     for read in answer.reads:
         yield Line(f"{read.file}: {_summary(read)}")
-        for note in (*read.notes, *_not_understood(read)):
+        for note in (*read.notes, *_not_understood(read), *_unread_sentences(read.unread)):
             yield Line(f"  {note}")
     for group in groups:
         yield from _group_lines(group, asked)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from app_logs.entries import Entry, reason_of
@@ -60,6 +61,8 @@ class Dialect(NamedTuple):
     """The same for a line that no heading tells, in a file that has other lines of this dialect."""
     opening: str = ""
     """A message that begins with this is of this dialect, and need not be shown to others."""
+    tells_alone: bool = True
+    """False: another program's line may have such a heading, so one that no template reads is told by others beside."""
 
     def fact(self, entry: Entry) -> LoggedFact | None:
         """What the line says; None if it is none of this dialect's, or none of its templates."""
@@ -68,6 +71,15 @@ class Dialect(NamedTuple):
     def fact_among_its_own(self, entry: Entry) -> LoggedFact | None:
         """The same of a line that its heading does not tell, in a file of this dialect."""
         return None if self.among_its_own is None else self._fact(entry, self.among_its_own)
+
+    def told_by(self, entry: Entry) -> Heading | None:
+        """What stands before a message of this dialect; None if the line may be another program's."""
+        is_marked = any(mark in entry.text or mark in entry.logger for mark in self.marks)
+        if not is_marked or not entry.text.startswith(self.opening):
+            return None
+        with suppress(Exception):  # A line is input, as in `_fact`.
+            return self.heading(entry)
+        return None
 
     def _fact(self, entry: Entry, heading_of: Callable[[Entry], Heading | None]) -> LoggedFact | None:
         try:

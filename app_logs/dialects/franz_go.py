@@ -19,10 +19,13 @@ from app_logs.logged_facts import FactKind as F
 from app_logs.logged_partitions import NONE_NAMED
 from app_logs.templates import Template, Templates, field_of, name_alone
 
-_FIELD = re.compile(
-    "(?:; |, )(group|member_id|instance_id|generation|leader|err|why|assigned|now_assigned|added|lost|revoking|"
-    r"balance_protocol|protocol_type|protocol|stage|is848|consecutive_errors|backoff):(?: |\Z)"
+_KEYS = (
+    "group|member_id|instance_id|generation|leader|err|why|how|input|plan|assigned|now_assigned|added|lost|revoking|"
+    "balance_protocol|protocol_type|protocol|stage|is848|consecutive_errors|backoff"
 )
+_FIELD = re.compile(rf"(?:; |, )({_KEYS}):(?: |\Z)")
+_PAIR = re.compile(rf"\s({_KEYS})=")
+"""As a logger of the user's prints a field."""
 _PARTITIONS = re.compile("(?:now_)?assigned|added|lost|revoking")
 _NOBODY = ("", "<nil>", "{}", "null")
 _ONLY_LOST = "; only lost"
@@ -30,7 +33,9 @@ _ONLY_LOST = "; only lost"
 
 def franz_go_heading(entry: Entry) -> Heading | None:
     """The fields; the message with its error or its reason behind it."""
-    message, fields = (entry.message, entry.fields) if entry.message else _in_a_line(entry.text)
+    message, fields = entry.message, entry.fields
+    if "group" not in fields and "why" not in fields:
+        message, fields = _in_a_line(entry.printed)
     if "group" not in fields and "why" not in fields:
         return None
     found: dict[str, Any] = {name: _text(fields[key]) for key, name in _NAMES.items() if key in fields}
@@ -55,6 +60,10 @@ _AT_AN_END = (*_NAMES, "generation", "leader")
 def _in_a_line(text: str) -> tuple[str, Mapping[str, Any]]:
     """Its own fields: what an application puts behind the last one is no part of a name."""
     message, fields = named_fields(text, _FIELD)
+    if not fields:
+        message, fields = named_fields(text, _PAIR)
+    behind = _BEHIND_A_HEAD.search(message)
+    message = message if behind is None else behind["message"]
     return message, {key: name_alone(value) if key in _AT_AN_END else value for key, value in fields.items()}
 
 
@@ -112,6 +121,9 @@ _TEMPLATES = (
     Template(F.MEMBERSHIP_LOST, f"{_KNOWN_ID}; err: {{error}}"),
     Template(F.LEAVE_SENT, "leaving next-gen group"),
 )
+_MESSAGES = sorted({re.split("; (?:err|why): ", template.text)[0] for template in _TEMPLATES})
+_BEHIND_A_HEAD = re.compile(rf"[\])|:>-]\s{{0,8}}(?P<message>{'|'.join(map(re.escape, _MESSAGES))})\Z")
+"""Whatever layout its line has, a mark ends what stands before a message."""
 
 DIALECT = Dialect(
     name="franz-go",
@@ -131,5 +143,6 @@ DIALECT = Dialect(
     ),
     example="[INFO] {}; group: orders",
     heading=franz_go_heading,
+    tells_alone=False,
     templates=Templates(_TEMPLATES),
 )

@@ -19,6 +19,7 @@ from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
 _THREAD = "[thrd:"
+_PRODUCER = "#producer-"
 _LONGEST_HEAD = 400
 """Characters before the thread in which a name is looked for."""
 _NAME = re2.compile(r"(?P<client_id>[^|\[\]]{0,255}#consumer-\d{1,9})[|:\]]")
@@ -51,7 +52,7 @@ def librdkafka_heading(entry: Entry) -> Heading | None:
     before = None if closed else _BEFORE_THREADS.search(entry.printed)
     if before is not None:
         head, closed, message = before["head"] or before["handle"], " ", entry.printed[before.end() :]
-    if not closed or _OUTDATED.search(message):
+    if not closed or _PRODUCER in head or _OUTDATED.search(message):
         return None
     head = head[-_LONGEST_HEAD:]
     if head.count('"') % 2:

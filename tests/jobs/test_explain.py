@@ -111,6 +111,34 @@ def test_a_file_of_redpanda_s_is_told_apart_from_one_without_rebalances(
     assert ("Redpanda prints rebalances only at TRACE" in text) == is_redpanda
 
 
+def test_lines_that_are_not_read_are_counted_by_wording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "app.log"
+    line = "%7|1772334720.{:03}|X|a#consumer-1| [thrd:main]: {}\n"
+    texts = ('Group "g": leave (in state up)', *(f'Group "g" went {name}' for name in ("up", "up", "down", "4 m")))
+    log.write_text("".join(line.format(place, text) for place, text in enumerate(texts)))
+    sentence = "4 lines of librdkafka's log are not read: `Group ... went up` 2, `Group ... went down` 1, "
+    assert sentence in shown(str(log)).replace("\n    ", " ")
+    (one,) = answer(capsys, str(log))["files"][0]["unread"]
+    assert (one["printed_by"], one["is_known"], one["lines"], one["others"]) == (
+        "librdkafka's log (C, Python, Go, .NET)",
+        True,
+        4,
+        0,
+    )
+    assert one["wordings"][0] == {"wording": "Group ... went up", "lines": 2}
+
+
+def test_an_unknown_program_is_named_with_what_would_be_read(tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    log.write_text("".join(f"acme-kafka:ConsumerGroup Heartbeat error {code}\n" for code in (27, 25)))
+    text = shown(str(log)).replace("\n    ", " ")
+    assert (
+        "lines of acme-kafka:ConsumerGroup are about groups, by a program that is unknown: `Heartbeat error ...` 2"
+        in text
+    )
+    assert "librdkafka's log (C, Python, Go, .NET); " in text
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nowhere\.log"):
         shown(str(tmp_path / "nowhere.log"))
