@@ -43,7 +43,7 @@ _LONGEST_WORD = 64
 """A longer word counts as one of this length."""
 _MOSTLY, _PARTLY = 0.8, 0.4
 """Shares of breaks. Remarks between the lines look like breaks as well."""
-_MAY_BE_OPEN = {"member_id", "other_member_id", "reason", "client_reason"}
+_MAY_BE_OPEN = {"member_id", "other_member_id", "reason", "client_reason", "partitions"}
 """Fields of a broker's line that it may lack, without saying something else."""
 _HYPHEN = re.compile(r"\S-\Z")
 _HYPHEN_AND_BLANK = re.compile(r"\S- ")

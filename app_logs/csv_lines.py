@@ -11,6 +11,8 @@ import re
 from app_logs.stamps import Stamp, stamp_at
 
 _NAME = re.compile(r"[@\w. -]{1,60}")
+_OBJECT = ',"{""'
+"""How a field that is an object begins."""
 _OF_SOURCES = ("host", "hostname", "pod", "pod_name", "pod name", "container", "instance", "@logstream", "logstream")
 
 
@@ -53,5 +55,7 @@ def csv_source(text: str, columns: tuple[int, ...]) -> str:
 def _may_be_one(text: str) -> bool:
     if text.startswith('"'):
         return '","' in text or '",' in text
+    if _OBJECT in text:
+        return True
     stamp = stamp_at(text)
     return stamp is not None and text[stamp.length : stamp.length + 1] == ","

@@ -12,7 +12,7 @@ from app_logs.entries import Entry
 _LEVEL = re.compile(
     r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|VRB|DBG|INF|WRN|ERR|FTL) {0,8}\]?:?\s+"
     r"|(?:[A-Z]{3} )?\[(?P<bracketed>[a-z]{3,8}) {0,8}\]:?\s+"
-    r"|(?P<small>trace|debug|info|notice|warn(?:ing)?|error):\s+"
+    r"|(?P<small>trace|debug|info|notice|warn(?:ing)?|error|trce|dbug|fail|crit):\s+"
 )
 """In small letters it is in brackets, or has a colon behind it."""
 _FILE = r"(?:[\w.@-]{1,80}/){0,9}[\w.@-]{1,80}\.(?:go|rs|py|js|ts|rb):\d{1,6}[:\]]?\s+"
@@ -24,6 +24,8 @@ _OF_LIBERTY = re.compile(r"[0-9a-f]{8} (?P<logger>[\w.$]{1,80}) +[A-Z] +")
 _JUL_ONE_LINE = re.compile(
     r"(?P<logger>[\w.$]{1,200}) [\w.$<>]{1,100} (?P<level>FINEST|FINER|FINE|CONFIG|INFO|WARNING|SEVERE): "
 )
+_OF_DOT_NET = re.compile(r"(?P<logger>[A-Za-z_][\w.`+-]{0,200})\[\d{1,9}\]\s+")
+"""As .NET's console prints it on one line, with the number of an event."""
 _SPARK_CLASS = re.compile(r"(?P<logger>(?:\w{1,80}\.){0,9}[A-Z][\w$]{1,80})(?<!Exception)(?<!Error): ")
 _THREAD = re.compile(r"\[[^\]\[]{1,200}\]\s+(?=[\w.$]+(?::\d+)?\s+-\s)")
 _SHORT_CLASS = re.compile(r"(?P<logger>[\w.$]+)(?::\d+)?\s+-\s")
@@ -40,7 +42,8 @@ def of_java(entry: Entry) -> Entry:
         level, text = (found["level"] or found["bracketed"] or found["small"]).upper(), text[found.end() :]
     caller = _CALLER.match(text)
     text = text if caller is None else text[caller.end() :]
-    named = _JUL_ONE_LINE.match(text) or _OF_LIBERTY.match(text) or (_SPARK_CLASS.match(text) if level else None)
+    named = _JUL_ONE_LINE.match(text) or _OF_LIBERTY.match(text)
+    named = named or ((_SPARK_CLASS.match(text) or _OF_DOT_NET.match(text)) if level else None)
     if named is not None:
         level = named.groupdict().get("level") or level
         return entry._replace(text=text[named.end() :], level=level, logger=named["logger"])

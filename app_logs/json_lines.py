@@ -17,6 +17,8 @@ _MESSAGES = (
     "event",
 )
 _TIMES = ("@timestamp", "timestamp", "time", "ts", "t", "asctime", "@t", "Timestamp", "instant", "timeMillis")
+_MONTH_FIRST = "eventTimestamp"
+"""Azure's time, in numbers."""
 _EPOCH = re.compile(r"\d{10}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?")
 """Seconds since 1970, or thousandths, millionths or billionths of one, as text."""
 _UNITS = ((1e17, 1_000_000), (1e14, 1_000), (1e11, 1))
@@ -85,6 +87,9 @@ def entry_of_fields(file: str, number: int, fields: dict[str, Any]) -> Entry | N
     if message is None:
         return None
     stamp = _time(next((fields.pop(key) for key in _TIMES if key in fields), None))
+    if stamp is None and isinstance(fields.get(_MONTH_FIRST), str):
+        stamp = stamp_at(fields.pop(_MONTH_FIRST))
+        stamp = stamp and stamp._replace(at_ms=stamp.month_first_ms or stamp.at_ms, month_first_ms=None)
     level = next((str(fields.pop(key)) for key in _LEVELS if key in fields), "")
     logger = next((str(fields.pop(key)) for key in _LOGGERS if isinstance(fields.get(key), str)), "")
     source = "/".join(name for key in _SOURCES if (name := _name_of(fields.pop(key, None))))

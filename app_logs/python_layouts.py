@@ -18,6 +18,8 @@ _ASIDE = r"\[[^\]\[=]{1,100}\]|(?:Main|Fork|Spawn)?(?:PoolWorker|Thread|Process)
 _PROCESS = rf"(?P<process>[A-Za-z][\w@-]{{0,40}})(?=\s+\[?(?:{_LEVELS})\b)"
 _PIECE = re.compile(rf"{SEPARATORS}(?:(?:{LEVEL}|{_LOGGER}|{_ASIDE}|{_PROCESS})(?=[\s|:,/\]-])\]?)")
 _END = re.compile(SEPARATORS)
+_DEFAULT = re.compile(rf"(?P<level>{_LEVELS}):(?P<logger>[\w.-]{{1,100}}):(?=\S)")
+"""As logging prints it if nobody configures it."""
 _PIECES = 6
 """More stand in no head."""
 
@@ -41,6 +43,9 @@ def asides_length(text: str) -> int:
 
 def head_of(text: str) -> Head | None:
     """The head that a text begins with, once its time is off; None: it has none of this kind."""
+    default = _DEFAULT.match(text)
+    if default is not None:
+        return Head(default["level"], default["logger"] if "." in default["logger"] else "", default.end())
     level = logger = process = ""
     is_bracketed, end = False, 0
     for _ in range(_PIECES):

@@ -65,6 +65,8 @@ _AS_SHIPPED = re.compile(
 )
 """A broker's line as Kafka's own log4j settings print it: the most frequent layout, taken apart at once."""
 _LOGFMT = re.compile(r"(?:time|ts|t|level|lvl|msg)=")
+_TIME_AS_A_FIELD = re.compile(r"(?:time|ts|t)=\"?(?P<time>\d{4}[^\"=\s]{0,30}(?: [^\"=\s]{1,30})?)\"? (?=\w)")
+"""Before a line that is not made of fields otherwise."""
 _LABEL_LENGTH = 40
 _EXCEPTION_FOLLOWS = "] Rebalance failed."
 """The end of a Java client's message that says nothing without the exception in the lines behind it."""
@@ -203,6 +205,7 @@ def _laid_out_line(file: str, number: int, line: str) -> Entry:
     text, source, outer = _unwrapped(_ANSI.sub("", line).strip())
     found = _of_fields(file, number, text)
     if found is None:
+        text = _TIME_AS_A_FIELD.sub(r"\g<time> ", text, count=1) if _LOGFMT.match(text) else text
         lead = _LEAD.match(text)
         text, stamp, before = _behind_its_times(text if lead is None else text[lead.end() :], outer)
         outer = stamp or outer
@@ -269,7 +272,7 @@ def _behind_its_times(text: str, outer: Stamp | None) -> tuple[str, Stamp | None
     for _ in range(_MOST_PREFIXES):
         if stamp is None:
             break
-        rest = text[stamp.length :].lstrip(" \t|")
+        rest = text[stamp.length :].lstrip(" \t|:")
         cri = _CRI.match(rest)
         text = rest[cri.end() :] if cri else rest
         inner = stamp_at(text)
@@ -303,6 +306,8 @@ def _laid_out(entry: Entry, stamp: Stamp | None, outer: Stamp | None) -> Entry:
         text = entry.text[head.length :]
         aside = _IN_BRACKETS.match(text) if head.logger else None
         text = text if aside is None else text[aside.end() :]
+        if stamp is None:
+            text, stamp, outer = _behind_its_times(text, outer)
         entry = entry._replace(text=text, level=head.level, logger=head.logger, source=head.process)
     behind = fields_behind(entry.text, blanks=zap is not None) if entry.text.endswith("}") else None
     if behind is not None:

@@ -45,6 +45,7 @@ _REBALANCES = (
     Template(
         F.REBALANCE_BEGAN, "Preparing to restabilize group {group_id} with old generation {generation_id}", since="0.9"
     ),
+    Template(F.REBALANCE_BEGAN, "Start join group for new member{}, current group size: {number}, {}"),
     # As people shorten it, and as a line is cut: the group is certain, the reason may be missing.
     Template(F.REBALANCE_BEGAN, "Preparing to rebalance group {group_id} ... (reason: {reason})"),
     Template(

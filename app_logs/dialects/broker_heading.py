@@ -33,11 +33,18 @@ _CUT_LOGGER = re.compile(r" \((?:k|ka|kaf|kafk|kafka|kafka\.[\w.$]*|o|or|org|org
 """A line that is cut within the class that printed it has its whole message."""
 _LONGEST_PREFIX = 200
 _OTHER_PROGRAMS = re.compile(r"\[(?:\w*Consumer|Worker|Producer|AdminClient|Share\w+|kafka-\w+) ")
+_JOINS_EVENT_HUBS = re.compile(
+    r"Start join group for new member:? (?P<member_id>[^\s:]{1,255}:c:(?P<group_id>[^\s:,]{1,255}):I:[^\s,]{1,400}),"
+)
+"""What Azure Event Hubs prints, as JSON. A member id has the namespace, the group and the client id in it."""
 
 
 def broker_heading(entry: Entry) -> Heading | None:
     """The prefix's fields, and the message without its final dot, which only newer versions print."""
     text = entry.printed
+    joins = _JOINS_EVENT_HUBS.match(entry.message)
+    if joins is not None:
+        return Heading({"group_id": joins["group_id"], "reason": f"Adding new member {joins['member_id']}"}, text)
     begin = text.find("]", 0, _LONGEST_PREFIX) + 1
     behind = _BEFORE.match(text)
     if behind is not None:

@@ -17,11 +17,11 @@ _BEGINS = re.compile(
     r"Error (?:sending heartbeat|committing offsets): Kafka::|Group rebalance in progress, re-joining|"
     r"Failed to join group; resetting member id|Failed to find coordinator for group `"
 )
-_TAG = re.compile(r"\[(?P<group_id>[^\[\]\s]+)\] (?:\{[^}]*\}:? ?)?")
+_TAG = re.compile(r"\[(?P<group_id>[^\[\]\s]+)\] \{")
 
 
 def ruby_kafka_heading(entry: Entry) -> Heading | None:
-    """The message; the first tag before it is the group."""
+    """The message; the tag before its partitions is the group."""
     text = entry.printed
     found = _BEGINS.search(text)
     if found is None:

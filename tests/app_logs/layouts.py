@@ -41,7 +41,7 @@ class Layout(NamedTuple):
     """A layout, and the time that its lines say."""
 
     line: Callable[[Said], str]
-    at_ms: int = AT_MS
+    at_ms: int | None = AT_MS
 
 
 def _object(said: Said, **fields: Any) -> str:
@@ -88,9 +88,16 @@ OF_JAVA = {
 OF_OTHERS = {
     "NLog": Layout(lambda one: f"2026-03-01 03:12:00.4171|WARN|{one.logger}|{one.text}"),
     "log4net": Layout(lambda one: f"2026-03-01 03:12:00,417 [5] WARN  {one.logger} [(null)] - {one.text}"),
+    ".NET's one line": Layout(lambda one: f"info: {one.logger}[0] {one.text}", None),
+    ".NET's one line with a time": Layout(lambda one: f"2026-03-01 03:12:00.417 warn: {one.logger}[42] {one.text}"),
+    ".NET's one line with a time in ISO 8601": Layout(
+        lambda one: f"2026-03-01T03:12:00.4170000Z warn: {one.logger}[0] {one.text}"
+    ),
     "Serilog's console": Layout(lambda one: f"[03:12:00 WRN] {one.text}", SINCE_MIDNIGHT_MS - 417),
     "Serilog's file": Layout(lambda one: f"2026-03-01 03:12:00.417 +00:00 [WRN] {one.text}"),
     "Python": Layout(lambda one: f"2026-03-01 03:12:00,417 - {one.logger} - WARNING - {one.text}"),
+    "Python's own": Layout(lambda one: f"WARNING:{one.logger}:{one.text}", None),
+    "Python's own with a time": Layout(lambda one: f"INFO:{one.logger}:2026-03-01 03:12:00,417:{one.text}"),
     "loguru": Layout(lambda one: f"2026-03-01 03:12:00.417 | WARNING  | {one.logger}:_join:412 - {one.text}"),
     "structlog": Layout(lambda one: f"2026-03-01T03:12:00.417000Z [warning  ] {one.text}"),
     "absl": Layout(lambda one: f"W0301 03:12:00.417000 140 app.py:12] {one.text}", SINCE_MIDNIGHT_MS),
@@ -182,6 +189,9 @@ OBJECTS = {
                 "record": {"message": one.text, "time": {"timestamp": AT_MS / 1000}},
             }
         )
+    ),
+    "in a field of CSV": Layout(
+        lambda one: 'host-1,"' + _object(one, timestamp=AT_MS, message=one.message).replace('"', '""') + '",app'
     ),
     "behind a head": Layout(
         lambda one: f"[2026-03-01T03:12:00.417Z] WARN: svc/25 on host: {_object(one, message=one.message)}"

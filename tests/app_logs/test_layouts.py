@@ -72,10 +72,8 @@ def _cannot(name: str, layout: str) -> str:
         return "a class of Java's tells its time from another order of two digits each"
     if name == "broker" and layout not in OF_JAVA | CARRIED | OBJECTS:
         return "a broker prints by log4j"
-    if name == "franz-go" and (layout not in OF_GO | CARRIED | OBJECTS or layout == "loguru's JSON"):
-        return "its fields are known where its own logger or Go's ends the message with them"
-    if name == "ruby-kafka" and layout in OF_JAVA:
-        return "a thread in brackets looks like its tag"
+    if name == "franz-go" and layout == "log4j, the month's name between hyphens":
+        return "no mark ends what stands before its message"
     if name in ("aiokafka", "kafka-python") and _LIBRARIES[name].logger not in LAYOUTS[layout].line(
         _LIBRARIES[name].said("")
     ):

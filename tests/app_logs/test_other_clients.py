@@ -384,3 +384,39 @@ def test_a_kafkajs_consumer_that_its_coordinator_had_removed_sets_nothing_off_by
     (crashed,) = [one.sentence for one in group.findings if one.finding == "client_crashed"]
     assert crashed.startswith("orders-1 stopped consuming")
     assert "restarts it 8.740 s later" in crashed
+
+
+FIELDS = {"group": "orders", "member_id": MEMBER, "generation": "4", "leader": "true"}
+
+
+@pytest.mark.parametrize(
+    "head", ["", "[INFO] ", "name=w_0[INFO] ", "2026-03-01 03:12:00,417 INFO [main] com.acme.A - "]
+)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "; " + ", ".join(f"{key}: {value}" for key, value in FIELDS.items()),
+        "".join(f" {key}={value}" for key, value in FIELDS.items()),
+    ],
+)
+def test_franz_go_s_message_is_found_behind_any_head(head: str, fields: str) -> None:
+    for text in (f"{head}joined, balancing group{fields}", json.dumps({"msg": f"{head}joined{fields}"})):
+        (fact,) = read_lines("app.log", [text]).facts
+        assert (fact.kind, fact.group_id, fact.member_id, fact.generation_id) == (FactKind.JOINED, "orders", MEMBER, 4)
+
+
+@pytest.mark.parametrize("time", ['time="2026-03-01T03:12:00.417Z" ', "ts=2026-03-01T03:12:00.417Z "])
+def test_a_time_as_a_field_may_stand_before_a_line_that_is_not_made_of_fields(time: str) -> None:
+    (fact,) = read_lines("app.log", [f"{time}name=w_0[INFO] joining group; group: orders"]).facts
+    assert (fact.kind, fact.at_ms) == (FactKind.JOIN_SENT, 1_772_334_720_417)
+
+
+@pytest.mark.parametrize("text", ["user joined; group: a", "[INFO] user joined group=a", "he has joined; group: a"])
+def test_a_message_that_ends_in_franz_go_s_words_is_another(text: str) -> None:
+    assert read_lines("app.log", [text]).facts == []
+
+
+@pytest.mark.parametrize("tag", ["", "[thread-1] ", "[thread-1] [[orders] {clicks: 0}:] ", "[orders] {clicks: 0}: "])
+def test_ruby_kafka_s_group_is_none_of_the_threads(tag: str) -> None:
+    (fact,) = read_lines("app.log", [f"2026-03-01 03:12:00 {tag}Joining group `orders`"]).facts
+    assert (fact.dialect, fact.group_id) == ("ruby-kafka", "orders")
