@@ -122,6 +122,8 @@ class _History:
 
     def take(self, fact: LoggedFact) -> None:
         """One line, in order."""
+        if fact.kind is FactKind.TOPIC_SEEN:
+            return
         self.member_id = fact.member_id or self.member_id
         self.client_id = fact.client_id or self.client_id
         self.instance_id = fact.instance_id or self.instance_id

@@ -138,6 +138,9 @@ class FactKind(StrEnum):
     CLOSED = auto()
     CLIENT_CRASHED = auto()
     HEARTBEAT = auto()
+    TOPIC_SEEN = auto()
+    """In the metadata that a client got, the topic in partitions has so many of them as to_state, and before as state.
+    """
     """It is alive in generation_id."""
     MEMBER_ID_SET = auto()
     """It is member_id from now on, or nobody; other_member_id is the id before, where the line has it."""

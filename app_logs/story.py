@@ -118,7 +118,7 @@ def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
         named = named or of_brokers.get(configured_id(fact.client_id), set())
         if len(named) == 1:
             yield fact._replace(group_id=min(named))
-        elif fact.kind is not FactKind.CLIENT_STATE or fact.member_id:
+        elif fact.kind not in (FactKind.CLIENT_STATE, FactKind.TOPIC_SEEN) or fact.member_id:
             yield fact._replace(group_id=f"({_NOT_NAMED}; table {fact.table})" if fact.table else GROUP_NOT_NAMED)
 
 

@@ -70,7 +70,7 @@ def librdkafka_heading(entry: Entry) -> Heading | None:
     named = _NAMED.search(message) or asked
     if named is not None and named["broker_id"]:
         fields["broker_id"] = named["broker_id"]
-    return Heading(fields, message.rstrip().replace('"(not-set)"', '""'))
+    return Heading(fields, message.strip().replace('"(not-set)"', '""'))
 
 
 _GROUP = 'Group "{group_id}"'
@@ -79,6 +79,7 @@ _JOIN_ANSWER = "JoinGroup response: GenerationId {}, Protocol {}, LeaderId {}, m
 _JOINED = _JOIN_ANSWER.replace("{}", "{generation_id}", 1).replace("my MemberId {}", "my MemberId {member_id}")
 _ID_GIVEN = _JOIN_ANSWER.replace("my MemberId {}", "my MemberId {member_id}")
 _ID_NEEDED = "Broker: Group member needs a valid member ID"
+_TOPICS_CHANGED = "Metadata for subscribed topic(s) has changed"
 _FENCED = "Static consumer fenced by other consumer with same group.instance.id"
 
 _AT_ANY_LEVEL = (
@@ -139,6 +140,18 @@ _JOINS = (
         since="1.8",
         reason="subscription updated from metadata change",
     ),
+    *(
+        Template(F.REJOIN_WANTED, f"{_GROUP}{text}: {_TOPICS_CHANGED}", since="1.6", reason=_TOPICS_CHANGED)
+        for text in (
+            ": Rejoining group {}",
+            " initiating rebalance ({}) in state {} (join-state {}) with {number} assigned partition(s)",
+        )
+    ),
+)
+_TOPICS = (
+    Template(F.TOPIC_SEEN, "Topic {partitions} with {to_state} partitions: Broker: {error}", since="0.9"),
+    Template(F.TOPIC_SEEN, "Topic {partitions} with {to_state} partitions", since="0.9"),
+    Template(F.TOPIC_SEEN, "Topic {partitions} partition count changed from {state} to {to_state}", since="0.9"),
 )
 _WITHOUT_A_QUEUE = tuple(
     Template(
@@ -222,6 +235,6 @@ DIALECT = Dialect(
     example="%4|1772334720.417|MAXPOLL|orders-1#consumer-1| [thrd:main]: {}",
     heading=librdkafka_heading,
     templates=Templates(
-        (*_AT_ANY_LEVEL, *_JOINS, *_PARTITIONS, *_WITHOUT_A_QUEUE, *_HEARTBEATS, *_COORDINATORS, *_ENDS)
+        (*_AT_ANY_LEVEL, *_JOINS, *_PARTITIONS, *_WITHOUT_A_QUEUE, *_HEARTBEATS, *_COORDINATORS, *_ENDS, *_TOPICS)
     ),
 )

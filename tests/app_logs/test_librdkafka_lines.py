@@ -157,6 +157,62 @@ def test_whoever_finds_new_topics_first_begins() -> None:
     assert (first.cause.kind, after.cause.kind) == (CauseKind.METADATA_CHANGED, CauseKind.UNKNOWN)
 
 
+TOPICS_CHANGED = "Metadata for subscribed topic(s) has changed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Group "orders" initiating rebalance (EAGER) in state up (join-state steady) with 3 assigned partition(s): ',
+        'Group "orders" initiating rebalance (NONE) in state up (join-state init) with 0 assigned partition(s): ',
+        'Group "orders": Rejoining group with 2 owned partition(s): ',
+    ],
+)
+def test_a_client_that_begins_a_rebalance_for_its_topics_sake_says_so(text: str) -> None:
+    (one,) = client_rebalances(facts_of((0, BEAT.format(4)), (10, text + TOPICS_CHANGED), (11, JOIN.format(MEMBER))))
+    assert (one.generation_id, one.cause.kind) == (5, CauseKind.METADATA_CHANGED)
+    assert one.cause.client_id == "orders-1#consumer-1"
+
+
+def _seen(partitions: int, topic: str = "clicks", error: str = "") -> str:
+    return f"b-1:9092/1:   Topic {topic} with {partitions} partitions{error and ': Broker: ' + error}"
+
+
+GONE = _seen(0, error="Unknown topic or partition")
+
+
+@pytest.mark.parametrize(
+    ("before", "changes", "behind", "what"),
+    [
+        ([_seen(3)], [GONE], [_seen(3)], "its metadata lacked the topic clicks (Unknown topic or partition) for 12 ms"),
+        ([], [GONE], [_seen(3)], "its metadata lacked the topic clicks (Unknown topic or partition) for 12 ms"),
+        ([_seen(3)], [GONE, "Topic clicks partition count changed from 3 to 0"], [_seen(0)], "and no later line has"),
+        ([], ["Topic clicks partition count changed from 3 to 0"], [], "its metadata lacked the topic clicks, and no"),
+        ([_seen(3)], [_seen(6)], [], "the topic clicks had 6 partitions in its metadata, and 3 before"),
+        ([], ["Topic clicks partition count changed from 3 to 6"], [], "the topic clicks had 6 partitions in its"),
+        ([GONE], [_seen(1)], [], "the topic clicks was in its metadata again, with 1 partition"),
+        ([_seen(3)], [_seen(3), _seen(2, "views")], [], ""),
+    ],
+)
+def test_the_topic_that_made_it_join_again_is_named(
+    before: list[str], changes: list[str], behind: list[str], what: str
+) -> None:
+    printed = [(0, BEAT.format(4)), *((1, text) for text in before), *((5000, text) for text in changes)]
+    facts = facts_of(*printed, (5000, CHANGED), (5001, JOIN.format(MEMBER)), *((5012, text) for text in behind))
+    found = [one for one in client_findings(facts) if one.finding == "topic_changed"]
+    assert [what in one.sentence and one.is_inferred for one in found] == [True] * bool(what)
+    assert len(client_rebalances(facts)) == 1
+
+
+def test_a_topic_that_changed_long_before_is_no_reason() -> None:
+    facts = facts_of((0, BEAT.format(4)), (1, _seen(3)), (10, _seen(6)), (9000, CHANGED))
+    assert [one for one in client_findings(facts) if one.finding == "topic_changed"] == []
+
+
+def test_topics_alone_are_no_group() -> None:
+    assert groups_in(facts_of((0, _seen(3)), (9, "Topic clicks partition count changed from 3 to 0"))) == []
+
+
 def test_an_application_that_is_told_to_give_up_and_does_not_holds_the_others() -> None:
     (one,) = client_rebalances(
         facts_of(

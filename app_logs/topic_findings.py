@@ -1,0 +1,67 @@
+"""Which change of a topic made a client join again, by the metadata that it prints.
+
+Knows facts of one client. Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterator, Sequence
+
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_rebalances import Finding
+from app_logs.reasons import cause_in_words
+from app_logs.wording import lasting
+from schemas.causes import CauseKind
+from why.words import count
+
+AT_ONCE_MS = 1_000
+"""A client compares its topics with its subscription as soon as it has their metadata."""
+
+
+def topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Yield what had changed in the metadata just before a client joined again for its topics' sake."""
+    latest: dict[str, int] = {}
+    changes: dict[str, tuple[int | None, LoggedFact]] = {}
+    """By topic, since the latest rejoin: how many partitions it had before, and the line of the change."""
+    there: dict[str, list[int]] = {}
+    """The places of the lines that have each topic."""
+    for place, fact in enumerate(facts):
+        if fact.kind is FactKind.TOPIC_SEEN and _number(fact.to_state):
+            there.setdefault(fact.partitions, []).append(place)
+    for place, fact in enumerate(facts):
+        if fact.kind is FactKind.TOPIC_SEEN:
+            topic, partitions = fact.partitions, _number(fact.to_state)
+            before = latest.get(topic, _number(fact.state))
+            if partitions is not None and partitions != before and (before is not None or not partitions):
+                changes[topic] = before, fact
+            if partitions is not None:
+                latest[topic] = partitions
+        elif fact.kind is FactKind.REJOIN_WANTED and cause_in_words(fact.reason) is CauseKind.METADATA_CHANGED:
+            for topic, (before, changed) in changes.items():
+                if (between_ms(changed, fact) or 0) <= AT_ONCE_MS:
+                    places = there.get(topic, [])
+                    later = bisect(places, place)
+                    is_back = later < len(places) and not _number(changed.to_state)
+                    back = facts[places[later]] if is_back else None
+                    what = _what_changed(topic, before, changed, back)
+                    lines = (changed, fact) if back is None else (changed, fact, back)
+                    yield Finding("topic_changed", f"{who} joined again because {what}.", lines, is_inferred=True)
+            changes = {}
+
+
+def _what_changed(topic: str, before: int | None, changed: LoggedFact, back: LoggedFact | None) -> str:
+    """The change in words. back: the line that has the topic again."""
+    partitions = _number(changed.to_state) or 0
+    if partitions and not before:
+        return f"the topic {topic} was in its metadata again, with {count(partitions, 'partition')}"
+    if partitions:
+        return f"the topic {topic} had {count(partitions, 'partition')} in its metadata, and {before} before"
+    error = f" ({changed.error})" if changed.error else ""
+    if back is None:
+        return f"its metadata lacked the topic {topic}{error}, and no later line has that topic again"
+    return f"its metadata lacked the topic {topic}{error}{lasting(' for {}', changed, back)}"
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
