@@ -32,7 +32,9 @@ _NAMED = re.compile(rf"\[?(?P<year>\d{{4}}) {_MONTH} (?P<day>[ \d]\d) {_TIME}{_Z
 """As a log shipper prints it: `2026 Mar  2 16:05:11`."""
 _WORDS = re.compile(rf"{_MONTH}[a-z]{{0,6}} (?P<day>\d\d?)(?:st|nd|rd|th)?,? (?P<year>\d{{4}}),? (?:@ )?{_HALF}")
 """As Kibana prints it: `Mar 2, 2026 @ 16:05:11.123`, and java.util.logging: `Mar 02, 2026 4:05:11 PM`."""
-_DAY_FIRST = re.compile(rf"\[?(?P<day>\d\d?)[ /-]{_MONTH}[ /-](?P<year>\d{{4}})[ :]{_TIME}{_ZONE}\]?")
+_DAY_FIRST = re.compile(
+    rf"\[?(?:[A-Z][a-z]{{2}}, )?(?P<day>\d\d?)[ /-]{_MONTH}[ /-](?P<year>\d{{4}})[ :]{_TIME}{_ZONE}\]?"
+)
 """As log4j's DATE has it, Tomcat and web servers: `02 Mar 2026 16:05:11,123`."""
 _YEAR_LAST = re.compile(rf"\[?[A-Z][a-z]{{2}} {_MONTH} (?P<day>[ \d]\d) {_TIME}{_ZONE} (?P<year>\d{{4}})\]?")
 """As C's `ctime` has it: `Mon Mar  2 16:05:11 2026`."""
@@ -59,7 +61,7 @@ _GLOG = re.compile(rf"[IWEF]\d{{4}} {_TIME}(?= )")
 """A level and a day without a year, as glog and absl have it: `W0302 16:05:11.123456 `."""
 
 
-_BEGINS = re.compile(rf"\[?(?:\d|[%|]|{'|'.join(_MONTHS)}|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) |[IWEF]\d{{4}} )")
+_BEGINS = re.compile(rf"\[?(?:\d|[%|]|{'|'.join(_MONTHS)}|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? |[IWEF]\d{{4}} )")
 """What else a text begins with, no form has: a test before any of them."""
 
 

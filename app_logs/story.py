@@ -195,7 +195,7 @@ def _type_by(fact: LoggedFact) -> str:
         return fact.to_state.lower()
     if fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.JOINED):
         return "classic"
-    return (fact.group_type or _SOME_NEWER) if fact.kind in NEWER else ""
+    return fact.group_type or (_SOME_NEWER if fact.kind in NEWER else "")
 
 
 def _place_in(facts: Sequence[LoggedFact]) -> Callable[[LoggedRebalance], int]:

@@ -72,6 +72,8 @@ _EXCEPTION_FOLLOWS = "] Rebalance failed."
 """The end of a Java client's message that says nothing without the exception in the lines behind it."""
 _EXCEPTION = re.compile(r"(?:[a-z]\w{0,30}\.){1,12}[A-Z]\w{0,80}(?:Exception|Error)\b")
 _CONTINUES = ("\t", " ", "at ", "Caused by:", "... ")
+_OF_NODE_S_DEBUG = re.compile(r"\s{1,4}[a-z][\w.-]{1,60}:[A-Za-z][\w:.-]{0,60} ")
+"""Its lines are indented, and begin with who prints them."""
 _MOST_PREFIXES = 16
 """Maximum number of marks or prefixes before a message, and of times."""
 _OF_TIME = ("at_ms", "clock", "is_whole_seconds", "month_first_ms")
@@ -163,7 +165,9 @@ def entries_in(
 
 def _continues(line: str) -> bool:
     """Whether a line belongs to the entry before it: in a paste that is indented as a whole, one without a time."""
-    return line.startswith(_CONTINUES) and not (line[0].isspace() and _is_dated(line.lstrip()))
+    if not line.startswith(_CONTINUES):
+        return False
+    return not line[0].isspace() or not (_is_dated(line.lstrip()) or _OF_NODE_S_DEBUG.match(line))
 
 
 def _is_dated(text: str) -> bool:

@@ -1,6 +1,6 @@
 """What franz-go prints (Go): `message; key: value, ..` of its own logger, or a message with fields of the user's.
 
-Source: `kgo/consumer_group.go` and `consumer_group_848.go` of 1.0 to 1.20. An error's text is lost where the logger
+Source: `kgo/consumer_group.go` and `consumer_group_848.go` of 1.0 to 1.21. An error's text is lost where the logger
 does not know errors; then the line says only that a heartbeat failed.
 """
 
@@ -20,13 +20,13 @@ from app_logs.logged_partitions import NONE_NAMED
 from app_logs.templates import Template, Templates, field_of, name_alone
 
 _KEYS = (
-    "group|member_id|instance_id|generation|leader|err|why|how|input|plan|assigned|now_assigned|added|lost|revoking|"
+    "group|member_id|instance_id|generation|leader|err|why|how|input|plan|assigned|now_assigned|assignments|added|lost|revoking|"
     "balance_protocol|protocol_type|protocol|stage|is848|consecutive_errors|backoff"
 )
 _FIELD = re.compile(rf"(?:; |, )({_KEYS}):(?: |\Z)")
 _PAIR = re.compile(rf"\s({_KEYS})=")
 """As a logger of the user's prints a field."""
-_PARTITIONS = re.compile("(?:now_)?assigned|added|lost|revoking")
+_PARTITIONS = re.compile("(?:now_)?assigned|assignments|added|lost|revoking")
 _NOBODY = ("", "<nil>", "{}", "null")
 _ONLY_LOST = "; only lost"
 
@@ -110,6 +110,9 @@ _TEMPLATES = (
     # The text of the error is lost: whether others rebalance or the member is out, it does not say.
     Template(F.REJOIN_WANTED, "heartbeat errored"),
     Template(F.REJOIN_WANTED, "forced rejoin quitting heartbeat loop; why: {reason}"),
+    Template(F.COMMIT_REFUSED, "offset commit returned a fatal group member error, triggering rejoin; err: {error}"),
+    Template(F.PARTITIONS_REVOKED, "cooperative consumer revoking prior assigned partitions because leaving group"),
+    Template(F.MEMBER_ID_SET, "join returned MemberIDRequired, rejoining with response's MemberID"),
     Template(F.LEAVE_SENT, "leaving group"),
     # The newer protocol (KIP-848).
     Template(F.PARTITIONS_ADDED, "consumer group initial heartbeat received assignment"),
@@ -120,6 +123,12 @@ _TEMPLATES = (
     Template(F.MEMBERSHIP_LOST, f"{_NEW_ID}; err: {{error}}"),
     Template(F.MEMBERSHIP_LOST, f"{_KNOWN_ID}; err: {{error}}"),
     Template(F.LEAVE_SENT, "leaving next-gen group"),
+    # Share groups.
+    Template(F.PARTITIONS_ADDED, "assigning share partitions", group_type="share"),
+    Template(
+        F.MEMBERSHIP_LOST, "share group heartbeat lost membership, resetting epoch; err: {error}", group_type="share"
+    ),
+    Template(F.LEAVE_SENT, "leaving share group", group_type="share"),
 )
 _MESSAGES = sorted({re.split("; (?:err|why): ", template.text)[0] for template in _TEMPLATES})
 _BEHIND_A_HEAD = re.compile(rf"[\])|:>-]\s{{0,8}}(?P<message>{'|'.join(map(re.escape, _MESSAGES))})\Z")
@@ -140,6 +149,10 @@ DIALECT = Dialect(
         "leaving next-gen",
         "consumer group initial",
         "consumer group heartbeat",
+        "fetch offsets failed",
+        "fatal group member error",
+        "share partitions",
+        "share group",
     ),
     example="[INFO] {}; group: orders",
     heading=franz_go_heading,

@@ -18,6 +18,8 @@ READ = (
     "kafka-go",
     "sarama",
     "kafkajs",
+    "kafka-node",
+    "Azure Event Hubs",
     "librdkafka",
     "kafka-python",
 )

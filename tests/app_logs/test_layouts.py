@@ -59,6 +59,7 @@ _LIBRARIES = {
     ),
     "kafka-go": _Library(),
     "kafka-python": _Library(logger="kafka.coordinator"),
+    "kafka-node": _Library("kafka-node:ConsumerGroup {}"),
     "kafkajs": _Library(logger="kafkajs", fields={"groupId": "orders"}),
     "librdkafka": _Library("MAXPOLL|orders-1#consumer-1| [thrd:main]: {}"),
     "ruby-kafka": _Library("[orders] {topics}: {}"),

@@ -420,3 +420,70 @@ def test_a_message_that_ends_in_franz_go_s_words_is_another(text: str) -> None:
 def test_ruby_kafka_s_group_is_none_of_the_threads(tag: str) -> None:
     (fact,) = read_lines("app.log", [f"2026-03-01 03:12:00 {tag}Joining group `orders`"]).facts
     assert (fact.dialect, fact.group_id) == ("ruby-kafka", "orders")
+
+
+KAFKA_NODE = """\
+kafka-node:ConsumerGroup Connecting c-1 +0ms
+  kafka-node:ConsumerGroup joinGroupResponse {{"generationId":4,"leaderId":"c-2-x","memberId":"{member}"}} from c-1 +3s
+  kafka-node:ConsumerGroup SyncGroup Response +4ms
+  kafka-node:ConsumerGroup c-1 owns topics:  {{ clicks: [ 0 ] }} +0ms
+  kafka-node:ConsumerGroup generationId 4 +0ms
+  kafka-node:ConsumerGroup c-1 Heartbeat error: {{ {error}: Kafka Error Code: 27
+    at new {error} (/srv/app/node_modules/kafka-node/lib/errors/{error}Error.js:4:9)
+  message: 'Kafka Error Code: 27', errorCode: '{error}' }} +5s
+  kafka-node:ConsumerGroup Connecting c-1 on rebalance +1s"""
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("RebalanceInProgress", FactKind.GROUP_IS_REBALANCING),
+        ("UnknownMemberId", FactKind.MEMBERSHIP_LOST),
+        ("IllegalGeneration", FactKind.MEMBERSHIP_LOST),
+        ("NotCoordinatorForGroup", FactKind.COORDINATOR_LOST),
+    ],
+)
+def test_each_indented_line_of_kafka_node_s_is_a_line(error: str, kind: FactKind) -> None:
+    facts = facts_in(*KAFKA_NODE.format(member=MEMBER, error=error).split("\n"))
+    assert [fact.kind for fact in facts] == [
+        FactKind.JOIN_SENT,
+        FactKind.JOINED,
+        FactKind.SYNCED,
+        FactKind.PARTITIONS_ADDED,
+        FactKind.HEARTBEAT,
+        kind,
+        FactKind.JOIN_SENT,
+    ]
+    joined = facts[1]
+    assert (joined.generation_id, joined.member_id, joined.other_member_id) == (4, MEMBER, "c-2-x")
+    assert {fact.client_id for fact in facts} <= {"c-1", ""}
+
+
+def test_franz_go_s_share_group_is_one() -> None:
+    lines = ("assigning share partitions; group: s, assignments: clicks[0 1]", "leaving share group; group: s")
+    (group,) = groups_in(facts_in(*(f"[INFO] {line}" for line in lines)))
+    assert (group.group_id, group.group_type) == ("s", "share")
+
+
+def test_the_time_that_a_browser_or_the_debug_module_prints_is_read() -> None:
+    (fact,) = facts_in("Sun, 01 Mar 2026 03:12:00 GMT kafka-node:ConsumerGroup c-1 leaving group")
+    assert (fact.kind, fact.at_ms) == (FactKind.LEAVE_SENT, 1_772_334_720_000)
+
+
+def test_azure_event_hubs_coordinator_says_who_joins() -> None:
+    line = {
+        "operation": "Join.Start",
+        "message": "Start join group for new member: ns.windows.net:c:orders:I:orders-51, groupInstanceId: , current "
+        "group size: 1, API version: 5, session timeout: 60000ms, rebalance timeout: 600000ms.",
+        "eventTimestamp": "03/01/2026 03:12:00.417 AM +00:00",
+        "category": "KafkaCoordinatorLogs",
+    }
+    older = line | {"message": line["message"].replace(":", "", 1).replace(" groupInstanceId: ,", "")}
+    for one in (line, older):
+        (fact,) = facts_in(json.dumps(one))
+        ((rebalance,),) = [group.rebalances for group in groups_in([fact])]
+        assert (fact.group_id, fact.at_ms) == ("orders", 1_772_334_720_417)
+        assert (rebalance.cause.kind, rebalance.cause.member_id) == (
+            CauseKind.MEMBER_JOINED,
+            "ns.windows.net:c:orders:I:orders-51",
+        )
