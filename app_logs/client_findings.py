@@ -16,7 +16,7 @@ from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.membership_findings import MEMBERSHIP_RULES
 from app_logs.session_findings import SESSION_RULES
-from app_logs.topic_findings import topics_changed
+from app_logs.topic_findings import TOPIC_RULES
 from app_logs.wording import how_often, lasting
 from why.words import duration, some
 
@@ -322,7 +322,7 @@ RULES: Sequence[Rule] = (
     _crashed,
     *MEMBERSHIP_RULES,
     *SESSION_RULES,
-    topics_changed,
+    *TOPIC_RULES,
 )
 
 

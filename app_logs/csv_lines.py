@@ -7,13 +7,46 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterable, Iterator
 
 from app_logs.stamps import Stamp, stamp_at
 
+MOST_LINES = 200
+"""Of a row that is put together. One that does not end within them is taken line by line."""
+_FIELD_BELOW = re.compile(
+    r"\s{0,40}(?:(?P<key>[A-Za-z_][\w.-]{0,60})(?:: ?|=)(?P<value>[^\"]{0,4000}?),?|\{|\}|)\s{0,40}\"?\s{0,40}"
+)
 _NAME = re.compile(r"[@\w. -]{1,60}")
 _OBJECT = ',"{""'
 """How a field that is an object begins."""
 _OF_SOURCES = ("host", "hostname", "pod", "pod_name", "pod name", "container", "instance", "@logstream", "logstream")
+
+
+def whole_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Each line. A row whose message has fields below it is one line, with these as `; key: value, key: value`."""
+    parts: list[tuple[int, str]] = []
+    pairs: list[str] = []
+    for number, line in lines:
+        pair = _FIELD_BELOW.fullmatch(line) if parts and len(parts) < MOST_LINES else None
+        if pair is None:
+            yield from parts
+            parts, pairs = [], []
+            if not _opens(line):
+                yield number, line
+                continue
+        else:
+            pairs += [f"{pair['key']}: {pair['value']}"] if pair["key"] else []
+        parts.append((number, line))
+        if pair is not None and line.count('"') % 2:
+            message = parts[0][1].replace('"""', '"').removesuffix('""')
+            yield parts[0][0], f'{message}; {", ".join(pairs)}"'
+            parts, pairs = [], []
+    yield from parts
+
+
+def _opens(line: str) -> bool:
+    """Whether a row's last field is quoted, and does not end in its line."""
+    return ',"' in line and line.count('"') % 2 == 1 and _may_be_one(line)
 
 
 def csv_line(text: str) -> tuple[str, Stamp | None] | None:

@@ -138,10 +138,12 @@ class FactKind(StrEnum):
     CLOSED = auto()
     CLIENT_CRASHED = auto()
     HEARTBEAT = auto()
-    TOPIC_SEEN = auto()
-    """In the metadata that a client got, the topic in partitions has so many of them as to_state, and before as state.
-    """
     """It is alive in generation_id."""
+    TOPIC_SEEN = auto()
+    """In the metadata that a client got, the topic in partitions has to_state partitions, and had state before.
+
+    If no topic is named, the client found none of those that it had subscribed to.
+    """
     MEMBER_ID_SET = auto()
     """It is member_id from now on, or nobody; other_member_id is the id before, where the line has it."""
     LEAVE_WANTED = auto()

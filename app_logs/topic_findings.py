@@ -6,12 +6,12 @@ Knows facts of one client. Must not know how lines are worded.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
 from app_logs.reasons import cause_in_words
-from app_logs.wording import lasting
+from app_logs.wording import how_often, lasting
 from schemas.causes import CauseKind
 from why.words import count
 
@@ -19,7 +19,15 @@ AT_ONCE_MS = 1_000
 """A client compares its topics with its subscription as soon as it has their metadata."""
 
 
-def topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+def _no_topic(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """It subscribed to topics that no broker has, or whose names its pattern does not match."""
+    lines = [fact for fact in facts if fact.kind is FactKind.TOPIC_SEEN and not fact.partitions]
+    if lines:
+        again = how_often(lines)
+        yield Finding("no_topic", f"{who} found no topic{again} in its metadata that it had subscribed to.", (*lines,))
+
+
+def _topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Yield what had changed in the metadata just before a client joined again for its topics' sake."""
     latest: dict[str, int] = {}
     changes: dict[str, tuple[int | None, LoggedFact]] = {}
@@ -30,7 +38,7 @@ def topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         if fact.kind is FactKind.TOPIC_SEEN and _number(fact.to_state):
             there.setdefault(fact.partitions, []).append(place)
     for place, fact in enumerate(facts):
-        if fact.kind is FactKind.TOPIC_SEEN:
+        if fact.kind is FactKind.TOPIC_SEEN and fact.partitions:
             topic, partitions = fact.partitions, _number(fact.to_state)
             before = latest.get(topic, _number(fact.state))
             if partitions is not None and partitions != before and (before is not None or not partitions):
@@ -65,3 +73,6 @@ def _what_changed(topic: str, before: int | None, changed: LoggedFact, back: Log
 
 def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+TOPIC_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (_no_topic, _topics_changed)

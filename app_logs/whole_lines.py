@@ -10,6 +10,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
+from app_logs.csv_lines import whole_rows
+
 MOST_LINES = 200
 LONGEST = 64_000
 """Characters of a record that is put together: what does not end within them is taken line by line."""
@@ -24,7 +26,7 @@ _REASON_FOLLOWS = "failed to join group"
 
 def whole_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Each record with the number of its first line."""
-    yield from _rows(_records_in(lines))
+    yield from _rows(_records_in(whole_rows(lines)))
 
 
 def _records_in(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -52,6 +52,7 @@ TROUBLES = (
     "connection_failed",
     "coordinator_named_but_denies",
     "common_cause",
+    "no_topic",
 )
 """Findings that nobody wants."""
 

@@ -276,7 +276,7 @@ def _behind_its_times(text: str, outer: Stamp | None) -> tuple[str, Stamp | None
     for _ in range(_MOST_PREFIXES):
         if stamp is None:
             break
-        rest = text[stamp.length :].lstrip(" \t|:")
+        rest = text[stamp.length :].lstrip(" \t|")
         cri = _CRI.match(rest)
         text = rest[cri.end() :] if cri else rest
         inner = stamp_at(text)
@@ -312,6 +312,7 @@ def _laid_out(entry: Entry, stamp: Stamp | None, outer: Stamp | None) -> Entry:
         text = text if aside is None else text[aside.end() :]
         if stamp is None:
             text, stamp, outer = _behind_its_times(text, outer)
+            text = text if stamp is None else text.lstrip(":")
         entry = entry._replace(text=text, level=head.level, logger=head.logger, source=head.process)
     behind = fields_behind(entry.text, blanks=zap is not None) if entry.text.endswith("}") else None
     if behind is not None:

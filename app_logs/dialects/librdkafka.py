@@ -149,6 +149,7 @@ _JOINS = (
     ),
 )
 _TOPICS = (
+    Template(F.TOPIC_SEEN, _GROUP + ": no topics in metadata matched subscription", since="1.0", to_state="0"),
     Template(F.TOPIC_SEEN, "Topic {partitions} with {to_state} partitions: Broker: {error}", since="0.9"),
     Template(F.TOPIC_SEEN, "Topic {partitions} with {to_state} partitions", since="0.9"),
     Template(F.TOPIC_SEEN, "Topic {partitions} partition count changed from {state} to {to_state}", since="0.9"),

@@ -164,6 +164,16 @@ MANY_LINES: dict[str, Lines] = {
     "parts of a record": many(['{"roup":'], '"a": {},'),
     "ends of records": many(['{"roup":{{{{{{{{'], '{"a":{}}'),
     "rows of an export": many([], '{"field": "f{}", "value": "roup"}'),
+    "rows that go on": many([], '"a","roup', "a: b", "c: d"),
+    "a row that goes on": many(['"a","roup'], "a: b"),
+    "topics that come and go": many(
+        [],
+        "%7|1772334720.417|X|c#consumer-1| [thrd:main]: Topic t{} with 0 partitions: Broker: x",
+        '%7|1772334720.417|X|c#consumer-1| [thrd:main]: Group "g": Rejoining group : Metadata for subscribed topic(s) '
+        "has changed",
+        "%7|1772334720.417|X|c#consumer-1| [thrd:main]: Topic t with {} partitions",
+    ),
+    "wordings": many([], '%7|1772334720.417|X|c#consumer-1| [thrd:main]: a b{} c" d'),
     "headings of brod": many([], "generation=1 roup):"),
     "open lines": many([], f"{STAMP}roup"),
     "lines and rests": many([], f"{STAMP}roup", f"roup{CLASS}"),

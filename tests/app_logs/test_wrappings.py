@@ -19,6 +19,7 @@ LINE = (
     f"[{AT}] INFO [GroupCoordinator 1]: Stabilized group orders generation 12 (__consumer_offsets-7) with 4 members "
     "(kafka.coordinator.group.GroupCoordinator)"
 )
+JAVA = "[Consumer clientId=a, groupId=g] (Re-)joining group"
 DOCKER = json.dumps({"log": LINE + "\n", "stream": "stdout", "time": "2026-03-01T03:12:00.417345678Z"})
 WRAPPED = {
     "nothing": [LINE],
@@ -255,3 +256,40 @@ def test_the_fields_of_a_row_of_cloudwatch_insights_are_one_line(indent: int | N
 def test_what_only_looks_like_such_a_field_is_a_line_of_its_own(value: str) -> None:
     (fact,) = read_lines("insights.json", ['{"field": "@message", "value": ' + value + "}", LINE]).facts
     assert fact.line_number == 2
+
+
+@pytest.mark.parametrize("message", ['""joined""', "joined"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ["group: orders", "member_id: m-1", 'generation: 4"'],
+        ["", "  group=orders,", "  member_id=m-1,", "  generation=4", '"'],
+        ["{", "  group: orders,", "  member_id: m-1,", "  generation: 4", '}"'],
+    ],
+)
+def test_fields_below_a_message_in_a_row_of_csv_are_its_own(message: str, fields: list[str]) -> None:
+    row = [f'"2026-03-01T03:12:00.417Z","host-1","{message}', *fields]
+    later = [row[0].replace(".417", ".418"), *fields]
+    (fact, next_one) = read_lines("export.csv", ['"Date","Host","Message"', *row, *later]).facts
+    assert (fact.kind, fact.at_ms, fact.group_id, fact.generation_id) == (FactKind.JOINED, AT_MS, "orders", 4)
+    assert next_one.line_number == 2 + len(row)
+
+
+@pytest.mark.parametrize("below", [["at a.b.C", f"{LINE}", '"'], ["x: y"], ["x: y"] * 300, [f'"{AT}","b: c']])
+def test_what_else_stands_below_a_row_is_read_line_by_line(below: list[str]) -> None:
+    first = f'"{AT}","[Consumer clientId=a, groupId=g] (Re-)joining group'
+    facts = read_lines("export.csv", [first, *below, "[Consumer clientId=a, groupId=g] Leaving group"]).facts
+    assert [fact.kind for fact in facts if fact.dialect == "java"][:1] == [FactKind.JOIN_SENT]
+    assert len(facts) == 1 + (LINE in below)
+
+
+@pytest.mark.parametrize(
+    ("lines", "kinds"),
+    [
+        (["info: Confluent.Kafka[0]", f"      {JAVA}"], [FactKind.JOIN_SENT]),
+        ([f"info: Confluent.Kafka[0] {JAVA}", f"fail: Confluent.Kafka[7] {JAVA} g"], [FactKind.JOIN_SENT] * 2),
+        ([f"INFO:root:{JAVA}", f"WARNING:a.b:{AT}:{JAVA}"], [FactKind.JOIN_SENT] * 2),
+    ],
+)
+def test_consoles_of_net_and_python_stand_before_a_message(lines: list[str], kinds: list[FactKind]) -> None:
+    assert [fact.kind for fact in read_lines("app.log", lines).facts] == kinds
