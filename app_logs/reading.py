@@ -18,7 +18,7 @@ import re2
 from app_logs.broken_lines import BrokenLines
 from app_logs.clocks import difference, moved
 from app_logs.dialects.catalog import DIALECTS
-from app_logs.dialects.dialect import unreadable
+from app_logs.dialects.dialect import Dialect, unreadable
 from app_logs.dialects.two_messages import of_two_messages
 from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import ends_cut, open_blocks, text_of
@@ -158,7 +158,7 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
-    read.facts, read.notes, read.unread = found, tuple(notes), unread_in(ordered, facts)
+    read.facts, read.notes, read.unread = found, tuple(notes), unread_in(ordered, facts, _marked_by)
     return read
 
 
@@ -236,12 +236,14 @@ def _said_in(entry: Entry) -> LoggedFact | None:
     for dialect in _OPENED:
         if entry.text.startswith(dialect.opening):
             return dialect.fact(entry)
-    marked_by: list[int] | None = _BY_MARKS.Match(f"{entry.text} {entry.logger}".encode("utf-8", "replace"))
-    for place in sorted(marked_by or ()):  # None: its mark stood in what was taken off.
-        fact = DIALECTS[place].fact(entry)
-        if fact is not None:
-            return fact
-    return None
+    said = (dialect.fact(entry) for dialect in _marked_by(entry))
+    return next(filter(None, said), None)
+
+
+def _marked_by(entry: Entry) -> Iterator[Dialect]:
+    """The dialects that have a mark in an entry; none if its mark stood in what was taken off."""
+    places: list[int] | None = _BY_MARKS.Match(f"{entry.text} {entry.logger}".encode("utf-8", "replace"))
+    return (DIALECTS[place] for place in sorted(places or ()))
 
 
 def merged(reads: Sequence[FileRead]) -> list[LoggedFact]:

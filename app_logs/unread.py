@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from app_logs.dialects.catalog import DIALECTS
+from app_logs.dialects.dialect import Dialect
 from app_logs.entries import Entry
 from app_logs.logged_facts import LoggedFact
 
@@ -50,9 +50,12 @@ class Unread(NamedTuple):
     """How many lines have other wordings."""
 
 
-def unread_in(entries: Sequence[Entry], facts: Sequence[LoggedFact | None]) -> tuple[Unread, ...]:
-    """Return what the entries of one file leave unread, by program. facts: what each entry says, None if nothing.
+def unread_in(
+    entries: Sequence[Entry], facts: Sequence[LoggedFact | None], marked_by: Callable[[Entry], Iterable[Dialect]]
+) -> tuple[Unread, ...]:
+    """Return what the entries of one file leave unread, by program.
 
+    facts: what each entry says, None if nothing. marked_by: the dialects that have a mark in an entry.
     Programs without a dialect are named in a file in which nothing is read.
     """
     names = {fact.dialect for fact in facts if fact is not None}
@@ -61,7 +64,7 @@ def unread_in(entries: Sequence[Entry], facts: Sequence[LoggedFact | None]) -> t
     for entry, fact in zip(entries, facts, strict=True):
         if fact is not None:
             continue
-        title, message = _whose(entry, names)
+        title, message = _whose(entry, marked_by(entry), names)
         if title:
             _count(known.setdefault(title, Counter()), message)
         elif not names and _OF_GROUPS.search(entry.printed[:_READ_LENGTH]):
@@ -71,9 +74,9 @@ def unread_in(entries: Sequence[Entry], facts: Sequence[LoggedFact | None]) -> t
     return (*_most_first(known, True), *_most_first(unknown, False))
 
 
-def _whose(entry: Entry, names: Collection[str]) -> tuple[str, str]:
+def _whose(entry: Entry, marked: Iterable[Dialect], names: Collection[str]) -> tuple[str, str]:
     """The title of the dialect whose heading tells the entry, and its message; empty: no heading does."""
-    for dialect in DIALECTS:
+    for dialect in marked:
         heading = dialect.told_by(entry) if dialect.tells_alone or dialect.name in names else None
         if heading is not None:
             return dialect.title, heading.message

@@ -74,11 +74,8 @@ class Dialect(NamedTuple):
 
     def told_by(self, entry: Entry) -> Heading | None:
         """What stands before a message of this dialect; None if the line may be another program's."""
-        is_marked = any(mark in entry.text or mark in entry.logger for mark in self.marks)
-        if not is_marked or not entry.text.startswith(self.opening):
-            return None
         with suppress(Exception):  # A line is input, as in `_fact`.
-            return self.heading(entry)
+            return self.heading(entry) if entry.text.startswith(self.opening) else None
         return None
 
     def _fact(self, entry: Entry, heading_of: Callable[[Entry], Heading | None]) -> LoggedFact | None:
