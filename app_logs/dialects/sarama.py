@@ -1,6 +1,6 @@
 """What sarama prints (Go): no levels, and no group in most lines.
 
-Source: `consumer_group.go`, `consumer.go` and `client.go` of 1.22 to 1.46; errors of joins by sarama-cluster. A
+Source: `consumer_group.go`, `consumer.go` and `client.go` of 1.22 to 1.50; errors of joins by sarama-cluster. A
 consumer's errors go to a channel, so the application prints them in words of its own around sarama's.
 """
 
