@@ -20,6 +20,8 @@ _CALLER = re.compile(rf"(?:\d{{1,10}} )?{_FILE}")
 """The file and line that a call of the logger stands in; glog has a thread before it."""
 ZAP = re.compile(rf"(?P<level>[A-Za-z]{{4,6}})\s+(?:(?P<logger>[\w.-]{{1,80}})\s+)?{_FILE}")
 """Zap's console, whose tabs may be blanks in a paste."""
+_OF_MONOLOG = " [] []"
+"""What Monolog has behind a message that has no fields."""
 _OF_LIBERTY = re.compile(r"[0-9a-f]{8} (?P<logger>[\w.$]{1,80}) +[A-Z] +")
 _JUL_ONE_LINE = re.compile(
     r"(?P<logger>[\w.$]{1,200}) [\w.$<>]{1,100} (?P<level>FINEST|FINER|FINE|CONFIG|INFO|WARNING|SEVERE): "
@@ -36,7 +38,7 @@ _CLOSING_IN_BRACKETS = re.compile(r" {2,4}\[(?P<logger>[a-z]\w*(?:\.\w+){2,20}(?
 
 def of_java(entry: Entry) -> Entry:
     """Return an entry with its level, logger and message apart, in the layouts of log4j, logback and their like."""
-    text, level, logger = entry.text, "", ""
+    text, level, logger = entry.text.removesuffix(_OF_MONOLOG), "", ""
     found = _LEVEL.match(text)
     if found is not None:
         level, text = (found["level"] or found["bracketed"] or found["small"]).upper(), text[found.end() :]

@@ -104,6 +104,7 @@ OF_OTHERS = {
     "Rust's env_logger": Layout(lambda one: f"[2026-03-01T03:12:00Z WARN  {one.short.lower()}] {one.text}", SECONDS_MS),
     "Ruby": Layout(lambda one: f"W, [2026-03-01T03:12:00.417000 #1]  WARN -- : {one.text}"),
     "Monolog": Layout(lambda one: f"[2026-03-01T03:12:00.417000+00:00] app.WARNING: {one.text}"),
+    "Monolog without fields": Layout(lambda one: f"[2026-03-01T03:12:00.417000+00:00] app.WARNING: {one.text} [] []"),
     "winston's text": Layout(lambda one: f"2026-03-01T03:12:00.417Z warn: {one.text}"),
     "winston's text, its time behind": Layout(lambda one: f"warn: 2026-03-01T03:12:00.417Z {one.text}"),
     "Elixir": Layout(lambda one: f"03:12:00.417 [warning] {one.text}", SINCE_MIDNIGHT_MS),
