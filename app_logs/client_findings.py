@@ -11,12 +11,13 @@ from itertools import zip_longest
 
 from app_logs.client_history import learnt_of_others, shows_joins
 from app_logs.connect_findings import CONNECT_RULES
+from app_logs.error_names import NOT_COORDINATOR, error_name, error_said
 from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.membership_findings import MEMBERSHIP_RULES
 from app_logs.session_findings import SESSION_RULES
-from app_logs.wording import how_often, lasting
+from app_logs.wording import errors_in, how_often, lasting
 from why.words import duration, some
 
 _WORKS = (
@@ -27,6 +28,8 @@ _WORKS = (
     FactKind.HEARTBEAT,
 )
 """Its coordinator answers."""
+_NO_REASONS = ("", "null", "coordinator unavailable")
+"""Why a coordinator is unavailable, in words that do not say it."""
 Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
 
 
@@ -130,7 +133,7 @@ def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         if fact.kind is FactKind.JOIN_SENT:
             asked = fact
         elif fact.kind is FactKind.JOIN_REFUSED or (
-            fact.kind is FactKind.COORDINATOR_LOST and asked is not None and "NOT_COORDINATOR" in fact.reason.upper()
+            fact.kind is FactKind.COORDINATOR_LOST and asked is not None and error_name(fact.reason) == NOT_COORDINATOR
         ):
             refused.append(fact)
             asked = None
@@ -149,10 +152,12 @@ def _goes_on(refused: LoggedFact, fact: LoggedFact) -> bool:
 
 
 def _refused(who: str, facts: Sequence[LoggedFact]) -> Finding:
-    why = (facts[0].error or facts[0].reason).rstrip(". ")
+    why = facts[0].error or facts[0].reason
     is_fatal = facts[0].state == FATAL or "fatal" in why
     then = "This error is fatal: it does not try again by itself." if is_fatal else "It tries again."
-    return Finding("join_refused", f"{who} asked to join and was refused{_times(facts)}: {why}. {then}", tuple(facts))
+    return Finding(
+        "join_refused", f"{who} asked to join and was refused{_times(facts)}: {error_said(why)}. {then}", tuple(facts)
+    )
 
 
 def _sync_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -160,40 +165,23 @@ def _sync_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     refused = [fact for fact in facts if fact.kind is FactKind.SYNC_REFUSED]
     if refused:
         times = _times(refused)
-        errors = dict.fromkeys(fact.error.rstrip(". ") for fact in refused)
         yield Finding(
             "assignment_refused",
-            f"{who} joined and got an error instead of an assignment{times}: {some(errors)}.",
+            f"{who} joined and got an error instead of an assignment{times}: {errors_in(refused)}.",
             tuple(refused),
         )
 
 
-def _coordinator_not_found(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """The last that its lines have of its coordinator is that it has none."""
-    lost: list[LoggedFact] = []
-    for fact in facts:
-        if fact.kind is FactKind.COORDINATOR_LOST:
-            lost.append(fact)
-        elif fact.kind is FactKind.COORDINATOR_FOUND or fact.kind in _WORKS:
-            lost = []
-    if lost:
-        times = _times(lost)
-        why = some(dict.fromkeys(fact.reason for fact in lost if fact.reason))
-        yield Finding(
-            "coordinator_not_found",
-            f"{who} was without its coordinator{times}{f' ({why})' if why else ''}; no later line says that it found "
-            "one or was answered.",
-            tuple(lost),
-        )
-
-
 def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """A coordinator that was lost and found: the same one did not move."""
+    """A coordinator that was lost and found, where the same one did not move, or that no later line has."""
     known, lost = "", None
     again: list[LoggedFact] = []
+    missed: list[LoggedFact] = []
+    """The lines that say so since it was last found, or answered."""
     for fact in facts:
         if fact.kind is FactKind.COORDINATOR_LOST:
             lost, known = lost or fact, fact.broker_id or known
+            missed.append(fact)
         elif fact.kind is FactKind.COORDINATOR_FOUND:
             moved = bool(known and fact.broker_id and fact.broker_id != known)
             if lost is not None and known and fact.broker_id == known:
@@ -206,25 +194,55 @@ def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
                     (fact,) if lost is None else (lost, fact),
                 )
                 again = []
-            known, lost = fact.broker_id or known, None
+            known, lost, missed = fact.broker_id or known, None, []
         elif fact.kind in _WORKS:
             yield from _found_again(who, again)
-            again = []
-    yield from _found_again(who, again)
+            again, missed = [], []
+    yield from _found_again(who, again, missed)
+    if missed and not again:
+        yield Finding(
+            "coordinator_not_found",
+            f"At the end of its lines {who} is without its coordinator{_times(missed)}{_because(missed)}: no later "
+            "line says that it found one or was answered.",
+            tuple(missed),
+        )
 
 
-def _found_again(who: str, again: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """One finding of all times that a client lost and found one coordinator with nothing between."""
+def _found_again(who: str, again: Sequence[LoggedFact], missed: Sequence[LoggedFact] = ()) -> Iterator[Finding]:
+    """One finding of all times that a client lost and found one coordinator with nothing between.
+
+    missed: the lines that say at the end that it is lost once more.
+    """
     if not again:
         return
     lost, found, times = again[0], again[-1], len(again) // 2
     when = lasting(" {} later", lost, found) if times == 1 else f" {times} times{lasting(' within {}', lost, found)}"
+    then = " The last line about it says again that it is unavailable." if missed else ""
     yield Finding(
         "coordinator_lost_by_client",
-        f"{who} took its coordinator for unavailable and found the same broker {found.broker_id} again{when}: "
-        "it did not move.",
-        tuple(again),
+        f"{who} took its coordinator for unavailable{_because(again)} and found the same broker {found.broker_id} "
+        f"again{when}: it did not move.{then}",
+        (*again, *missed),
     )
+    if missed and times > 1:
+        broker = f"broker {found.broker_id}"
+        yield Finding(
+            "coordinator_cannot_be_used",
+            f"{broker.capitalize()} is named as the coordinator each time, and {who} cannot use it.",
+            (*again, *missed),
+            is_inferred=True,
+            candidates=(
+                f"{broker} is down, and its partition of __consumer_offsets has no other replica in sync",
+                "that partition has no new leader yet",
+                f"{broker} lives, and does not take the group over",
+            ),
+        )
+
+
+def _because(lost: Sequence[LoggedFact]) -> str:
+    """Why the coordinator was lost, by the lines."""
+    reasons = dict.fromkeys(error_name(fact.reason) or fact.reason for fact in lost if fact.reason not in _NO_REASONS)
+    return f" ({some(reasons)})" if reasons else ""
 
 
 def _idle(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -315,7 +333,6 @@ RULES: Sequence[Rule] = (
     _sync_refused,
     *CONNECT_RULES,
     _coordinators,
-    _coordinator_not_found,
     _idle,
     _others_gone,
     _crashed,
