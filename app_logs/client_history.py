@@ -223,7 +223,7 @@ class _History:
 
     def _learn(self, fact: LoggedFact) -> None:
         kind = cause_in_words(fact.reason)
-        if self.is_out and kind is None:
+        if (self.is_out and kind is None) or (self.generation_id is None and fact.state == "wait-metadata"):
             if self.running is not None:
                 self.running.facts.append(fact)
             return
@@ -305,7 +305,8 @@ class _History:
         self._come_back()
         running = self._open(fact)
         running.facts.append(fact)
-        if self.asked is None and self.learnt is None and running.cause.kind is not CauseKind.UNKNOWN:
+        is_own = running.cause.kind is not CauseKind.UNKNOWN or running.facts[0].reason.startswith("rebalance failed")
+        if self.asked is None and self.learnt is None and is_own:
             running.began_at_ms = fact.at_ms
         if fact.kind is FactKind.CLIENT_STARTED:
             self.started = fact
@@ -370,9 +371,8 @@ class _History:
 
     def _joined_as(self, fact: LoggedFact) -> bool:
         """Whether the same member says once more that it joined; kafka-python names its member id once."""
-        joined = (
-            next((one for one in self.running.facts if one.kind is FactKind.JOINED), None) if self.running else None
-        )
+        facts = () if self.running is None else self.running.facts
+        joined = next((one for one in facts if one.kind is FactKind.JOINED), None)
         return joined is not None and fact.member_id in ("", joined.member_id)
 
     @staticmethod

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from app_logs.between_clients import name_the_absent, name_who_came_or_went
 from app_logs.client_history import NOT_BACK, learnt_of_others
 from app_logs.holders import BACK_WITHIN_MS
+from app_logs.leaders import say_what_leaders_show
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import (
     Holder,
@@ -43,6 +44,7 @@ def combined(of_broker: Sequence[LoggedRebalance], by_client: Sequence[Sequence[
                 _say_who_came(rebalance)
                 _say_who_is_silent(rebalance, by_client)
         name_who_came_or_went(of_clients)
+        say_what_leaders_show(of_clients)
         return of_clients
     for one in own:
         _say_why(of_broker, one)

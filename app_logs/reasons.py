@@ -175,6 +175,7 @@ _OTHERS_BEGAN = (
 )
 _TOPICS_CHANGED = (
     "metadata has changed",
+    "subscribed topic(s) has changed",
     "subscription has changed",
     "partitions were added to",
     "topics have new",

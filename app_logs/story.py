@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 
+from app_logs.assigned import OWNERS, answered, assigned_last
 from app_logs.between_clients import findings_between
 from app_logs.classic_history import classic_rebalances
 from app_logs.client_findings import client_findings
@@ -28,6 +29,8 @@ _SHIPPED_IDS = ("", "rdkafka")
 _NOT_NAMED = "group not named"
 NOT_FOLLOWED = "not_followed"
 GROUP_NOT_NAMED = f"({_NOT_NAMED})"
+_OF_NEWER = ("JOINING", "LEAVING")
+"""States that only members of the newer protocols have."""
 _SOME_NEWER = "newer"
 """A type that is not classic: which one, other lines say."""
 
@@ -89,7 +92,9 @@ def _told(
     of_clients = [one for facts in clients for one in client_findings(facts)]
     of_removed = [*returns(group), *(one for facts in clients for one in removal_findings(printed, facts))]
     between = findings_between(clients, group.rebalances)
-    group.findings = [*findings_of(group), *of_clients, *of_removed, *between]
+    group.findings = [*findings_of(group), *answered(of_clients, own), *of_removed, *between]
+    if all(finding.finding != OWNERS for finding in group.findings):
+        group.findings += assigned_last(own)
     return group
 
 
@@ -195,7 +200,8 @@ def _type_by(fact: LoggedFact) -> str:
         return fact.to_state.lower()
     if fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.JOINED):
         return "classic"
-    return (fact.group_type or _SOME_NEWER) if fact.kind in NEWER else ""
+    is_newer = fact.kind in NEWER or fact.kind is FactKind.RECONCILING or fact.to_state in _OF_NEWER
+    return (fact.group_type or _SOME_NEWER) if is_newer else ""
 
 
 def _place_in(facts: Sequence[LoggedFact]) -> Callable[[LoggedRebalance], int]:

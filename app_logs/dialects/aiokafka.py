@@ -66,6 +66,8 @@ DIALECT = Dialect(
         " member_id aiokafka-",
         "local member_id was not recognized",
         "coordinator dead",
+        "Elected group leader",
+        "Heartbeat: ",
         "OffsetCommit failed",
     ),
     example="2026-03-01 03:12:00,417 INFO:aiokafka.consumer.group_coordinator: {}",
