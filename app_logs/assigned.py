@@ -66,15 +66,17 @@ def _that_took_effect(facts: Iterable[LoggedFact]) -> LoggedFact | None:
 
 def answered(findings: Iterable[Finding], facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Yield the findings; why a member was given nothing, as its leader's line answers it, for what else would fit."""
-    by_leaders = [fact for fact in facts if fact.dialect != BROKER and _is_whole(fact)]
     for one in findings:
-        member_ids = {fact.member_id for fact in facts if fact.client_id and fact.client_id == one.facts[0].client_id}
-        answer = next(_left_out(by_leaders, member_ids), None) if one.finding in _OF_IDLE else None
+        answer = next(_left_out(facts, one.facts[0].client_id), None) if one.finding in _OF_IDLE else None
         yield one if answer is None else answer
 
 
-def _left_out(by_leaders: Iterable[LoggedFact], member_ids: set[str]) -> Iterator[Finding]:
-    for fact in by_leaders:
+def _left_out(facts: Sequence[LoggedFact], client_id: str) -> Iterator[Finding]:
+    """Find the assignments in which a leader left a client out, in order."""
+    member_ids = {fact.member_id for fact in facts if fact.client_id and fact.client_id == client_id}
+    for fact in facts:
+        if not _is_whole(fact):
+            continue
         given = {member_id: _all(one) for (_, member_id), one in given_by_leaders([fact]).items()}
         without = [member_id for member_id, owned in given.items() if not owned and member_id in member_ids]
         others = {member_id: owned for member_id, owned in given.items() if owned}

@@ -28,6 +28,17 @@ _WORKS = (
     FactKind.HEARTBEAT,
 )
 """Its coordinator answers."""
+_OF_A_JOIN = (
+    *(FactKind.JOINED, FactKind.JOINED_AND_SYNCED, FactKind.SYNCED, FactKind.PARTITIONS_ADDED, FactKind.REJOIN_WANTED),
+    *(
+        FactKind.JOIN_REFUSED,
+        FactKind.JOIN_FAILED,
+        FactKind.LEAVE_SENT,
+        FactKind.POLL_TIMEOUT,
+        FactKind.MEMBERSHIP_LOST,
+    ),
+)
+"""Lines that say how a request to join went on, or why it was sent."""
 _NO_REASONS = ("", "null", "coordinator unavailable")
 """Why a coordinator is unavailable, in words that do not say it."""
 Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
@@ -114,6 +125,25 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
         )
 
 
+def _asks_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Gave its partitions up and asked to join, in lines that have neither why nor an answer."""
+    revoked: LoggedFact | None = None
+    asked: LoggedFact | None = None
+    for fact in facts:
+        if fact.kind is FactKind.PARTITIONS_REVOKED and not names_no_partition(fact):
+            revoked = fact
+        elif fact.kind is FactKind.JOIN_SENT:
+            asked = asked or (None if revoked is None else fact)
+        elif fact.kind in _OF_A_JOIN:
+            revoked = asked = None
+    if revoked is not None and asked is not None and not any(map(learnt_of_others, facts)):
+        yield Finding(
+            "rejoin_unanswered",
+            f"{who} gave its partitions up and asked to join again. Neither why nor the answer is in these lines.",
+            (revoked, asked),
+        )
+
+
 def _fenced(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """A client prints one fencing in several lines; it can be fenced again only once it is a member again."""
     fenced: list[LoggedFact] = []
@@ -175,7 +205,9 @@ def _sync_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """A coordinator that was lost and found, where the same one did not move, or that no later line has."""
     known, lost = "", None
+    before: list[LoggedFact] = []
     again: list[LoggedFact] = []
+    """Where it was lost and found, up to the latest answer and since."""
     missed: list[LoggedFact] = []
     """The lines that say so since it was last found, or answered."""
     for fact in facts:
@@ -187,18 +219,19 @@ def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             if lost is not None and known and fact.broker_id == known:
                 again += (lost, fact)
             elif moved:
-                yield from _found_again(who, again)
+                yield from _found_again(who, (*before, *again))
                 yield Finding(
                     "coordinator_moved",
                     f"For {who} the coordinator moved from broker {known} to broker {fact.broker_id}.",
                     (fact,) if lost is None else (lost, fact),
                 )
-                again = []
+                before, again = [], []
             known, lost, missed = fact.broker_id or known, None, []
         elif fact.kind in _WORKS:
-            yield from _found_again(who, again)
-            again, missed = [], []
-    yield from _found_again(who, again, missed)
+            before, again, missed = [*before, *again], [], []
+    yield from _found_again(who, (*before, *again), missed if again else ())
+    if missed and len(again) > 2:
+        yield _cannot_be_used(who, (*again, *missed), again[-1].broker_id)
     if missed and not again:
         yield Finding(
             "coordinator_not_found",
@@ -209,7 +242,7 @@ def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 
 
 def _found_again(who: str, again: Sequence[LoggedFact], missed: Sequence[LoggedFact] = ()) -> Iterator[Finding]:
-    """One finding of all times that a client lost and found one coordinator with nothing between.
+    """One finding of all times that a client lost and found one coordinator.
 
     missed: the lines that say at the end that it is lost once more.
     """
@@ -224,19 +257,20 @@ def _found_again(who: str, again: Sequence[LoggedFact], missed: Sequence[LoggedF
         f"again{when}: it did not move.{then}",
         (*again, *missed),
     )
-    if missed and times > 1:
-        broker = f"broker {found.broker_id}"
-        yield Finding(
-            "coordinator_cannot_be_used",
-            f"{broker.capitalize()} is named as the coordinator each time, and {who} cannot use it.",
-            (*again, *missed),
-            is_inferred=True,
-            candidates=(
-                f"{broker} is down, and its partition of __consumer_offsets has no other replica in sync",
-                "that partition has no new leader yet",
-                f"{broker} lives, and does not take the group over",
-            ),
-        )
+
+
+def _cannot_be_used(who: str, facts: tuple[LoggedFact, ...], broker_id: str) -> Finding:
+    return Finding(
+        "coordinator_cannot_be_used",
+        f"Broker {broker_id} is named as the coordinator each time, and {who} cannot use it.",
+        facts,
+        is_inferred=True,
+        candidates=(
+            f"broker {broker_id} is down, and its partition of __consumer_offsets has no other replica in sync",
+            "that partition has no new leader yet",
+            f"broker {broker_id} lives, and does not take the group over",
+        ),
+    )
 
 
 def _because(lost: Sequence[LoggedFact]) -> str:
@@ -328,6 +362,7 @@ def _crashed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 RULES: Sequence[Rule] = (
     _does_not_poll,
     _polled_too_late,
+    _asks_again,
     _fenced,
     _join_refused,
     _sync_refused,

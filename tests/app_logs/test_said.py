@@ -454,3 +454,29 @@ def test_who_waits_for_its_assignment_until_the_end_waits_for_the_leader() -> No
 def test_lines_that_end_just_after_a_join_show_nobody_slow() -> None:
     (one,) = group_of(*(RDKAFKA.format(1, text) for text in WAITS)).rebalances
     assert one.held_by is None
+
+
+# ---------------------------------------------------------------- nothing is passed over, and nothing told twice
+
+REVOKES = "Revoking previously assigned partitions [t-0] for group orders"
+
+
+def test_a_join_of_which_the_lines_have_nothing_else_is_told() -> None:
+    asks = (PYTHON.format(1, REVOKES), PYTHON.format(2, "(Re-)joining group orders"))
+    assert found("rejoin_unanswered", *asks)
+    joined = PYTHON.format(3, "Successfully joined group orders with generation 5")
+    assert found("rejoin_unanswered", *asks, joined) == []
+
+
+def test_one_coordinator_that_is_lost_now_and_then_is_one_finding() -> None:
+    lines = [
+        java(second, text)
+        for second in (1, 2, 3)
+        for text in (
+            LOST.format("error response NOT_COORDINATOR"),
+            FOUND.format(2_147_483_646),
+            JOINED.format(second, MEMBER),
+        )
+    ]
+    (lost,) = found("coordinator_lost_by_client", *lines)
+    assert "(NOT_COORDINATOR) and found the same broker 1 again 3 times" in lost.sentence
