@@ -84,8 +84,8 @@ def _left_out(facts: Sequence[LoggedFact], client_id: str) -> Iterator[Finding]:
             number = sum(map(len, others.values()))
             yield Finding(
                 _OF_IDLE[0],
-                f"In generation {fact.generation_id} the leader gave all {count(number, 'partition')} to "
-                f"{some(others)}, and none to {some(without)}.",
+                f"In generation {fact.generation_id} the leader assigned {count(number, 'partition')}: all to "
+                f"{some(others)}, none to {some(without)}.",
                 (fact,),
             )
 

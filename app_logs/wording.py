@@ -155,7 +155,7 @@ def own_part(rebalance: LoggedRebalance) -> str:
         return ""
     leader_id, is_own = leader_of(rebalance)
     asked, joined, synced = (_first(rebalance, kind) for kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.SYNCED))
-    parts = ["led it"] if is_own else []
+    parts = ["was the leader"] if is_own else []
     for name, begin, end in (("JoinGroup", asked, joined), ("SyncGroup", joined, synced)):
         took_ms = None if begin is None or end is None else between_ms(begin, end)
         if took_ms is not None and took_ms >= WORTH_SAYING_MS:

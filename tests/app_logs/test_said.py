@@ -230,7 +230,7 @@ RD_STATE = 'Group "orders" changed join state {} -> {} (state up)'
 def test_a_leader_says_that_it_leads_and_how_many_members_there_are(lines: list[str], members: int | None) -> None:
     (one,) = group_of(*lines).rebalances
     assert one.members == members
-    assert "led it and waited 3 s for the answer to its JoinGroup" in own_part(one)
+    assert "was the leader and waited 3 s for the answer to its JoinGroup" in own_part(one)
 
 
 def test_a_member_that_is_not_the_leader_has_no_count_and_names_its_leader() -> None:
@@ -429,7 +429,7 @@ def test_a_leaders_list_says_who_owned_what_and_why_a_member_has_nothing() -> No
     )
     sentences = {one.finding: one.sentence for one in group.findings}
     assert f"{OTHER}: t 0-1, {MEMBER}: none" in sentences["owners"]
-    assert f"gave all 2 partitions to {OTHER}, and none to {MEMBER}" in sentences["more_members_than_partitions"]
+    assert f"assigned 2 partitions: all to {OTHER}, none to {MEMBER}" in sentences["more_members_than_partitions"]
     assert all(not one.candidates for one in group.findings if one.finding == "more_members_than_partitions")
     assert of_owners(group) == []
 
