@@ -44,8 +44,8 @@ _GOES_WITHIN_MS = 10_000
 """A client that is out and leaves later than this may have joined again, for which some clients have no line."""
 _JOINS = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
-_BEGINS = (FactKind.CLIENT_STARTED, FactKind.COORDINATOR_FOUND, FactKind.MEMBER_ID_SET)
-"""What a client prints before it first asks to join."""
+_BEGINS = (FactKind.CLIENT_STARTED, FactKind.MEMBER_ID_SET)
+"""What a client prints only as it begins or comes back, before it asks to join."""
 GIVEN_ID = "given member-id"
 """In the reason of a new member, which asks again with the id that it got."""
 LONGEST_MS = 300_000
@@ -124,7 +124,8 @@ class _History:
         self.member_id = fact.member_id or self.member_id
         self.client_id = fact.client_id or self.client_id
         self.instance_id = fact.instance_id or self.instance_id
-        self.is_new = self.is_new or fact.kind in _BEGINS or GIVEN_ID in fact.reason
+        is_found_first = self.latest is None and fact.kind is FactKind.COORDINATOR_FOUND
+        self.is_new = self.is_new or is_found_first or fact.kind in _BEGINS or GIVEN_ID in fact.reason
         if fact.kind in (*_LEARNT, *_LEFT) and self._is_far_behind(fact):
             self.close()
         match fact.kind:

@@ -142,9 +142,7 @@ def may_hold(held: Holder, other: Holder | None) -> bool:
 
 def goes(one: LoggedRebalance) -> bool:
     """Whether a client says itself that it goes: that is sure, though others may have begun the rebalance before."""
-    return not one.cause.is_inferred and any(
-        fact.kind in (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT) for fact in one.facts
-    )
+    return any(fact.kind in (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT) for fact in one.facts)
 
 
 def is_open(one: LoggedRebalance) -> bool:
