@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
-from app_logs.client_history import learnt_of_others, shows_joins
+from app_logs.absence import could_stand
+from app_logs.client_history import GIVEN_ID, LONGEST_MS, learnt_of_others
 from app_logs.connect_findings import CONNECT_RULES
-from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact
+from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.membership_findings import MEMBERSHIP_RULES
@@ -27,6 +28,8 @@ _WORKS = (
     FactKind.HEARTBEAT,
 )
 """Its coordinator answers."""
+_ASKS = (FactKind.JOIN_SENT, FactKind.JOINED_AND_SYNCED)
+"""Lines of which one shows that a client asked to join: some print no more than the answer."""
 Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
 
 
@@ -42,15 +45,16 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Learnt of a rebalance again and again, and did not ask to join: the thread that polls is elsewhere."""
     learnt: list[LoggedFact] = []
     revoked: LoggedFact | None = None
-    for fact in (*facts, None) if shows_joins(facts) else ():
+    for fact in (*facts, None):
         if fact is not None and learnt_of_others(fact):
-            learnt.append(fact)
+            is_apart = bool(learnt) and (between_ms(learnt[-1], fact) or 0) > LONGEST_MS
+            learnt = [fact] if is_apart else [*learnt, fact]
         elif fact is not None and fact.kind is FactKind.PARTITIONS_REVOKED and learnt:
             revoked = fact
         elif fact is not None and fact.kind is FactKind.JOINED_AND_SYNCED:
             learnt, revoked = [], None  # This client prints no line when it asks to join: the answer shows that it did.
         elif fact is None or fact.kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.MEMBERSHIP_LOST):
-            if len(learnt) > 2:
+            if len(learnt) > 2 and could_stand(learnt[-1], *_ASKS):
                 within = lasting(" within {}", learnt[0], learnt[-1])
                 yield Finding(
                     "application_does_not_poll",
@@ -94,7 +98,7 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
         elif learnt_of_others(fact):
             left, notified = None, fact  # A client that has left sends no heartbeats: another one printed this line.
         elif fact.kind in (FactKind.JOIN_SENT, FactKind.MEMBERSHIP_LOST):
-            if left is not None:
+            if left is not None and could_stand(fact, FactKind.JOIN_SENT):
                 yield Finding(
                     "polled_again",
                     f"{who} left because its application did not poll within max.poll.interval.ms. It polled again"
@@ -102,7 +106,7 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
                     (left, fact),
                 )
             left = notified = None
-    if left is not None and notified is not None:
+    if left is not None and notified is not None and could_stand(left, FactKind.JOIN_SENT):
         yield Finding(
             "left_others_rebalance",
             f"{who} had been told of a rebalance, and left instead of joining again: its application did not poll "
@@ -177,14 +181,13 @@ def _coordinator_not_found(who: str, facts: Sequence[LoggedFact]) -> Iterator[Fi
         elif fact.kind is FactKind.COORDINATOR_FOUND or fact.kind in _WORKS:
             lost = []
     if lost:
-        times = _times(lost)
         why = some(dict.fromkeys(fact.reason for fact in lost if fact.reason))
-        yield Finding(
-            "coordinator_not_found",
-            f"{who} was without its coordinator{times}{f' ({why})' if why else ''}; no later line says that it found "
-            "one or was answered.",
-            tuple(lost),
-        )
+        sentence = f"{who} was without its coordinator{_times(lost)}{f' ({why})' if why else ''}"
+        if could_stand(facts[-1], FactKind.COORDINATOR_FOUND):
+            no_line = "no later line says that it found one or was answered"
+            yield Finding("coordinator_not_found", f"{sentence}; {no_line}.", tuple(lost))
+        else:
+            yield Finding("coordinator_lost_by_client", f"{sentence}.", tuple(lost))
 
 
 def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -267,7 +270,7 @@ def _names_what_is_given(fact: LoggedFact) -> bool:
 
 
 def _begins_as_a_new_member(fact: LoggedFact) -> bool:
-    return fact.kind is FactKind.CLIENT_STARTED or "given member-id" in fact.reason
+    return fact.kind is FactKind.CLIENT_STARTED or GIVEN_ID in fact.reason
 
 
 def _took_over(before: LoggedFact, fact: LoggedFact) -> bool:

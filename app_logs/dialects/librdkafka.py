@@ -14,6 +14,7 @@ import re2
 
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.entries import Entry
+from app_logs.levels import Level
 from app_logs.logged_facts import INCREMENTAL
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
@@ -223,4 +224,5 @@ DIALECT = Dialect(
     templates=Templates(
         (*_AT_ANY_LEVEL, *_JOINS, *_PARTITIONS, *_WITHOUT_A_QUEUE, *_HEARTBEATS, *_COORDINATORS, *_ENDS)
     ),
+    level=Level.DEBUG,
 )
