@@ -115,14 +115,16 @@ def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
 def _unowned(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
     """Partitions between those that these clients were given last, which none of them was given."""
     owned: dict[str, set[int]] = {}
-    lines = []
+    lines, generations = [], set[int | None]()
     for facts in clients:
-        given, line = _owned_last(facts)
+        given, line, generation_id = _owned_last(facts)
         if line is not None and given:
             lines.append(line)
+            generations.add(generation_id)
         for topic, partition in sorted(given):
             owned.setdefault(topic, set()).add(partition)
-    for topic, partitions in owned.items() if len(lines) > 1 else ():
+    # Of clients whose lines end in several generations, each was given partitions of another time.
+    for topic, partitions in owned.items() if len(lines) > 1 and len(generations) == 1 else ():
         between = [one for one in range(max(partitions)) if one not in partitions] if max(partitions) < MOST else []
         if between:
             yield Finding(
@@ -133,19 +135,20 @@ def _unowned(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
             )
 
 
-def _owned_last(facts: Sequence[LoggedFact]) -> tuple[set[tuple[str, int]], LoggedFact | None]:
-    """What a client owned after its last assignment, and the line of that."""
+def _owned_last(facts: Sequence[LoggedFact]) -> tuple[set[tuple[str, int]], LoggedFact | None, int | None]:
+    """What a client owned after its last assignment, the line of that, and the latest generation by its lines."""
     owned: set[tuple[str, int]] = set()
     last: set[tuple[str, int]] = set()
-    line = None
+    line, generation_id = None, None
     for fact in facts:
+        generation_id = generation_id if fact.generation_id is None else fact.generation_id
         if fact.kind is FactKind.PARTITIONS_ADDED:
             owned = last = owned | partitions_in(fact)
             line = fact
         elif fact.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST):
             named = partitions_in(fact)
             owned = owned - named if named else set()
-    return last, line
+    return last, line, generation_id
 
 
 def _on_one_partition(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:

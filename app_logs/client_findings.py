@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
-from app_logs.client_history import learnt_of_others, shows_joins
+from app_logs.absence import could_stand
+from app_logs.client_history import GIVEN_ID, LONGEST_MS, learnt_of_others
 from app_logs.connect_findings import CONNECT_RULES
 from app_logs.error_names import NOT_COORDINATOR, error_name, error_said
-from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact
+from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.membership_findings import MEMBERSHIP_RULES
@@ -41,6 +42,8 @@ _OF_A_JOIN = (
 """Lines that say how a request to join went on, or why it was sent."""
 _NO_REASONS = ("", "null", "coordinator unavailable")
 """Why a coordinator is unavailable, in words that do not say it."""
+_ASKS = (FactKind.JOIN_SENT, FactKind.JOINED_AND_SYNCED)
+"""Lines of which one shows that a client asked to join: some print no more than the answer."""
 Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
 
 
@@ -56,15 +59,16 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Learnt of a rebalance again and again, and did not ask to join: the thread that polls is elsewhere."""
     learnt: list[LoggedFact] = []
     revoked: LoggedFact | None = None
-    for fact in (*facts, None) if shows_joins(facts) else ():
+    for fact in (*facts, None):
         if fact is not None and learnt_of_others(fact):
-            learnt.append(fact)
+            is_apart = bool(learnt) and (between_ms(learnt[-1], fact) or 0) > LONGEST_MS
+            learnt = [fact] if is_apart else [*learnt, fact]
         elif fact is not None and fact.kind is FactKind.PARTITIONS_REVOKED and learnt:
             revoked = fact
         elif fact is not None and fact.kind is FactKind.JOINED_AND_SYNCED:
             learnt, revoked = [], None  # This client prints no line when it asks to join: the answer shows that it did.
         elif fact is None or fact.kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.MEMBERSHIP_LOST):
-            if len(learnt) > 2:
+            if len(learnt) > 2 and could_stand(learnt[-1], *_ASKS):
                 within = lasting(" within {}", learnt[0], learnt[-1])
                 yield Finding(
                     "application_does_not_poll",
@@ -108,7 +112,7 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
         elif learnt_of_others(fact):
             left, notified = None, fact  # A client that has left sends no heartbeats: another one printed this line.
         elif fact.kind in (FactKind.JOIN_SENT, FactKind.MEMBERSHIP_LOST):
-            if left is not None:
+            if left is not None and could_stand(fact, FactKind.JOIN_SENT):
                 yield Finding(
                     "polled_again",
                     f"{who} left because its application did not poll within max.poll.interval.ms. It polled again"
@@ -116,7 +120,7 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
                     (left, fact),
                 )
             left = notified = None
-    if left is not None and notified is not None:
+    if left is not None and notified is not None and could_stand(left, FactKind.JOIN_SENT):
         yield Finding(
             "left_others_rebalance",
             f"{who} had been told of a rebalance, and left instead of joining again: its application did not poll "
@@ -233,12 +237,16 @@ def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     if missed and len(again) > 2:
         yield _cannot_be_used(who, (*again, *missed), again[-1].broker_id)
     if missed and not again:
-        yield Finding(
-            "coordinator_not_found",
-            f"At the end of its lines {who} is without its coordinator{_times(missed)}{_because(missed)}: no later "
-            "line says that it found one or was answered.",
-            tuple(missed),
-        )
+        yield _not_found(who, missed)
+
+
+def _not_found(who: str, missed: Sequence[LoggedFact]) -> Finding:
+    """The last that its lines have of its coordinator is that it has none."""
+    without = f"without its coordinator{_times(missed)}{_because(missed)}"
+    if not could_stand(missed[-1], FactKind.COORDINATOR_FOUND):
+        return Finding("coordinator_lost_by_client", f"{who} was {without}.", tuple(missed))
+    no_line = "no later line says that it found one or was answered"
+    return Finding("coordinator_not_found", f"At the end of its lines {who} is {without}: {no_line}.", tuple(missed))
 
 
 def _found_again(who: str, again: Sequence[LoggedFact], missed: Sequence[LoggedFact] = ()) -> Iterator[Finding]:
@@ -319,7 +327,7 @@ def _names_what_is_given(fact: LoggedFact) -> bool:
 
 
 def _begins_as_a_new_member(fact: LoggedFact) -> bool:
-    return fact.kind is FactKind.CLIENT_STARTED or "given member-id" in fact.reason
+    return fact.kind is FactKind.CLIENT_STARTED or GIVEN_ID in fact.reason
 
 
 def _took_over(before: LoggedFact, fact: LoggedFact) -> bool:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from app_logs.entries import Clock
 from app_logs.error_names import UNKNOWN_MEMBER_ID, error_name
+from app_logs.levels import Level
 
 BROKER = "broker"
 """The dialect of brokers; all others are clients'."""
@@ -220,6 +221,8 @@ class LoggedFact(NamedTuple):
     """Whether its layout escapes line breaks, so that no client's text can end its line."""
     may_be_forged: bool = False
     """Whether a client's text may have written the line: what rests on it is inferred."""
+    level: Level = Level.INFO
+    """Of the line; in a group's story the lowest that the log of its client has shown up to it."""
 
 
 IS_CERTAIN = "is_certain"

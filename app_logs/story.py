@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 
+from app_logs.absence import with_shown_levels
 from app_logs.assigned import OWNERS, answered, assigned_last
 from app_logs.between_clients import findings_between
 from app_logs.classic_history import classic_rebalances
@@ -50,7 +51,8 @@ def groups_in(
     already which of them may be forged.
     """
     facts = facts if is_marked else with_forgeable(facts, goes_on=goes_on)
-    by_group = {group_id: stored_lines(own) for group_id, own in _by_group(_with_groups(facts)).items()}
+    shown = with_shown_levels(facts)
+    by_group = {group_id: stored_lines(own) for group_id, own in _by_group(_with_groups(shown)).items()}
     times_ms = [fact.at_ms for fact in facts if fact.at_ms is not None]
     log_ends_ms = max(read_until_ms, max(times_ms)) if times_ms else None
     of_brokers = {group_id: [fact for fact in own if fact.dialect == BROKER] for group_id, own in by_group.items()}

@@ -74,4 +74,5 @@ DIALECT = Dialect(
     heading=python_heading(_LOGGERS, _UNMISTAKABLE, "aiokafka"),
     among_its_own=without_logger,
     templates=Templates((*_UNMISTAKABLE, *_OTHERS, *IN_BOTH)),
+    warns_of=(F.GROUP_IS_REBALANCING, F.MEMBERSHIP_LOST, F.COORDINATOR_LOST),
 )

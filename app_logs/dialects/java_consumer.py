@@ -320,4 +320,5 @@ DIALECT = Dialect(
         (*BEFORE_1_0, *_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *_STREAMS, *OF_THE_NEWER_PROTOCOL)
     ),
     among_its_own=wherever(_BESIDE_ITS_OWN),
+    warns_of=(F.CLIENT_STATE,),  # Of Streams, whose own loggers may show more than the consumer's.
 )

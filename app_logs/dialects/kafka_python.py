@@ -182,4 +182,5 @@ DIALECT = Dialect(
     heading=python_heading(_LOGGERS, _UNMISTAKABLE, "kafka-python"),
     among_its_own=without_logger,
     templates=Templates((*_UNMISTAKABLE, *_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *IN_BOTH)),
+    warns_of=(F.GROUP_IS_REBALANCING, F.MEMBERSHIP_LOST, F.COORDINATOR_LOST, F.PARTITIONS_LOST),
 )

@@ -14,6 +14,7 @@ import re2
 
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.entries import Entry
+from app_logs.levels import Level
 from app_logs.logged_facts import COMMITS, INCREMENTAL
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
@@ -275,4 +276,5 @@ DIALECT = Dialect(
             *_ENDS,
         )
     ),
+    level=Level.DEBUG,
 )

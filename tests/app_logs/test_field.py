@@ -21,6 +21,7 @@ READ = (
     "kafkajs",
     "librdkafka",
     "kafka-python",
+    "aiokafka",
 )
 CASES_READ = [case for case in CASES if expected_of(case)["kind"].startswith(READ)]
 """The reports whose lines are understood."""
