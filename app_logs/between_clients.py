@@ -5,11 +5,12 @@ Knows facts of each client in order. Must not know how lines are worded.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from app_logs.assigned import went_elsewhere
 from app_logs.client_history import LONGEST_MS
+from app_logs.leaders import listed, with_members, without_assignments
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import partitions_in
 from app_logs.logged_rebalances import Finding, Holder, LoggedRebalance, candidate, client_id_of, concluded, is_open
@@ -20,7 +21,6 @@ from why.words import duration, some
 MOST = 10_000
 """Partitions of a topic beyond which none is looked for."""
 ABSENT = "the next generation's leader did not find it among the members"
-_GIVEN = re.compile(r"(?:\A\{|, )(?P<member_id>[^\s=,(){}\[\]]{1,400})=Assignment\(")
 _WENT = (
     CauseKind.MEMBER_LEFT,
     CauseKind.POLL_TIMEOUT,
@@ -33,7 +33,9 @@ _WENT = (
 
 def findings_between(clients: Sequence[Sequence[LoggedFact]], rebalances: Sequence[LoggedRebalance]) -> list[Finding]:
     """Everything that needs more than one client's lines."""
-    return [*_dropped(rebalances), *_unowned(clients), *_on_one_partition(clients), *common_causes(clients)]
+    of_leaders = (*_dropped(rebalances), *without_assignments(rebalances))
+    of_partitions = (*_unowned(clients), *went_elsewhere(clients, rebalances), *_on_one_partition(clients))
+    return [*of_leaders, *of_partitions, *common_causes(clients)]
 
 
 def name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
@@ -49,14 +51,22 @@ def name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
 def name_who_came_or_went(rebalances: Sequence[LoggedRebalance]) -> None:
     """Where nothing else says the cause: the one member by which a leader's list differs from the one before."""
     before, earlier = LoggedRebalance("", generation_id=0), list[str]()
-    for one, found in _with_members(rebalances):
+    for one, found in with_members(rebalances):
         if before.generation_id == 0 or earlier:
             came = [member_id for member_id in found if member_id not in earlier]
             went = [member_id for member_id in earlier if member_id not in found]
             is_next = one.generation_id is not None and one.generation_id - 1 == before.generation_id
             if is_open(one.cause) and is_next and found and len(came) + len(went) == 1:
                 _say_who(one, came, went)
+            elif is_open(one.cause) and is_next and _is_anew(earlier, found):
+                one.cause = concluded(CauseKind.MEMBER_JOINED, found[0])
         before, earlier = one, found
+
+
+def _is_anew(earlier: Sequence[str], found: Sequence[str]) -> bool:
+    """Whether the only member is the client that was it before, under a new member id."""
+    client_ids = {client_id_of(each) for each in (*earlier, *found)}
+    return len(earlier) == len(found) == 1 and earlier != found and len(client_ids) == 1 and client_ids != {""}
 
 
 def _say_who(one: LoggedRebalance, came: Sequence[str], went: Sequence[str]) -> None:
@@ -76,7 +86,7 @@ def _say_who(one: LoggedRebalance, came: Sequence[str], went: Sequence[str]) -> 
 
 def _absent(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebalance, list[str]]]:
     """Members of a generation that the leader of the next one did not find."""
-    for (before, earlier), (one, found) in pairwise(_with_members(rebalances)):
+    for (before, earlier), (one, found) in pairwise(with_members(rebalances)):
         if one.generation_id is None or before.generation_id != one.generation_id - 1 or not found:
             continue
         back = {client_id_of(member_id) for member_id in found} - {""}
@@ -85,21 +95,9 @@ def _absent(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebal
             yield one, absent
 
 
-def _with_members(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebalance, list[str]]]:
-    """Each rebalance with the members of its generation, if its leader's lines list them."""
-    for one in rebalances:
-        yield one, list(dict.fromkeys(member_id for fact in one.facts for member_id in _listed(fact)))
-
-
-def _listed(fact: LoggedFact) -> list[str]:
-    if fact.kind is FactKind.ASSIGNED_ALL:
-        return [given["member_id"] for given in _GIVEN.finditer(fact.partitions)]
-    return [fact.member_id] if fact.kind is FactKind.MEMBER_FOUND else []
-
-
 def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
     for one, absent in _absent(rebalances):
-        seen = tuple(fact for fact in one.facts if _listed(fact))
+        seen = tuple(fact for fact in one.facts if listed(fact))
         for member_id in absent:
             who = client_id_of(member_id) or member_id
             yield Finding("member_dropped", f"{who} is no member of generation {one.generation_id} any more.", seen)
@@ -117,14 +115,16 @@ def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
 def _unowned(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
     """Partitions between those that these clients were given last, which none of them was given."""
     owned: dict[str, set[int]] = {}
-    lines = []
+    lines, generations = [], set[int | None]()
     for facts in clients:
-        given, line = _owned_last(facts)
+        given, line, generation_id = _owned_last(facts)
         if line is not None and given:
             lines.append(line)
+            generations.add(generation_id)
         for topic, partition in sorted(given):
             owned.setdefault(topic, set()).add(partition)
-    for topic, partitions in owned.items() if len(lines) > 1 else ():
+    # Of clients whose lines end in several generations, each was given partitions of another time.
+    for topic, partitions in owned.items() if len(lines) > 1 and len(generations) == 1 else ():
         between = [one for one in range(max(partitions)) if one not in partitions] if max(partitions) < MOST else []
         if between:
             yield Finding(
@@ -135,19 +135,20 @@ def _unowned(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
             )
 
 
-def _owned_last(facts: Sequence[LoggedFact]) -> tuple[set[tuple[str, int]], LoggedFact | None]:
-    """What a client owned after its last assignment, and the line of that."""
+def _owned_last(facts: Sequence[LoggedFact]) -> tuple[set[tuple[str, int]], LoggedFact | None, int | None]:
+    """What a client owned after its last assignment, the line of that, and the latest generation by its lines."""
     owned: set[tuple[str, int]] = set()
     last: set[tuple[str, int]] = set()
-    line = None
+    line, generation_id = None, None
     for fact in facts:
+        generation_id = generation_id if fact.generation_id is None else fact.generation_id
         if fact.kind is FactKind.PARTITIONS_ADDED:
             owned = last = owned | partitions_in(fact)
             line = fact
         elif fact.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST):
             named = partitions_in(fact)
             owned = owned - named if named else set()
-    return last, line
+    return last, line, generation_id
 
 
 def _on_one_partition(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:

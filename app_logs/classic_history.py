@@ -20,6 +20,7 @@ from schemas.causes import Cause, CauseCandidate, CauseKind
 BACK_WITHIN_MS = 5_000
 """A client that polled too late comes back, as a rule within seconds. One that did not for this long has closed."""
 _COMES_BACK = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED, FactKind.STATIC_MEMBER_REPLACED)
+_GOES = (FactKind.MEMBER_LEFT, FactKind.MEMBER_EXPIRED)
 _ENDS_THE_STORY = (FactKind.GROUP_TAKEN_OVER, FactKind.GROUP_UNLOADED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
 
 
@@ -40,8 +41,9 @@ class _History:
         self.came: dict[str, list[tuple[int, str]]] = {}
         """By client id: where it came, and under which member id."""
         for place, fact in enumerate(facts):
-            if fact.kind in _COMES_BACK:
-                self.came.setdefault(client_id_of(fact.member_id), []).append((place, fact.member_id))
+            member_id = _who_came(fact)
+            if member_id:
+                self.came.setdefault(client_id_of(member_id), []).append((place, member_id))
         self.found: list[LoggedRebalance] = []
         self.running: LoggedRebalance | None = None
         self.removed: list[LoggedFact] = []
@@ -58,7 +60,7 @@ class _History:
                 self._complete(fact)
             case FactKind.GROUP_EMPTIED | FactKind.NOBODY_BACK:
                 self._empty(fact)
-            case FactKind.MEMBER_LEFT | FactKind.MEMBER_EXPIRED:
+            case kind if kind in _GOES:
                 self.removed.append(fact)
                 self._add(fact)
                 self._blame_for_emptying()
@@ -139,8 +141,20 @@ class _History:
         running.outcome = "empty"
         running.facts.append(fact)
         if fact.kind is FactKind.GROUP_EMPTIED:
+            self._count_before(running)
             self.close("empty")
             self._blame_for_emptying()
+
+    def _count_before(self, emptied: LoggedRebalance) -> None:
+        """Where one member's end emptied a group at once, it had been alone in the generation before."""
+        before = self.found[-1] if self.found else None
+        gone = {one.member_id for one in (*emptied.facts, *self.removed) if one.kind in _GOES}
+        is_at_once = emptied.began_at_ms is not None and (emptied.ended_at_ms or 0) - emptied.began_at_ms <= TOGETHER_MS
+        if before is None or before.members is not None or len(gone) != 1 or not is_at_once:
+            return
+        if before.joined_at_ms is not None and before.generation_id == emptied.from_generation_id:
+            before.members = 1
+            before.held_by = holder_of(before, self.before)
 
     def _blame_for_emptying(self) -> None:
         """Who emptied a group whose rebalance has no line of its beginning: who went at that moment."""
@@ -206,10 +220,18 @@ class _History:
         began_ms = self.facts[place].at_ms
         if not client_id or began_ms is None or self.log_ends_ms is None:
             return True
-        if self.log_ends_ms - began_ms < BACK_WITHIN_MS:
-            return True
+        if self.log_ends_ms - began_ms < BACK_WITHIN_MS or not self.came:
+            return True  # Before Kafka 3.0 a broker prints at DEBUG alone who joins while a rebalance runs.
         later = takewhile(lambda one: one[0] >= place, reversed(self.came.get(client_id, [])))
         return any(other != member_id for _, other in later)
+
+
+def _who_came(fact: LoggedFact) -> str:
+    """The member whose join a line shows, or that begins a rebalance by it; empty: none."""
+    if fact.kind in _COMES_BACK:
+        return fact.member_id
+    reason = read_reason(fact.reason) if fact.kind is FactKind.REBALANCE_BEGAN else None
+    return reason.member_id if reason is not None and reason.kind is CauseKind.MEMBER_JOINED else ""
 
 
 def _is_under_the_newer(fact: LoggedFact) -> bool:

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
-from app_logs.client_history import learnt_of_others, shows_joins
+from app_logs.absence import could_stand
+from app_logs.client_history import GIVEN_ID, LONGEST_MS, learnt_of_others
 from app_logs.connect_findings import CONNECT_RULES
-from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact
+from app_logs.error_names import NOT_COORDINATOR, error_name, error_said
+from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.membership_findings import MEMBERSHIP_RULES
 from app_logs.session_findings import SESSION_RULES
 from app_logs.topic_findings import TOPIC_RULES
-from app_logs.wording import how_often, lasting
+from app_logs.wording import errors_in, how_often, lasting
 from why.words import duration, some
 
 _WORKS = (
@@ -28,6 +30,21 @@ _WORKS = (
     FactKind.HEARTBEAT,
 )
 """Its coordinator answers."""
+_OF_A_JOIN = (
+    *(FactKind.JOINED, FactKind.JOINED_AND_SYNCED, FactKind.SYNCED, FactKind.PARTITIONS_ADDED, FactKind.REJOIN_WANTED),
+    *(
+        FactKind.JOIN_REFUSED,
+        FactKind.JOIN_FAILED,
+        FactKind.LEAVE_SENT,
+        FactKind.POLL_TIMEOUT,
+        FactKind.MEMBERSHIP_LOST,
+    ),
+)
+"""Lines that say how a request to join went on, or why it was sent."""
+_NO_REASONS = ("", "null", "coordinator unavailable")
+"""Why a coordinator is unavailable, in words that do not say it."""
+_ASKS = (FactKind.JOIN_SENT, FactKind.JOINED_AND_SYNCED)
+"""Lines of which one shows that a client asked to join: some print no more than the answer."""
 Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
 
 
@@ -43,15 +60,16 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Learnt of a rebalance again and again, and did not ask to join: the thread that polls is elsewhere."""
     learnt: list[LoggedFact] = []
     revoked: LoggedFact | None = None
-    for fact in (*facts, None) if shows_joins(facts) else ():
+    for fact in (*facts, None):
         if fact is not None and learnt_of_others(fact):
-            learnt.append(fact)
+            is_apart = bool(learnt) and (between_ms(learnt[-1], fact) or 0) > LONGEST_MS
+            learnt = [fact] if is_apart else [*learnt, fact]
         elif fact is not None and fact.kind is FactKind.PARTITIONS_REVOKED and learnt:
             revoked = fact
         elif fact is not None and fact.kind is FactKind.JOINED_AND_SYNCED:
             learnt, revoked = [], None  # This client prints no line when it asks to join: the answer shows that it did.
         elif fact is None or fact.kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.MEMBERSHIP_LOST):
-            if len(learnt) > 2:
+            if len(learnt) > 2 and could_stand(learnt[-1], *_ASKS):
                 within = lasting(" within {}", learnt[0], learnt[-1])
                 yield Finding(
                     "application_does_not_poll",
@@ -95,7 +113,7 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
         elif learnt_of_others(fact):
             left, notified = None, fact  # A client that has left sends no heartbeats: another one printed this line.
         elif fact.kind in (FactKind.JOIN_SENT, FactKind.MEMBERSHIP_LOST):
-            if left is not None:
+            if left is not None and could_stand(fact, FactKind.JOIN_SENT):
                 yield Finding(
                     "polled_again",
                     f"{who} left because its application did not poll within max.poll.interval.ms. It polled again"
@@ -103,12 +121,31 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
                     (left, fact),
                 )
             left = notified = None
-    if left is not None and notified is not None:
+    if left is not None and notified is not None and could_stand(left, FactKind.JOIN_SENT):
         yield Finding(
             "left_others_rebalance",
             f"{who} had been told of a rebalance, and left instead of joining again: its application did not poll "
             "within max.poll.interval.ms.",
             (notified, left),
+        )
+
+
+def _asks_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Gave its partitions up and asked to join, in lines that have neither why nor an answer."""
+    revoked: LoggedFact | None = None
+    asked: LoggedFact | None = None
+    for fact in facts:
+        if fact.kind is FactKind.PARTITIONS_REVOKED and not names_no_partition(fact):
+            revoked = fact
+        elif fact.kind is FactKind.JOIN_SENT:
+            asked = asked or (None if revoked is None else fact)
+        elif fact.kind in _OF_A_JOIN:
+            revoked = asked = None
+    if revoked is not None and asked is not None and not any(map(learnt_of_others, facts)):
+        yield Finding(
+            "rejoin_unanswered",
+            f"{who} gave its partitions up and asked to join again. Neither why nor the answer is in these lines.",
+            (revoked, asked),
         )
 
 
@@ -131,7 +168,7 @@ def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         if fact.kind is FactKind.JOIN_SENT:
             asked = fact
         elif fact.kind is FactKind.JOIN_REFUSED or (
-            fact.kind is FactKind.COORDINATOR_LOST and asked is not None and "NOT_COORDINATOR" in fact.reason.upper()
+            fact.kind is FactKind.COORDINATOR_LOST and asked is not None and error_name(fact.reason) == NOT_COORDINATOR
         ):
             refused.append(fact)
             asked = None
@@ -150,10 +187,12 @@ def _goes_on(refused: LoggedFact, fact: LoggedFact) -> bool:
 
 
 def _refused(who: str, facts: Sequence[LoggedFact]) -> Finding:
-    why = (facts[0].error or facts[0].reason).rstrip(". ")
+    why = facts[0].error or facts[0].reason
     is_fatal = facts[0].state == FATAL or "fatal" in why
     then = "This error is fatal: it does not try again by itself." if is_fatal else "It tries again."
-    return Finding("join_refused", f"{who} asked to join and was refused{_times(facts)}: {why}. {then}", tuple(facts))
+    return Finding(
+        "join_refused", f"{who} asked to join and was refused{_times(facts)}: {error_said(why)}. {then}", tuple(facts)
+    )
 
 
 def _sync_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -161,71 +200,92 @@ def _sync_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     refused = [fact for fact in facts if fact.kind is FactKind.SYNC_REFUSED]
     if refused:
         times = _times(refused)
-        errors = dict.fromkeys(fact.error.rstrip(". ") for fact in refused)
         yield Finding(
             "assignment_refused",
-            f"{who} joined and got an error instead of an assignment{times}: {some(errors)}.",
+            f"{who} joined and got an error instead of an assignment{times}: {errors_in(refused)}.",
             tuple(refused),
         )
 
 
-def _coordinator_not_found(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """The last that its lines have of its coordinator is that it has none."""
-    lost: list[LoggedFact] = []
-    for fact in facts:
-        if fact.kind is FactKind.COORDINATOR_LOST:
-            lost.append(fact)
-        elif fact.kind is FactKind.COORDINATOR_FOUND or fact.kind in _WORKS:
-            lost = []
-    if lost:
-        times = _times(lost)
-        why = some(dict.fromkeys(fact.reason for fact in lost if fact.reason))
-        yield Finding(
-            "coordinator_not_found",
-            f"{who} was without its coordinator{times}{f' ({why})' if why else ''}; no later line says that it found "
-            "one or was answered.",
-            tuple(lost),
-        )
-
-
 def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """A coordinator that was lost and found: the same one did not move."""
+    """A coordinator that was lost and found, where the same one did not move, or that no later line has."""
     known, lost = "", None
+    before: list[LoggedFact] = []
     again: list[LoggedFact] = []
+    """Where it was lost and found, up to the latest answer and since."""
+    missed: list[LoggedFact] = []
+    """The lines that say so since it was last found, or answered."""
     for fact in facts:
         if fact.kind is FactKind.COORDINATOR_LOST:
             lost, known = lost or fact, fact.broker_id or known
+            missed.append(fact)
         elif fact.kind is FactKind.COORDINATOR_FOUND:
             moved = bool(known and fact.broker_id and fact.broker_id != known)
             if lost is not None and known and fact.broker_id == known:
                 again += (lost, fact)
             elif moved:
-                yield from _found_again(who, again)
+                yield from _found_again(who, (*before, *again))
                 yield Finding(
                     "coordinator_moved",
                     f"For {who} the coordinator moved from broker {known} to broker {fact.broker_id}.",
                     (fact,) if lost is None else (lost, fact),
                 )
-                again = []
-            known, lost = fact.broker_id or known, None
+                before, again = [], []
+            known, lost, missed = fact.broker_id or known, None, []
         elif fact.kind in _WORKS:
-            yield from _found_again(who, again)
-            again = []
-    yield from _found_again(who, again)
+            before, again, missed = [*before, *again], [], []
+    yield from _found_again(who, (*before, *again), missed if again else ())
+    if missed and len(again) > 2:
+        yield _cannot_be_used(who, (*again, *missed), again[-1].broker_id)
+    if missed and not again:
+        yield _not_found(who, missed)
 
 
-def _found_again(who: str, again: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """One finding of all times that a client lost and found one coordinator with nothing between."""
+def _not_found(who: str, missed: Sequence[LoggedFact]) -> Finding:
+    """The last that its lines have of its coordinator is that it has none."""
+    without = f"without its coordinator{_times(missed)}{_because(missed)}"
+    if not could_stand(missed[-1], FactKind.COORDINATOR_FOUND):
+        return Finding("coordinator_lost_by_client", f"{who} was {without}.", tuple(missed))
+    no_line = "no later line says that it found one or was answered"
+    return Finding("coordinator_not_found", f"At the end of its lines {who} is {without}: {no_line}.", tuple(missed))
+
+
+def _found_again(who: str, again: Sequence[LoggedFact], missed: Sequence[LoggedFact] = ()) -> Iterator[Finding]:
+    """One finding of all times that a client lost and found one coordinator.
+
+    missed: the lines that say at the end that it is lost once more.
+    """
     if not again:
         return
     lost, found, times = again[0], again[-1], len(again) // 2
     when = lasting(" {} later", lost, found) if times == 1 else f" {times} times{lasting(' within {}', lost, found)}"
+    then = " The last line about it says again that it is unavailable." if missed else ""
     yield Finding(
         "coordinator_lost_by_client",
-        f"{who} took its coordinator for unavailable and found the same broker {found.broker_id} again{when}: "
-        "it did not move.",
-        tuple(again),
+        f"{who} took its coordinator for unavailable{_because(again)} and found the same broker {found.broker_id} "
+        f"again{when}: it did not move.{then}",
+        (*again, *missed),
     )
+
+
+def _cannot_be_used(who: str, facts: tuple[LoggedFact, ...], broker_id: str) -> Finding:
+    return Finding(
+        "coordinator_cannot_be_used",
+        f"Broker {broker_id} is named as the coordinator each time, and {who} cannot use it.",
+        facts,
+        is_inferred=True,
+        candidates=(
+            f"broker {broker_id} is down, and its partition of __consumer_offsets has no other replica in sync",
+            "that partition has no new leader yet",
+            f"broker {broker_id} lives, and does not take the group over",
+        ),
+    )
+
+
+def _because(lost: Sequence[LoggedFact]) -> str:
+    """Why the coordinator was lost, by the lines."""
+    reasons = dict.fromkeys(error_name(fact.reason) or fact.reason for fact in lost if fact.reason not in _NO_REASONS)
+    return f" ({some(reasons)})" if reasons else ""
 
 
 def _idle(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -268,7 +328,7 @@ def _names_what_is_given(fact: LoggedFact) -> bool:
 
 
 def _begins_as_a_new_member(fact: LoggedFact) -> bool:
-    return fact.kind is FactKind.CLIENT_STARTED or "given member-id" in fact.reason
+    return fact.kind is FactKind.CLIENT_STARTED or GIVEN_ID in fact.reason
 
 
 def _took_over(before: LoggedFact, fact: LoggedFact) -> bool:
@@ -311,12 +371,12 @@ def _crashed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 RULES: Sequence[Rule] = (
     _does_not_poll,
     _polled_too_late,
+    _asks_again,
     _fenced,
     _join_refused,
     _sync_refused,
     *CONNECT_RULES,
     _coordinators,
-    _coordinator_not_found,
     _idle,
     _others_gone,
     _crashed,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from app_logs.absence import could_stand
 from app_logs.holders import BACK_WITHIN_MS
 from app_logs.logged_facts import (
     AWAITS_APPLICATION,
@@ -41,12 +42,14 @@ _WITHOUT_POLL_TIMEOUT = ("brod", "franz-go", "kafka-go", "ruby-kafka", "sarama")
 """Clients that have no max.poll.interval.ms of their own."""
 _GOES_WITHIN_MS = 10_000
 """A client that is out and leaves later than this may have joined again, for which some clients have no line."""
+_JOINS = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
+_BEGINS = (FactKind.CLIENT_STARTED, FactKind.MEMBER_ID_SET)
+"""What a client prints only as it begins or comes back, before it asks to join."""
+GIVEN_ID = "given member-id"
+"""In the reason of a new member, which asks again with the id that it got."""
 LONGEST_MS = 300_000
 """The longest that clients have a rebalance wait for them as shipped: max.poll.interval.ms."""
-_SHOW_JOINS = (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.JOINED_AND_SYNCED, *_ENDS)
-_WARN_OF_REBALANCES = ("aiokafka", "kafka-python")
-"""Clients that warn of a rebalance and print joins at INFO: a log without one of these may lack the others."""
 
 
 def client_rebalances(facts: Sequence[LoggedFact]) -> list[LoggedRebalance]:
@@ -54,17 +57,13 @@ def client_rebalances(facts: Sequence[LoggedFact]) -> list[LoggedRebalance]:
 
     A client that joins again and again in one generation is not among them: its group does not rebalance.
     """
-    history = _History(shows_joins=shows_joins(facts))
+    history = _History()
     for fact in facts:
-        history.take(fact)
+        if fact.kind is not FactKind.TOPIC_SEEN:
+            history.take(fact)
     history.close()
     unmoved = {one.generation_id for one in history.unmoved}
     return [one for one in history.found if one.generation_id is None or one.generation_id not in unmoved]
-
-
-def shows_joins(facts: Sequence[LoggedFact]) -> bool:
-    """Whether a client's log would have lines of its joins, so that it did not ask where it has none."""
-    return any(fact.kind in _SHOW_JOINS or fact.dialect not in _WARN_OF_REBALANCES for fact in facts)
 
 
 def learnt_of_others(fact: LoggedFact) -> bool:
@@ -87,8 +86,7 @@ def knew_that_it_was_out(lost: LoggedFact | None, leave: LoggedFact) -> bool:
 
 
 class _History:
-    def __init__(self, *, shows_joins: bool) -> None:
-        self.shows_joins = shows_joins
+    def __init__(self) -> None:
         self.found: list[LoggedRebalance] = []
         self.unmoved: list[LoggedRebalance] = []
         """Joins that left the generation as it was."""
@@ -101,6 +99,8 @@ class _History:
         """Whether the running rebalance has its generation."""
         self.is_out = False
         """It left, or was removed, and has not joined since."""
+        self.is_new = False
+        """Its lines show that it begins: else the log may have begun later than it."""
         self.lost: LoggedFact | None = None
         """Its coordinator's answer that it is no member; it has not joined since, as far as the lines have it."""
         self.started: LoggedFact | None = None
@@ -122,11 +122,11 @@ class _History:
 
     def take(self, fact: LoggedFact) -> None:
         """One line, in order."""
-        if fact.kind is FactKind.TOPIC_SEEN:
-            return
         self.member_id = fact.member_id or self.member_id
         self.client_id = fact.client_id or self.client_id
         self.instance_id = fact.instance_id or self.instance_id
+        is_found_first = self.latest is None and fact.kind is FactKind.COORDINATOR_FOUND
+        self.is_new = self.is_new or is_found_first or fact.kind in _BEGINS or GIVEN_ID in fact.reason
         if fact.kind in (*_LEARNT, *_LEFT) and self._is_far_behind(fact):
             self.close()
         match fact.kind:
@@ -146,6 +146,10 @@ class _History:
                 self._end(fact)
             case FactKind.CONFIGS_BEHIND:
                 self.close()
+            case FactKind.ASSIGNED_ALL if self._is_of_another(fact):
+                running = self._show(fact)
+                running.joined_at_ms = fact.at_ms
+                running.facts.append(fact)
             case _:
                 self._note(fact)
         if fact.kind in (FactKind.JOIN_REFUSED, FactKind.MEMBERSHIP_LOST) and not self.is_joined:
@@ -185,7 +189,7 @@ class _History:
                 or self.learnt is not None
                 or self.given_up is not None
                 or running.cause.kind is not CauseKind.UNKNOWN
-                or self._is_left()
+                or running.outcome
             ):
                 self.found.append(running)
             # Else it asked to join, and no answer is here: an attempt, and no rebalance that is known.
@@ -225,7 +229,7 @@ class _History:
 
     def _learn(self, fact: LoggedFact) -> None:
         kind = cause_in_words(fact.reason)
-        if self.is_out and kind is None:
+        if (self.is_out and kind is None) or (self.generation_id is None and fact.state == "wait-metadata"):
             if self.running is not None:
                 self.running.facts.append(fact)
             return
@@ -244,6 +248,7 @@ class _History:
         kind = CauseKind.POLL_TIMEOUT if fact.kind is FactKind.POLL_TIMEOUT else cause_in_words(words)
         if self._leaves_that_of_others(fact):
             return
+        is_told = self.learnt is not None and not self._is_left()
         if fact.kind is FactKind.LEAVE_SENT and knew_that_it_was_out(self.lost, fact):
             return  # Its coordinator had removed it before, so that its leave sets nothing off.
         if self._is_left() and self.running is not None:
@@ -258,6 +263,7 @@ class _History:
         if kind is None and not words and fact.dialect in _WITHOUT_POLL_TIMEOUT:
             kind = CauseKind.MEMBER_LEFT
         running.cause = self._own(kind or CauseKind.UNKNOWN, reason, () if kind or words else _WORDLESS)
+        running.cause.is_inferred |= is_told  # It may have joined in between, or not.
 
     def _stay(self) -> None:
         """Its leave was refused, so that the rebalance which it would have set off is none."""
@@ -269,7 +275,7 @@ class _History:
         running = self.running
         if running is None or self.is_joined:
             return False
-        if self.learnt is not None and not self._is_left():
+        if self.learnt is not None and not self._is_left() and could_stand(fact, FactKind.JOIN_SENT):
             running.held_by = self._held_others(self.learnt, fact) if self.asked is None else None
             running.outcome, self.is_out, self.is_of_others, self.learnt = LEFT, True, True, None
         if self.is_of_others:
@@ -290,6 +296,8 @@ class _History:
         """A heartbeat has the generation that the member is in: of a rebalance that runs, the old one."""
         if fact.generation_id is None or fact.generation_id < 1:
             return  # It joins, or leaves.
+        if self.generation_id is not None and fact.generation_id > self.generation_id:
+            self._show(fact).facts.append(fact)
         if self.running is not None and not self.is_joined and self.running.generation_id is None:
             self.running.from_generation_id = fact.generation_id
             self.running.generation_id = fact.generation_id + 1
@@ -307,7 +315,8 @@ class _History:
         self._come_back()
         running = self._open(fact)
         running.facts.append(fact)
-        if self.asked is None and self.learnt is None and running.cause.kind is not CauseKind.UNKNOWN:
+        is_own = running.cause.kind is not CauseKind.UNKNOWN or running.facts[0].reason.startswith("rebalance failed")
+        if self.asked is None and self.learnt is None and is_own:
             running.began_at_ms = fact.at_ms
         if fact.kind is FactKind.CLIENT_STARTED:
             self.started = fact
@@ -351,30 +360,37 @@ class _History:
             self.waits_since = None
             before.facts += [*more, fact]
             return
-        if self.running is None or self.is_joined or self._is_left():
-            self.close()
-            self.running = replace(rebalance_of(fact), from_generation_id=self.generation_id)
-        self.running.joined_at_ms = fact.at_ms
-        self.running.generation_id = fact.generation_id
-        if not self._is_next(fact):
-            self.running.from_generation_id = None
-        self.running.facts.append(fact)
-        was_member = self.generation_id is not None and not self.is_out
-        if self.asked is not None and self.learnt is None and not was_member:
-            self.running.came.append((self.asked, fact))
-        self.generation_id, self.is_out, self.is_joined = fact.generation_id, False, True
-        self.lost = None
-        if self.started is not None and self.running.cause.kind is CauseKind.UNKNOWN:
-            self.running.cause = Cause(
+        is_new = self.is_out if self.generation_id is not None else self.is_new
+        running = self._show(fact)
+        running.joined_at_ms = fact.at_ms
+        running.facts.append(fact)
+        if self.asked is not None and self.learnt is None and is_new:
+            running.came.append((self.asked, fact))
+        if self.started is not None and running.cause.kind is CauseKind.UNKNOWN:
+            running.cause = Cause(
                 kind=CauseKind.MEMBER_JOINED, member_id=self.member_id, client_id=self.client_id, is_inferred=True
             )
         self.started = None
 
+    def _show(self, fact: LoggedFact) -> LoggedRebalance:
+        """The rebalance that led to a line's generation: the running one, or one of which the lines have no more."""
+        if self.running is None or self.is_joined or self._is_left():
+            self.close()
+            self.running = replace(rebalance_of(fact), from_generation_id=self.generation_id)
+        self.running.generation_id = fact.generation_id
+        if not self._is_next(fact):
+            self.running.from_generation_id = None
+        self.generation_id, self.is_out, self.is_joined, self.lost = fact.generation_id, False, True, None
+        return self.running
+
+    def _is_of_another(self, fact: LoggedFact) -> bool:
+        """Whether a line names another generation than the latest one."""
+        return fact.generation_id is not None and fact.generation_id != self.generation_id
+
     def _joined_as(self, fact: LoggedFact) -> bool:
         """Whether the same member says once more that it joined; kafka-python names its member id once."""
-        joined = (
-            next((one for one in self.running.facts if one.kind is FactKind.JOINED), None) if self.running else None
-        )
+        facts = () if self.running is None else self.running.facts
+        joined = next((one for one in facts if one.kind is FactKind.JOINED), None)
         return joined is not None and fact.member_id in ("", joined.member_id)
 
     @staticmethod
@@ -388,17 +404,15 @@ class _History:
         return 0 <= fact.generation_id - self.generation_id <= 1
 
     def _end(self, fact: LoggedFact) -> None:
-        is_new = fact.generation_id is not None and fact.generation_id != self.generation_id
-        if self.running is not None and self.is_joined and is_new:
+        is_another = self._is_of_another(fact)
+        if self.running is not None and self.is_joined and is_another:
             self.close()
+        is_first = self.latest is None and fact.kind is FactKind.PARTITIONS_ADDED and bool(partitions_in(fact))
         running = self.running
+        if is_first or (fact.kind is FactKind.SYNCED and is_another):
+            running = self._show(fact)
         if running is None:
-            is_first = self.latest is None and fact.kind is FactKind.PARTITIONS_ADDED and bool(partitions_in(fact))
-            if not is_first and (fact.kind is not FactKind.SYNCED or not is_new):
-                return
-            running = self.running = replace(rebalance_of(fact), generation_id=fact.generation_id)
-            self.generation_id, self.is_out = fact.generation_id, False
-            self.is_joined = True
+            return
         running.facts.append(fact)
         running.ended_at_ms = fact.at_ms
         running.outcome = "completed"
@@ -409,10 +423,12 @@ class _History:
         if running.joined_at_ms is not None and self.waits_since is not None and self.waits_since.at_ms is not None:
             waited_ms = running.joined_at_ms - self.waits_since.at_ms
             if waited_ms >= BACK_WITHIN_MS and running.generation_id != 1:
-                return Holder(waited_ms, "", False, WAITED)
+                is_joined = any(fact.kind in _JOINS for fact in running.facts)
+                return Holder(waited_ms, "", not is_joined, WAITED)
         if self.given_up is not None and self.asked is None:
             return Holder(None, "", True, OUTLASTED)
-        until = self.asked or (None if self.is_joined else self.latest)
+        out = next(filter(says_that_it_is_no_member, running.facts), self.latest)
+        until = self.asked or (None if self.is_joined else out)
         if self.learnt is None or until is None:
             return None
         return self._held_others(self.learnt, until)
@@ -424,4 +440,4 @@ class _History:
         who = self.instance_id or self.member_id or self.client_id
         if self.asked is None and until.state in AWAITS_APPLICATION:
             return Holder(length_ms, who, False, WAITS_FOR_APPLICATION)
-        return Holder(length_ms, who, True, NOT_BACK) if self.shows_joins else None
+        return Holder(length_ms, who, True, NOT_BACK) if could_stand(until, FactKind.JOIN_SENT) else None

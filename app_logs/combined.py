@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app_logs.absence import could_stand
 from app_logs.between_clients import name_the_absent, name_who_came_or_went
 from app_logs.client_history import NOT_BACK, learnt_of_others
 from app_logs.holders import BACK_WITHIN_MS
+from app_logs.leaders import say_what_leaders_show
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import (
     Holder,
@@ -23,6 +25,7 @@ from app_logs.logged_rebalances import (
     is_open,
 )
 from app_logs.member_epochs import laid_together, name_clients, own_rebalances
+from app_logs.session_findings import AT_ONCE_MS
 from schemas.causes import Cause, CauseCandidate, CauseKind
 
 _JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
@@ -43,6 +46,7 @@ def combined(of_broker: Sequence[LoggedRebalance], by_client: Sequence[Sequence[
                 _say_who_came(rebalance)
                 _say_who_is_silent(rebalance, by_client)
         name_who_came_or_went(of_clients)
+        say_what_leaders_show(of_clients)
         return of_clients
     for one in own:
         _say_why(of_broker, one)
@@ -136,9 +140,14 @@ def _say_who_came(rebalance: LoggedRebalance) -> None:
 
 
 def _say_who_is_silent(rebalance: LoggedRebalance, by_client: Sequence[Sequence[LoggedFact]]) -> None:
-    """A member of the generation before whose log ends before the rebalance, without a leave: that it expired fits."""
-    began_ms = rebalance.began_at_ms
-    if not is_open(rebalance.cause) or began_ms is None or rebalance.generation_id is None:
+    """A member of the generation before whose log ends before the rebalance, without a leave: that it expired fits.
+
+    Where other logs end with the rebalance, its own may lack what others have of that.
+    """
+    began_ms, joined_ms = rebalance.began_at_ms, rebalance.joined_at_ms
+    if not is_open(rebalance.cause) or began_ms is None or joined_ms is None or rebalance.generation_id is None:
+        return
+    if max(facts[-1].at_ms or 0 for facts in by_client) - joined_ms < AT_ONCE_MS:
         return
     silent = [
         joined
@@ -146,6 +155,7 @@ def _say_who_is_silent(rebalance: LoggedRebalance, by_client: Sequence[Sequence[
         if (joined := _last_join(facts)) is not None
         and joined.generation_id == rebalance.generation_id - 1
         and (facts[-1].at_ms or 0) < began_ms
+        and could_stand(facts[-1], FactKind.LEAVE_SENT)
     ]
     if len(silent) == 1:
         rebalance.cause = concluded(CauseKind.SESSION_EXPIRED, silent[0].member_id, silent[0].client_id)

@@ -5,16 +5,23 @@ Knows facts of one worker. Must not know how lines are worded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from app_logs.client_history import learnt_of_others
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
-from app_logs.wording import lasting
+from app_logs.wording import how_often, lasting
 from why.words import duration
 
 AT_ITS_END_MS = 5_000
 """A worker that asks to join within this time after the delay was over waited for its end."""
+
+_OFFSET = re.compile(r"\boffset=(-?\d{1,19})").finditer
+_DIFFERENT_TOPICS = (
+    "two Connect clusters with different config topics share one group id",
+    "the config topic was deleted and made again",
+)
 
 
 def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -40,11 +47,32 @@ def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         "It and the leader do not read the same config topic.",
         tuple(behind),
         is_inferred=True,
-        candidates=(
-            "two Connect clusters with different config topics share one group id",
-            "the config topic was deleted and made again",
-        ),
+        candidates=_DIFFERENT_TOPICS,
     )
+
+
+def _leader_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    behind = [fact for fact in facts if fact.kind is FactKind.LEADER_CONFIGS_BEHIND]
+    if not behind:
+        return
+    offsets = {named[1] for fact in facts if fact.kind is FactKind.SYNC_REFUSED for named in _OFFSET(fact.partitions)}
+    newer = (
+        f"offset {min(offsets)} of its config topic, which a member has" if len(offsets) == 1 else "what a member has"
+    )
+    yield Finding(
+        "leader_behind_configs",
+        f"{who} leads the group and was to assign, but its own copy of the configs does not reach {newer}: it handed "
+        f"out nothing{how_often(behind)}{lasting(' within {}', behind[0], behind[-1])}, so that all join again.",
+        tuple(behind),
+    )
+    if len(behind) > 1:
+        yield Finding(
+            "different_config_topics",
+            f"What {who} reads of the config topic does not reach that offset.",
+            tuple(behind),
+            is_inferred=True,
+            candidates=(*_DIFFERENT_TOPICS, "it reads the config topic late, or not at all"),
+        )
 
 
 def _config_log_empty(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -97,6 +125,7 @@ def _asked_at_the_end(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
 
 CONNECT_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (
     _configs_behind,
+    _leader_behind,
     _config_log_empty,
     _work_held_back,
     _asked_at_the_end,

@@ -110,10 +110,15 @@ def epoch_bumps(
             since = []
         elif fact.kind is FactKind.EPOCH_BUMPED or (is_new and fact.kind is FactKind.TARGET_COMPUTED):
             _hold_up(found, since)
-            is_hash_new = not known_hash or fact.reason != known_hash
+            is_hash_new, is_first = not known_hash or fact.reason != known_hash, not found
             bringing = _bringing(since, fact.generation_id or 0, members) if names_goers else since
             cause, lines = _cause(
-                to_come, [one for one in bringing if _may_bring(one, fact)], fact, is_hash_new, is_elsewhere
+                to_come,
+                [one for one in bringing if _may_bring(one, fact)],
+                fact,
+                is_hash_new,
+                is_elsewhere,
+                is_first=is_first and since[:1] == facts[:1],
             )
             if not lines and (not names_goers or fact.kind is FactKind.TARGET_COMPUTED):
                 cause = targets.cause_of(place)
@@ -292,6 +297,8 @@ def _cause(
     bump: LoggedFact,
     is_hash_new: bool,
     is_elsewhere: Callable[[int], bool],
+    *,
+    is_first: bool,
 ) -> tuple[Cause, list[LoggedFact]]:
     doer = next((one for one in reversed(since) if one.kind in _BY_A_MEMBER and not _is_replacement(one)), None)
     if doer is not None:
@@ -299,7 +306,7 @@ def _cause(
     replaced = {one.member_id: one for one in since if _is_replacement(one)}
     subscribed = [one for one in since if one.kind is FactKind.MEMBER_SUBSCRIBED]
     if subscribed:
-        return _by_subscribing(subscribed[-1], replaced)
+        return _by_subscribing(subscribed[-1], replaced, is_first=is_first)
     if replaced:
         return _open(Reason(CauseKind.UNKNOWN, candidates=(CauseKind.STATIC_MEMBER_REPLACED, *_OF_TOPICS))), []
     if not bump.reason:
@@ -317,8 +324,14 @@ def _is_replacement(fact: LoggedFact) -> bool:
     return fact.kind is FactKind.MEMBER_JOINED_EPOCH and bool(fact.other_member_id)
 
 
-def _by_subscribing(line: LoggedFact, replaced: Mapping[str, LoggedFact]) -> tuple[Cause, list[LoggedFact]]:
+def _by_subscribing(
+    line: LoggedFact, replaced: Mapping[str, LoggedFact], *, is_first: bool
+) -> tuple[Cause, list[LoggedFact]]:
+    """Return a cause by a member's line. is_first: nothing stands before it, where its join may have stood."""
     came = replaced.get(line.member_id)
+    if came is None and is_first:
+        fits = (CauseKind.MEMBER_JOINED, CauseKind.SUBSCRIPTION_CHANGED)
+        return _open(Reason(CauseKind.UNKNOWN, member_id=line.member_id, candidates=fits)), [line]
     if came is None:
         return Cause(kind=CauseKind.SUBSCRIPTION_CHANGED, member_id=line.member_id), [line]
     who = Reason(CauseKind.UNKNOWN, member_id=came.member_id, instance_id=came.instance_id)

@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import Holder, LoggedRebalance
+from schemas.causes import CauseKind
 
 SHORTEST_MS = 500
 """A join phase that is shorter waited for nobody worth naming."""
@@ -26,7 +27,11 @@ _REBALANCE_TIMEOUTS_MS = (30_000, 60_000, 300_000)
 """As Kafka's clients and others have them as shipped."""
 _AT_TIMEOUT = "that is a usual rebalance timeout, at which members that did not join again are removed"
 _LAST_CAME = "the other members had to join again, and the last of them took that long"
+_NOBODY_CAME = "only the member that had come was in it, so that those of the generation before did not join again"
+_ONE_CAME = "one member alone was in it: it took that long to join again, or others did not join again at all"
+_MAYBE_EMPTY = "members had to join again, or the group was empty and its coordinator waited for more of them"
 _EMPTIED = (FactKind.GROUP_EMPTIED, FactKind.NOBODY_BACK)
+_FORMED = (FactKind.JOIN_PHASE_ENDED, FactKind.ASSIGNMENT_RECEIVED, FactKind.GROUP_TAKEN_OVER)
 _ENDED_BY = {
     FactKind.PENDING_MEMBER_EXPIRED: "an id that the coordinator had given out and that never joined",
     FactKind.MEMBER_EXPIRED: "it never came back, and the join phase ended as its session expired",
@@ -42,6 +47,7 @@ class Before:
 
     def __init__(self, facts: Sequence[LoggedFact]) -> None:
         self._facts = facts
+        self._seen = {fact.generation_id for fact in facts if fact.kind in _FORMED}
         self._emptied = {fact.generation_id for fact in facts if fact.kind in _EMPTIED}
         self._places = {id(fact): place for place, fact in enumerate(facts)}
         self._latest_ms = list(accumulate((fact.at_ms or 0 for fact in facts), max))
@@ -51,6 +57,10 @@ class Before:
     def was_empty(self, rebalance: LoggedRebalance) -> bool:
         """Whether the group had no member: its join phase is then the coordinator's initial delay."""
         return rebalance.from_generation_id == 0 or rebalance.from_generation_id in self._emptied
+
+    def may_have_been_empty(self, rebalance: LoggedRebalance) -> bool:
+        """Whether a member came to a generation of which the lines have nothing."""
+        return rebalance.cause.kind is CauseKind.MEMBER_JOINED and rebalance.from_generation_id not in self._seen
 
     def members(self, rebalance: LoggedRebalance) -> tuple[str, ...]:
         """Members that are known by name, were not removed, and had to join again."""
@@ -92,5 +102,13 @@ def holder_of(rebalance: LoggedRebalance, before: Before) -> Holder | None:
         return Holder(length_ms, members[0], False, why, members if len(members) > 1 else ())
     if length_ms < BACK_WITHIN_MS or before.was_empty(rebalance):
         return None
-    is_timeout = any(0 <= length_ms - each <= TOGETHER_MS for each in _REBALANCE_TIMEOUTS_MS)
-    return Holder(length_ms, "", True, _AT_TIMEOUT if is_timeout else _LAST_CAME, before.members(rebalance))
+    return Holder(length_ms, "", True, _why(rebalance, length_ms, before), before.members(rebalance))
+
+
+def _why(rebalance: LoggedRebalance, length_ms: int, before: Before) -> str:
+    """What a join phase waited for that was long."""
+    if any(0 <= length_ms - each <= TOGETHER_MS for each in _REBALANCE_TIMEOUTS_MS):
+        return _AT_TIMEOUT
+    if rebalance.members == 1:
+        return _NOBODY_CAME if rebalance.cause.kind is CauseKind.MEMBER_JOINED else _ONE_CAME
+    return _MAYBE_EMPTY if before.may_have_been_empty(rebalance) else _LAST_CAME

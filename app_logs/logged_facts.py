@@ -9,6 +9,8 @@ from enum import StrEnum, auto
 from typing import NamedTuple
 
 from app_logs.entries import Clock
+from app_logs.error_names import UNKNOWN_MEMBER_ID, error_name
+from app_logs.levels import Level
 
 BROKER = "broker"
 """The dialect of brokers; all others are clients'."""
@@ -19,14 +21,19 @@ FATAL = "fatal"
 TASKS_MIGRATED = "tasks migrated"
 """The state of a Streams thread that was refused as a member or as a producer: it takes either for the same."""
 
-_UNKNOWN_MEMBER = ("unknownmember", "unknown_member", "unknown member", "not aware of this member")
-"""In the coordinator's answer to a commit: the member id is none of the group's."""
+OFFSETS_NOT_COMMITTED = "its commit of offsets was answered that it is no member"
+PRODUCER_FENCED = "its producer was fenced"
+"""What such a thread was refused at, where its exception says it."""
+LEADS = "leads its group"
+"""The state of a client that was made the leader of the generation that it joins."""
 LEAVE_REFUSED = "leave refused"
 """The state of a client whose LeaveGroup was answered with an error: it set no rebalance off."""
 
 INCREMENTAL = "incremental"
 """The operation of a line that names the partitions which a member is given in addition to those that it keeps."""
 
+COMMITS = "commit"
+"""The operation of a client that commits as a member of generation_id in a state in which it joins the next one."""
 HEARTBEATS_STOPPED, SESSION_RELEASED = "heartbeats stopped", "released"
 """States at the end of a session of sarama's. One that ends by itself stops its heartbeats as it is released."""
 
@@ -99,6 +106,8 @@ class FactKind(StrEnum):
     GROUP_IS_REBALANCING = auto()
     CONFIGS_BEHIND = auto()
     """A Connect worker's own config topic does not reach the offset of its assignment, so it rejoins."""
+    LEADER_CONFIGS_BEHIND = auto()
+    """A Connect worker leads, and its own copy of the configs is older than a member's: it hands out nothing."""
     CONFIG_LOG_EMPTY = auto()
     """It read that topic to its end, and is before the first offset."""
     JOINED = auto()
@@ -133,6 +142,8 @@ class FactKind(StrEnum):
     """state is what the client calls where it is now."""
     TAKEN_TOO_SLOWLY = auto()
     """Its program did not take the messages of partitions within the time that the setting in reason allows."""
+    NO_TOPIC = auto()
+    """No topic that it can see matches its subscription."""
     NOT_AUTHORIZED = auto()
     """A broker refused a request since the client's user has no right to the group."""
     CLOSED = auto()
@@ -140,10 +151,7 @@ class FactKind(StrEnum):
     HEARTBEAT = auto()
     """It is alive in generation_id."""
     TOPIC_SEEN = auto()
-    """In the metadata that a client got, the topic in partitions has to_state partitions, and had state before.
-
-    If no topic is named, the client found none of those that it had subscribed to.
-    """
+    """In the metadata that a client got, the topic in partitions has to_state partitions, and had state before."""
     MEMBER_ID_SET = auto()
     """It is member_id from now on, or nobody; other_member_id is the id before, where the line has it."""
     LEAVE_WANTED = auto()
@@ -215,6 +223,8 @@ class LoggedFact(NamedTuple):
     """Whether its layout escapes line breaks, so that no client's text can end its line."""
     may_be_forged: bool = False
     """Whether a client's text may have written the line: what rests on it is inferred."""
+    level: Level = Level.INFO
+    """Of the line; in a group's story the lowest that the log of its client has shown up to it."""
 
 
 IS_CERTAIN = "is_certain"
@@ -242,7 +252,7 @@ def is_unknown_member(fact: LoggedFact) -> bool:
 def says_that_it_is_no_member(fact: LoggedFact) -> bool:
     """Whether the coordinator answered that it does not know the member id."""
     if fact.kind is FactKind.COMMIT_REFUSED:
-        return any(each in fact.error.lower() for each in _UNKNOWN_MEMBER)
+        return error_name(fact.error) == UNKNOWN_MEMBER_ID
     return is_unknown_member(fact)
 
 

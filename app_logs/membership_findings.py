@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from app_logs.error_names import OF_COORDINATORS, OF_NO_MEMBER, error_name
 from app_logs.logged_facts import (
+    COMMITS,
     HEARTBEATS_STOPPED,
     SESSION_RELEASED,
     TASKS_MIGRATED,
@@ -18,7 +20,7 @@ from app_logs.logged_facts import (
     is_unknown_member,
 )
 from app_logs.logged_rebalances import Finding
-from app_logs.wording import how_often
+from app_logs.wording import errors_in, how_often
 from why.words import count, duration, some
 
 SOON_MS = 60_000
@@ -31,19 +33,6 @@ _JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
 _REFUSED = (FactKind.JOIN_REFUSED, FactKind.SYNC_REFUSED, FactKind.INSTANCE_FENCED)
 _ID_NEEDED = "MemberIdRequired"
 """The error by which a new member is given its id: it asks again with it."""
-_NO_MEMBER = (
-    "unknownmember",
-    "unknown member",
-    "not aware of this member",
-    "illegalgeneration",
-    "illegal generation",
-    "generation id is not",
-    "not known in the current generation",
-    "already rebalanced",
-    "no longer part of",
-    "not part of an active group",
-)
-"""In answers to commits: the member, or its generation, is not the group's."""
 _NOT_IN_IT = "it was out, or the group had rebalanced without it"
 _STOCK_PHRASE = "max.poll.interval.ms"
 
@@ -52,13 +41,22 @@ def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
     refused = [fact for fact in facts if fact.kind is FactKind.COMMIT_REFUSED]
     if not refused:
         return
-    says = "says" if len(refused) == 1 else "say"
-    yield Finding(
-        "commit_refused",
-        f"{count(len(refused), 'line')} of {who} {says} that a commit failed: what it had processed since its last "
-        "commit may be processed again by the next owner.",
-        tuple(refused),
-    )
+    denied = [fact for fact in refused if error_name(fact.error) in OF_COORDINATORS]
+    if denied:
+        yield Finding(
+            "commit_refused",
+            f"{_say_that_commits_failed(who, denied)}. The broker that it asked does not coordinate the group, or not "
+            "yet. That takes no partition away from it.",
+            tuple(denied),
+        )
+    others = [fact for fact in refused if error_name(fact.error) not in OF_COORDINATORS]
+    if others:
+        yield Finding(
+            "commit_refused",
+            f"{_say_that_commits_failed(who, others)}. What it had processed since its last commit may be processed "
+            "again by the next owner.",
+            tuple(others),
+        )
     out = [fact for fact in refused if _says_no_member(fact.error)]
     if out:
         phrase = " That it polled too seldom is the client's stock phrase for this, and not proven."
@@ -70,9 +68,15 @@ def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
         )
 
 
+def _say_that_commits_failed(who: str, facts: Sequence[LoggedFact]) -> str:
+    """`2 lines of orders-1 say that a commit failed: UNKNOWN_MEMBER_ID`."""
+    says = "says" if len(facts) == 1 else "say"
+    errors = errors_in(facts)
+    return f"{count(len(facts), 'line')} of {who} {says} that a commit failed{f': {errors}' if errors else ''}"
+
+
 def _says_no_member(error: str) -> bool:
-    words = error.lower().replace("_", " ")
-    return any(each in words for each in _NO_MEMBER)
+    return error_name(error) in OF_NO_MEMBER
 
 
 def _lost(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -99,8 +103,8 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             is_explained = fact.kind in _REFUSED
     if failed:
         times = how_often(failed)
-        errors = dict.fromkeys(fact.error.rstrip(". ") for fact in failed if fact.error)
-        why = f": {some(errors)}" if errors else ""
+        errors = errors_in(failed)
+        why = f": {errors}" if errors else ""
         yield Finding("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
 
 
@@ -113,6 +117,28 @@ def _not_authorized(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             f"A broker refused {who}{times}: its user is not authorized to access the group {refused[0].group_id} "
             "(READ on the group). That is no rebalance.",
             tuple(refused),
+        )
+
+
+def _without_a_topic(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    without = [fact for fact in facts if fact.kind is FactKind.NO_TOPIC]
+    if without:
+        yield Finding(
+            "no_topic",
+            f"No topic that {who} can see matches its subscription{how_often(without)}: it joins without one, and is "
+            "given nothing.",
+            tuple(without),
+        )
+
+
+def _commits_while_it_joins(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    early = [fact for fact in facts if fact.operation == COMMITS]
+    if early:
+        generations = some(dict.fromkeys(str(fact.generation_id) for fact in early))
+        yield Finding(
+            "commit_during_rebalance",
+            f"{who} committed{how_often(early)} as a member of generation {generations} while it joined the next one.",
+            tuple(early),
         )
 
 
@@ -209,6 +235,8 @@ MEMBERSHIP_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Findin
     _lost,
     _joins_failed,
     _not_authorized,
+    _without_a_topic,
+    _commits_while_it_joins,
     _takes_too_slowly,
     _notified_again_and_again,
     _out_again_and_again,

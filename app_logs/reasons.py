@@ -175,7 +175,7 @@ _OTHERS_BEGAN = (
 )
 _TOPICS_CHANGED = (
     "metadata has changed",
-    "metadata for subscribed topic(s) has changed",
+    "subscribed topic(s) has changed",
     "subscription has changed",
     "partitions were added to",
     "topics have new",

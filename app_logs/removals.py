@@ -11,7 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app_logs.combined import CLOCKS_MS
 from app_logs.entries import Clock
-from app_logs.logged_facts import TASKS_MIGRATED, FactKind, LoggedFact, between_ms, is_unknown_member, printer_of
+from app_logs.logged_facts import (
+    OFFSETS_NOT_COMMITTED,
+    PRODUCER_FENCED,
+    TASKS_MIGRATED,
+    FactKind,
+    LoggedFact,
+    between_ms,
+    is_unknown_member,
+    printer_of,
+)
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from app_logs.session_findings import at_once
 from app_logs.wording import lasting
@@ -21,6 +30,10 @@ from why.words import count, duration, some
 REMOVED_WITHIN_MS = 600_000
 """A removal longer ago than this is laid beside a client's line only by the member id."""
 _EXPIRED = (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_EXPIRED_EPOCH)
+_OUT = ("its session expired, and the coordinator removed it", "it left by itself at its own poll timeout")
+_FENCED = ("another producer with its transactional.id fenced it", "its transaction outlasted its timeout")
+_WHY_MIGRATED = {OFFSETS_NOT_COMMITTED: _OUT, PRODUCER_FENCED: _FENCED, "": (*_OUT, "another producer fenced its own")}
+"""What fits a Streams thread that gives its tasks away, by what it was refused at."""
 _BEATS_APART_MS = 5_000
 """Members that are cut off at once expire within the time between two heartbeats: 3 s as shipped."""
 _AROUND_MS = 60_000
@@ -107,10 +120,10 @@ def _learnt_of_it(lost: LoggedFact, removed: LoggedFact | None, member_id: str) 
     if lost.state == TASKS_MIGRATED:
         return Finding(
             "client_learned_of_it",
-            f"{who} was refused, gives all its tasks away and joins anew.",
+            f"{who} was refused{f' ({lost.reason})' if lost.reason else ''}, gives all its tasks away and joins anew.",
             (lost,),
             is_inferred=True,
-            candidates=("the coordinator had removed it from the group", "another producer fenced its own"),
+            candidates=_WHY_MIGRATED[lost.reason],
         )
     if not is_unknown_member(lost):
         sentence = f"{who} learnt that its generation was over: the group had rebalanced without it."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from app_logs.error_names import NOT_COORDINATOR, error_name
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
 from why.words import count, duration
@@ -16,6 +17,11 @@ BEATS_WITHIN_MS = 10_000
 """A heartbeat this short before shows that the process was alive."""
 AT_ONCE_MS = 1_000
 """Clients that lose one broker within this time have one cause in common."""
+_ANSWERS = {
+    FactKind.GROUP_IS_REBALANCING: "that the group rebalances",
+    FactKind.MEMBERSHIP_LOST: "that it is no member",
+}
+"""What a failed heartbeat of a client was answered."""
 _CONNECTED = "UP"
 _NO_ERROR = "Success"
 
@@ -48,9 +54,26 @@ def in_a_rebalance(fact: LoggedFact) -> bool:
 
 
 def _heartbeats_unanswered(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """Gave its coordinator up by its own timer: which side was silent is not in its log."""
+    """Gave its coordinator up by its own timer: which side was silent is not in its log.
+
+    aiokafka counts an answer that is an error as none.
+    """
+    answer: LoggedFact | None = None
     for fact in facts:
-        if fact.kind is FactKind.HEARTBEATS_UNANSWERED:
+        if fact.kind in _ANSWERS and fact.dialect == "aiokafka":
+            answer = fact
+        elif fact.kind is FactKind.JOINED:
+            answer = None
+        elif fact.kind is FactKind.HEARTBEATS_UNANSWERED:
+            since_ms = None if answer is None else between_ms(answer, fact)
+            if answer is not None and (since_ms is None or since_ms <= BEATS_WITHIN_MS):
+                yield Finding(
+                    "client_session_timer",
+                    f"By its own timer {who} had no successful answer to a heartbeat for its whole session timeout. "
+                    f"Its coordinator did answer: the last answer was {_ANSWERS[answer.kind]}.",
+                    (answer, fact),
+                )
+                continue
             yield Finding(
                 "client_session_timer",
                 f"By its own timer {who} had no answer to a heartbeat for its whole session timeout, and looked for "
@@ -102,33 +125,70 @@ def _connections(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 
 
 def _coordinator_denies(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """A broker that was named as coordinator, and says to the next join that it is not."""
+    """A broker that was named as coordinator, and says to the next join that it is not; each time of it at once."""
     named: LoggedFact | None = None
+    denied: list[LoggedFact] = []
     for fact in facts:
         match fact.kind:
             case FactKind.COORDINATOR_FOUND:
+                if named is None and denied and denied[-2].broker_id != fact.broker_id:
+                    yield _denied(who, denied)
+                    denied = []
                 named = fact
+            case FactKind.JOIN_REFUSED | FactKind.JOIN_FAILED if named is not None and _denies(fact):
+                denied += (named, fact)
+                named = None
             case FactKind.JOINED | FactKind.SYNCED | FactKind.HEARTBEAT | FactKind.COORDINATOR_LOST:
                 named = None
-            case FactKind.JOIN_REFUSED if named is not None and _is_not_coordinator(fact.error):
-                broker = f"broker {named.broker_id}" if named.broker_id else "the broker"
-                yield Finding(
-                    "coordinator_named_but_denies",
-                    f"{who} was told that {broker} is the coordinator, and {broker} denies it.",
-                    (named, fact),
-                    is_inferred=True,
-                    candidates=(
-                        f"{broker} has not taken over the group's partition of __consumer_offsets",
-                        "the broker that was asked has old metadata",
-                        "the leadership of that partition moves to and fro",
-                        "lines are missing",
-                    ),
-                )
-                named = None
+    if denied:
+        yield _denied(who, denied)
 
 
-def _is_not_coordinator(error: str) -> bool:
-    return "not coordinator" in error.lower().replace("_", " ")
+def _denied(who: str, denied: Sequence[LoggedFact]) -> Finding:
+    times = len(denied) // 2
+    broker = f"broker {denied[0].broker_id}" if denied[0].broker_id else "the broker"
+    within = between_ms(denied[0], denied[-1])
+    often = f" {times} times{'' if within is None else f' within {duration(within)}'}" if times > 1 else ""
+    return Finding(
+        "coordinator_named_but_denies",
+        f"{who} was told{often} that {broker} is the coordinator, and {broker} denies it.",
+        tuple(denied),
+        is_inferred=True,
+        candidates=(
+            f"{broker} has not taken over the group's partition of __consumer_offsets",
+            "the broker that was asked has old metadata",
+            "the leadership of that partition moves to and fro",
+            "lines are missing",
+        ),
+    )
+
+
+def _denies(fact: LoggedFact) -> bool:
+    return error_name(fact.error) == NOT_COORDINATOR
+
+
+def _syncs_denied(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """A broker that answers JoinGroup as the coordinator, and refuses what it would have to store."""
+    joined: LoggedFact | None = None
+    denied: list[LoggedFact] = []
+    for fact in facts:
+        if fact.kind is FactKind.JOINED:
+            joined = fact
+        elif fact.kind is FactKind.SYNC_REFUSED and joined is not None and _denies(fact):
+            denied.append(fact)
+            joined = None
+    if denied:
+        yield Finding(
+            "coordinator_refuses_syncs",
+            f"The broker that answers the JoinGroup of {who} refuses its SyncGroup as {NOT_COORDINATOR} "
+            f"({count(len(denied), 'time')}): no assignment of these generations took effect.",
+            tuple(denied),
+            is_inferred=True,
+            candidates=(
+                "it cannot write to the group's partition of __consumer_offsets",
+                "the group's coordinator moved between the two requests",
+            ),
+        )
 
 
 SESSION_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (
@@ -137,6 +197,7 @@ SESSION_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
     _heartbeats_went_on,
     _connections,
     _coordinator_denies,
+    _syncs_denied,
 )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 
+from app_logs.absence import with_shown_levels
+from app_logs.assigned import OWNERS, answered, assigned_last
 from app_logs.between_clients import findings_between
 from app_logs.classic_history import classic_rebalances
 from app_logs.client_findings import client_findings
@@ -28,6 +30,8 @@ _SHIPPED_IDS = ("", "rdkafka")
 _NOT_NAMED = "group not named"
 NOT_FOLLOWED = "not_followed"
 GROUP_NOT_NAMED = f"({_NOT_NAMED})"
+_OF_NEWER = ("JOINING", "LEAVING")
+"""States that only members of the newer protocols have."""
 _SOME_NEWER = "newer"
 """A type that is not classic: which one, other lines say."""
 
@@ -47,7 +51,8 @@ def groups_in(
     already which of them may be forged.
     """
     facts = facts if is_marked else with_forgeable(facts, goes_on=goes_on)
-    by_group = {group_id: stored_lines(own) for group_id, own in _by_group(_with_groups(facts)).items()}
+    shown = with_shown_levels(facts)
+    by_group = {group_id: stored_lines(own) for group_id, own in _by_group(_with_groups(shown)).items()}
     times_ms = [fact.at_ms for fact in facts if fact.at_ms is not None]
     log_ends_ms = max(read_until_ms, max(times_ms)) if times_ms else None
     of_brokers = {group_id: [fact for fact in own if fact.dialect == BROKER] for group_id, own in by_group.items()}
@@ -89,7 +94,9 @@ def _told(
     of_clients = [one for facts in clients for one in client_findings(facts)]
     of_removed = [*returns(group), *(one for facts in clients for one in removal_findings(printed, facts))]
     between = findings_between(clients, group.rebalances)
-    group.findings = [*findings_of(group), *of_clients, *of_removed, *between]
+    group.findings = [*findings_of(group), *answered(of_clients, own), *of_removed, *between]
+    if all(finding.finding != OWNERS for finding in group.findings):
+        group.findings += assigned_last(own)
     return group
 
 
@@ -195,7 +202,8 @@ def _type_by(fact: LoggedFact) -> str:
         return fact.to_state.lower()
     if fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.JOINED):
         return "classic"
-    return fact.group_type or (_SOME_NEWER if fact.kind in NEWER else "")
+    is_newer = fact.kind in NEWER or fact.kind is FactKind.RECONCILING or fact.to_state in _OF_NEWER
+    return fact.group_type or (_SOME_NEWER if is_newer else "")
 
 
 def _place_in(facts: Sequence[LoggedFact]) -> Callable[[LoggedRebalance], int]:

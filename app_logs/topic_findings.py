@@ -11,20 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
 from app_logs.reasons import cause_in_words
-from app_logs.wording import how_often, lasting
+from app_logs.wording import lasting
 from schemas.causes import CauseKind
 from why.words import count
 
 AT_ONCE_MS = 1_000
 """A client compares its topics with its subscription as soon as it has their metadata."""
-
-
-def _no_topic(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """It subscribed to topics that no broker has, or whose names its pattern does not match."""
-    lines = [fact for fact in facts if fact.kind is FactKind.TOPIC_SEEN and not fact.partitions]
-    if lines:
-        again = how_often(lines)
-        yield Finding("no_topic", f"{who} found no topic{again} in its metadata that it had subscribed to.", (*lines,))
 
 
 def _topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -75,4 +67,4 @@ def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-TOPIC_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (_no_topic, _topics_changed)
+TOPIC_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (_topics_changed,)

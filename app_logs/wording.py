@@ -8,9 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from app_logs.assigned import OWN as OWN_PARTITIONS
+from app_logs.assigned import OWNERS
 from app_logs.broker_owners import says_owner
 from app_logs.client_history import OWN
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact, between_ms
+from app_logs.error_names import error_said
+from app_logs.leaders import HAS_TO_ASSIGN, leader_of
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact, between_ms, printer_of
 from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, client_id_of
 from schemas.causes import Cause, CauseKind, name_of, row_of
 from why.words import count, duration, some
@@ -38,6 +42,11 @@ TROUBLES = (
     "expired_apart",
     "assignment_refused",
     "coordinator_not_found",
+    "coordinator_cannot_be_used",
+    "coordinator_refuses_syncs",
+    "leader_behind_configs",
+    "no_topic",
+    "no_assignment",
     "application_does_not_poll",
     "polled_again",
     "join_refused",
@@ -52,9 +61,11 @@ TROUBLES = (
     "connection_failed",
     "coordinator_named_but_denies",
     "common_cause",
-    "no_topic",
 )
 """Findings that nobody wants."""
+
+WORTH_SAYING_MS = 100
+"""A request that took less was not waited for."""
 
 
 def who_of(cause: Cause) -> str:
@@ -122,6 +133,9 @@ def _says_nothing(client_reason: str | None) -> bool:
 def holder_sentence(holder: Holder) -> str:
     """Who kept the join phase waiting."""
     length = "long (concluded)" if holder.length_ms is None else duration(holder.length_ms)
+    if holder.why == HAS_TO_ASSIGN:
+        waited = "" if holder.length_ms is None else f", for {length} by now"
+        return f"{holder.member_id} is waited for (concluded){waited}: {holder.why}."
     if not holder.member_id and holder.why in OWN:
         return f"The client of these lines kept the others waiting for {length} (concluded): {holder.why}."
     if not holder.member_id:
@@ -131,8 +145,30 @@ def holder_sentence(holder: Holder) -> str:
         return f"The join phase took {length}{concluded}: {holder.why}. These lines do not say who.{fit}"
     who = holder.client_id or client_id_of(holder.member_id) or holder.member_id
     more = f" and {count(len(holder.candidates) - 1, 'other')}" if len(holder.candidates) > 1 else ""
-    concluded = " (concluded)" if holder.is_inferred else ""
+    concluded = " (concluded)" if holder.is_inferred and holder.length_ms is not None else ""
     return f"{who}{more} kept the others waiting for {length}{concluded}: {holder.why}."
+
+
+def own_part(rebalance: LoggedRebalance) -> str:
+    """What the lines of one client show of its own part: whether it led, and how long its requests took."""
+    if len({printer_of(fact) for fact in rebalance.facts}) != 1 or rebalance.facts[0].dialect == BROKER:
+        return ""
+    leader_id, is_own = leader_of(rebalance)
+    asked, joined, synced = (_first(rebalance, kind) for kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.SYNCED))
+    parts = ["was the leader"] if is_own else []
+    for name, begin, end in (("JoinGroup", asked, joined), ("SyncGroup", joined, synced)):
+        took_ms = None if begin is None or end is None else between_ms(begin, end)
+        if took_ms is not None and took_ms >= WORTH_SAYING_MS:
+            parts.append(f"waited {duration(took_ms)} for the answer to its {name}")
+    named = next((fact for fact in rebalance.facts if fact.client_id or fact.member_id), None)
+    who = "" if named is None else named.client_id or client_id_of(named.member_id) or named.member_id
+    own = f"{who or 'The client of these lines'} {' and '.join(parts)}." if parts else ""
+    leader = f"Its leader was {leader_id}." if leader_id and not is_own else ""
+    return " ".join(filter(None, (leader, own)))
+
+
+def _first(rebalance: LoggedRebalance, kind: FactKind) -> LoggedFact | None:
+    return next((fact for fact in rebalance.facts if fact.kind is kind), None)
 
 
 def outcome_words(rebalance: LoggedRebalance) -> str:
@@ -192,14 +228,18 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
 
 def _who_owned(groups: Iterable[LoggedGroup]) -> Iterator[str]:
     """Which other file says who owned what, of groups whose lines do not."""
-    types = {
-        group.group_type
-        for group in groups
-        if any(one.source is Source.LINES for one in group.rebalances) and not any(map(says_owner, group.facts))
-    }
+    open_ones = [group for group in groups if not _says_owners(group)]
+    types = {group.group_type for group in open_ones if any(one.source is Source.LINES for one in group.rebalances)}
     if types:
         whose = "the leader's own log" if types == {"classic"} else "the members' own logs"
-        yield f"Who owned which partition: a dump of __consumer_offsets has it, the request log, or {whose}."
+        is_partly = all(any(one.finding == OWN_PARTITIONS for one in group.findings) for group in open_ones)
+        who = "Who else" if is_partly else "Who"
+        yield f"{who} owned which partition: a dump of __consumer_offsets has it, the request log, or {whose}."
+
+
+def _says_owners(group: LoggedGroup) -> bool:
+    """Whether a coordinator's lines or a leader's have the partitions of members."""
+    return any(map(says_owner, group.facts)) or any(one.finding == OWNERS for one in group.findings)
 
 
 def may_be_forged(groups: Iterable[LoggedGroup]) -> Iterator[str]:
@@ -230,3 +270,9 @@ def lasting(form: str, first: LoggedFact, last: LoggedFact) -> str:
 def how_often(lines: Sequence[LoggedFact]) -> str:
     """How often something stands in lines; nothing for once."""
     return "" if len(lines) == 1 else f" {len(lines)} times"
+
+
+def errors_in(facts: Iterable[LoggedFact]) -> str:
+    """The errors of lines, each once: by Kafka's name where that is known."""
+    named = (error_said(fact.error) for fact in facts if fact.error)
+    return some(dict.fromkeys(named))

@@ -68,8 +68,8 @@ _LOGFMT = re.compile(r"(?:time|ts|t|level|lvl|msg)=")
 _TIME_AS_A_FIELD = re.compile(r"(?:time|ts|t)=\"?(?P<time>\d{4}[^\"=\s]{0,30}(?: [^\"=\s]{1,30})?)\"? (?=\w)")
 """Before a line that is not made of fields otherwise."""
 _LABEL_LENGTH = 40
-_EXCEPTION_FOLLOWS = "] Rebalance failed."
-"""The end of a Java client's message that says nothing without the exception in the lines behind it."""
+_EXCEPTION_FOLLOWS = ("] Rebalance failed.", " and rejoin the consumer group.")
+"""Ends of a Java client's messages that lack their reason: it is the exception in the lines behind them."""
 _EXCEPTION = re.compile(r"(?:[a-z]\w{0,30}\.){1,12}[A-Z]\w{0,80}(?:Exception|Error)\b")
 _CONTINUES = ("\t", " ", "at ", "Caused by:", "... ")
 _OF_NODE_S_DEBUG = re.compile(r"\s{1,4}[a-z][\w.-]{1,60}:[A-Za-z][\w:.-]{0,60} ")
@@ -346,17 +346,33 @@ def in_order(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
     """The entries of one file, oldest first and each once, with a sentence for each thing that was done to them."""
     notes: list[str] = []
     ordered = _with_their_days([*entries], notes)
-    times = [entry.at_ms for entry in ordered if entry.at_ms is not None]
+    times = [entry.at_ms for entry in ordered if entry.at_ms is not None and not _is_exception(entry)]
     falls = sum(after < before for before, after in itertools.pairwise(times))
     rises = sum(after > before for before, after in itertools.pairwise(times))
     if falls > 2 * rises:
         ordered.reverse()
         notes.append("its newest line comes first; it was read from its end")
+    ordered = _with_their_exceptions(ordered)
     once = [entry for place, entry in enumerate(ordered) if place == 0 or not _repeats(ordered[place - 1], entry)]
     if len(once) <= len(ordered) * 0.6 and len(ordered) > 1:
         notes.append("nearly every line stands in it twice; each was read once")
         ordered = once
     return ordered, notes
+
+
+def _with_their_exceptions(ordered: Sequence[Entry]) -> list[Entry]:
+    """The entries, each exception that a shipper gave a time, or that stood first, behind the one that lacks it."""
+    found: list[Entry] = []
+    for entry in ordered:
+        if _is_exception(entry) and found and found[-1].text.endswith(_EXCEPTION_FOLLOWS):
+            found[-1] = joined(found[-1]._replace(tail=(entry.text,)))
+        else:
+            found.append(entry)
+    return found
+
+
+def _is_exception(entry: Entry) -> bool:
+    return _EXCEPTION.match(entry.text) is not None
 
 
 def _with_their_days(entries: list[Entry], notes: list[str]) -> list[Entry]:

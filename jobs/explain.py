@@ -27,6 +27,7 @@ from app_logs.wording import (
     holder_sentence,
     left_open,
     outcome_words,
+    own_part,
     trouble_of,
     who_of,
 )
@@ -176,6 +177,7 @@ def _rebalance_json(one: LoggedRebalance) -> dict[str, Any]:
             "sentence": holder_sentence(held),
         },
         "sentence": cause_sentence(one),
+        "own_part": own_part(one) or None,
         "evidence": _evidence(one.facts),
     }
 
@@ -272,6 +274,8 @@ def _rebalance_lines(one: LoggedRebalance, group: LoggedGroup, asked: Asked) -> 
     how = f", {outcome_words(one)}" if group.group_type == "classic" else ""
     yield Line(f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")
     yield Line(f"    {cause_sentence(one)}")
+    if part := own_part(one):
+        yield Line(f"    {part}")
     if one.cause.member_id and one.cause.member_id != who_of(one.cause):
         yield Line(f"    Its member id: {one.cause.member_id}")
     if one.cause.client_host:

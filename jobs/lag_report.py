@@ -18,8 +18,8 @@ from typing import Any, TextIO
 from duck_sql.engine import ask
 from jobs.group_facts import NoSuchGroup
 from jobs.home import Home
+from jobs.moments import moment_of
 from jobs.queries import check_home
-from programs.timestamps import read_moment
 from programs.visible import visible, visible_json
 from tables.duck_database import quoted
 from views.lag import TREND_MS
@@ -81,7 +81,7 @@ def answer_lag(home: Home, group_id: str, at: str, form: str, *, watches: bool, 
     Raises, in this order: MomentError; HomeError; NoSuchGroup.
     """
     out = sys.stdout if out is None else out
-    until_ms = read_moment(at).from_ms if at else None
+    until_ms = moment_of(home, at).from_ms if at else None
     while True:
         rows = lag_of(home, group_id, until_ms)
         if not rows and group_id:

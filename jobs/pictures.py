@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from jobs.group_facts import asked_of, last_fact_ms, read_from_disk
 from jobs.home import Home
+from jobs.moments import moment_of
 from jobs.why import explanation_of
 from pictures.lag import lag_around, with_lag
 from pictures.ownership import ownership
@@ -27,7 +28,6 @@ from pictures.svg import Svg, svg_of
 from pictures.sweep import sweep
 from pictures.timeline import timeline
 from programs.errors import UserError
-from programs.timestamps import read_moment
 
 DEFAULT_MINUTES = 30
 LONGEST_MINUTES = 24 * 60
@@ -60,7 +60,7 @@ def scenes_of(
     place = home if isinstance(home, Home) else Home(home)
     _check_local(place)
     read = read_from_disk(place, group_id)
-    at_ms = None if at is None else read_moment(at).from_ms
+    at_ms = None if at is None else moment_of(place, at).from_ms
     try:
         period = latest_period(group_id, read, last_fact_ms(place, group_id), at_ms, minutes)
     except NothingToShow as nothing:

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, TextIO
 
 from duck_sql.engine import ROWS_SHOWN, NoSuchName, NotEqual, NotParsed, ask
 from jobs.home import Home, NotReadHere
+from jobs.moments import moment_of
 from jobs.queries import QueryError, check_home, check_query
 from jobs.shown.plain_answers import FORMATS, write_answer
-from programs.timestamps import read_moment
 from programs.typed import as_typed
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def frame_of(home: str | Path | Home, query: str, at: str = "") -> pd.DataFrame:
 
     place = home if isinstance(home, Home) else Home(home)
     check_query(query)
-    moment = read_moment(at) if at else None
+    moment = moment_of(place, at) if at else None
     check_home(place)
     try:
         with place.read_here() as here:
@@ -88,7 +88,7 @@ def answer_query(
     if engine and engine not in ENGINES:
         raise QueryError(f"ENGINE={engine}: is none of {', '.join(ENGINES)}.")
     check_query(query)
-    moment = read_moment(at) if at else None
+    moment = moment_of(home, at) if at else None
     check_home(home)
     out = sys.stdout if out is None else out
     until_ms = None if moment is None else moment.from_ms

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from jobs.group_facts import asked_of, read_by_spark, read_from_disk
 from jobs.home import Home, NotReadHere
+from jobs.moments import moment_of
 from jobs.shown.terminal import Terminal
 from jobs.shown.why_page import show_page
 from programs.errors import UserError
-from programs.timestamps import iso_utc, read_moment
+from programs.timestamps import iso_utc
 from programs.visible import visible_json
 from why.explanation import Explanation, explain, with_cost
 from why.past import Read
@@ -55,14 +56,14 @@ def explain_rebalance(
     WhyError, where the group had no such rebalance.
     """
     place = home if isinstance(home, Home) else Home(home)
-    span = None if at is None else _span(at)
+    span = None if at is None else _span(place, at)
     found = _explained(group_id, read_by_spark(spark, place, group_id), generation_id, span)
     return spark.createDataFrame([_row(line) for line in lines_of(found)], COLUMNS)
 
 
 def explanation_of(home: Home, group_id: str, generation_id: int | None = None, at: str | None = None) -> Explanation:
     """As explain_rebalance, but returns an explanation, and uses Spark only if nothing else can read the home."""
-    span = None if at is None else _span(at)
+    span = None if at is None else _span(home, at)
     try:
         with home.read_here() as here:
             found = _explained(group_id, read_from_disk(here, group_id), generation_id, span)
@@ -83,8 +84,8 @@ def _explained(group_id: str, read: Read, generation_id: int | None, span: Span 
         raise WhyError(str(none)) from None
 
 
-def _span(at: str) -> Span:
-    return Span(*read_moment(at))
+def _span(home: Home, at: str) -> Span:
+    return Span(*moment_of(home, at))
 
 
 def _row(line: Line) -> tuple[object, ...]:

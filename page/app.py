@@ -86,7 +86,7 @@ def _after(is_there: Callable[[History], bool], answer: PageMethod) -> PageMetho
         request.state.seen = pages.watch.seen
         if is_there(pages.history):
             return await answer(pages, request)
-        return pages.page(request, "reading.html", Fields(request.query_params))
+        return pages.page(request, "reading.html", pages.fields_of(request))
 
     return answering
 
@@ -127,7 +127,7 @@ class Pages:
 
     @once_ready
     async def overview(self, request: Request) -> Response:
-        fields = Fields(request.query_params)
+        fields = self.fields_of(request)
         until_ms, span = fields.until_ms, fields.span
         now_ms = self._now_ms(until_ms)
         rows = await run_in_threadpool(lists.overview, self.history, now_ms, until_ms, span)
@@ -147,7 +147,7 @@ class Pages:
 
     @once_loaded
     async def group(self, request: Request) -> Response:
-        fields = Fields(request.query_params)
+        fields = self.fields_of(request)
         group_id, minutes = fields.group_id, fields.minutes(DEFAULT_MINUTES, LONGEST_MINUTES)
         found = await run_in_threadpool(details.group, self.history, group_id, fields.until_ms)
         if found is None:
@@ -176,7 +176,7 @@ class Pages:
 
     @once_loaded
     async def rebalance(self, request: Request) -> Response:
-        fields = Fields(request.query_params)
+        fields = self.fields_of(request)
         e = await run_in_threadpool(self._explained, fields)
         if e is None:
             return self._missing(request, fields, f"{shown.shortened(fields.group_id)} had no such rebalance.")
@@ -188,14 +188,14 @@ class Pages:
 
     @once_ready
     async def troubles(self, request: Request) -> Response:
-        fields = Fields(request.query_params)
+        fields = self.fields_of(request)
         now_ms = self._now_ms(fields.until_ms)
         found = await run_in_threadpool(lists.troubles, self.history, now_ms, fields.until_ms)
         return self.page(request, "troubles.html", fields, troubles=found, now_ms=now_ms)
 
     @once_loaded
     async def sql(self, request: Request) -> Response:
-        fields = Fields(request.query_params)
+        fields = self.fields_of(request)
         query, refused, answer, status = fields.query, "", None, 200
         if query:
             try:
@@ -223,7 +223,7 @@ class Pages:
     # ------------------------------------------------------------ what scripts and programs ask for
 
     async def sql_file(self, request: Request) -> Response:
-        fields = Fields(request.query_params)
+        fields = self.fields_of(request)
         await self.watch.look()
         form = "csv" if request.path_params["form"] == "csv" else "json"
         media_type, name = _FILES[form]
@@ -231,7 +231,7 @@ class Pages:
         return _in_pieces(found.body, media_type, {"Content-Disposition": f'attachment; filename="{name}"'})
 
     async def picture(self, request: Request) -> Response:
-        fields = Fields(request.query_params)
+        fields = self.fields_of(request)
         name = request.path_params["name"]
         if name not in drawings.PICTURES:
             raise FieldError(f"No picture is named {name[:50]!r}.")
@@ -242,17 +242,17 @@ class Pages:
         )
 
     async def rebalance_picture(self, request: Request) -> Response:
-        fields = Fields(request.query_params)
+        fields = self.fields_of(request)
         span, width_px = fields.zoomed(LONGEST_MINUTES), fields.width_px
         return await _drawn(lambda: drawings.of_rebalance(self.history, self._explanation(fields), span, width_px))
 
     async def lag_picture(self, request: Request) -> Response:
-        fields = Fields(request.query_params)
+        fields = self.fields_of(request)
         until_ms, width_px = fields.until_ms, fields.width_px
         return await _drawn(lambda: drawings.of_lag(self.history, self._explanation(fields), until_ms, width_px))
 
     async def strip(self, request: Request) -> Response:
-        fields = Fields(request.query_params)
+        fields = self.fields_of(request)
         until_ms, width_px = fields.until_ms, fields.width_px
         return await _drawn(lambda: svg_of(drawings.strip(self.history, until_ms), width_px, title=False))
 
@@ -292,6 +292,9 @@ class Pages:
         if e is None:
             raise FieldError("There was no such rebalance.")
         return e
+
+    def fields_of(self, request: Request) -> Fields:
+        return Fields(request.query_params, lambda: self._now_ms(None))
 
     def _now_ms(self, until_ms: int | None) -> int:
         """The moment that the page shows: the chosen one, else that of the history."""

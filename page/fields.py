@@ -6,12 +6,12 @@ Knows how each is written. Must not know how it is used.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isfinite
 
 from pictures.svg import WIDTH_PX
 from programs.errors import UserError
-from programs.timestamps import read_moment
+from programs.timestamps import MomentError, read_moment
 from why.rebalances import Span
 from why.words import MINUTE_MS
 
@@ -19,7 +19,8 @@ LONGEST_GROUP_ID = 32_767
 NARROWEST_PX, WIDEST_PX = 300, 4000
 FIRST_MS, LAST_MS = 0, 253_370_764_800_000
 """The moments of a history: from 1970 to the year 9999, ms since the epoch."""
-_LONGEST_YEAR = 4
+_LONGEST_YEAR, _EPOCH_SECONDS = 4, 10
+"""How many digits they have."""
 _WHOLE = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 
 
@@ -30,8 +31,9 @@ class FieldError(UserError):
 class Fields:
     """What an address asks for. Each property raises FieldError for a text that does not fit."""
 
-    def __init__(self, params: Mapping[str, str]) -> None:
+    def __init__(self, params: Mapping[str, str], present_ms: Callable[[], int] | None = None) -> None:
         self._params = params
+        self._present_ms = present_ms
 
     @property
     def group_id(self) -> str:
@@ -39,8 +41,12 @@ class Fields:
 
     @property
     def at(self) -> str:
-        """The chosen moment as it was written."""
-        return self._params.get("at", "")[:100]
+        """The chosen moment as it was written; one that counts from the present, with its date, so that it stays."""
+        text = self._params.get("at", "")[:100]
+        try:
+            return text if text[:1].isdecimal() and text[4:5] == "-" else read_moment(text, self._present_ms).text
+        except MomentError:
+            return text
 
     @property
     def until_ms(self) -> int | None:
@@ -100,12 +106,12 @@ class Fields:
         text = self._params.get(name, "").strip()[:100]
         if not text:
             return None
-        if text.isdecimal() and len(text) > _LONGEST_YEAR:
+        if text.isdecimal() and len(text) > _LONGEST_YEAR and len(text) != _EPOCH_SECONDS:
             return self._moment_ms(name)
         try:
-            at_ms = read_moment(text).from_ms
-        except UserError as error:
-            raise FieldError(str(error).replace("AT=", f"{name}=")) from None
+            at_ms = read_moment(text, self._present_ms).from_ms
+        except MomentError as error:
+            raise FieldError(f"{name}={text}: {error.reason}") from None
         return _in_history(name, text, at_ms)
 
     def _moment_ms(self, name: str) -> int | None:

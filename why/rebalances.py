@@ -112,10 +112,12 @@ def _of_generation(group_id: str, found: Sequence[Rebalance], generation_id: int
 
 def _of_moment(found: Sequence[Rebalance], at: Span) -> Choice:
     began = [rebalance for rebalance in found if at.from_ms <= rebalance.started_at_ms <= at.to_ms]
-    if began:
-        note = None if len(began) == 1 else f"{len(began)} rebalances began at {at.text}; this is the first."
-        return Choice(began[0], note, began[1:])
     ran = [rebalance for rebalance in found if _ran_in(rebalance, at)]
+    if began:
+        note = f"{len(began)} rebalances began at {at.text}; this is the first." if began[1:] else None
+        if ran:
+            note = f"{note or f'It began at {at.text}.'} Another one was under way then."
+        return Choice(began[0], note, [*ran, *began[1:]])
     if ran:
         return Choice(ran[0], f"It was under way at {at.text}.", ran[1:])
     nearest = min(found, key=lambda rebalance: min(abs(rebalance.started_at_ms - ms) for ms in (at.from_ms, at.to_ms)))

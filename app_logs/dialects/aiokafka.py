@@ -66,10 +66,13 @@ DIALECT = Dialect(
         " member_id aiokafka-",
         "local member_id was not recognized",
         "coordinator dead",
+        "Elected group leader",
+        "Heartbeat: ",
         "OffsetCommit failed",
     ),
     example="2026-03-01 03:12:00,417 INFO:aiokafka.consumer.group_coordinator: {}",
     heading=python_heading(_LOGGERS, _UNMISTAKABLE, "aiokafka"),
     among_its_own=without_logger,
     templates=Templates((*_UNMISTAKABLE, *_OTHERS, *IN_BOTH)),
+    warns_of=(F.GROUP_IS_REBALANCING, F.MEMBERSHIP_LOST, F.COORDINATOR_LOST),
 )

@@ -11,11 +11,21 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from app_logs.entries import Entry, reason_of
+from app_logs.levels import Level, level_of
 from app_logs.logged_facts import BROKER, IS_CERTAIN, PLACES, FactKind, LoggedFact
 from app_logs.templates import Templates
 
 _UNSAID = [LoggedFact._field_defaults[name] for name in LoggedFact._fields[8:]]
 """What a fact has behind `source` where nothing is said of it."""
+
+_WARNINGS = frozenset(
+    (
+        *(FactKind.POLL_TIMEOUT, FactKind.SESSION_GIVEN_UP, FactKind.HEARTBEATS_UNANSWERED, FactKind.CONNECTION_FAILED),
+        *(FactKind.COMMIT_REFUSED, FactKind.JOIN_REFUSED, FactKind.JOIN_FAILED, FactKind.SYNC_REFUSED),
+        *(FactKind.INSTANCE_FENCED, FactKind.NOT_AUTHORIZED, FactKind.CLIENT_CRASHED),
+    )
+)
+"""What nearly all libraries print as a warning or an error, or an application does that gets the exception."""
 
 
 def unreadable(entry: Entry, error: str) -> LoggedFact:
@@ -63,6 +73,16 @@ class Dialect(NamedTuple):
     """A message that begins with this is of this dialect, and need not be shown to others."""
     tells_alone: bool = True
     """False: another program's line may have such a heading, so one that no template reads is told by others beside."""
+    level: Level | None = None
+    """At which its library prints what it does not warn of, whatever a line says; None: as the line says, or INFO."""
+    warns_of: tuple[FactKind, ...] = ()
+    """What its library warns of, beside what all do."""
+
+    def level_of(self, kind: FactKind, printed: str = "") -> Level:
+        """The level of a line at its library's own logger. printed: as an application's logger has it."""
+        if kind in _WARNINGS or kind in self.warns_of:
+            return Level.WARN
+        return self.level or level_of(printed) or Level.INFO
 
     def fact(self, entry: Entry) -> LoggedFact | None:
         """What the line says; None if it is none of this dialect's, or none of its templates."""
@@ -109,4 +129,5 @@ class Dialect(NamedTuple):
         row[PLACES[IS_CERTAIN]] = is_certain and not entry.is_suspect
         row[PLACES["is_escaped"]] = bool(entry.message)
         row[PLACES["may_be_forged"]] = entry.may_be_forged
+        row[PLACES["level"]] = self.level_of(template.kind, entry.level)
         return tuple.__new__(LoggedFact, row)

@@ -16,7 +16,15 @@ from app_logs.dialects.dialect import Dialect, Heading, wherever
 from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
 from app_logs.dialects.java_consumer_older import BEFORE_1_0
 from app_logs.entries import Entry
-from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, TASKS_MIGRATED
+from app_logs.error_names import CONFIG_MISMATCH
+from app_logs.logged_facts import (
+    FATAL,
+    INCREMENTAL,
+    LEAVE_REFUSED,
+    OFFSETS_NOT_COMMITTED,
+    PRODUCER_FENCED,
+    TASKS_MIGRATED,
+)
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -94,6 +102,7 @@ def _streams(entry: Entry) -> Heading | None:
 _GENERATION = "Generation{generationId={generation_id}, memberId='{member_id}', protocol={}"
 _NOT_AUTHORIZED = "GroupAuthorizationException: Not authorized to access group: "
 _FAILED = "Rebalance failed"
+_UNKNOWN_NOW, _JOINS_AGAIN = "Marking coordinator unknown", "Need to re-join the group"
 _LEAVE_FAILED = "LeaveGroup request with {} failed with error: "
 _JOIN_FAILED = "KafkaException: Unexpected error in join group response: "
 
@@ -118,11 +127,20 @@ _JOINS = (
     Template(F.JOINED, "Successfully joined group with generation {generation_id}", since="1.0"),
     Template(F.SYNCED, "Successfully synced group in generation " + _GENERATION, since="2.7"),
     Template(
-        F.SYNC_REFUSED,
-        "Joined group at generation {generation_id} with protocol version {number} and got assignment: "
-        "Assignment{error=1, {partitions}",
+        F.LEADER_CONFIGS_BEHIND,
+        "Was selected to perform assignments, but do not have latest config found in sync request. Returning an empty "
+        "configuration to trigger re-sync",
         since="2.3",
-        error="CONFIG_MISMATCH: the workers do not have the same configs, and the leader could not resolve it",
+    ),
+    *(
+        Template(
+            F.SYNC_REFUSED,
+            "Joined group at generation {generation_id} with protocol version {number} and got assignment: "
+            f"Assignment{{error=1, {which}",
+            since="2.3",
+            error=f"{CONFIG_MISMATCH}: the workers do not have the same configs, and the leader could not resolve it",
+        )
+        for which in ("leader='{other_member_id}', leaderUrl={partitions}", "{partitions}")
     ),
     Template(
         F.SYNCED,
@@ -150,17 +168,13 @@ _JOINS = (
         for kind in ("fatal", "unexpected")
     ),
     *(
-        Template(F.JOIN_REFUSED, f"JoinGroup failed: {{error}} {then}. Sent generation was {{}}", since="2.7")
-        for then in ("Marking coordinator unknown", "Need to re-join the group")
+        Template(kind, f"{request} failed: {{error}}{then}", since=since)
+        for kind, request, since in ((F.JOIN_REFUSED, "JoinGroup", "2.7"), (F.SYNC_REFUSED, "SyncGroup", "2.7"))
+        for then in (f" {_UNKNOWN_NOW}. Sent generation was {{}}", f" {_JOINS_AGAIN}. Sent generation was {{}}", "")
     ),
-    Template(F.JOIN_REFUSED, "JoinGroup failed: {error}", since="2.7"),
     Template(F.NOT_AUTHORIZED, _NOT_AUTHORIZED + "{group_id}", since="0.9"),
     Template(F.JOIN_FAILED, f"{_FAILED}. org.apache.kafka.common.errors.{{error}}", since="2.7"),
     Template(F.JOIN_FAILED, f"{_FAILED}. {{error}}", since="2.7"),
-    Template(
-        F.SYNC_REFUSED, "SyncGroup failed: {error} Need to re-join the group. Sent generation was {}", since="2.8"
-    ),
-    Template(F.SYNC_REFUSED, "SyncGroup failed: {error}", since="2.7"),
 )
 _PARTITIONS = (
     Template(F.PARTITIONS_ADDED, "Adding newly assigned partitions: {partitions}", since="2.4", operation=INCREMENTAL),
@@ -258,6 +272,7 @@ _COORDINATORS = (
     ),
     Template(F.COORDINATOR_LOST, "Marking the coordinator {} dead", since="0.11"),
 )
+_MIGRATED = "Detected that the thread is being fenced. "
 _STREAMS = (
     *(
         Template(
@@ -270,7 +285,15 @@ _STREAMS = (
     ),
     Template(F.CLIENT_CRASHED, _ALL_DIED, since="1.0", error="all of its stream threads have died"),
     Template(F.CLIENT_STATE, "State transition from {state} to {to_state}", since="0.11"),
-    Template(F.MEMBERSHIP_LOST, "Detected that the thread is being fenced. {}", since="2.4", state=TASKS_MIGRATED),
+    *(
+        Template(F.MEMBERSHIP_LOST, _MIGRATED + exception, since="2.4", state=TASKS_MIGRATED, reason=reason)
+        for exception, reason in (
+            ("{}TaskMigratedException: Consumer committing offsets failed{}", OFFSETS_NOT_COMMITTED),
+            ("{}TaskMigratedException: Producer {}", PRODUCER_FENCED),
+            ("{}TaskMigratedException: {}since the producer is fenced{}", PRODUCER_FENCED),
+            ("{}", ""),
+        )
+    ),
 )
 
 DIALECT = Dialect(
@@ -287,6 +310,8 @@ DIALECT = Dialect(
         _JOIN_FAILED,
         _NOT_AUTHORIZED,
         "FencedInstanceIdException: The ",
+        "org.apache.kafka.common.errors.",
+        "TaskMigratedException: ",
         *_CLASSES,
     ),
     example="2026-03-01 03:12:00,417 INFO [Consumer clientId=orders-1, groupId=orders] {}",
@@ -295,4 +320,5 @@ DIALECT = Dialect(
         (*BEFORE_1_0, *_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *_STREAMS, *OF_THE_NEWER_PROTOCOL)
     ),
     among_its_own=wherever(_BESIDE_ITS_OWN),
+    warns_of=(F.CLIENT_STATE,),  # Of Streams, whose own loggers may show more than the consumer's.
 )

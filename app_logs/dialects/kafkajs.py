@@ -87,4 +87,5 @@ DIALECT = Dialect(
     example='{"level":"INFO","timestamp":"2026-03-01T03:12:00.417Z","logger":"kafkajs","message":"{}","groupId":"orders"}',
     heading=kafkajs_heading,
     templates=Templates(_TEMPLATES),
+    warns_of=(F.GROUP_IS_REBALANCING, F.MEMBERSHIP_LOST),
 )

@@ -14,7 +14,8 @@ import re2
 
 from app_logs.dialects.dialect import Dialect, Heading
 from app_logs.entries import Entry
-from app_logs.logged_facts import INCREMENTAL
+from app_logs.levels import Level
+from app_logs.logged_facts import COMMITS, INCREMENTAL
 from app_logs.logged_facts import FactKind as F
 from app_logs.templates import Template, Templates
 
@@ -76,10 +77,15 @@ def librdkafka_heading(entry: Entry) -> Heading | None:
 _GROUP = 'Group "{group_id}"'
 _BEAT = _GROUP + " heartbeat error response in state {} ({}state {state}, {number} partition(s) assigned): Broker: "
 _JOIN_ANSWER = "JoinGroup response: GenerationId {}, Protocol {}, LeaderId {}, my MemberId {}, "
-_JOINED = _JOIN_ANSWER.replace("{}", "{generation_id}", 1).replace("my MemberId {}", "my MemberId {member_id}")
+_JOINED = (
+    "JoinGroup response: GenerationId {generation_id}, Protocol {}, LeaderId {other_member_id}, "
+    "my MemberId {member_id}, "
+)
 _ID_GIVEN = _JOIN_ANSWER.replace("my MemberId {}", "my MemberId {member_id}")
 _ID_NEEDED = "Broker: Group member needs a valid member ID"
-_TOPICS_CHANGED = "Metadata for subscribed topic(s) has changed"
+_INITIATES = (
+    _GROUP + " initiating rebalance ({}) in state {} (join-state {state}) with {number} assigned partition(s){}: "
+)
 _FENCED = "Static consumer fenced by other consumer with same group.instance.id"
 
 _AT_ANY_LEVEL = (
@@ -120,8 +126,14 @@ _JOINS = (
     Template(F.MEMBER_ID_SET, _GROUP + ': updating member id "{other_member_id}" -> "{member_id}"', since="1.0"),
     Template(F.MEMBER_ID_SET, _ID_GIVEN + "member metadata count {number}: " + _ID_NEEDED, since="1.6"),
     Template(F.MEMBER_ID_SET, _ID_GIVEN + "{number} members in group: " + _ID_NEEDED, since="1.4"),
-    Template(F.JOINED, _JOINED + "member metadata count {number}: (no error)", since="1.6"),
-    Template(F.JOINED, _JOINED + "{number} members in group: (no error)", since="1.0"),
+    *(
+        Template(F.JOINED, leader + members, since=since)
+        for members, since in (
+            ("member metadata count {members}: (no error)", "1.6"),
+            ("{members} members in group: (no error)", "1.0"),
+        )
+        for leader in (_JOINED.replace("{other_member_id}", "{other_member_id} (me)"), _JOINED)
+    ),
     Template(F.JOIN_REFUSED, _JOIN_ANSWER + "member metadata count {number}: Broker: {error}", since="1.6"),
     Template(F.JOIN_REFUSED, _JOIN_ANSWER + "{number} members in group: Broker: {error}", since="1.0"),
     Template(F.SYNCED, "SyncGroup response: Success ({number} bytes of MemberState data)", since="1.8"),
@@ -136,20 +148,33 @@ _JOINS = (
     ),
     Template(
         F.REJOIN_WANTED,
+        _INITIATES + "Metadata for subscribed topic(s) has changed",
+        since="1.6",
+        reason="Metadata for subscribed topic(s) has changed",
+    ),
+    *(
+        Template(F.MEMBERSHIP_LOST, f"{_INITIATES}OffsetCommit error: {error}", since="1.6", error=error)
+        for error in ("Unknown member", "Illegal generation")
+    ),
+    *(
+        Template(F.REJOIN_WANTED, _GROUP + f": Rejoining group {{}}: {reason}", since="1.6", reason=reason)
+        for reason in (
+            "Subscription modified",
+            "Applying next subscription",
+            "Metadata for subscribed topic(s) has changed",
+        )
+    ),
+    Template(
+        F.REJOIN_WANTED, _GROUP + ": Rejoining group {} assignor failed: {}", since="1.6", reason="assignor failed"
+    ),
+    Template(
+        F.REJOIN_WANTED,
         _GROUP + ": subscription updated from metadata change: rejoining group in state steady",
         since="1.8",
         reason="subscription updated from metadata change",
     ),
-    *(
-        Template(F.REJOIN_WANTED, f"{_GROUP}{text}: {_TOPICS_CHANGED}", since="1.6", reason=_TOPICS_CHANGED)
-        for text in (
-            ": Rejoining group {}",
-            " initiating rebalance ({}) in state {} (join-state {}) with {number} assigned partition(s)",
-        )
-    ),
 )
 _TOPICS = (
-    Template(F.TOPIC_SEEN, _GROUP + ": no topics in metadata matched subscription", since="1.0", to_state="0"),
     Template(F.TOPIC_SEEN, "Topic {partitions} with {to_state} partitions: Broker: {error}", since="0.9"),
     Template(F.TOPIC_SEEN, "Topic {partitions} with {to_state} partitions", since="0.9"),
     Template(F.TOPIC_SEEN, "Topic {partitions} partition count changed from {state} to {to_state}", since="0.9"),
@@ -175,6 +200,20 @@ _PARTITIONS = tuple(
         (F.PARTITIONS_REVOKED, ("revoke", "incremental revoke")),
     )
     for what in whats
+)
+_WHILE_IT_JOINS = (
+    Template(F.NO_TOPIC, _GROUP + ": no topics in metadata matched subscription", since="1.0"),
+    *(
+        Template(
+            F.CLIENT_STATE,
+            "Committing offsets for {number} partition(s) with generation-id {generation_id} in join-state "
+            f"{state}: {{}}",
+            since="1.6",
+            state=state,
+            operation=COMMITS,
+        )
+        for state in ("wait-join", "wait-sync")
+    ),
 )
 _HEARTBEATS = (
     Template(F.HEARTBEAT, 'Heartbeat for group "{group_id}" generation id {generation_id}', since="1.0"),
@@ -236,6 +275,17 @@ DIALECT = Dialect(
     example="%4|1772334720.417|MAXPOLL|orders-1#consumer-1| [thrd:main]: {}",
     heading=librdkafka_heading,
     templates=Templates(
-        (*_AT_ANY_LEVEL, *_JOINS, *_PARTITIONS, *_WITHOUT_A_QUEUE, *_HEARTBEATS, *_COORDINATORS, *_ENDS, *_TOPICS)
+        (
+            *_AT_ANY_LEVEL,
+            *_JOINS,
+            *_WHILE_IT_JOINS,
+            *_PARTITIONS,
+            *_WITHOUT_A_QUEUE,
+            *_HEARTBEATS,
+            *_COORDINATORS,
+            *_ENDS,
+            *_TOPICS,
+        )
     ),
+    level=Level.DEBUG,
 )

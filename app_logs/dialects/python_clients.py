@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from app_logs.dialects.dialect import Heading
 from app_logs.entries import Entry
+from app_logs.logged_facts import LEADS
 from app_logs.logged_facts import FactKind as F
 from app_logs.python_layouts import LEVEL, SEPARATORS, asides_length
 from app_logs.templates import Template, Templates
@@ -87,6 +88,14 @@ IN_BOTH = (
         F.PARTITIONS_REVOKED,
         "Revoking previously assigned partitions {partitions} for group {group_id}",
         since="1.3, 0.5",
+    ),
+    Template(F.HEARTBEAT, "Heartbeat: {group_id}[{generation_id}] {member_id}", since="1.3, 0.5"),
+    Template(F.HEARTBEAT, "Heartbeat: {group_id}[{generation_id}]", since="1.3, 0.5"),
+    Template(
+        F.CLIENT_STATE,
+        "Elected group leader -- performing partition assignments using {}",
+        since="1.3, 0.5",
+        state=LEADS,
     ),
     Template(F.HEARTBEATS_UNANSWERED, "Heartbeat session expired - marking coordinator dead", since="1.3, 0.5"),
     Template(

@@ -54,4 +54,5 @@ DIALECT = Dialect(
     example="I, [2026-03-01T03:12:00.417000 #1]  INFO -- : [orders] {topics}: {}",
     heading=ruby_kafka_heading,
     templates=Templates(_TEMPLATES),
+    warns_of=(F.GROUP_IS_REBALANCING, F.MEMBERSHIP_LOST, F.COORDINATOR_LOST),
 )

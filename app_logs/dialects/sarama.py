@@ -83,4 +83,5 @@ DIALECT = Dialect(
     example="[Sarama] 2026/03/01 03:12:00 {}",
     heading=go_heading(_BEGINS),
     templates=Templates(_TEMPLATES),
+    warns_of=(F.COORDINATOR_LOST,),
 )

@@ -192,8 +192,8 @@ def explain(
 
     asked = Asked(
         group,
-        read_moment(since) if since else None,
-        read_moment(until) if until else None,
+        read_moment(since, option="since") if since else None,
+        read_moment(until, option="until") if until else None,
         evidence,
         zone_of(zone) if zone else None,
     )

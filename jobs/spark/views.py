@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.home import Home, HomeError
+from jobs.moments import moment_of
 from jobs.queries import QueryError, check_home, check_query, is_there
-from programs.timestamps import read_moment
 from tables import in_spark
 from views.catalog import NAMES, views_of, with_foundations
 from views.tables import TABLE_VIEWS, TableView
@@ -38,8 +38,8 @@ def register_views(
     such home, one without any table, a session that cannot read Delta. A table that is not there yet, as the effects
     before the first batch, is empty until views are registered again.
     """
-    until_ms = None if at is None else read_moment(at).from_ms
     place = home if isinstance(home, Home) else Home(home)
+    until_ms = None if at is None else moment_of(place, at).from_ms
     check_home(place)
     wanted = with_foundations(names or NAMES)
     for table in TABLE_VIEWS:

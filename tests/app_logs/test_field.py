@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app_logs.logged_rebalances import LoggedRebalance
+from app_logs.wording import own_part
 from tests.app_logs.recorded import CASES, expected_of, groups_of_case
 
 READ = (
@@ -22,6 +23,7 @@ READ = (
     "Azure Event Hubs",
     "librdkafka",
     "kafka-python",
+    "aiokafka",
 )
 CASES_READ = [case for case in CASES if expected_of(case)["kind"].startswith(READ)]
 """The reports whose lines are understood."""
@@ -84,6 +86,13 @@ def test_who_held_the_others_is_named_where_the_lines_name_him(case: str) -> Non
             assert one.held_by.is_inferred == (held["certainty"] == "inferred")
 
 
+@pytest.mark.parametrize("case", CASES_READ)
+def test_what_a_client_shows_of_its_part_is_said(case: str) -> None:
+    for wanted, one in expected_rebalances(case):
+        if "own_part" in wanted:
+            assert (own_part(one), one.members) == (wanted["own_part"], wanted["members"])
+
+
 WANTED = {
     "f13": {"restart_without_leave"},
     "f14": {"restart_without_leave"},
@@ -92,13 +101,32 @@ WANTED = {
     "f28": {"worker_rejoins_in_a_loop", "generation_does_not_move", "config_log_empty", "different_config_topics"},
     "f44": {"commit_refused", "two_consumers_on_one_partition"},
     "f46": {"others_gone"},
+    "f51": {"leader_behind_configs", "assignment_refused", "different_config_topics"},
+    "f65": {"assignment_refused", "coordinator_refuses_syncs"},
+    "f66": {"client_learned_of_it"},
+    "f68": {"another_member"},
+    "f70": {"client_session_timer", "client_learned_of_it"},
+    "f84": {"coordinator_lost_by_client", "coordinator_cannot_be_used"},
     "f80": {"static_member_replaced", "instance_id_owned"},
     "f83": {"owners"},
 }
 """What else a right answer says of some reports."""
+WRONG = {
+    "f53": {"coordinator_moved", "coordinator_not_found"},
+    "f65": {"coordinator_moved", "owners"},
+    "f70": {"expired_at_coordinator"},
+    "f84": {"coordinator_moved", "coordinator_not_found"},
+}
+"""What would be wrong of some."""
 
 
 @pytest.mark.parametrize("case", WANTED)
 def test_what_people_ask_is_answered(case: str) -> None:
     (group,) = groups_of_case(case).values()
     assert WANTED[case] <= {finding.finding for finding in group.findings}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_not_said(case: str) -> None:
+    for group in groups_of_case(case).values():
+        assert not WRONG[case] & {finding.finding for finding in group.findings}

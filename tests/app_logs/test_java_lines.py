@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from app_logs.absence import with_shown_levels
 from app_logs.client_findings import client_findings
 from app_logs.client_history import client_rebalances
 from app_logs.entries import Clock, Entry
@@ -38,7 +39,7 @@ def printed_by_broker(*printed: tuple[int, str]) -> list[LoggedFact]:
 
 def _read(file: str, heading: str, printed: Iterable[tuple[int, str]]) -> list[LoggedFact]:
     entries = (Entry(file, number, heading + text, ms, Clock.LOCAL) for number, (ms, text) in enumerate(printed, 1))
-    return [fact for fact in map(fact_of, entries) if fact is not None]
+    return with_shown_levels(fact for fact in map(fact_of, entries) if fact is not None)
 
 
 def polled_too_late(member_id: str, client_id: str = "orders-1") -> list[LoggedFact]:

@@ -70,14 +70,6 @@ def test_a_member_that_leaves_under_another_id_had_joined_again() -> None:
     assert len(group_of(first, LEAVE.format(1, MEMBER).replace("10:00:00", "10:00:01")).rebalances) == 1
 
 
-@pytest.mark.parametrize("line", [PYTHON, AIOKAFKA])
-def test_a_log_without_lines_of_joins_does_not_show_that_a_client_did_not_join(line: str) -> None:
-    later = [line.format(1).replace("10:00:00", f"10:00:{second}") for second in (10, 20, 30)]
-    group = group_of(line.format(1), *later)
-    assert [one.held_by for one in group.rebalances] == [None]
-    assert "application_does_not_poll" not in [one.finding for one in group.findings]
-
-
 def test_a_holder_that_is_only_concluded_is_said_to_be_so() -> None:
     at = "[2023-02-11 09:{}] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)"
     began = "Preparing to rebalance group g in state PreparingRebalance with old generation 63 (__consumer_offsets-1) "

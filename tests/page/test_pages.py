@@ -245,8 +245,8 @@ def test_what_there_is_not_is_said_in_a_sentence(incident: Incident) -> None:
     assert "knows no group nobody" in client.get("/group?group=nobody").text
     assert client.get("/rebalance?group=nobody&generation=7").status_code == 404
     for path, reported in (
-        ("/?at=yesterday", "at=yesterday: is no moment"),
-        ("/?from=a&to=b", "from=a: is no moment"),
+        ("/?at=noon", "at=noon: invalid time; expected 2026-03-01 03:12"),
+        ("/?from=a&to=b", "from=a: invalid time"),
         ("/group?group=x&minutes=nan", "minutes=nan: is not between"),
         ("/rebalance?group=x&generation=two", "generation=two: is not a whole number."),
         ("/pictures/nothing.svg?group=x", "No picture is named"),

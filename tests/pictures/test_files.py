@@ -186,7 +186,7 @@ def test_the_axis_of_time_has_round_moments(from_ms: int, to_ms: int, ticks: lis
         (["--generation", "9", "two"], "GENERATION=9: no rebalance of two led to it; there are 1 to 2."),
         (["--minutes", "some", "two"], "MINUTES=some: is not a number."),
         (["--minutes", "0", "two"], "MINUTES=0: is not between 0 and 1440."),
-        (["--at", "noon", "two"], "AT=noon: is no moment; it is written "),
+        (["--at", "noon", "two"], "--at noon: invalid time; expected "),
         (
             ["--home", "s3a://bucket/home", "two"],
             "s3a://bucket/home: pictures are drawn of a home on this machine's disk.",

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from jobs.rollcall.__main__ import main
 from jobs.shown.why_page import show_page
-from programs.timestamps import MomentError, read_moment
 from tests.views.histories import one_expires, one_leaves, rebalancing, two_members
 from tests.views.story import Story, write_effects
 from tests.why.reading import explained
@@ -115,7 +114,7 @@ def test_json_is_one_object_a_line_with_times_that_name_their_zone(
         ([""], "GROUP= names no group: make why GROUP=orders."),
         (["--generation", "1", "--at", "1970-01-01 00:00", "two"], "GENERATION and AT: name one of them, not both."),
         (["--generation", "one", "two"], "GENERATION=one: is not a whole number."),
-        (["--at", "03:12", "two"], "AT=03:12: is no moment; it is written 2026-03-01 03:12, "),
+        (["--at", "noon", "two"], "--at noon: invalid time; expected 2026-03-01 03:12, "),
         (["twwo"], "GROUP=twwo: the home knows no such group; did you mean two?"),
         (["orders"], "GROUP=orders: the home knows no such group; it knows left, two."),
         (["--generation", "9", "two"], "GENERATION=9: no rebalance of two led to it; there are 1 to 2."),
@@ -136,33 +135,6 @@ def test_a_home_that_is_none_or_has_no_facts_is_refused(tmp_path: Path, capsys: 
     (tmp_path / "requests" / "_delta_log").mkdir(parents=True)
     assert main(["why", "--home", str(tmp_path), "two"]) == 2
     assert "holds no effects yet" in capsys.readouterr().err
-
-
-# ---------------------------------------------------------------- moments
-
-
-@pytest.mark.parametrize(
-    ("text", "from_ms", "length_ms", "shown"),
-    [
-        ("1970-01-02", 86_400_000, 86_400_000, "1970-01-02 00:00 UTC"),
-        ("1970-01-01 00:01", 60_000, 60_000, "1970-01-01 00:01 UTC"),
-        ("1970-01-01T00:01:02", 62_000, 1000, "1970-01-01 00:01:02 UTC"),
-        ("1970-01-01 00:00:01.5", 1500, 1, "1970-01-01 00:00:01.500 UTC"),
-        ("1970-01-01 05:31 +05:30", 60_000, 60_000, "1970-01-01 00:01 UTC"),
-        ("1970-01-01 00:01:02.250Z", 62_250, 1, "1970-01-01 00:01:02.250 UTC"),
-        ("1970-01-01 00:01 utc", 60_000, 60_000, "1970-01-01 00:01 UTC"),
-    ],
-)
-def test_a_moment_is_as_long_as_it_is_vague_and_in_utc_unless_it_names_its_zone(
-    text: str, from_ms: int, length_ms: int, shown: str
-) -> None:
-    assert read_moment(text) == (from_ms, from_ms + length_ms - 1, shown)
-
-
-@pytest.mark.parametrize("text", ["yesterday", "2026-02-30", "2026-03-01 25:00", "2026-03-01 03:12.5", "03:12", ""])
-def test_what_is_no_moment_is_refused_by_its_text(text: str) -> None:
-    with pytest.raises(MomentError, match=f"^AT={re.escape(text)}: is no moment"):
-        read_moment(text)
 
 
 def test_an_expiry_says_since_when_its_culprit_was_silent() -> None:

@@ -1,0 +1,29 @@
+"""A moment that is asked about a home: also `03:12`, `-1h` and `now`, which count from the home's present.
+
+Knows what a home's present is. Must not know how a moment is written.
+"""
+
+from __future__ import annotations
+
+import time
+
+from duck_sql.engine import ask
+from jobs.home import Home
+from jobs.queries import check_home
+from programs.timestamps import Moment, read_moment
+
+
+def moment_of(home: Home, text: str) -> Moment:
+    """Return the moment that a text names. Raises MomentError; HomeError of a home that cannot be read."""
+    return read_moment(text, lambda: present_ms(home))
+
+
+def present_ms(home: Home) -> int:
+    """Return the present time while a job works in a home, else the time of its latest fact, ms since the epoch."""
+    now_ms = int(time.time() * 1000)
+    if home.is_local and home.worker():
+        return now_ms
+    with home.read_here() as here:
+        check_home(here)
+        ((latest_ms,),) = ask(here.path, "select max(at_ms) from effects", is_duckdbs=True).rows
+    return now_ms if latest_ms is None else latest_ms
