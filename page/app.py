@@ -25,7 +25,7 @@ from starlette.templating import Jinja2Templates
 from starlette.types import Receive, Scope, Send
 
 from page import details, drawings, lists, queries, shown
-from page.fields import FieldError, Fields
+from page.fields import LONGEST_TYPED, FieldError, Fields
 from page.history import History
 from page.live import Watch, now_ms
 from page.queries import QueryRefused
@@ -301,23 +301,38 @@ class Pages:
         return now_ms(self.history, self.watch.liveness) if until_ms is None else until_ms
 
     def page(self, request: Request, template: str, fields: Fields, status: int = 200, **shown: Any) -> Response:
+        return self._written(request, template, status, at=fields.at, until_ms=fields.until_ms, **shown)
+
+    def _written(self, request: Request, template: str, status: int, **shown: Any) -> Response:
         given = {
             "home": self.name,
             "path": request.url.path,
-            "at": fields.at,
             "seen": getattr(request.state, "seen", ""),
             "liveness": self.watch.liveness,
-            "until_ms": fields.until_ms,
             **shown,
         }
         return self.templates.TemplateResponse(request, template, given, status_code=status)
 
     def _missing(self, request: Request, fields: Fields, sentence: str) -> Response:
-        return self.page(request, "missing.html", fields, 404, sentence=sentence)
+        """A group or a rebalance that is not there; it may come."""
+        awaited = fields.until_ms is None
+        return self.page(request, "error.html", fields, 404, heading="Not found", sentence=sentence, is_awaited=awaited)
 
     async def refused(self, request: Request, error: Exception) -> Response:
-        """A field that does not fit, a query that is refused, nothing to draw: a sentence, as text for scripts."""
-        return PlainTextResponse(f"{error}\n", 400)
+        """A field that does not fit, a query that is refused, nothing to draw: a page, or a sentence for scripts."""
+        return self._error(request, "Invalid request", str(error), 400)
+
+    async def unknown(self, request: Request, error: Exception) -> Response:
+        """An address that is no page."""
+        return self._error(request, "Not found", f"There is no page {request.url.path}.", 404)
+
+    def _error(self, request: Request, heading: str, sentence: str, status: int) -> Response:
+        if "text/html" not in request.headers.get("Accept", ""):
+            return PlainTextResponse(f"{sentence}\n", status)
+        typed = request.query_params.get("at", "")[:LONGEST_TYPED]
+        return self._written(
+            request, "error.html", status, at="", typed_at=typed, until_ms=None, heading=heading, sentence=sentence
+        )
 
     async def is_busy(self, request: Request, error: Exception) -> Response:
         """More queries run than are allowed at a time."""
@@ -355,6 +370,7 @@ def application(history: History, watch: Watch, name: str) -> Starlette:
         ],
         middleware=[Middleware(GZipMiddleware, minimum_size=1000, compresslevel=4)],
         exception_handlers={
+            404: pages.unknown,
             FieldError: pages.refused,
             QueryRefused: pages.refused,
             NothingToShow: pages.refused,

@@ -16,6 +16,8 @@ from why.rebalances import Span
 from why.words import MINUTE_MS
 
 LONGEST_GROUP_ID = 32_767
+LONGEST_TYPED = 100
+"""Characters of a moment."""
 NARROWEST_PX, WIDEST_PX = 300, 4000
 FIRST_MS, LAST_MS = 0, 253_370_764_800_000
 """The moments of a history: from 1970 to the year 9999, ms since the epoch."""
@@ -42,7 +44,7 @@ class Fields:
     @property
     def at(self) -> str:
         """The chosen moment as it was written; one that counts from the present, with its date, so that it stays."""
-        text = self._params.get("at", "")[:100]
+        text = self._params.get("at", "")[:LONGEST_TYPED]
         try:
             return text if text[:1].isdecimal() and text[4:5] == "-" else read_moment(text, self._present_ms).text
         except MomentError:
@@ -103,7 +105,7 @@ class Fields:
         return span
 
     def _moment(self, name: str) -> int | None:
-        text = self._params.get(name, "").strip()[:100]
+        text = self._params.get(name, "").strip()[:LONGEST_TYPED]
         if not text:
             return None
         if text.isdecimal() and len(text) > _LONGEST_YEAR and len(text) != _EPOCH_SECONDS:

@@ -257,6 +257,26 @@ def test_what_there_is_not_is_said_in_a_sentence(incident: Incident) -> None:
         assert reported in answer.text
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "says"),
+    [
+        ("/?at=noon", 400, "at=noon: invalid time; expected 2026-03-01 03:12"),
+        ("/rebalance?group=clicks-agg&generation=abc&at=-1h", 400, "generation=abc: is not a whole number."),
+        ("/nope?at=2026-11-21", 404, "There is no page /nope."),
+    ],
+)
+def test_an_error_keeps_the_page_and_what_was_typed(incident: Incident, path: str, status: int, says: str) -> None:
+    _, _, client = incident
+    answer = client.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
+    assert answer.status_code == status
+    typed = path.partition("at=")[2]
+    assert f'<p role="alert">{says}' in answer.text
+    assert f'name="at" value="{typed}"' in answer.text
+    assert '<nav aria-label="Pages">' in answer.text
+    script = client.get(path, headers={"Accept": "*/*"})
+    assert (script.status_code, script.text.startswith(says)) == (status, True)
+
+
 def test_a_group_of_many_offsets_shows_the_first_and_says_so(tmp_path: Path) -> None:
     story = two_members("many")
     offsets = {TopicPartition("orders", number): number for number in range(details.SHOWN_OFFSETS + 1)}
