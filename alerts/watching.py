@@ -49,12 +49,15 @@ class Alarms:
     ) -> None:
         """history: of the home, kept current by somebody else; None: it is read here. registry: for the metric.
 
-        Raises UserError: others send the home's alarms, or what it remembers cannot be read.
+        Raises UserError: the home is read-only, others send its alarms, or what it remembers cannot be read.
         """
         self._home, self._settings = home, settings
         self._receivers = {receiver.name: receiver for receiver in receivers}
         self._lock = threading.Lock()
-        self._lock_file = (home / "alerts.lock").open("w")
+        try:
+            self._lock_file = (home / "alerts.lock").open("w")
+        except OSError as error:
+            raise UserError(f"{home}: alarms cannot be remembered there: {error.strerror or error}.") from None
         try:
             fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

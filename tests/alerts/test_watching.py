@@ -471,3 +471,9 @@ def test_two_processes_do_not_send_one_homes_alarms(home: Path) -> None:
         pytest.raises(UserError, match="another process sends its alarms already"),
     ):
         Alarms(home, AlertSettings(), [Reported()])
+
+
+def test_a_home_that_cannot_be_written_is_refused_in_a_sentence(home: Path) -> None:
+    (home / "alerts.lock").mkdir()
+    with pytest.raises(UserError, match=r"alarms cannot be remembered there: Is a directory\.$"):
+        Alarms(home, AlertSettings(), [Reported()])
