@@ -52,8 +52,8 @@ def findings(home: Home, kafka: Mapping[str, str]) -> Iterator[Finding]:
         ("home", lambda: _home(home)),
         ("disk", lambda: _disk(home)),
         ("clock", lambda: _clock(home)),
-        ("port of the gateway", lambda: _port(Settings().listen, "LISTEN", "the gateway")),
-        ("port of the page", lambda: _port(DEFAULT_ADDRESS, "PAGE", "the page")),
+        ("port of the gateway", lambda: _port(home, Settings().listen, "LISTEN", "the gateway")),
+        ("port of the page", lambda: _port(home, DEFAULT_ADDRESS, "PAGE", "the page")),
     ]
     if kafka:
         checks += [("cluster", lambda: _cluster(kafka)), (TOPIC, lambda: _offsets_topic(kafka))]
@@ -138,8 +138,14 @@ def _clock(home: Home) -> str:
     return f"no fact of {home.shown} is of later than now."
 
 
-def _port(address: Address, another: str, who: str) -> str:
-    refuse_unusable(address, another, who)
+def _port(home: Home, address: Address, another: str, who: str) -> str:
+    try:
+        refuse_unusable(address, another, who)
+    except ConfigError:
+        worker = home.worker() if home.is_local else ""
+        if not worker:
+            raise
+        return f"{address} is in use, as it should be if {worker} serves {who} there."
     return f"{address} is free."
 
 

@@ -106,6 +106,21 @@ def test_what_lacks_is_said_with_what_to_do(
     assert "name another place with PAGE=host:port" in failed["port of the page"]
 
 
+def test_a_port_in_use_is_no_fault_while_somebody_works_in_the_home(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(folder / "job")
+    with socket.create_server(("127.0.0.1", 0)) as taken, home.locked("make run"):
+        address = Address("127.0.0.1", taken.getsockname()[1])
+        monkeypatch.setattr(doctor, "DEFAULT_ADDRESS", address)
+        found = lines(capsys, "--home", home.shown)
+    worker = f"make run (process {os.getpid()})"
+    assert found["port of the page"] == (
+        "ok",
+        f"{address} is in use, as it should be if {worker} serves the page there.",
+    )
+
+
 def test_without_a_checkout_jars_are_fetched_when_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "missing_jars", lambda: ["delta.jar"])
     monkeypatch.setattr(doctor, "IS_CHECKOUT", False)
