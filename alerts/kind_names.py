@@ -11,11 +11,10 @@ from programs.errors import ConfigError
 from views.catalog import DETECTORS
 from views.view import Severity
 
-MEMBERS_REMOVED, WENT_EMPTY, REBALANCE_GOES_ON = "members_removed", "went_empty", "rebalance_goes_on"
+WENT_EMPTY, REBALANCE_GOES_ON = "went_empty", "rebalance_goes_on"
 JOB_BEHIND, LEFT_OUT = "job_behind", "alarms_left_out"
 KINDS: dict[str, Severity] = {
     **{name: view.detector.severity for name, view in DETECTORS.items() if view.detector is not None},
-    MEMBERS_REMOVED: "warning",
     WENT_EMPTY: "critical",
     REBALANCE_GOES_ON: "critical",
     JOB_BEHIND: "critical",

@@ -11,26 +11,18 @@ from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from alerts.alarm import id_of
-from alerts.kind_names import JOB_BEHIND, KINDS, LEFT_OUT, MEMBERS_REMOVED, REBALANCE_GOES_ON, WENT_EMPTY
+from alerts.kind_names import JOB_BEHIND, KINDS, LEFT_OUT, REBALANCE_GOES_ON, WENT_EMPTY
 from alerts.settings import AlertSettings
 from exporter.settings import chosen_groups
 from page.history import History
-from page.lists import TROUBLE_MS, detectors, troubles_now
+from page.lists import detectors, troubles_now
 from page.live import Liveness, liveness_of
-from schemas.causes import CauseKind, name_of
 from views.view import Detector, Severity, View
 from why.cost import literal, ms_of
-from why.words import count, duration, filled
+from why.words import duration, filled
 
 EMPTY_MS, REBALANCING_MS, BEHIND_MS = 300_000, 360_000, 120_000
 """So long a restart may leave a group without members, Kafka's clients may take to come back, a job may do nothing."""
-REMOVING = (
-    CauseKind.SESSION_EXPIRED,
-    CauseKind.POLL_TIMEOUT,
-    CauseKind.SYNC_TIMEOUT,
-    CauseKind.REBALANCE_TIMEOUT,
-)
-"""By these a member goes that is silent or slow."""
 NEWS_MS = 24 * 3_600_000
 """A group that has been empty for longer when it is first looked at has been given up, and is no news."""
 
@@ -107,19 +99,7 @@ def _by_detector(
 
 
 def _of_groups(history: History, condition: str, patterns: list[str], now_ms: int) -> Iterator[Found]:
-    """Groups that lost a member, that had members and have none, or that do not come out of a rebalance."""
-    removing = f"cause IN ({', '.join(repr(str(cause)) for cause in REMOVING)})"
-    lost = (
-        "SELECT group_id, cause, cause_client_id, known_from, ended_at FROM all_rebalances "
-        f"WHERE {removing} AND coalesce(ended_at, known_from) >= {literal(now_ms - TROUBLE_MS)} AND {condition} "
-        "ORDER BY group_id, known_from"
-    )
-    for group_id, rows in groupby(history.all(lost, patterns), itemgetter("group_id")):
-        first, *others = rows
-        more = f"; {count(len(others), 'more rebalance')} of that kind" if others else ""
-        sentence = f"{first['cause_client_id'] or 'a member'} was removed: {name_of(first['cause'])}{more}"
-        last_ms = ms_of(max(row["ended_at"] or row["known_from"] for row in (first, *others)))
-        yield Found(group_id, MEMBERS_REMOVED, ms_of(first["known_from"]), last_ms, False, sentence)
+    """Groups that had members and have none, or that do not come out of a rebalance."""
     empty = f"state = 'Empty' AND generation_id > 0 AND state_since <= {literal(now_ms - EMPTY_MS)}"
     rebalancing = f"state NOT IN ('Empty', 'Stable', 'Dead') AND state_since <= {literal(now_ms - REBALANCING_MS)}"
     sql = (

@@ -81,7 +81,7 @@ def _in_trouble(history: ExportHistory, now_ms: int) -> set[str]:
     return {
         row["group_id"]
         for view, kind in detectors()
-        if kind.is_harm
+        if kind.severity != "info"
         for row in history.all(f"SELECT DISTINCT group_id FROM {troubles_now(view, kind, now_ms)}")
     }
 

@@ -49,7 +49,7 @@ def status_of(home: Home) -> dict[str, Any]:
         rows = overview(history, now_ms, None, None)
         found |= {"fact_at_ms": None if span is None else span[1], "groups": len(rows)}
         harmed = [row["group_id"] for row in rows if row["harms"]]
-        return {**found, "in_trouble": harmed, "troubles": in_trouble(rows)}
+        return {**found, "in_trouble": harmed, "troubles": in_trouble(rows, is_live=bool(found["worker"]))}
     finally:
         history.close()
 

@@ -137,7 +137,7 @@ class Pages:
             "overview.html",
             fields,
             rows=[row for row in rows if span is None or row["in_span"]],
-            in_trouble=lists.in_trouble(rows),
+            in_trouble=lists.in_trouble(rows, is_live=self.watch.liveness.is_live or until_ms is not None),
             now_ms=now_ms,
             states=states,
             detectors=[view.detector for view in DETECTORS.values()],

@@ -97,13 +97,14 @@ def _urgency(row: dict[str, Any]) -> tuple[bool, bool, int, float, str]:
     return not row["going_on"], not row["harms"], -lag, -stood_share, row["group_id"]
 
 
-def in_trouble(rows: list[dict[str, Any]]) -> str:
-    """The overview in one sentence: which groups are in trouble, and by what."""
+def in_trouble(rows: list[dict[str, Any]], *, is_live: bool) -> str:
+    """Return the overview in one sentence: which groups are in trouble, and by what. is_live: no finished recording."""
     of = count(len(rows), "group")
     harmed = [f"{row['group_id'][:SHOWN_NAME]} ({', '.join(row['harms'])})" for row in rows if row["harms"]]
     if not harmed:
-        return f"None of {of} was in trouble in the last hour."
-    return f"{len(harmed)} of {of} {'is' if len(harmed) == 1 else 'are'} in trouble: {some(harmed, SHOWN_IN_TROUBLE)}."
+        return f"No trouble in the last hour{'' if is_live else ' of this recording'} ({of})."
+    verb = ("is" if is_live else "was") if len(harmed) == 1 else ("are" if is_live else "were")
+    return f"{len(harmed)} of {of} {verb} in trouble: {some(harmed, SHOWN_IN_TROUBLE)}."
 
 
 def _recent_troubles(
@@ -121,7 +122,7 @@ def _recent_troubles(
         for row in history.all(sql, (), until_ms):
             troubles, harms, goes_on = found.get(row["group_id"], ([], [], False))
             troubles.append(_counted(row["n"], kind))
-            if kind.is_harm and row["n_now"]:
+            if kind.severity != "info" and row["n_now"]:
                 harms.append(_counted(row["n_now"], kind))
             found[row["group_id"]] = troubles, harms, goes_on or row["goes_on"]
     return found

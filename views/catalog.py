@@ -24,6 +24,7 @@ from views.lag import LAG
 from views.lag_history import LAG_HISTORY
 from views.leader_only_loops import LEADER_ONLY_LOOPS
 from views.members import MEMBERS
+from views.members_removed import MEMBERS_REMOVED
 from views.near_misses import NEAR_MISSES
 from views.offsets import OFFSETS
 from views.partition_lag import PARTITION_LAG
@@ -58,6 +59,7 @@ VIEWS: tuple[View, ...] = (
     FLAPPING_MEMBERS,
     LEADER_ONLY_LOOPS,
     NEAR_MISSES,
+    MEMBERS_REMOVED,
     DEPLOYS,
     DOUBLE_OWNERS,
     FALLING_BEHIND,

@@ -117,7 +117,6 @@ LEFT JOIN shared s USING (group_id, from_at)
         "deploy",
         "deploys",
         "{restarts:restart} in {duration_ms}, {rebalances:rebalance}, nobody consumed for {stopped_ms}",
-        is_harm=False,
         severity="info",
     ),
     of_consumers=("The same; a member of one client id that comes back is a restart, whatever its member id."),

@@ -23,7 +23,7 @@ from views.details import facts, opened
 __all__ = ["Column", "Detector", "Severity", "View"]
 
 Severity = Literal["info", "warning", "critical"]
-"""How bad a kind of trouble is; info: alarms are only sent if asked for."""
+"""How bad a kind of trouble is; info: it only explains what happened, and alarms are sent if asked for."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,6 @@ class Detector:
     worth_telling: str = "true"
     """The condition for a row worth showing; `worth_said` is its text."""
     worth_said: str = ""
-    is_harm: bool = True
-    """False: it explains what happened, and is no trouble by itself."""
     severity: Severity = "warning"
     worth_an_alarm: str = "true"
     """The condition, in DuckDB's SQL, for a row worth an alarm; an open trouble lasts until now."""

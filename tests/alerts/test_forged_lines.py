@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from alerts.kind_names import MEMBERS_REMOVED
+from views.members_removed import MEMBERS_REMOVED
 from app_logs.group_effects import effects_of
 from schemas.effect_rows import row_of
 from tests.alerts.watched import alarms_in
@@ -33,5 +33,5 @@ def texts_of_alarms(home: Path, lines: list[str]) -> list[str]:
     groups = groups_of(lines).values()
     rows = {group.group_id: [row_of(one, seq) for seq, one in enumerate(effects_of(group))] for group in groups}
     alarms = alarms_in(home, {group_id: of_group for group_id, of_group in rows.items() if of_group})
-    assert MEMBERS_REMOVED in {alarm.kind for alarm in alarms}
+    assert MEMBERS_REMOVED.name in {alarm.kind for alarm in alarms}
     return [f"{alarm.text} {alarm.who}" for alarm in alarms]

@@ -73,7 +73,6 @@ def test_a_quiet_hour_of_a_thousand_healthy_groups_gives_none(tmp_path: Path, mo
     half_ms = healthy.HOUR_MS // 2
     # What was over within the half hour that is looked back on is found, too.
     monkeypatch.setattr(lists, "TROUBLE_MS", half_ms)
-    monkeypatch.setattr("alerts.kinds.TROUBLE_MS", half_ms)
     rebalances: list[dict[str, object]] = []
     history = History(tmp_path)
     with closing(history):

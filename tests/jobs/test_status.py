@@ -42,7 +42,7 @@ def test_each_home_of_the_folder_has_its_paragraph(
     assert said.count(".rollcall-d-kill: a replay history") == 1
     assert ".rollcall-d-kill: a replay history; nobody works in it\n  its latest fact is of 2026-11-21 05:39:51" in said
     assert "job: a live history; nobody works in it" in said
-    assert "  None of 3 groups was in trouble in the last hour.\n" in said
+    assert "  3 of 3 groups were in trouble: audit-trail (1 member removed), clicks-agg (1 member removed), " in said
 
 
 def test_who_works_in_a_home_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
