@@ -27,13 +27,11 @@ from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.unread import Unread, unread_in
 from app_logs.wrappings import entries_in, entry_of, in_order
 from programs.errors import UserError
-from why.words import some
+from why.words import count, some
 
-DOUBTFUL = (
-    "lines that are not believed, since they can be read in two ways or an id with line breaks may have written them:"
-)
-UNREAD = "lines that could not be read and were skipped:"
-CUT = "lines that were cut because they are longer than 1 MB or go on for more than 10,000 lines:"
+DOUBTFUL = "ignored {} that can be read in two ways or that a client id containing line breaks may have forged: {}"
+UNREAD = "skipped {} that cannot be read: {}"
+CUT = "cut {} longer than 1 MB or 10,000 lines: {}"
 BROKEN = (
     "several of its lines are broken at some width and were put together: a name or a reason at a break may be left "
     "out here or cut off, and lines may be missing"
@@ -149,17 +147,23 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     found = [fact for fact in every if fact.is_certain]
     doubtful = [fact.line_number for fact in every if not fact.is_certain and fact.kind is not FactKind.UNREADABLE]
     if doubtful:
-        notes.append(f"{DOUBTFUL} {some(map(str, doubtful))}")
-    unread = [f"{fact.line_number} ({fact.error})" for fact in every if fact.kind is FactKind.UNREADABLE]
+        notes.append(of_lines(DOUBTFUL, doubtful))
+    unread = [f"line {fact.line_number} ({fact.error})" for fact in every if fact.kind is FactKind.UNREADABLE]
     if unread:
-        notes.append(f"{UNREAD} {some(unread)}")
+        notes.append(UNREAD.format(count(len(unread), "line"), some(unread)))
     if lines.cut:
-        notes.append(f"{CUT} {some(map(str, sorted({*lines.cut})))}")
+        notes.append(of_lines(CUT, sorted({*lines.cut})))
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
     read.facts, read.notes, read.unread = found, tuple(notes), unread_in(ordered, facts, _marked_by)
     return read
+
+
+def of_lines(note: str, numbers: Sequence[int]) -> str:
+    """Return a note with how many lines it is about, and which."""
+    line = "line" if len(numbers) == 1 else "lines"
+    return note.format(count(len(numbers), "line"), f"{line} {some(map(str, numbers))}")
 
 
 def _facts_in(entries: Sequence[Entry]) -> list[LoggedFact | None]:

@@ -16,14 +16,16 @@ from app_logs.between_clients import findings_between
 from app_logs.classic_history import classic_rebalances
 from app_logs.client_findings import client_findings
 from app_logs.combined import combined
+from app_logs.common_causes import expired_together
 from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, stored_lines, topics_changed_ms
+from app_logs.course import each_once, in_order
 from app_logs.entries import reason_of
 from app_logs.findings import findings_of
 from app_logs.forgeable import doubt_forgeable, with_forgeable
 from app_logs.logged_facts import BROKER, NEWER, FactKind, LoggedFact, printer_of, program_of
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from app_logs.members_apart import by_client, only_clients
-from app_logs.removals import expired_together, groups_of_removed, removal_findings, returns
+from app_logs.removals import groups_of_removed, removal_findings, returns
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
 _SHIPPED_IDS = ("", "rdkafka")
@@ -72,6 +74,8 @@ def groups_in(
     for group in found:
         if any(fact.may_be_forged for fact in group.facts):
             doubt_forgeable(group)
+        group.findings = each_once(group.findings)
+        group.findings = in_order(group)
     return found
 
 

@@ -83,6 +83,8 @@ MONTHS_FIRST = "its dates do not say whether the day or the month comes first; t
 ENTRY_CHARACTERS = 1 << 20
 ENTRY_LINES = 10_000
 """Maximum size of an entry with the lines that continue it. Further lines of it are dropped."""
+_DOUBLED = 3
+"""So many different lines that each stand twice show that a file is doubled; times show it of fewer."""
 
 
 class _Unfinished:
@@ -354,6 +356,8 @@ def in_order(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
         notes.append("its newest line comes first; it was read from its end")
     ordered = _with_their_exceptions(ordered)
     once = [entry for place, entry in enumerate(ordered) if place == 0 or not _repeats(ordered[place - 1], entry)]
+    if not times and len({entry.text for entry in once}) < _DOUBLED:
+        once = ordered  # Without times a line may well be printed again.
     if len(once) <= len(ordered) * 0.6 and len(ordered) > 1:
         notes.append("nearly every line stands in it twice; each was read once")
         ordered = once

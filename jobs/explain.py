@@ -7,22 +7,25 @@ in `jobs.recorded_groups`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
 from rich.console import Console
 
+from app_logs.common_causes import alike_at_once
+from app_logs.course import course
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.dialects.redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
 from app_logs.files import STANDARD_INPUT, comes_once, files_of
 from app_logs.following import Following
 from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
-from app_logs.reading import CUT, REQUEST, FileRead
+from app_logs.reading import CUT, REQUEST, FileRead, of_lines
+from app_logs.short_text import short, with_short_ids
 from app_logs.unread import Unread
 from app_logs.wording import (
-    TROUBLES,
     cause_sentence,
     holder_sentence,
     left_open,
@@ -74,7 +77,7 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
 
 def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, console: Console) -> None:
     """Prints each rebalance as it ends."""
-    following = Following(STANDARD_INPUT, asked.zone, lambda number: tell(f"{CUT} {number}", is_error=True))
+    following = Following(STANDARD_INPUT, asked.zone, lambda number: tell(of_lines(CUT, [number]), is_error=True))
 
     def printed() -> Iterator[str | None]:
         is_first = True
@@ -185,7 +188,9 @@ def _rebalance_json(one: LoggedRebalance) -> dict[str, Any]:
 def _finding_json(one: Finding) -> dict[str, Any]:
     return {
         "finding": one.finding,
+        "at": one.moment,
         "sentence": one.sentence,
+        "group_ids": list(one.group_ids),
         "is_inferred": one.is_inferred,
         "candidates": list(one.candidates),
         "evidence": _evidence(one.facts),
@@ -227,14 +232,45 @@ def _answer_lines(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked) -
         yield Line(f"{read.file}: {_summary(read)}")
         for note in (*read.notes, *_not_understood(read), *_unread_sentences(read.unread)):
             yield Line(f"  {note}")
-    for group in groups:
-        yield from _group_lines(group, asked)
+    common, own = _apart(groups)
+    if common:
+        yield Line()
+        yield Line("SEVERAL GROUPS AT ONCE", "bold")
+        for finding in common:
+            yield from _finding_lines(finding, asked)
+    named = {group_id for finding in common for group_id in finding.group_ids}
+    brief = [group for group in own if group.group_id in named and _is_brief(group)]
+    for group in own:
+        if not (group.group_id in named and _is_brief(group)):
+            yield from _group_lines(group, asked)
+    if brief:
+        yield Line()
+    for group in brief:
+        yield Line(". ".join((_heading(group), *map(_said, group.findings))))
+        yield from _evidence_lines((fact for one in group.findings for fact in one.facts), asked)
     unknown = [*left_open([*groups]), *answer.left_out]
     if unknown:
         yield Line()
         yield Line("WHAT THESE LINES CANNOT TELL", "bold")
         for sentence in unknown:
-            yield Line(f"  {sentence}")
+            yield Line(f"  {short(sentence)}")
+
+
+def _apart(groups: Sequence[LoggedGroup]) -> tuple[list[Finding], list[LoggedGroup]]:
+    """What groups have in common, and the groups with the findings that only they have."""
+    shared = [one for group in groups for one in group.findings if one.group_ids]
+    common = [*{(one.sentence, one.facts[0]): one for one in shared}.values()]
+    told = {*map(id, shared)}
+    for finding, alike in alike_at_once(groups):
+        common.append(finding)
+        told.update(map(id, alike))
+    own = [replace(group, findings=[one for one in group.findings if id(one) not in told]) for group in groups]
+    return sorted(common, key=lambda one: one.first.at_ms or 0), own
+
+
+def _is_brief(group: LoggedGroup) -> bool:
+    """Whether one line says all of a group."""
+    return not group.rebalances and len(group.findings) < 2 and not any(one.candidates for one in group.findings)
 
 
 def _summary(read: FileRead) -> str:
@@ -244,20 +280,26 @@ def _summary(read: FileRead) -> str:
 
 def _group_lines(group: LoggedGroup, asked: Asked) -> Iterator[Line]:
     yield Line()
+    yield Line(_heading(group), "bold")
+    for one in course(group):
+        if isinstance(one, Finding):
+            yield from _finding_lines(one, asked)
+        else:
+            yield from _rebalance_lines(one, group, asked)
+
+
+def _heading(group: LoggedGroup) -> str:
     kind = "" if group.group_type == "classic" else f" ({group.group_type} group)"
-    yield Line(f"{group.group_id}{kind}: {count(len(group.rebalances), 'rebalance')}", "bold")
-    for finding in group.findings:
-        if finding.finding in TROUBLES:
-            yield from _finding_lines(finding, asked)
-    for one in group.rebalances:
-        yield from _rebalance_lines(one, group, asked)
-    for finding in group.findings:
-        if finding.finding not in TROUBLES:
-            yield from _finding_lines(finding, asked)
+    return f"{group.group_id}{kind}: {count(len(group.rebalances), 'rebalance')}"
+
+
+def _said(finding: Finding) -> str:
+    at = "- " if finding.moment is None else f"{finding.moment.replace('T', ' ')}  "
+    return f"{at}{short(finding.sentence)}{' (concluded)' if finding.is_inferred else ''}"
 
 
 def _finding_lines(finding: Finding, asked: Asked) -> Iterator[Line]:
-    yield Line(f"  - {finding.sentence}{' (concluded)' if finding.is_inferred else ''}")
+    yield Line(f"  {_said(finding)}")
     if finding.candidates:
         yield Line(f"    What fits: {'; '.join(finding.candidates)}.")
     yield from _evidence_lines(finding.facts, asked)
@@ -273,15 +315,15 @@ def _rebalance_lines(one: LoggedRebalance, group: LoggedGroup, asked: Asked) -> 
     at = at or (f"by {shown}" if shown else "no time")
     how = f", {outcome_words(one)}" if group.group_type == "classic" else ""
     yield Line(f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")
-    yield Line(f"    {cause_sentence(one)}")
+    yield Line(f"    {short(cause_sentence(one))}")
     if part := own_part(one):
-        yield Line(f"    {part}")
+        yield Line(f"    {short(part)}")
     if one.cause.member_id and one.cause.member_id != who_of(one.cause):
-        yield Line(f"    Its member id: {one.cause.member_id}")
+        yield Line(f"    Its member id: {with_short_ids(one.cause.member_id)}")
     if one.cause.client_host:
         yield Line(f"    Its host: {one.cause.client_host.lstrip('/')}")
     if one.held_by is not None:
-        yield Line(f"    {holder_sentence(one.held_by)}")
+        yield Line(f"    {short(holder_sentence(one.held_by))}")
     yield from _evidence_lines(one.facts, asked)
 
 
