@@ -43,9 +43,9 @@ def alike_at_once(groups: Sequence[LoggedGroup]) -> Iterator[tuple[Finding, list
     """Yield what one broker did to several groups within seconds, and the groups' own findings that it stands for."""
     alike: dict[tuple[str, tuple[str, ...], Clock, bool], list[tuple[int, int, Finding]]] = {}
     for place, group in enumerate(groups):
-        for one in group.findings:
-            first = one.first
-            if one.finding in _OF_BROKERS and first.at_ms is not None and first.clock in DATED:
+        for one in group.findings if len(groups) >= _SEVERAL else ():
+            first = one.first if one.finding in _OF_BROKERS else None
+            if first is not None and first.at_ms is not None and first.clock in DATED:
                 key = one.finding, _brokers_of(one), first.clock, bool(one.candidates)
                 alike.setdefault(key, []).append((first.at_ms, place, one))
     for findings in alike.values():
