@@ -316,3 +316,19 @@ def test_what_is_in_bold_or_a_link_is_read_as_it_is_without(line: str, ids: str)
     assert (fact.kind, fact.generation_id) == (FactKind.ASSIGNED_ALL, 18)
     assert fact.at_ms == 1_772_334_720_417
     assert fact.partitions == f"{{{member_id}=Assignment(partitions=[orders-0])}}"
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        {"thrown": {"localizedMessage": "Seek; nested exception is {}", "name": "KafkaException"}},
+        {"stack_trace": "com.acme.Failure: x\nCaused by: {}\n\tat com.acme.A"},
+        {"error": {"stack": ["Caused by: {}"]}},
+    ],
+)
+def test_a_commit_that_failed_may_stand_in_a_field_of_an_exception(behind: dict[str, object]) -> None:
+    error = "the group has already rebalanced and assigned the partitions to another member"
+    thrown = f"org.apache.kafka.clients.consumer.CommitFailedException: Commit cannot be completed since {error}."
+    line = json.dumps({"time": "2026-03-01T03:12:00.417Z", "message": "It failed", **behind}).replace("{}", thrown)
+    (fact,) = read_lines("app.json", [line]).facts
+    assert (fact.kind, fact.error) == (FactKind.COMMIT_REFUSED, f"Commit cannot be completed since {error}")
