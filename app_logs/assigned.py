@@ -134,7 +134,8 @@ def _number(fact: LoggedFact) -> int:
 
 
 def _is_whole(fact: LoggedFact) -> bool:
-    return fact.kind is FactKind.ASSIGNED_ALL and fact.partitions.endswith("}") and bool(listed(fact))
+    is_placed = fact.kind is FactKind.ASSIGNED_ALL and fact.generation_id is not None
+    return is_placed and fact.partitions.endswith("}") and bool(listed(fact))
 
 
 def _names(fact: LoggedFact) -> bool:

@@ -96,6 +96,17 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         yield Finding("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
 
 
+def _offsets_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    refused = [fact for fact in facts if fact.kind is FactKind.OFFSETS_REFUSED]
+    if refused:
+        yield Finding(
+            "offsets_refused",
+            f"A broker refused {who} its committed offsets{how_often(refused)}: {errors_in(refused)}. "
+            "After that its client joins again.",
+            tuple(refused),
+        )
+
+
 def _not_authorized(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     refused = [fact for fact in facts if fact.kind is FactKind.NOT_AUTHORIZED]
     if refused:
@@ -222,6 +233,7 @@ MEMBERSHIP_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Findin
     _commits_refused,
     _lost,
     _joins_failed,
+    _offsets_refused,
     _not_authorized,
     _without_a_topic,
     _commits_while_it_joins,

@@ -114,13 +114,21 @@ def _changed_elsewhere(topics_ms: Sequence[tuple[int, str]], group_id: str, at_m
 
 
 def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
-    """Clients' lines that name no group have that of the client's other lines, or of brokers' lines about it."""
+    """Clients' lines that name no group have that of the client's other lines, or of brokers' lines about it.
+
+    A leader's assignment that names no generation is of the one that it joined.
+    """
     groups: dict[tuple[str, ...], set[str]] = groups_of_removed(facts)
     for fact in facts:
         if fact.dialect != BROKER and fact.group_id:
             groups.setdefault(printer_of(fact), set()).add(fact.group_id)
     of_brokers, only = _groups_of_client_ids(facts), only_clients(facts)
+    joined: dict[tuple[str, ...], int | None] = {}
     for fact in facts:
+        if fact.kind is FactKind.JOINED:
+            joined[printer_of(fact)] = fact.generation_id
+        elif fact.kind is FactKind.ASSIGNED_ALL and fact.generation_id is None:
+            fact = fact._replace(generation_id=joined.get(printer_of(fact)))
         if fact.dialect == BROKER or fact.group_id:
             yield fact
             continue
