@@ -38,6 +38,7 @@ from schemas.causes import Cause, CauseKind
 LEFT = "left"
 """The outcome of a rebalance that a client set off by going: it sees no end of it."""
 WAITED = "this client had asked to join and waited for others, whom its log does not name"
+WAITED_ALONE = "this client alone joined: its coordinator waited for more members, or for some that did not join again"
 NOT_BACK = "it had learnt of the rebalance and had not asked to join again"
 WAITS_FOR_APPLICATION = "it waits for its application to give partitions up, and has not asked to join again"
 OWN = (NOT_BACK, WAITS_FOR_APPLICATION)
@@ -453,7 +454,7 @@ class _History:
             waited_ms = running.joined_at_ms - self.waits_since.at_ms
             if waited_ms >= BACK_WITHIN_MS and running.generation_id != 1:
                 is_joined = any(fact.kind in _JOINS for fact in running.facts)
-                return Holder(waited_ms, "", not is_joined, WAITED)
+                return Holder(waited_ms, "", not is_joined, WAITED_ALONE if members_of(running) == 1 else WAITED)
         if self.given_up is not None and self.asked is None:
             return Holder(None, "", True, OUTLASTED)
         out = next(filter(says_that_it_is_no_member, running.facts), self.latest)

@@ -154,6 +154,15 @@ def test_an_only_member_whose_lines_do_not_show_that_it_begins_may_have_come_bac
     assert (only.cause.kind, only.members) == (CauseKind.UNKNOWN, 1)
 
 
+@pytest.mark.parametrize("lines", [franz_leader, java_leader])
+def test_an_only_member_waited_for_nobody_who_is_known(lines: Callable[..., list[str]]) -> None:
+    for member_ids, is_alone in (((MEMBER,), True), ((MEMBER, OTHER), False)):
+        slow = [line.replace("03:12:03", "03:12:09") for line in lines(*member_ids)]
+        held = group_in(slow).rebalances[0].held_by
+        assert held is not None
+        assert (held.length_ms, "this client alone joined" in held.why) == (9_000, is_alone)
+
+
 def test_the_plan_of_franz_go_s_leader_says_who_owns_what() -> None:
     group = group_in(franz_leader(MEMBER, OTHER))
     (owners,) = [one for one in group.findings if one.finding == "owners"]
