@@ -452,8 +452,9 @@ class _History:
         """Others, if it had asked and waited; itself, if it had learnt of the rebalance and did not ask."""
         if running.joined_at_ms is not None and self.waits_since is not None and self.waits_since.at_ms is not None:
             waited_ms = running.joined_at_ms - self.waits_since.at_ms
-            if waited_ms >= BACK_WITHIN_MS and running.generation_id != 1:
-                is_joined = any(fact.kind in _JOINS for fact in running.facts)
+            is_joined = any(fact.kind in _JOINS for fact in running.facts)
+            is_near = is_joined or waited_ms <= LONGEST_MS
+            if waited_ms >= BACK_WITHIN_MS and is_near and running.generation_id != 1:
                 return Holder(waited_ms, "", not is_joined, WAITED_ALONE if members_of(running) == 1 else WAITED)
         if self.given_up is not None and self.asked is None:
             return Holder(None, "", True, OUTLASTED)
