@@ -54,6 +54,7 @@ TROUBLES = (
     "polled_again",
     "join_refused",
     "join_failed",
+    "offsets_refused",
     "worker_rejoins_in_a_loop",
     "commit_refused",
     "client_crashed",

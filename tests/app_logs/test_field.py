@@ -110,7 +110,7 @@ WANTED = {
     "f72": {"owners"},
     "f77": {"owners"},
     "f84": {"coordinator_lost_by_client", "coordinator_cannot_be_used"},
-    "f89": {"commit_of_no_member"},
+    "f89": {"commit_refused"},
     "f80": {"static_member_replaced", "instance_id_owned"},
     "f83": {"owners"},
 }
