@@ -22,7 +22,7 @@ from app_logs.dialects.catalog import DIALECTS
 from app_logs.dialects.dialect import Dialect, unreadable
 from app_logs.dialects.two_messages import of_two_messages
 from app_logs.entries import DATED, Clock, Entry
-from app_logs.files import ends_cut, open_blocks, text_of
+from app_logs.files import comes_once, ends_cut, open_blocks, text_of
 from app_logs.forged_lines import OF_BROKERS, ends_alone, marked
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.unread import Told, Unread, unread_in, wording_of
@@ -63,6 +63,8 @@ class FileRead:
     recorded: int = 0
     """How many of its lines are a broker's requests or the topic's records about groups, which are no facts here."""
     notes: tuple[str, ...] = ()
+    texts: dict[int, str] = field(default_factory=dict)
+    """Of a file that cannot be read again: its lines about groups, by number."""
     unread: tuple[Unread, ...] = ()
     """Lines of programs whose other lines are read, and in a file without any, of programs that are not known."""
 
@@ -137,7 +139,8 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     read = FileRead(file)
     lines = _Lines(read)
     broken = BrokenLines(lines.said_by)
-    entries = [*entries_in(file, broken.together(lines.numbered(blocks)), lines.may_matter, lines.cut.append)]
+    numbered = _kept(lines.numbered(blocks), read.texts) if comes_once(file) else lines.numbered(blocks)
+    entries = [*entries_in(file, broken.together(numbered), lines.may_matter, lines.cut.append)]
     if broken.doubtful:
         entries = [one._replace(is_suspect=one.line_number in broken.doubtful) for one in entries]
     ordered, notes = in_order(marked(entries))
@@ -154,6 +157,8 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
         notes.append(UNREAD.format(count(len(unread), "line"), some(unread)))
     if lines.cut:
         notes.append(of_lines(CUT, sorted({*lines.cut})))
+    about_groups = {fact.line_number for fact in found}
+    read.texts = {number: line for number, line in read.texts.items() if number in about_groups}
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
@@ -165,6 +170,14 @@ def of_lines(note: str, numbers: Sequence[int]) -> str:
     """Return a note with how many lines it is about, and which."""
     line = "line" if len(numbers) == 1 else "lines"
     return note.format(count(len(numbers), "line"), f"{line} {some(map(str, numbers))}")
+
+
+def _kept(numbered: Iterable[tuple[int, str]], texts: dict[int, str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines, of which those that may be evidence are kept in texts."""
+    for number, line in numbered:
+        if may_matter(line):
+            texts[number] = line
+        yield number, line
 
 
 def _facts_in(entries: Sequence[Entry]) -> tuple[list[LoggedFact | None], list[tuple[Told, ...]]]:
