@@ -12,6 +12,7 @@ from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of
 from app_logs.logged_holdings import Partitions, given_by_leaders
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, LoggedRebalance
+from app_logs.short_text import some_that_fit
 from why.words import count, partitions, some
 
 OWNERS = "owners"
@@ -85,7 +86,7 @@ def _left_out(facts: Sequence[LoggedFact], client_id: str) -> Iterator[Finding]:
             yield Finding(
                 _OF_IDLE[0],
                 f"In generation {fact.generation_id} the leader assigned {count(number, 'partition')}: all to "
-                f"{some(others)}, none to {some(without)}.",
+                f"{some(others, 2)}, none to {some(without, 1)}.",
                 (fact,),
             )
 
@@ -133,7 +134,8 @@ def _number(fact: LoggedFact) -> int:
 
 
 def _is_whole(fact: LoggedFact) -> bool:
-    return fact.kind is FactKind.ASSIGNED_ALL and fact.partitions.endswith("}") and bool(listed(fact))
+    is_placed = fact.kind is FactKind.ASSIGNED_ALL and fact.generation_id is not None
+    return is_placed and fact.partitions.endswith("}") and bool(listed(fact))
 
 
 def _names(fact: LoggedFact) -> bool:
@@ -146,4 +148,4 @@ def _all(assigned: Iterable[Partitions]) -> Partitions:
 
 def _said(given: dict[str, Partitions]) -> str:
     """`orders-1-...: orders 0-3, orders-2-...: none`."""
-    return some(f"{member_id}: {partitions(owned) or 'none'}" for member_id, owned in given.items())
+    return some_that_fit(f"{member_id}: {partitions(owned) or 'none'}" for member_id, owned in given.items())

@@ -12,7 +12,8 @@ from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.logged_members import ENDS
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, LoggedGroup
-from why.words import partitions, some
+from app_logs.short_text import some_that_fit
+from why.words import partitions
 
 _ENDS = (*ENDS, FactKind.MEMBER_LEFT_EPOCH)
 _FORGETS = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
@@ -43,7 +44,7 @@ def owners(group: LoggedGroup) -> Iterator[Finding]:
         elif fact.kind in _FORGETS:
             latest.clear()
     if latest:
-        named = some(f"{member_id}: {_owned(fact)}" for member_id, fact in latest.items())
+        named = some_that_fit(f"{member_id}: {_owned(fact)}" for member_id, fact in latest.items())
         yield Finding("owners", f"Partitions at the end of these lines, by topic id: {named}.", tuple(latest.values()))
 
 

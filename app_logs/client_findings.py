@@ -107,7 +107,7 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
                 yield Finding(
                     "late_leave_refused",
                     f"The application of {who} did not poll within max.poll.interval.ms. Its client asked to leave, "
-                    f"and its coordinator refused: {fact.error.rstrip('. ')}. So this leave set no rebalance off.",
+                    f"and its coordinator refused: {error_said(fact.error)}. So this leave set no rebalance off.",
                     (left, fact),
                 )
         elif learnt_of_others(fact):
@@ -363,7 +363,7 @@ def _crashed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         then = "" if again is None else f". Its client restarts it {duration(again.length_ms or 0)} later."
         yield Finding(
             "client_crashed",
-            f"{who} stopped consuming: {fact.error}{then}",
+            f"{who} stopped consuming: {error_said(fact.error)}{then}",
             (fact,) if again is None else (fact, again),
         )
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from app_logs.absence import could_stand
 from app_logs.holders import BACK_WITHIN_MS
+from app_logs.leaders import members_of
 from app_logs.logged_facts import (
     AWAITS_APPLICATION,
     LEAVE_REFUSED,
@@ -21,7 +22,15 @@ from app_logs.logged_facts import (
     says_that_it_is_no_member,
 )
 from app_logs.logged_partitions import names_no_partition, partitions_in
-from app_logs.logged_rebalances import Holder, LoggedRebalance, candidate, client_id_of, rebalance_of
+from app_logs.logged_rebalances import (
+    Holder,
+    LoggedRebalance,
+    candidate,
+    client_id_of,
+    concluded,
+    is_open,
+    rebalance_of,
+)
 from app_logs.reasons import cause_in_words
 from app_logs.session_findings import in_a_rebalance
 from schemas.causes import Cause, CauseKind
@@ -29,6 +38,7 @@ from schemas.causes import Cause, CauseKind
 LEFT = "left"
 """The outcome of a rebalance that a client set off by going: it sees no end of it."""
 WAITED = "this client had asked to join and waited for others, whom its log does not name"
+WAITED_ALONE = "this client alone joined: its coordinator waited for more members, or for some that did not join again"
 NOT_BACK = "it had learnt of the rebalance and had not asked to join again"
 WAITS_FOR_APPLICATION = "it waits for its application to give partitions up, and has not asked to join again"
 OWN = (NOT_BACK, WAITS_FOR_APPLICATION)
@@ -103,7 +113,13 @@ class _History:
         """Its lines show that it begins: else the log may have begun later than it."""
         self.lost: LoggedFact | None = None
         """Its coordinator's answer that it is no member; it has not joined since, as far as the lines have it."""
+        self.begins = False
+        """Its lines say that it begins, and it has not joined since."""
+        self.is_first = False
+        """It joined the running rebalance as it began."""
         self.started: LoggedFact | None = None
+        self.offsets_refused = False
+        """Its part in its generation ended with that, and it has not joined since."""
         self.learnt: LoggedFact | None = None
         self.asked: LoggedFact | None = None
         """When it asked to join the running rebalance."""
@@ -126,7 +142,8 @@ class _History:
         self.client_id = fact.client_id or self.client_id
         self.instance_id = fact.instance_id or self.instance_id
         is_found_first = self.latest is None and fact.kind is FactKind.COORDINATOR_FOUND
-        self.is_new = self.is_new or is_found_first or fact.kind in _BEGINS or GIVEN_ID in fact.reason
+        self.begins = self.begins or fact.kind in _BEGINS or GIVEN_ID in fact.reason
+        self.is_new = self.is_new or is_found_first or self.begins
         if fact.kind in (*_LEARNT, *_LEFT) and self._is_far_behind(fact):
             self.close()
         match fact.kind:
@@ -156,6 +173,7 @@ class _History:
             self.waits_since = None
         if says_that_it_is_no_member(fact):
             self.lost = fact
+        self.offsets_refused |= fact.kind is FactKind.OFFSETS_REFUSED
         self.latest = fact
 
     def _note(self, fact: LoggedFact) -> None:
@@ -182,6 +200,8 @@ class _History:
         running = self.running
         if running is not None:
             running.held_by = running.held_by or self._holder(running)
+            if self.is_first and is_open(running.cause) and members_of(running) == 1:
+                running.cause = concluded(CauseKind.MEMBER_JOINED, self.member_id, self.client_id)
             if running.generation_id is not None and running.generation_id == running.from_generation_id:
                 self.unmoved.append(running)
             elif (
@@ -195,6 +215,7 @@ class _History:
             # Else it asked to join, and no answer is here: an attempt, and no rebalance that is known.
         self.running, self.learnt, self.asked, self.is_joined = None, None, None, False
         self.given_up = self.leaving = self.waits_since = None
+        self.is_first = False
         self.left_ms, self.left_as, self.is_of_others = {}, set(), False
 
     def _open(self, fact: LoggedFact) -> LoggedRebalance:
@@ -361,6 +382,8 @@ class _History:
             before.facts += [*more, fact]
             return
         is_new = self.is_out if self.generation_id is not None else self.is_new
+        is_first = self.begins and self.generation_id is None and self.learnt is None
+        comes_back = self.offsets_refused and self.lost is None and self._joins_next(fact)
         running = self._show(fact)
         running.joined_at_ms = fact.at_ms
         running.facts.append(fact)
@@ -370,7 +393,14 @@ class _History:
             running.cause = Cause(
                 kind=CauseKind.MEMBER_JOINED, member_id=self.member_id, client_id=self.client_id, is_inferred=True
             )
-        self.started = None
+        elif comes_back and self.learnt is None and running.cause.kind is CauseKind.UNKNOWN:
+            running.cause = concluded(CauseKind.MEMBER_REJOINED, self.member_id, self.client_id)
+        self.is_first, self.begins = is_first, False
+        self.started, self.offsets_refused = None, False
+
+    def _joins_next(self, fact: LoggedFact) -> bool:
+        """Whether a line has the generation behind the client's own, which it joins as the member that it was."""
+        return self.generation_id is not None and fact.generation_id == self.generation_id + 1 and not self.is_out
 
     def _show(self, fact: LoggedFact) -> LoggedRebalance:
         """The rebalance that led to a line's generation: the running one, or one of which the lines have no more."""
@@ -422,9 +452,10 @@ class _History:
         """Others, if it had asked and waited; itself, if it had learnt of the rebalance and did not ask."""
         if running.joined_at_ms is not None and self.waits_since is not None and self.waits_since.at_ms is not None:
             waited_ms = running.joined_at_ms - self.waits_since.at_ms
-            if waited_ms >= BACK_WITHIN_MS and running.generation_id != 1:
-                is_joined = any(fact.kind in _JOINS for fact in running.facts)
-                return Holder(waited_ms, "", not is_joined, WAITED)
+            is_joined = any(fact.kind in _JOINS for fact in running.facts)
+            is_near = is_joined or waited_ms <= LONGEST_MS
+            if waited_ms >= BACK_WITHIN_MS and is_near and running.generation_id != 1:
+                return Holder(waited_ms, "", not is_joined, WAITED_ALONE if members_of(running) == 1 else WAITED)
         if self.given_up is not None and self.asked is None:
             return Holder(None, "", True, OUTLASTED)
         out = next(filter(says_that_it_is_no_member, running.facts), self.latest)

@@ -13,9 +13,10 @@ import select
 import stat
 import sys
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from programs.errors import UserError
 
@@ -26,6 +27,7 @@ LINE_BYTES = 1 << 20
 """Maximum length of a line. The rest of a longer one is skipped."""
 CUT_MARK = " [cut: this line is longer than 1 MB]"
 """The end of a line that was cut, so that it is not taken for a whole one."""
+_GZIP_MAGIC = b"\x1f\x8b"
 _ROTATED = re.compile(r"(?P<base>.+?\.(?:log|txt|out))\.(?P<part>[\d-]+)(?:\.gz)?\Z")
 
 
@@ -79,15 +81,19 @@ def _age(file: str) -> tuple[str, int, tuple[int, ...]]:
 
 
 def open_blocks(file: str) -> Iterator[bytes]:
-    """A file in blocks of whole lines. Raises UserError: it cannot be read."""
-    if file == STANDARD_INPUT:
-        yield from _blocks(sys.stdin.buffer)
-        return
+    """A file in blocks of whole lines, decompressed if it begins as gzip's do. Raises UserError: it cannot be read."""
     try:
-        with gzip.open(file) if file.endswith(".gz") else open(file, "rb") as opened:
-            yield from _blocks(opened)
-    except (OSError, EOFError) as error:
+        if file == STANDARD_INPUT:
+            yield from _blocks(_decompressed(cast(io.BufferedReader, sys.stdin.buffer)))
+            return
+        with open(file, "rb") as opened:
+            yield from _blocks(_decompressed(opened))
+    except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"FILE={file}: cannot be read: {error}.") from None
+
+
+def _decompressed(opened: io.BufferedReader) -> BinaryIO | io.BufferedIOBase:
+    return gzip.GzipFile(fileobj=opened) if opened.peek(2).startswith(_GZIP_MAGIC) else opened
 
 
 def _blocks(opened: BinaryIO | io.BufferedIOBase) -> Iterator[bytes]:

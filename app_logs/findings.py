@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, takewhile
 
 from app_logs.broker_owners import owners
+from app_logs.error_names import error_said
 from app_logs.holders import INITIAL_DELAY_MS, Before
 from app_logs.logged_facts import NEWER, FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of
@@ -19,6 +20,8 @@ from why.words import count, duration, some
 
 Rule = Callable[[LoggedGroup], Iterator[Finding]]
 OFTEN = 3
+_NAMED = 2
+"""Member ids that one sentence has: they are long."""
 """So many rebalances by one member are a pattern."""
 NOT_WAITED_MS = 1
 COMMON_TIMEOUTS_MS = (5_000, 6_000)
@@ -221,7 +224,7 @@ def _expired_apart(group: LoggedGroup) -> Iterator[Finding]:
     if expired:
         yield Finding(
             "expired_apart",
-            f"{some([fact.member_id or 'a member' for fact in expired])} "
+            f"{some([fact.member_id or 'a member' for fact in expired], _NAMED)} "
             f"{'was' if len(expired) == 1 else 'were'} silent for a whole session timeout and removed.",
             tuple(expired),
         )
@@ -261,10 +264,10 @@ def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
         )
         near = [] if asked is None or place is None else _given_beside(given, place)
         if asked is not None and near:
+            ids = some([asked.member_id, *(one.member_id for one in near)], _NAMED)
             yield Finding(
                 "one_client_two_ids",
-                f"{some([asked.member_id, *(one.member_id for one in near)])} were given out at nearly the same time, "
-                "and not all were used.",
+                f"{ids} were given out at nearly the same time, and not all were used.",
                 (asked, *near),
                 is_inferred=True,
                 candidates=("one client asked twice and forgot the first answer", "two clients, of which one was gone"),
@@ -309,7 +312,8 @@ def _is_bumped(one: LoggedRebalance) -> bool:
 def _not_stored(group: LoggedGroup) -> Iterator[Finding]:
     for fact in group.facts:
         if fact.kind is FactKind.WRITE_FAILED:
-            yield Finding("write_failed", f"The broker could not write the group's metadata: {fact.error}.", (fact,))
+            error = error_said(fact.error)
+            yield Finding("write_failed", f"The broker could not write the group's metadata: {error}.", (fact,))
 
 
 RULES: Sequence[Rule] = (

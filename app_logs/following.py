@@ -31,6 +31,8 @@ class Following:
         self._zone = zone
         self._on_cut = on_cut
         self._kept: deque[tuple[Entry, LoggedFact | None]] = deque(maxlen=KEPT)
+        self.has_facts = False
+        """Whether any line said something about a group."""
         self._is_new = False
         self._asked_line = 0
         """The last one when ended() was asked: what comes next may still be a part of it."""
@@ -39,7 +41,9 @@ class Following:
     def read(self, lines: Iterable[str | None], at_pause: Callable[[], None]) -> None:
         """Takes all lines until there are no more; None stands for a pause, at which the caller may ask for ended()."""
         for entry in entries_in(self._file, self._numbered(lines, at_pause), may_matter, self._on_cut):
-            self._kept.append((entry, fact_of(entry)))
+            fact = fact_of(entry)
+            self._kept.append((entry, fact))
+            self.has_facts |= fact is not None
             self._is_new = True
         at_pause()
 

@@ -47,7 +47,7 @@ def leader_of(one: LoggedRebalance) -> tuple[str, bool]:
 def say_what_leaders_show(rebalances: Sequence[LoggedRebalance]) -> None:
     """Lay what a leader knows beside each rebalance: how many members, its own joins, that all wait for it."""
     for one in rebalances:
-        one.members = one.members or _members_of(one)
+        one.members = one.members or members_of(one)
         _say_who_assigns(one)
     for before, one in pairwise(rebalances):
         leader_id = _refused_leader(before)
@@ -69,8 +69,8 @@ def without_assignments(rebalances: Iterable[LoggedRebalance]) -> Iterator[Findi
             )
 
 
-def _members_of(one: LoggedRebalance) -> int | None:
-    """How many members its leader has, by one whole line."""
+def members_of(one: LoggedRebalance) -> int | None:
+    """Return how many members its leader has, by one whole line; None if no line has them."""
     for fact in one.facts:
         if fact.kind is FactKind.ASSIGNED_ALL and fact.partitions.endswith("}"):
             return len(listed(fact)) or None

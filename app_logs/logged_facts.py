@@ -136,6 +136,8 @@ class FactKind(StrEnum):
     JOIN_FAILED = auto()
     """An attempt to join and to get an assignment ended with error; another line may say so too."""
     COMMIT_REFUSED = auto()
+    OFFSETS_REFUSED = auto()
+    """It was refused the committed offsets of its partitions, so it ends its part in its generation and joins again."""
     COORDINATOR_FOUND = auto()
     COORDINATOR_LOST = auto()
     CLIENT_STATE = auto()

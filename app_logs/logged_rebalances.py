@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from app_logs.entries import Clock
+from app_logs.entries import DATED, Clock
 from app_logs.logged_facts import LoggedFact
 from schemas.causes import Cause, CauseCandidate, CauseKind
 
@@ -46,6 +46,17 @@ def concluded(kind: CauseKind, member_id: str, client_id: str = "") -> Cause:
 def candidate(kind: CauseKind, member_id: str, client_id: str = "") -> CauseCandidate:
     """One of several causes that fit, by the same rule."""
     return CauseCandidate(kind=kind, member_id=member_id, client_id=client_id or client_id_of(member_id))
+
+
+def moment_of(at_ms: int | None, clock: Clock, *, is_whole_seconds: bool) -> str | None:
+    """Return a printed time in ISO 8601: `Z` if absolute, no date if its line has none."""
+    if at_ms is None or clock is Clock.NONE:
+        return None
+    at = datetime.fromtimestamp(at_ms / 1000, UTC).replace(tzinfo=None)
+    parts = "seconds" if is_whole_seconds else "milliseconds"
+    if clock is Clock.TIME_OF_DAY:
+        return at.time().isoformat(timespec=parts)
+    return at.isoformat(timespec=parts) + ("Z" if clock is Clock.UTC else "")
 
 
 class Source(StrEnum):
@@ -105,14 +116,8 @@ class LoggedRebalance:
     """Of clients that were no members before: where each asked to join, and where it had joined."""
 
     def moment(self, at_ms: int | None) -> str | None:
-        """One of its times as its lines have it, in ISO 8601: `Z` if absolute, no date if they have none."""
-        if at_ms is None or self.clock is Clock.NONE:
-            return None
-        at = datetime.fromtimestamp(at_ms / 1000, UTC).replace(tzinfo=None)
-        parts = "seconds" if self.is_whole_seconds else "milliseconds"
-        if self.clock is Clock.TIME_OF_DAY:
-            return at.time().isoformat(timespec=parts)
-        return at.isoformat(timespec=parts) + ("Z" if self.clock is Clock.UTC else "")
+        """Return one of its times as its lines have it."""
+        return moment_of(at_ms, self.clock, is_whole_seconds=self.is_whole_seconds)
 
     @property
     def shown_by_ms(self) -> int | None:
@@ -142,6 +147,20 @@ class Finding(NamedTuple):
     is_inferred: bool = False
     candidates: tuple[str, ...] = ()
     """Explanations that fit, where more than one does."""
+    group_ids: tuple[str, ...] = ()
+    """The groups that have it in common; empty: it is of one group."""
+
+    @property
+    def first(self) -> LoggedFact:
+        """Its first line in time; of lines without a date, the first that has a time."""
+        timed = [fact for fact in self.facts if fact.at_ms is not None]
+        dated = [fact for fact in timed if fact.clock in DATED]
+        return min(dated, key=lambda fact: fact.at_ms or 0) if dated else (timed or self.facts)[0]
+
+    @property
+    def moment(self) -> str | None:
+        """The time of its first line."""
+        return moment_of(self.first.at_ms, self.first.clock, is_whole_seconds=self.first.is_whole_seconds)
 
 
 @dataclass

@@ -35,37 +35,25 @@ _ID_NEEDED = "MemberIdRequired"
 """The error by which a new member is given its id: it asks again with it."""
 _NOT_IN_IT = "it was out, or the group had rebalanced without it"
 _STOCK_PHRASE = "max.poll.interval.ms"
+_NOT_PROVEN = " Its stock phrase, that it polled too seldom, proves nothing."
 
 
 def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    refused = [fact for fact in facts if fact.kind is FactKind.COMMIT_REFUSED]
-    if not refused:
-        return
-    denied = [fact for fact in refused if error_name(fact.error) in OF_COORDINATORS]
-    if denied:
-        yield Finding(
-            "commit_refused",
-            f"{_say_that_commits_failed(who, denied)}. The broker that it asked does not coordinate the group, or not "
-            "yet. That takes no partition away from it.",
-            tuple(denied),
-        )
-    others = [fact for fact in refused if error_name(fact.error) not in OF_COORDINATORS]
-    if others:
-        yield Finding(
-            "commit_refused",
-            f"{_say_that_commits_failed(who, others)}. What it had processed since its last commit may be processed "
-            "again by the next owner.",
-            tuple(others),
-        )
-    out = [fact for fact in refused if _says_no_member(fact.error)]
-    if out:
-        phrase = " That it polled too seldom is the client's stock phrase for this, and not proven."
-        yield Finding(
-            "commit_of_no_member",
-            f"When it committed, {who} was no member of the group's current generation: {_NOT_IN_IT}."
-            f"{phrase if any(_STOCK_PHRASE in fact.error for fact in out) else ''}",
-            tuple(out),
-        )
+    by_meaning: dict[str, list[LoggedFact]] = {}
+    for fact in facts:
+        if fact.kind is FactKind.COMMIT_REFUSED:
+            by_meaning.setdefault(_meaning_of(error_name(fact.error)), []).append(fact)
+    for meaning, refused in by_meaning.items():
+        phrase = _NOT_PROVEN if any(_STOCK_PHRASE in fact.error for fact in refused) else ""
+        yield Finding("commit_refused", f"{_say_that_commits_failed(who, refused)}. {meaning}{phrase}", tuple(refused))
+
+
+def _meaning_of(error: str) -> str:
+    """What it means that a commit failed with an error of this name."""
+    if error in OF_COORDINATORS:
+        return "The broker that it asked does not coordinate the group, or not yet: that takes no partition away."
+    again = "The next owner may process the records since its last commit again."
+    return f"I{_NOT_IN_IT[1:]}. {again}" if error in OF_NO_MEMBER else again
 
 
 def _say_that_commits_failed(who: str, facts: Sequence[LoggedFact]) -> str:
@@ -106,6 +94,17 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         errors = errors_in(failed)
         why = f": {errors}" if errors else ""
         yield Finding("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
+
+
+def _offsets_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    refused = [fact for fact in facts if fact.kind is FactKind.OFFSETS_REFUSED]
+    if refused:
+        yield Finding(
+            "offsets_refused",
+            f"A broker refused {who} its committed offsets{how_often(refused)}: {errors_in(refused)}. "
+            "After that its client joins again.",
+            tuple(refused),
+        )
 
 
 def _not_authorized(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -234,6 +233,7 @@ MEMBERSHIP_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Findin
     _commits_refused,
     _lost,
     _joins_failed,
+    _offsets_refused,
     _not_authorized,
     _without_a_topic,
     _commits_while_it_joins,

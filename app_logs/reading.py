@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from sys import intern
 from typing import TypeVar
 
 import re2
@@ -21,19 +22,17 @@ from app_logs.dialects.catalog import DIALECTS
 from app_logs.dialects.dialect import Dialect, unreadable
 from app_logs.dialects.two_messages import of_two_messages
 from app_logs.entries import DATED, Clock, Entry
-from app_logs.files import ends_cut, open_blocks, text_of
+from app_logs.files import comes_once, ends_cut, open_blocks, text_of
 from app_logs.forged_lines import OF_BROKERS, ends_alone, marked
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
-from app_logs.unread import Unread, unread_in
+from app_logs.unread import Told, Unread, unread_in, wording_of
 from app_logs.wrappings import entries_in, entry_of, in_order
 from programs.errors import UserError
-from why.words import some
+from why.words import count, some
 
-DOUBTFUL = (
-    "lines that are not believed, since they can be read in two ways or an id with line breaks may have written them:"
-)
-UNREAD = "lines that could not be read and were skipped:"
-CUT = "lines that were cut because they are longer than 1 MB or go on for more than 10,000 lines:"
+DOUBTFUL = "ignored {} that can be read in two ways or that a client id containing line breaks may have forged: {}"
+UNREAD = "skipped {} that cannot be read: {}"
+CUT = "cut {} longer than 1 MB or 10,000 lines: {}"
 BROKEN = (
     "several of its lines are broken at some width and were put together: a name or a reason at a break may be left "
     "out here or cut off, and lines may be missing"
@@ -64,6 +63,8 @@ class FileRead:
     recorded: int = 0
     """How many of its lines are a broker's requests or the topic's records about groups, which are no facts here."""
     notes: tuple[str, ...] = ()
+    texts: dict[int, str] = field(default_factory=dict)
+    """Of a file that cannot be read again: its lines about groups, by number."""
     unread: tuple[Unread, ...] = ()
     """Lines of programs whose other lines are read, and in a file without any, of programs that are not known."""
 
@@ -138,38 +139,63 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     read = FileRead(file)
     lines = _Lines(read)
     broken = BrokenLines(lines.said_by)
-    entries = [*entries_in(file, broken.together(lines.numbered(blocks)), lines.may_matter, lines.cut.append)]
+    numbered = _kept(lines.numbered(blocks), read.texts) if comes_once(file) else lines.numbered(blocks)
+    entries = [*entries_in(file, broken.together(numbered), lines.may_matter, lines.cut.append)]
     if broken.doubtful:
         entries = [one._replace(is_suspect=one.line_number in broken.doubtful) for one in entries]
     ordered, notes = in_order(marked(entries))
     if broken.put_together + ends_alone(entries) >= SEVERAL:
         notes.append(BROKEN)
-    facts = _facts_in(ordered)
+    facts, told = _facts_in(ordered)
     every = [broken.without_what_is_open(fact) for fact in facts if fact is not None]
     found = [fact for fact in every if fact.is_certain]
     doubtful = [fact.line_number for fact in every if not fact.is_certain and fact.kind is not FactKind.UNREADABLE]
     if doubtful:
-        notes.append(f"{DOUBTFUL} {some(map(str, doubtful))}")
-    unread = [f"{fact.line_number} ({fact.error})" for fact in every if fact.kind is FactKind.UNREADABLE]
+        notes.append(of_lines(DOUBTFUL, doubtful))
+    unread = [f"line {fact.line_number} ({fact.error})" for fact in every if fact.kind is FactKind.UNREADABLE]
     if unread:
-        notes.append(f"{UNREAD} {some(unread)}")
+        notes.append(UNREAD.format(count(len(unread), "line"), some(unread)))
     if lines.cut:
-        notes.append(f"{CUT} {some(map(str, sorted({*lines.cut})))}")
+        notes.append(of_lines(CUT, sorted({*lines.cut})))
+    about_groups = {fact.line_number for fact in found}
+    read.texts = {number: line for number, line in read.texts.items() if number in about_groups}
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
-    read.facts, read.notes, read.unread = found, tuple(notes), unread_in(ordered, facts, _marked_by)
+    read.facts, read.notes, read.unread = found, tuple(notes), unread_in(ordered, facts, told)
     return read
 
 
-def _facts_in(entries: Sequence[Entry]) -> list[LoggedFact | None]:
-    """What each entry of one file says. Words that two libraries have are of the one whose other lines are in it."""
-    facts = [fact_of(entry) for entry in entries]
+def of_lines(note: str, numbers: Sequence[int]) -> str:
+    """Return a note with how many lines it is about, and which."""
+    line = "line" if len(numbers) == 1 else "lines"
+    return note.format(count(len(numbers), "line"), f"{line} {some(map(str, numbers))}")
+
+
+def _kept(numbered: Iterable[tuple[int, str]], texts: dict[int, str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines, of which those that may be evidence are kept in texts."""
+    for number, line in numbered:
+        if may_matter(line):
+            texts[number] = line
+        yield number, line
+
+
+def _facts_in(entries: Sequence[Entry]) -> tuple[list[LoggedFact | None], list[tuple[Told, ...]]]:
+    """What each entry of one file says, and who tells it if it says nothing.
+
+    Words that two libraries have are of the one whose other lines are in the file.
+    """
+    facts: list[LoggedFact | None] = []
+    told: list[tuple[Told, ...]] = []
+    for entry in entries:
+        tellings: list[Told] = []
+        facts.append(fact_of(entry, tellings))
+        told.append((*tellings,))
     names = {fact.dialect for fact in facts if fact is not None}
     known = [dialect for dialect in DIALECTS if dialect.among_its_own is not None and dialect.name in names]
     if len(known) == 1:
         facts = [fact or known[0].fact_among_its_own(entry) for fact, entry in zip(facts, entries, strict=True)]
-    return facts
+    return facts, told
 
 
 class _Lines:
@@ -225,19 +251,25 @@ def may_matter(line: str) -> bool:
     return _MOST_FREQUENT in line or _MARKS.search(line) is not None
 
 
-def fact_of(entry: Entry) -> LoggedFact | None:
-    """What an entry says about a group, in whichever dialect; UNREADABLE if a reader failed at it."""
+def fact_of(entry: Entry, told: list[Told] | None = None) -> LoggedFact | None:
+    """What an entry says about a group, in whichever dialect; UNREADABLE if a reader failed at it.
+
+    told: gets the dialects that tell the entry and do not read it.
+    """
     if entry.unread:
         return unreadable(entry, entry.unread)
-    return _said_in(entry) or (of_two_messages(entry) if OF_BROKERS in entry.logger else None)
+    return _said_in(entry, told) or (of_two_messages(entry) if OF_BROKERS in entry.logger else None)
 
 
-def _said_in(entry: Entry) -> LoggedFact | None:
-    for dialect in _OPENED:
-        if entry.text.startswith(dialect.opening):
-            return dialect.fact(entry)
-    said = (dialect.fact(entry) for dialect in _marked_by(entry))
-    return next(filter(None, said), None)
+def _said_in(entry: Entry, told: list[Told] | None) -> LoggedFact | None:
+    opened = [dialect for dialect in _OPENED if entry.text.startswith(dialect.opening)]
+    for dialect in opened or _marked_by(entry):
+        heading, fact = dialect.read(entry)
+        if fact is not None:
+            return fact
+        if told is not None and heading is not None and entry.text.startswith(dialect.opening):
+            told.append((dialect, intern(wording_of(heading.message))))
+    return None
 
 
 def _marked_by(entry: Entry) -> Iterator[Dialect]:

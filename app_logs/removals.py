@@ -6,11 +6,10 @@ Must not know how lines are worded.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
 from app_logs.combined import CLOCKS_MS
-from app_logs.entries import Clock
 from app_logs.logged_facts import (
     OFFSETS_NOT_COMMITTED,
     PRODUCER_FENCED,
@@ -22,22 +21,16 @@ from app_logs.logged_facts import (
     printer_of,
 )
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
-from app_logs.session_findings import at_once
 from app_logs.wording import lasting
 from schemas.causes import CauseKind
-from why.words import count, duration, some
+from why.words import duration
 
 REMOVED_WITHIN_MS = 600_000
 """A removal longer ago than this is laid beside a client's line only by the member id."""
-_EXPIRED = (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_EXPIRED_EPOCH)
 _OUT = ("its session expired, and the coordinator removed it", "it left by itself at its own poll timeout")
 _FENCED = ("another producer with its transactional.id fenced it", "its transaction outlasted its timeout")
 _WHY_MIGRATED = {OFFSETS_NOT_COMMITTED: _OUT, PRODUCER_FENCED: _FENCED, "": (*_OUT, "another producer fenced its own")}
 """What fits a Streams thread that gives its tasks away, by what it was refused at."""
-_BEATS_APART_MS = 5_000
-"""Members that are cut off at once expire within the time between two heartbeats: 3 s as shipped."""
-_AROUND_MS = 60_000
-"""Where others expire as well within this time before and after, some do so at once by chance."""
 
 
 def _removals_in(facts: Sequence[LoggedFact]) -> list[LoggedFact]:
@@ -195,59 +188,3 @@ def returns(group: LoggedGroup) -> Iterator[Finding]:
 
 def _began_ms(one: LoggedRebalance) -> int:
     return one.began_at_ms or 0
-
-
-def expired_together(groups: Iterable[LoggedGroup]) -> Iterator[tuple[LoggedGroup, Finding]]:
-    """Members of several groups that one coordinator removed at once while it removed few others: for each group.
-
-    Those that a coordinator has not heard at all since it loaded their group are another matter.
-    """
-    by_broker: dict[tuple[str, Clock], list[tuple[int, int, LoggedFact]]] = {}
-    every = [*groups]
-    for place, group in enumerate(every):
-        for fact in _expired_later_than_loaded(group):
-            if fact.at_ms is not None:
-                by_broker.setdefault((fact.broker_id, fact.clock), []).append((fact.at_ms, place, fact))
-    for (broker_id, _), expired in by_broker.items():
-        expired.sort(key=lambda one: one[:2])
-        for together in at_once(expired):
-            places = sorted({place for _, place, _ in together})
-            if len(places) > 1 and _stand_out(together[0][0], together[-1][0], [ms for ms, _, _ in expired]):
-                facts = tuple(fact for _, _, fact in together)
-                finding = _of_one_cause(facts, [every[place].group_id for place in places], broker_id)
-                yield from ((every[place], finding) for place in places)
-
-
-def _stand_out(first_ms: int, last_ms: int, all_ms: Sequence[int]) -> bool:
-    """Whether those that expired between two times are more than two, and twice as many as those around them."""
-    expired = bisect_right(all_ms, last_ms) - bisect_left(all_ms, first_ms)
-    around = bisect_right(all_ms, last_ms + _AROUND_MS) - bisect_left(all_ms, first_ms - _AROUND_MS) - expired
-    return last_ms - first_ms <= _BEATS_APART_MS and expired > 2 and 2 * around <= expired
-
-
-def _expired_later_than_loaded(group: LoggedGroup) -> Iterator[LoggedFact]:
-    loaded: LoggedFact | None = None
-    for fact in group.facts:
-        if fact.kind is FactKind.GROUP_TAKEN_OVER:
-            loaded = fact
-        elif fact.kind in _EXPIRED:
-            since_ms = None if loaded is None else between_ms(loaded, fact)
-            if since_ms is None or since_ms > REMOVED_WITHIN_MS:
-                yield fact
-
-
-def _of_one_cause(facts: tuple[LoggedFact, ...], group_ids: Sequence[str], broker_id: str) -> Finding:
-    within = duration(max(0, between_ms(facts[0], facts[-1]) or 0))
-    broker = f"broker {broker_id}" if broker_id else "the broker"
-    who = f"{count(len({fact.member_id for fact in facts}), 'member')} of {len(group_ids)} groups ({some(group_ids)})"
-    return Finding(
-        "common_cause",
-        f"{who} expired within {within} on {broker}: that each of them fell silent by itself does not fit well.",
-        facts,
-        is_inferred=True,
-        candidates=(
-            f"{broker} stood still, and then found all their sessions at an end",
-            f"the network between them and {broker} failed",
-            "their processes were stopped at once, as by a machine that failed",
-        ),
-    )

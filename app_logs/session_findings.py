@@ -7,8 +7,9 @@ are worded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
-from app_logs.error_names import NOT_COORDINATOR, error_name
+from app_logs.error_names import NOT_COORDINATOR, error_name, error_said
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
 from why.words import count, duration
@@ -24,12 +25,13 @@ _ANSWERS = {
 """What a failed heartbeat of a client was answered."""
 _CONNECTED = "UP"
 _NO_ERROR = "Success"
+_Thing = TypeVar("_Thing")
 
 
 def _sessions_given_up(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     given_up = [fact for fact in facts if fact.kind is FactKind.SESSION_GIVEN_UP]
     for fact in given_up:
-        last = "no error came either" if fact.error == _NO_ERROR else f"its last error was {fact.error}"
+        last = "no error came either" if fact.error == _NO_ERROR else f"its last error was {error_said(fact.error)}"
         yield Finding(
             "client_session_timer",
             f"{who} gave its session up by its own clock: no successful answer of the coordinator, broker "
@@ -119,7 +121,8 @@ def _connections(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         last = failed[-1]
         yield Finding(
             "connection_failed",
-            f"{who} got no connection to its coordinator{times} after {duration(last.length_ms or 0)}: {last.error}.",
+            f"{who} got no connection to its coordinator{times} after {duration(last.length_ms or 0)}: "
+            f"{error_said(last.error)}.",
             tuple(failed),
         )
 
@@ -228,9 +231,9 @@ def common_causes(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
                 )
 
 
-def at_once(lost: Sequence[tuple[int, int, LoggedFact]]) -> Iterator[list[tuple[int, int, LoggedFact]]]:
+def at_once(lost: Sequence[tuple[int, int, _Thing]]) -> Iterator[list[tuple[int, int, _Thing]]]:
     """Runs in time, each a little after the one before."""
-    together: list[tuple[int, int, LoggedFact]] = []
+    together: list[tuple[int, int, _Thing]] = []
     for one in lost:
         if together and one[0] - together[-1][0] > AT_ONCE_MS:
             yield together

@@ -16,14 +16,16 @@ from app_logs.between_clients import findings_between
 from app_logs.classic_history import classic_rebalances
 from app_logs.client_findings import client_findings
 from app_logs.combined import combined
+from app_logs.common_causes import expired_together
 from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, stored_lines, topics_changed_ms
+from app_logs.course import each_once, in_order
 from app_logs.entries import reason_of
 from app_logs.findings import findings_of
 from app_logs.forgeable import doubt_forgeable, with_forgeable
 from app_logs.logged_facts import BROKER, NEWER, FactKind, LoggedFact, printer_of, program_of
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
 from app_logs.members_apart import by_client, only_clients
-from app_logs.removals import expired_together, groups_of_removed, removal_findings, returns
+from app_logs.removals import groups_of_removed, removal_findings, returns
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
 _SHIPPED_IDS = ("", "rdkafka")
@@ -72,6 +74,8 @@ def groups_in(
     for group in found:
         if any(fact.may_be_forged for fact in group.facts):
             doubt_forgeable(group)
+        group.findings = each_once(group.findings)
+        group.findings = in_order(group)
     return found
 
 
@@ -110,13 +114,21 @@ def _changed_elsewhere(topics_ms: Sequence[tuple[int, str]], group_id: str, at_m
 
 
 def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
-    """Clients' lines that name no group have that of the client's other lines, or of brokers' lines about it."""
+    """Clients' lines that name no group have that of the client's other lines, or of brokers' lines about it.
+
+    A leader's assignment that names no generation is of the one that it joined.
+    """
     groups: dict[tuple[str, ...], set[str]] = groups_of_removed(facts)
     for fact in facts:
         if fact.dialect != BROKER and fact.group_id:
             groups.setdefault(printer_of(fact), set()).add(fact.group_id)
     of_brokers, only = _groups_of_client_ids(facts), only_clients(facts)
+    joined: dict[tuple[str, ...], int | None] = {}
     for fact in facts:
+        if fact.kind is FactKind.JOINED:
+            joined[printer_of(fact)] = fact.generation_id
+        elif fact.kind is FactKind.ASSIGNED_ALL and fact.generation_id is None:
+            fact = fact._replace(generation_id=joined.get(printer_of(fact)))
         if fact.dialect == BROKER or fact.group_id:
             yield fact
             continue

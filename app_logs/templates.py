@@ -112,7 +112,9 @@ _FIELDS_BEHIND = rf"(?: ?[,;|{{(\[] ?{{?{_KEY} ?[=:]|\s{_KEY} ?=)"
 _TAIL = rf"[\"'`*.!,;)\]]{{0,4}}(?:\s?\Z|{_FIELDS_BEHIND})"
 """What stands behind a whole message: marks, and fields that tell no error, which might turn its sense."""
 _BEHIND_A_NAME = re.compile(rf"(?:(?<=[^*])\*\*)?[\"'.,;]{{0,3}}(?:\s?\Z|{_FIELDS_BEHIND})")
-_BOLD = re.compile(r"\*\*(\w[\w.:-]{0,60})\*\*")
+_BOLD = re.compile(r"\*\*(\w[\w.:-]{0,400})\*\*")
+_LINK = re.compile(r"\[([\w.:-]{1,400})\]\(https?://[^\s()]{1,400}\)")
+"""What Markdown makes of a host's name."""
 
 
 class Match(NamedTuple):
@@ -248,8 +250,8 @@ class Templates:
 
     def match(self, text: str, *, by_client: bool = False) -> tuple[Template, list[Any], bool] | None:
         """The first template that fits, in the order given; those that begin with a field come last."""
-        if by_client and "**" in text:
-            text = _BOLD.sub(r"\1", text)
+        if by_client and ("**" in text or "](http" in text):
+            text = _BOLD.sub(r"\1", _LINK.sub(r"\1", text))
         for sign, template in self._by_word.get(text.partition(" ")[0], self._any):
             if sign in text:
                 found = template.read(text, by_client=by_client)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from app_logs.dialects.dialect import Dialect
@@ -36,6 +36,10 @@ _NAMED = re.compile(
 """The name of a logger that begins a message, as `kafka-node:ConsumerGroup` or `[sarama-cluster]`."""
 
 
+Told = tuple[Dialect, str]
+"""A dialect whose heading tells a line, and the wording behind it."""
+
+
 class Unread(NamedTuple):
     """Lines of one program that no template reads."""
 
@@ -51,36 +55,33 @@ class Unread(NamedTuple):
 
 
 def unread_in(
-    entries: Sequence[Entry], facts: Sequence[LoggedFact | None], marked_by: Callable[[Entry], Iterable[Dialect]]
+    entries: Sequence[Entry], facts: Sequence[LoggedFact | None], told: Sequence[Sequence[Told]]
 ) -> tuple[Unread, ...]:
     """Return what the entries of one file leave unread, by program.
 
-    facts: what each entry says, None if nothing. marked_by: the dialects that have a mark in an entry.
+    facts: what each entry says, None if nothing. told: of each entry that says nothing, the dialects that tell it.
     Programs without a dialect are named in a file in which nothing is read.
     """
     names = {fact.dialect for fact in facts if fact is not None}
     known: dict[str, Counter[str]] = {}
     unknown: dict[str, Counter[str]] = {}
-    for entry, fact in zip(entries, facts, strict=True):
+    for entry, fact, tellings in zip(entries, facts, told, strict=True):
         if fact is not None:
             continue
-        title, message = _whose(entry, marked_by(entry), names)
+        title, wording = _whose(tellings, names)
         if title:
-            _count(known.setdefault(title, Counter()), message)
+            _count(known.setdefault(title, Counter()), wording)
         elif not names and _OF_GROUPS.search(entry.printed[:_READ_LENGTH]):
             logger, message = _logger_of(entry)
             if logger:
-                _count(unknown.setdefault(logger, Counter()), message)
+                _count(unknown.setdefault(logger, Counter()), wording_of(message))
     return (*_most_first(known, True), *_most_first(unknown, False))
 
 
-def _whose(entry: Entry, marked: Iterable[Dialect], names: Collection[str]) -> tuple[str, str]:
-    """The title of the dialect whose heading tells the entry, and its message; empty: no heading does."""
-    for dialect in marked:
-        heading = dialect.told_by(entry) if dialect.tells_alone or dialect.name in names else None
-        if heading is not None:
-            return dialect.title, heading.message
-    return "", ""
+def _whose(told: Iterable[Told], names: Collection[str]) -> tuple[str, str]:
+    """The title of the dialect whose line it is, and the wording; empty: of none."""
+    fits = ((dialect.title, wording) for dialect, wording in told if dialect.tells_alone or dialect.name in names)
+    return next(fits, ("", ""))
 
 
 def _logger_of(entry: Entry) -> tuple[str, str]:
@@ -90,8 +91,7 @@ def _logger_of(entry: Entry) -> tuple[str, str]:
     return ("", "") if found is None else (found["name"] or found["tag"], entry.printed[found.end() :])
 
 
-def _count(wordings: Counter[str], message: str) -> None:
-    wording = wording_of(message)
+def _count(wordings: Counter[str], wording: str) -> None:
     wordings[wording if wording in wordings or len(wordings) < _MOST_WORDINGS else MASK] += 1
 
 

@@ -16,9 +16,12 @@ from app_logs.error_names import error_said
 from app_logs.leaders import HAS_TO_ASSIGN, leader_of
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, between_ms, printer_of
 from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, client_id_of
+from app_logs.short_text import short
 from schemas.causes import Cause, CauseKind, name_of, row_of
 from why.words import count, duration, some
 
+_LONGEST_WORDS = 120
+"""Characters of a client's own reason."""
 _NUMBERS = re.compile(r" \((?:\{session\}|\{poll\})\)")
 _LEFT = (FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT)
 TROUBLE = (
@@ -51,6 +54,7 @@ TROUBLES = (
     "polled_again",
     "join_refused",
     "join_failed",
+    "offsets_refused",
     "worker_rejoins_in_a_loop",
     "commit_refused",
     "client_crashed",
@@ -100,7 +104,8 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
         who=who or "a member", session="", poll=duration(timeout_ms or 0), partitions="partitions", why_again=""
     )
     clause = clause[0].upper() + clause[1:] if not who or not clause.startswith(who) else clause
-    words = f', in its own words "{cause.client_reason}"' if who and not _says_nothing(cause.client_reason) else ""
+    reason = "" if not who or _says_nothing(cause.client_reason) else short(cause.client_reason or "", _LONGEST_WORDS)
+    words = f', in its own words "{reason}"' if reason else ""
     if cause.kind is CauseKind.MEMBER_REJOINED and cause.candidates:
         return f"{clause}. {rebalance.source.does_not_say} why: {fits} fit."
     if not cause.is_inferred:
@@ -140,7 +145,7 @@ def holder_sentence(holder: Holder) -> str:
         return f"The client of these lines kept the others waiting for {length} (concluded): {holder.why}."
     if not holder.member_id:
         names = [client_id_of(one) or one for one in holder.candidates]
-        fit = f" Known by name: {some(names)}." if names else ""
+        fit = f" Known by name: {some(names, 3)}." if names else ""
         concluded = " (concluded)" if holder.is_inferred and holder.length_ms is not None else ""
         return f"The join phase took {length}{concluded}: {holder.why}. These lines do not say who.{fit}"
     who = holder.client_id or client_id_of(holder.member_id) or holder.member_id
@@ -267,7 +272,7 @@ def lasting(form: str, first: LoggedFact, last: LoggedFact) -> str:
     return "" if length_ms is None else form.format(duration(max(0, length_ms)))
 
 
-def how_often(lines: Sequence[LoggedFact]) -> str:
+def how_often(lines: Sequence[object]) -> str:
     """How often something stands in lines; nothing for once."""
     return "" if len(lines) == 1 else f" {len(lines)} times"
 

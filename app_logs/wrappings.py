@@ -41,6 +41,8 @@ _LABELS = re.compile(r'(?P<labels>\{(?:"?[A-Za-z_]\w{0,60}"?[=:] ?"[^"]{0,400}"(
 """Loki's, between its time and the line."""
 _LABELLED_SOURCE = re.compile(r'[{," ](?:pod|pod_name|container|instance|host|hostname)"?[=:] ?"(?P<source>[^"]+)"')
 _MARKDOWN = re.compile(r"(?:>\s*|\*\*|\|\s+|`)+")
+_BOLD_ENDS = re.compile(r"(?P<part>[^*]{1,60})\*\* ")
+"""Behind the first part of a line, which is in bold: its time, or its head."""
 _SYSLOG = re.compile(
     r"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d (?P<time>\d\d:\d\d:\d\d) "
     r"(?:(?P<machine>\S{1,255}) (?P<source>[\w./-]{1,80})(?:\[\d+\])?|(?P<host>[\w.-]{1,255}(?=: \{))): "
@@ -83,6 +85,8 @@ MONTHS_FIRST = "its dates do not say whether the day or the month comes first; t
 ENTRY_CHARACTERS = 1 << 20
 ENTRY_LINES = 10_000
 """Maximum size of an entry with the lines that continue it. Further lines of it are dropped."""
+_DOUBLED = 3
+"""So many different lines that each stand twice show that a file is doubled; times show it of fewer."""
 
 
 class _Unfinished:
@@ -241,6 +245,8 @@ def _unwrapped(text: str) -> tuple[str, str, Stamp | None]:
         source = found.groupdict().get("source") or source
         was_marked = was_marked or found.re is _MARKDOWN
         text = text[found.end() :]
+        bold = _BOLD_ENDS.match(text) if found[0].endswith("**") else None
+        text = text if bold is None else f"{bold['part']} {text[bold.end() :]}"
     if was_marked:
         text = text.removesuffix("**").removesuffix("`").rstrip()
     syslog = _SYSLOG.match(text)
@@ -354,6 +360,8 @@ def in_order(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
         notes.append("its newest line comes first; it was read from its end")
     ordered = _with_their_exceptions(ordered)
     once = [entry for place, entry in enumerate(ordered) if place == 0 or not _repeats(ordered[place - 1], entry)]
+    if not times and len({entry.text for entry in once}) < _DOUBLED:
+        once = ordered  # Without times a line may well be printed again.
     if len(once) <= len(ordered) * 0.6 and len(ordered) > 1:
         notes.append("nearly every line stands in it twice; each was read once")
         ordered = once

@@ -6,23 +6,27 @@ in `jobs.recorded_groups`.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
 from rich.console import Console
 
+from app_logs.common_causes import alike_at_once
+from app_logs.course import course
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.dialects.redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
 from app_logs.files import STANDARD_INPUT, comes_once, files_of
-from app_logs.following import Following
+from app_logs.following import KEPT, Following
 from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
-from app_logs.reading import CUT, REQUEST, FileRead
+from app_logs.reading import CUT, REQUEST, FileRead, may_matter, of_lines
+from app_logs.short_text import short, with_short_ids
 from app_logs.unread import Unread
 from app_logs.wording import (
-    TROUBLES,
     cause_sentence,
     holder_sentence,
     left_open,
@@ -31,16 +35,20 @@ from app_logs.wording import (
     trouble_of,
     who_of,
 )
+from jobs.evidence_lines import Texts, texts_of
 from jobs.explained_files import REQUEST_LOG, Answer, answer_of
+from jobs.no_such_group import no_such_group
+from jobs.not_understood import NotUnderstood, is_text, not_understood
 from jobs.shown.terminal import Line, say_all
 from programs.errors import UserError
 from programs.log_lines import tell
 from programs.timestamps import Moment
+from programs.visible import visible
 from schemas.causes import name_of
 from why.words import count, some
 
-LONGEST_SHOWN = 160
-"""Characters of a first line."""
+LONGEST_SHOWN, LEAST_SHOWN = 160, 40
+"""Characters of a line that is quoted."""
 WHAT_WAS_LOOKED_FOR = (
     f"no line about a consumer group was found in it: looked for {'; '.join(dialect.title for dialect in DIALECTS)}"
 )
@@ -55,6 +63,10 @@ class Asked(NamedTuple):
     shows_evidence: bool = False
     zone: ZoneInfo | None = None
     """Of times that are printed without one."""
+    texts: Texts | None = None
+    """The lines that the answer rests on."""
+    columns: int = LONGEST_SHOWN
+    """Maximum length of such a line."""
 
 
 def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> None:
@@ -64,27 +76,59 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
         if file != STANDARD_INPUT and comes_once(file):
             tell(f"FILE={file}: waiting for data from a pipe; Ctrl-C ends", is_error=True)
     answer = answer_of(files, asked.zone)
+    if not any(read.facts or read.titles for read in answer.reads):
+        raise _nothing_understood(answer.reads)
+    known = [group.group_id for group in answer.groups]
+    if asked.group_id and asked.group_id not in known:
+        raise no_such_group(asked.group_id, known, "these files" if len(files) > 1 else f"LOG={files[0]}")
     groups = sorted(answer.groups, key=lambda group: (-trouble_of(group), group.group_id))
     chosen = [part for group in groups if asked.group_id in ("", group.group_id) for part in (_within(group, asked),)]
     if form == "json":
         print(msgspec.json.encode(as_json(answer, chosen)).decode())
     else:
+        if asked.shows_evidence:
+            asked = asked._replace(texts=texts_of(chosen, answer.reads), columns=_columns_of(console))
         say_all(console, _answer_lines(answer, chosen, asked))
+
+
+def _columns_of(console: Console) -> int:
+    return console.width if console.is_terminal else LONGEST_SHOWN
+
+
+def _nothing_understood(reads: Sequence[FileRead]) -> NotUnderstood:
+    first_line = reads[0].first_line[:LONGEST_SHOWN] if len(reads) == 1 else ""
+    below: list[str] = []
+    for read in reads:
+        below += [*read.notes, *_unread_sentences(read.unread)]
+        if is_laid_out_as_redpanda_s(read.first_line):
+            below.append(PRINTS_NO_REBALANCES)
+    if any(read.unread for read in reads):
+        below.append(WHAT_WAS_LOOKED_FOR)
+    is_empty = not any(read.lines for read in reads)
+    return not_understood([read.file for read in reads], first_line, below, are_empty=is_empty)
 
 
 def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, console: Console) -> None:
     """Prints each rebalance as it ends."""
-    following = Following(STANDARD_INPUT, asked.zone, lambda number: tell(f"{CUT} {number}", is_error=True))
+    following = Following(STANDARD_INPUT, asked.zone, lambda number: tell(of_lines(CUT, [number]), is_error=True))
+    texts = OrderedDict[tuple[str, int], str]()
+    asked, first_line = asked._replace(texts=texts, columns=_columns_of(console)), ""
 
     def printed() -> Iterator[str | None]:
-        is_first = True
+        nonlocal first_line
+        number = 0
         for line in lines:
-            if is_first and line and REQUEST.decode() in line:
+            if not first_line and line and REQUEST.decode() in line:
                 raise UserError(
                     f"LOG={STANDARD_INPUT}: is {REQUEST_LOG}, and --follow follows what brokers and clients print; "
                     "`rollcall shadow` follows a request log that grows."
                 )
-            is_first &= not line
+            first_line = first_line or line or ""
+            number += line is not None
+            if asked.shows_evidence and line and may_matter(line):
+                texts[STANDARD_INPUT, number] = line
+                if len(texts) > KEPT:
+                    texts.popitem(last=False)
             yield line
 
     def show() -> None:
@@ -97,6 +141,8 @@ def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, c
                 say_all(console, [Line(group.group_id, "bold"), *_rebalance_lines(one, group, asked)])
 
     following.read(printed(), show)
+    if not following.has_facts:
+        raise _nothing_understood([FileRead(STANDARD_INPUT, first_line=first_line, lines=len(first_line))])
 
 
 def _within(group: LoggedGroup, asked: Asked) -> LoggedGroup:
@@ -107,8 +153,12 @@ def _within(group: LoggedGroup, asked: Asked) -> LoggedGroup:
 
 
 def _is_rebalance_within(one: LoggedRebalance, asked: Asked) -> bool:
+    return _is_within(_times_of(one), asked)
+
+
+def _times_of(one: LoggedRebalance) -> list[int]:
     own = (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if one.source is not Source.LINES else ()
-    return _is_within([*_times(one.facts), *(ms for ms in own if ms is not None)], asked)
+    return [*_times(one.facts), *(ms for ms in own if ms is not None)]
 
 
 def _times(facts: Iterable[LoggedFact]) -> list[int]:
@@ -185,7 +235,9 @@ def _rebalance_json(one: LoggedRebalance) -> dict[str, Any]:
 def _finding_json(one: Finding) -> dict[str, Any]:
     return {
         "finding": one.finding,
+        "at": one.moment,
         "sentence": one.sentence,
+        "group_ids": list(one.group_ids),
         "is_inferred": one.is_inferred,
         "candidates": list(one.candidates),
         "evidence": _evidence(one.facts),
@@ -218,7 +270,10 @@ def _not_understood(read: FileRead) -> list[str]:
         return []
     if not read.lines:
         return ["it is empty"]
-    notes = [f'{WHAT_WAS_LOOKED_FOR}. Its first line: "{read.first_line[:LONGEST_SHOWN]}"']
+    first = (
+        f'Its first line: "{read.first_line[:LONGEST_SHOWN]}"' if is_text(read.first_line) else "It is no UTF-8 text"
+    )
+    notes = [f"{WHAT_WAS_LOOKED_FOR}. {first}"]
     return [*notes, PRINTS_NO_REBALANCES] if is_laid_out_as_redpanda_s(read.first_line) else notes
 
 
@@ -227,14 +282,59 @@ def _answer_lines(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked) -
         yield Line(f"{read.file}: {_summary(read)}")
         for note in (*read.notes, *_not_understood(read), *_unread_sentences(read.unread)):
             yield Line(f"  {note}")
-    for group in groups:
-        yield from _group_lines(group, asked)
+    yield from _none_within(answer, groups)
+    common, own = _apart(groups)
+    if common:
+        yield Line()
+        yield Line("SEVERAL GROUPS AT ONCE", "bold")
+        for finding in common:
+            yield from _finding_lines(finding, asked)
+    named = {group_id for finding in common for group_id in finding.group_ids}
+    brief = [group for group in own if group.group_id in named and _is_brief(group)]
+    for group in own:
+        if not (group.group_id in named and _is_brief(group)):
+            yield from _group_lines(group, asked)
+    if brief:
+        yield Line()
+    for group in brief:
+        yield Line(". ".join((_heading(group), *map(_said, group.findings))))
+        yield from _evidence_lines((fact for one in group.findings for fact in one.facts), asked)
     unknown = [*left_open([*groups]), *answer.left_out]
     if unknown:
         yield Line()
         yield Line("WHAT THESE LINES CANNOT TELL", "bold")
         for sentence in unknown:
-            yield Line(f"  {sentence}")
+            yield Line(f"  {short(sentence)}")
+
+
+def _apart(groups: Sequence[LoggedGroup]) -> tuple[list[Finding], list[LoggedGroup]]:
+    """What groups have in common, and the groups with the findings that only they have."""
+    shared = [one for group in groups for one in group.findings if one.group_ids]
+    common = [*{(one.sentence, one.facts[0]): one for one in shared}.values()]
+    told = {*map(id, shared)}
+    for finding, alike in alike_at_once(groups):
+        common.append(finding)
+        told.update(map(id, alike))
+    own = [replace(group, findings=[one for one in group.findings if id(one) not in told]) for group in groups]
+    return sorted(common, key=lambda one: one.first.at_ms or 0), own
+
+
+def _is_brief(group: LoggedGroup) -> bool:
+    """Whether one line says all of a group."""
+    return not group.rebalances and len(group.findings) < 2 and not any(one.candidates for one in group.findings)
+
+
+def _none_within(answer: Answer, groups: Sequence[LoggedGroup]) -> Iterator[Line]:
+    """A sentence if the chosen time has none of the rebalances that the files tell of."""
+    chosen = {group.group_id for group in groups}
+    every = [one for group in answer.groups if group.group_id in chosen for one in group.rebalances if _times_of(one)]
+    if any(group.rebalances for group in groups) or not every:
+        return
+    first = min(every, key=lambda one: min(_times_of(one)))
+    last = max(every, key=lambda one: max(_times_of(one)))
+    from_to = [first.moment(min(_times_of(first))), last.moment(max(_times_of(last)))]
+    shown = " to ".join(at.replace("T", " ") for at in from_to if at)
+    yield Line(f"No rebalance in this time; the {len(every)} of these files are from {shown}.")
 
 
 def _summary(read: FileRead) -> str:
@@ -244,20 +344,26 @@ def _summary(read: FileRead) -> str:
 
 def _group_lines(group: LoggedGroup, asked: Asked) -> Iterator[Line]:
     yield Line()
+    yield Line(_heading(group), "bold")
+    for one in course(group):
+        if isinstance(one, Finding):
+            yield from _finding_lines(one, asked)
+        else:
+            yield from _rebalance_lines(one, group, asked)
+
+
+def _heading(group: LoggedGroup) -> str:
     kind = "" if group.group_type == "classic" else f" ({group.group_type} group)"
-    yield Line(f"{group.group_id}{kind}: {count(len(group.rebalances), 'rebalance')}", "bold")
-    for finding in group.findings:
-        if finding.finding in TROUBLES:
-            yield from _finding_lines(finding, asked)
-    for one in group.rebalances:
-        yield from _rebalance_lines(one, group, asked)
-    for finding in group.findings:
-        if finding.finding not in TROUBLES:
-            yield from _finding_lines(finding, asked)
+    return f"{group.group_id}{kind}: {count(len(group.rebalances), 'rebalance')}"
+
+
+def _said(finding: Finding) -> str:
+    at = "- " if finding.moment is None else f"{finding.moment.replace('T', ' ')}  "
+    return f"{at}{short(finding.sentence)}{' (concluded)' if finding.is_inferred else ''}"
 
 
 def _finding_lines(finding: Finding, asked: Asked) -> Iterator[Line]:
-    yield Line(f"  - {finding.sentence}{' (concluded)' if finding.is_inferred else ''}")
+    yield Line(f"  {_said(finding)}")
     if finding.candidates:
         yield Line(f"    What fits: {'; '.join(finding.candidates)}.")
     yield from _evidence_lines(finding.facts, asked)
@@ -273,19 +379,21 @@ def _rebalance_lines(one: LoggedRebalance, group: LoggedGroup, asked: Asked) -> 
     at = at or (f"by {shown}" if shown else "no time")
     how = f", {outcome_words(one)}" if group.group_type == "classic" else ""
     yield Line(f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")
-    yield Line(f"    {cause_sentence(one)}")
+    yield Line(f"    {short(cause_sentence(one))}")
     if part := own_part(one):
-        yield Line(f"    {part}")
+        yield Line(f"    {short(part)}")
     if one.cause.member_id and one.cause.member_id != who_of(one.cause):
-        yield Line(f"    Its member id: {one.cause.member_id}")
+        yield Line(f"    Its member id: {with_short_ids(one.cause.member_id)}")
     if one.cause.client_host:
         yield Line(f"    Its host: {one.cause.client_host.lstrip('/')}")
     if one.held_by is not None:
-        yield Line(f"    {holder_sentence(one.held_by)}")
+        yield Line(f"    {short(holder_sentence(one.held_by))}")
     yield from _evidence_lines(one.facts, asked)
 
 
 def _evidence_lines(facts: Iterable[LoggedFact], asked: Asked) -> Iterator[Line]:
     if asked.shows_evidence:
         for file, line in evidence_of(facts):
-            yield Line(f"      {file}:{line}")
+            place = f"      {file}:{line}"
+            text = visible((asked.texts or {}).get((file, line), "")).strip()
+            yield Line(f"{place}: {text[: max(asked.columns - len(place) - 2, LEAST_SHOWN)]}" if text else place)

@@ -6,7 +6,6 @@ Must not know what facts mean.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from duck_sql.engine import ask
 from jobs.home import Home, HomeError
+from jobs.no_such_group import no_such_group
 from jobs.queries import check_home
-from programs.errors import UserError
 from schemas.tables import EFFECTS
 from tables.duck_database import files_of, open_database, quoted, rows_of
 from tables.readable_files import ask_readable
@@ -27,13 +26,8 @@ from why.past import Read
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SHOWN_GROUPS = 10
 _LAST_MS = 253_402_300_799_999
 """The end of the year 9999, the latest day there is a date for."""
-
-
-class NoSuchGroup(UserError):
-    """The home has no such group; the text is the sentence for the user."""
 
 
 def read_from_disk(home: Home, group_id: str) -> Read:
@@ -45,7 +39,7 @@ def read_from_disk(home: Home, group_id: str) -> Read:
         raise HomeError(f"{home.shown} holds no effects yet: its job has not finished a batch.") from None
     if not rows.ask("SELECT 1 FROM {rows} WHERE group_id = $group_id LIMIT 1"):
         asked = "SELECT DISTINCT group_id FROM {rows} WHERE $group_id IS NOT NULL AND group_id IS NOT NULL"
-        raise NoSuchGroup(_no_such(group_id, [row[0] for row in rows.ask(asked)]))
+        raise no_such_group(group_id, [row[0] for row in rows.ask(asked)], "the home")
 
     def read(wanted: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
         asked = (
@@ -107,7 +101,8 @@ def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:
     effects = spark.table("effects")
     own = effects.where(F.col("group_id") == group_id)
     if own.isEmpty():
-        raise NoSuchGroup(_no_such(group_id, [row.group_id for row in effects.select("group_id").distinct().collect()]))
+        known = [row.group_id for row in effects.select("group_id").distinct().collect()]
+        raise no_such_group(group_id, known, "the home")
 
     def read(wanted: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
         found = own.where(F.col("effect").isin(list(wanted)) & F.col("at_ms").between(from_ms, to_ms))
@@ -120,10 +115,3 @@ def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:
 def _day_of(at_ms: int) -> date:
     """The UTC day of a moment, as in the column at_date; the nearest possible day if there is no such date."""
     return datetime.fromtimestamp(min(max(at_ms, 0), _LAST_MS) / 1000, UTC).date()
-
-
-def _no_such(group_id: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(group_id, known, n=1)
-    listed = ", ".join(sorted(known)[:SHOWN_GROUPS]) + (" and others" if len(known) > SHOWN_GROUPS else "")
-    others = f"did you mean {near[0]}?" if near else f"it knows {listed}." if known else "it knows none yet."
-    return f"GROUP={group_id}: the home knows no such group; {others}"

@@ -11,9 +11,10 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ from tables.home_location import folder_of, is_in_a_store
 from tables.whole_file import write_whole
 
 DEFAULT_HOME = ".rollcall"
+LOGS_FOLDER = "logs"
+"""Where the programs of `rollcall run` write what they print."""
+_NOTE, _LOCK = "home.json", "lock"
 LIVE, REPLAY = "live", "replay"
 
 
@@ -137,15 +141,15 @@ class Home:
     def read_note(self) -> dict[str, Any]:
         """The home's note; empty if there is none yet. Raises HomeError: it cannot be read."""
         try:
-            note = json.loads((self.path / "home.json").read_text())
+            note = json.loads((self.path / _NOTE).read_text())
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise HomeError(f"{self.shown}/home.json cannot be read: {error}.") from None
+            raise HomeError(f"{self.shown}/{_NOTE} cannot be read: {error}.") from None
         return note if isinstance(note, dict) else {}
 
     def write_note(self, note: dict[str, Any]) -> None:
-        write_whole(self.path / "home.json", json.dumps(note, indent=1) + "\n")
+        write_whole(self.path / _NOTE, json.dumps(note, indent=1) + "\n")
 
     def check_kind(self, kind: str, writer: str) -> None:
         """Raises HomeError: the home holds another kind of history, or another writer's. Notes both in a new home."""
@@ -155,6 +159,10 @@ class Home:
             self._refuse_other("writer", note.get("writer"), writer)
             return
         self.write_note({"kind": kind, "writer": writer, "made_at_ms": int(time.time() * 1000)})
+
+    def forget_kind(self) -> None:
+        """Lets a home without a history take one of any kind."""
+        (self.path / _NOTE).unlink(missing_ok=True)
 
     def _refuse_other(self, what: str, found: object, wanted: str) -> None:
         if found == wanted:
@@ -166,10 +174,17 @@ class Home:
             f"writers: keep it, or name another home."
         )
 
+    def remove_logs_without_note(self) -> None:
+        """Removes a home in which programs have logged that they do not start, and nothing else was made."""
+        if not (self.path / _NOTE).exists():
+            shutil.rmtree(self.path / LOGS_FOLDER, ignore_errors=True)
+            with suppress(OSError):
+                self.path.rmdir()
+
     def worker(self) -> str:
         """The living holder of the home, by the text in the lock file; empty: none."""
         try:
-            text = (self.path / "lock").read_text(errors="replace").strip()
+            text = (self.path / _LOCK).read_text(errors="replace").strip()
         except OSError:
             return ""
         process = re.search(r"\(process (\d+)\)$", text)
@@ -177,22 +192,50 @@ class Home:
 
     @contextmanager
     def locked(self, who: str) -> Iterator[None]:
-        """Holds the home for one job; the system frees it when the job dies. Raises HomeError, naming the other job."""
-        path = self.path
+        """Holds the home for one job; the system frees it when the job dies. Raises HomeError, naming the other job.
+
+        If the job makes a home and leaves nothing in it, the home is removed.
+        """
+        is_new = not (self.path / _NOTE).exists()
+        handle = self._lock()
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise HomeError(f"{self.shown} cannot be a home: {error.strerror}.") from None
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                other = os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "another job"
-                raise HomeError(f"{self.shown} is in use by {other}: stop it, or name another home.") from None
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{who} (process {os.getpid()})\n".encode(), 0)
             yield
             os.ftruncate(handle, 0)
         finally:
+            if is_new:
+                self._remove_if_bare()
             os.close(handle)
+
+    def _lock(self) -> int:
+        """The lock file, open and locked. Raises HomeError."""
+        path = self.path
+        while True:
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+                handle = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except OSError as error:
+                raise HomeError(f"{self.shown} cannot be a home: {error.strerror}.") from None
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                other = os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "another job"
+                os.close(handle)
+                raise HomeError(f"{self.shown} is in use by {other}: stop it, or name another home.") from None
+            if os.fstat(handle).st_nlink:
+                return handle
+            os.close(handle)  # The job before removed the file, and a third may lock a new one.
+
+    def _remove_if_bare(self) -> None:
+        """Removes a home without any history: notes, locks and empty folders, but not what programs logged."""
+        kept = {self.path / LOGS_FOLDER}
+        files = [file for file in self.path.rglob("*") if not file.is_dir() and kept.isdisjoint(file.parents)]
+        if any(file.name not in (_NOTE, _LOCK) for file in files):
+            return
+        for file in files:
+            file.unlink(missing_ok=True)
+        folders = [folder for folder in self.path.rglob("*") if folder.is_dir() and not folder.is_symlink()]
+        for folder in (*sorted(folders, reverse=True), self.path):
+            with suppress(OSError):
+                folder.rmdir()

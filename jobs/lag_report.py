@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from duck_sql.engine import ask
-from jobs.group_facts import NoSuchGroup
 from jobs.home import Home
 from jobs.moments import moment_of
+from jobs.no_such_group import NoSuchGroup
 from jobs.queries import check_home
 from programs.visible import visible, visible_json
 from tables.duck_database import quoted

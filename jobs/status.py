@@ -24,7 +24,7 @@ NOTE = "home.json"
 
 def homes_in(folder: Path) -> list[Home]:
     """The homes in a folder, by name, including those in hidden folders."""
-    return [Home(note.parent) for note in sorted(folder.glob(f"*/{NOTE}"))]
+    return [home for note in sorted(folder.glob(f"*/{NOTE}")) if "kind" in (home := Home(note.parent)).read_note()]
 
 
 def status_of(home: Home) -> dict[str, Any]:

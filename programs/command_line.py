@@ -31,6 +31,14 @@ class Commands(click.Group):
         super().__init__(**settings)
         self.places = places
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Also takes `help`, `help COMMAND` and `version`, as other tools do."""
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+        elif args == ["version"]:
+            args = ["--version"]
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.places)
 

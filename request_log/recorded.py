@@ -116,6 +116,9 @@ class GivenUp(msgspec.Struct):
 OF_LAG = "tells of lag: "
 """The prefix of the reason why a line of Fetch, ListOffsets or DeleteRecords is skipped: it is read for lag only."""
 
+BLANK, OTHER_LINE = "a blank line", "another logger's line"
+"""Reasons why a line that is not a request logger's is skipped."""
+
 
 @dataclass(slots=True)
 class Tally:
@@ -146,6 +149,11 @@ class Tally:
         """Counts lines that are passed over."""
         is_apart = reason in self.skipped or len(self.skipped) < _REASONS_KEPT or reason.startswith(OF_LAG)
         self.skipped[reason if is_apart else _OTHER] += lines
+
+    @property
+    def is_of_requests(self) -> bool:
+        """Whether any line is a request logger's."""
+        return self.used + self.quarantined.total() > 0 or not self.skipped.keys() <= {BLANK, OTHER_LINE}
 
     @property
     def of_lag(self) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from app_logs.entries import Entry, reason_of
@@ -22,7 +21,7 @@ _WARNINGS = frozenset(
     (
         *(FactKind.POLL_TIMEOUT, FactKind.SESSION_GIVEN_UP, FactKind.HEARTBEATS_UNANSWERED, FactKind.CONNECTION_FAILED),
         *(FactKind.COMMIT_REFUSED, FactKind.JOIN_REFUSED, FactKind.JOIN_FAILED, FactKind.SYNC_REFUSED),
-        *(FactKind.INSTANCE_FENCED, FactKind.NOT_AUTHORIZED, FactKind.CLIENT_CRASHED),
+        *(FactKind.INSTANCE_FENCED, FactKind.NOT_AUTHORIZED, FactKind.CLIENT_CRASHED, FactKind.OFFSETS_REFUSED),
     )
 )
 """What nearly all libraries print as a warning or an error, or an application does that gets the exception."""
@@ -86,25 +85,25 @@ class Dialect(NamedTuple):
 
     def fact(self, entry: Entry) -> LoggedFact | None:
         """What the line says; None if it is none of this dialect's, or none of its templates."""
-        return self._fact(entry, self.heading)
+        return self.read(entry)[1]
+
+    def read(self, entry: Entry) -> tuple[Heading | None, LoggedFact | None]:
+        """What stands before its message, None if the line is none of this dialect's; and what it says."""
+        return self._read(entry, self.heading)
 
     def fact_among_its_own(self, entry: Entry) -> LoggedFact | None:
         """The same of a line that its heading does not tell, in a file of this dialect."""
-        return None if self.among_its_own is None else self._fact(entry, self.among_its_own)
+        return None if self.among_its_own is None else self._read(entry, self.among_its_own)[1]
 
-    def told_by(self, entry: Entry) -> Heading | None:
-        """What stands before a message of this dialect; None if the line may be another program's."""
-        with suppress(Exception):  # A line is input, as in `_fact`.
-            return self.heading(entry) if entry.text.startswith(self.opening) else None
-        return None
-
-    def _fact(self, entry: Entry, heading_of: Callable[[Entry], Heading | None]) -> LoggedFact | None:
+    def _read(
+        self, entry: Entry, heading_of: Callable[[Entry], Heading | None]
+    ) -> tuple[Heading | None, LoggedFact | None]:
         try:
             heading = heading_of(entry)
-            return None if heading is None else self._stated(entry, heading)
+            return heading, None if heading is None else self._stated(entry, heading)
         except Exception as error:
             # A line is input: whatever it makes a reader raise, the others are read.
-            return unreadable(entry, reason_of(error))
+            return None, unreadable(entry, reason_of(error))
 
     def _stated(self, entry: Entry, heading: Heading) -> LoggedFact | None:
         found = self.templates.match(heading.message, by_client=self.name != BROKER)

@@ -27,6 +27,10 @@ _FIELD = re.compile(rf"(?:; |, )({_KEYS}):(?: |\Z)")
 _PAIR = re.compile(rf"\s({_KEYS})=")
 """As a logger of the user's prints a field."""
 _PARTITIONS = re.compile("(?:now_)?assigned|assignments|added|lost|revoking")
+_TELLING = ("group", "why", "plan")
+"""A line of its has one of these fields."""
+_OF_A_MEMBER = re.compile(r"(?P<member_id>[^{}]{1,400})\{(?P<topics>[^{}]*)\}(?:, |\Z)")
+_OF_A_TOPIC = re.compile(r"(?P<topic>[\w.-]{1,249})\[([\d ]*)\]")
 _NOBODY = ("", "<nil>", "{}", "null")
 _ONLY_LOST = "; only lost"
 
@@ -34,9 +38,9 @@ _ONLY_LOST = "; only lost"
 def franz_go_heading(entry: Entry) -> Heading | None:
     """The fields; the message with its error or its reason behind it."""
     message, fields = entry.message, entry.fields
-    if "group" not in fields and "why" not in fields:
+    if fields.keys().isdisjoint(_TELLING):
         message, fields = _in_a_line(entry.printed)
-    if "group" not in fields and "why" not in fields:
+    if fields.keys().isdisjoint(_TELLING):
         return None
     found: dict[str, Any] = {name: _text(fields[key]) for key, name in _NAMES.items() if key in fields}
     found = {name: value for name, value in found.items() if value not in _NOBODY}
@@ -46,11 +50,27 @@ def franz_go_heading(entry: Entry) -> Heading | None:
     if _text(fields.get("leader")).lower() == "true" and "member_id" in found:
         found["other_member_id"] = found["member_id"]
     named = [_text(value) for key, value in fields.items() if _PARTITIONS.fullmatch(key)]
-    if named:
+    if "plan" in fields:
+        found["partitions"] = _assignment_of(_text(fields["plan"]))
+    elif named:
         found["partitions"] = next((one for one in named if one not in _NOBODY), NONE_NAMED)
     if "added" in fields and _text(fields["added"]) in _NOBODY and found["partitions"] != NONE_NAMED:
         message += _ONLY_LOST
     return Heading(found, message + _behind(fields, "err") + _behind(fields, "why"))
+
+
+def _assignment_of(plan: str) -> str:
+    """A leader's plan `a{orders[0 1], clicks[0]}, b{}` as Java prints one; empty if it is not whole."""
+    given = [*_OF_A_MEMBER.finditer(plan)]
+    if "".join(one[0] for one in given) != plan:
+        return ""
+    members = (f"{one['member_id']}=Assignment(partitions=[{_numbered(one['topics'])}])" for one in given)
+    return f"{{{', '.join(members)}}}"
+
+
+def _numbered(topics: str) -> str:
+    """`orders[0 1]` as `orders-0, orders-1`."""
+    return ", ".join(f"{one['topic']}-{number}" for one in _OF_A_TOPIC.finditer(topics) for number in one[2].split())
 
 
 _NAMES = {"group": "group_id", "member_id": "member_id", "instance_id": "instance_id"}
@@ -80,6 +100,10 @@ def _behind(fields: Mapping[str, Any], key: str) -> str:
 _NEW_ID = "consumer group heartbeat error, abandoning assignment and rejoining with new member id"
 _KNOWN_ID = "consumer group heartbeat error, abandoning assignment and rejoining"
 _TEMPLATES = (
+    *(
+        Template(F.MEMBER_ID_SET, beginning)  # It is nobody yet.
+        for beginning in ("beginning to manage the group lifecycle", "beginning autocommit loop")
+    ),
     Template(F.JOIN_SENT, "joining group"),
     Template(F.JOINED, "joined"),
     Template(F.JOINED, "joined, balancing group"),
@@ -87,6 +111,7 @@ _TEMPLATES = (
     Template(F.INSTANCE_FENCED, "join group failed; err: FENCED_INSTANCE_ID{}"),
     Template(F.JOIN_REFUSED, "join group failed; err: {error}"),
     Template(F.MEMBERSHIP_LOST, "join returned UnknownMemberID, rejoining without a member id"),
+    Template(F.ASSIGNED_ALL, "balanced"),
     Template(F.SYNCED, "synced"),
     Template(F.SYNC_REFUSED, "sync group failed; err: {error}"),
     Template(F.GROUP_IS_REBALANCING, "sync failed with RebalanceInProgress, rejoining"),
@@ -111,6 +136,11 @@ _TEMPLATES = (
     Template(F.REJOIN_WANTED, "heartbeat errored"),
     Template(F.REJOIN_WANTED, "forced rejoin quitting heartbeat loop; why: {reason}"),
     Template(F.COMMIT_REFUSED, "offset commit returned a fatal group member error, triggering rejoin; err: {error}"),
+    *(
+        Template(F.OFFSETS_REFUSED, f"fetch offsets failed {words} error; err: {{error}}")
+        for words in ("with non-retryable", "with non-retriable", "due to non-retryable")
+    ),
+    Template(F.CLIENT_STATE, "join and sync loop errored; err: {error}", state="joins again after an error"),
     Template(F.PARTITIONS_REVOKED, "cooperative consumer revoking prior assigned partitions because leaving group"),
     Template(F.MEMBER_ID_SET, "join returned MemberIDRequired, rejoining with response's MemberID"),
     Template(F.LEAVE_SENT, "leaving group"),
@@ -138,6 +168,9 @@ DIALECT = Dialect(
     name="franz-go",
     title="franz-go's log (Go)",
     marks=(
+        "beginning to manage",
+        "beginning autocommit",
+        "balanced",
         "join",
         "sync",
         "heartbeat error",

@@ -46,6 +46,10 @@ _ITS_OWN = re.compile(
     r"(?:CommitFailed|RebalanceInProgress)Exception: (?:Offset c|C)ommit cannot be completed since "
 )
 """Words that no other library has, of a line without its prefix, or of an application's own."""
+_THROWN = re.compile(
+    r"(?:CommitFailed|RebalanceInProgress)Exception: (?:Offset c|C)ommit cannot be completed since [^\"\\\n]{1,2000}"
+)
+"""An exception in another field than the message: a quotation mark or a line break ends it."""
 _BESIDE_ITS_OWN = re.compile(
     r"\(Re-\)joining group$|(?:Adding|Setting) newly assigned partitions: |"
     r"(?:Revoke|Lost|Giving away all) (?:previously )?assigned partitions |Attempt to heartbeat failed "
@@ -70,6 +74,8 @@ def java_heading(entry: Entry) -> Heading | None:
         message = bare
     elif (words := _ITS_OWN.search(entry.printed)) is not None:
         message = entry.printed[words.start() :].partition("\n")[0].rstrip(". ")
+    elif entry.message and (thrown := _THROWN.search(entry.text)):
+        message = thrown[0].rstrip(". ")
     else:
         return _streams(entry)
     if fields.pop("is_share", None):

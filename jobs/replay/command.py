@@ -16,6 +16,7 @@ from rich.console import Console
 
 from jobs.home import REPLAY, Home, HomeError
 from jobs.log_config import WRITER, replay_config
+from jobs.not_understood import not_understood
 from jobs.processes import Processes
 from jobs.replay.building import Shown, TableWriters, built
 from jobs.replay.input_of import input_of
@@ -68,6 +69,7 @@ def replay_home(home: Home, *, is_fresh: bool) -> Iterator[None]:
             yield
         except BaseException:
             clear(home)
+            home.forget_kind()
             raise
 
 
@@ -77,7 +79,9 @@ def processes_for(size_bytes: int, processes: int | None) -> int:
 
 
 def make_history(home: Home, made_of: Input, console: Console, processes: int | None = None) -> None:
-    """Writes an input's history into a home's tables. processes: see processes_for. Raises LogFileError, DumpError."""
+    """Writes an input's history into a home's tables. processes: see processes_for. Raises LogFileError,
+    DumpError, NotUnderstood.
+    """
     config, shown, size_bytes = replay_config({}), Shown(console), made_of.size_bytes
     with built(home) as building, Processes(processes_for(size_bytes, processes)) as pool, shown.progress:
         tables = {"effects": open_effects(building, config), "quarantine": open_quarantine(building, config)}
@@ -87,6 +91,8 @@ def make_history(home: Home, made_of: Input, console: Console, processes: int | 
         for _, files in made_of.files(Work(pool, shown.show, building.path, buckets_for(size_bytes))):
             writers.add(files)
         writers.flush()
+        if not made_of.is_understood:
+            raise not_understood(made_of.paths, are_empty=not size_bytes)
 
 
 def replay(

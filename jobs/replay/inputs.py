@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -65,6 +65,12 @@ class Input(Protocol):
     """About how much there is to read."""
     has_requests: bool
     """Whether it contains requests."""
+    paths: Sequence[Path]
+    """As the user named them."""
+
+    @property
+    def is_understood(self) -> bool:
+        """Whether any line or record of it is understood. Known after the last file of `files`."""
 
     def files(self, work: Work) -> Files:
         """Reads the input and works on its groups. Its counts are complete after the last file."""
@@ -81,7 +87,12 @@ class LogInput:
     def __init__(self, path: Path, given: Mapping[str, str], zone: ZoneInfo) -> None:
         replay_config(given)
         self.size_bytes, self._path, self._given, self._zone = about_bytes(path), path, given, zone
+        self.paths: Sequence[Path] = [path]
         self.replayed = Replayed(Tally(), Parity(), {}, 0.0)
+
+    @property
+    def is_understood(self) -> bool:
+        return self.replayed.tally.is_of_requests
 
     def files(self, work: Work) -> Files:
         started = time.monotonic()
@@ -133,7 +144,12 @@ class TopicInput:
         self._path, self._sessions = path, sessions_given(given)
         self._raw_max_bytes = replay_config(given).quarantine_raw_max_bytes
         self.size_bytes = about_bytes_of(files_of(path))
+        self.paths: Sequence[Path] = [path]
         self.found = DumpRead()
+
+    @property
+    def is_understood(self) -> bool:
+        return self.found.records > 0
 
     def files(self, work: Work) -> Files:
         started, found = time.monotonic(), self.found
@@ -215,7 +231,12 @@ class BothInput:
 
     def __init__(self, log: LogInput, topic: TopicInput) -> None:
         self.size_bytes, self._log, self._topic = log.size_bytes + topic.size_bytes, log, topic
+        self.paths: Sequence[Path] = [*log.paths, *topic.paths]
         self.found = BothMerged()
+
+    @property
+    def is_understood(self) -> bool:
+        return self._log.is_understood or self._topic.is_understood
 
     def files(self, work: Work) -> Files:
         of_log, of_topic = (_effects_apart(each.files(work)) for each in (self._log, self._topic))

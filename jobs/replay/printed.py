@@ -55,12 +55,18 @@ class PrintedInput:
     has_requests = False
 
     def __init__(self, paths: Sequence[Path], zone: ZoneInfo) -> None:
+        self.paths: Sequence[Path] = paths
         self._files, self._zone = files_of(list(map(str, paths))), zone
         self.size_bytes = about_bytes_of(map(Path, self._files))
         self._reads: list[FileRead] = []
         self._left_out: list[str] = []
         self._not_known: list[str] = []
         self._seconds = 0.0
+
+    @property
+    def is_understood(self) -> bool:
+        """Whether any line is understood, once all are read."""
+        return any(read.titles for read in self._reads)
 
     def groups(self) -> Iterator[tuple[str, list[Effect]]]:
         """Reads the files; yields each group that their lines tell of, with its effects."""

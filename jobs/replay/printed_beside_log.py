@@ -5,6 +5,9 @@ Knows files of effects. Must not know what is in a line or a request.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
@@ -27,6 +30,12 @@ class PrintedBesideLog:
     def __init__(self, recorded: Input, printed: PrintedInput) -> None:
         self.size_bytes, self._recorded, self._printed = recorded.size_bytes + printed.size_bytes, recorded, printed
         self._by_lines: list[str] = []
+        self.paths: Sequence[Path] = [*recorded.paths, *printed.paths]
+
+    @property
+    def is_understood(self) -> bool:
+        """Whether anything in either is understood, once both are read."""
+        return self._recorded.is_understood or self._printed.is_understood
 
     def files(self, work: Work) -> Files:
         """Reads all, and writes their rows."""

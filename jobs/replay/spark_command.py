@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from jobs.home import Home, HomeError
+from jobs.not_understood import not_understood
 from jobs.replay.command import FRESH, replay_home
 from jobs.replay.input_of import InputError, input_of
 from jobs.replay.inputs import LogInput
@@ -37,6 +38,8 @@ def replay_by_spark(
     if home.is_local:
         with replay_home(home, is_fresh=is_fresh):
             replayed = replay_on_spark(spark_session(_APP), home, paths[0], given, log_zone, console)
+            if not replayed.tally.is_of_requests:
+                raise not_understood(paths)
     else:
         spark = spark_session(_APP)
         with held(spark, home, "a replay"):

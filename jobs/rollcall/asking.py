@@ -118,8 +118,9 @@ def pictures(group: str, generation: str, at: str, minutes: str, whatif: str, ou
 
 @click.command(epilog=examples("rollcall status", "rollcall status .rollcall-d-kill --format json"))
 @click.argument("homes", metavar="[HOME]...", nargs=-1)
+@click.option("--home", "named", metavar="FOLDER", multiple=True, help="The same as HOME.")
 @format_option(("text", "json"))
-def status(homes: tuple[str, ...], form: str) -> None:
+def status(homes: tuple[str, ...], named: tuple[str, ...], form: str) -> None:
     """Say who works in a home and what is in trouble.
 
     HOME is one home or several; without it those that lie in this folder.
@@ -127,16 +128,17 @@ def status(homes: tuple[str, ...], form: str) -> None:
     from jobs.home import Home
     from jobs.status import answer_status, homes_in
 
-    answer_status([Home(home) for home in homes] or homes_in(Path()), form)
+    answer_status([Home(home) for home in (*homes, *named)] or homes_in(Path()), form)
 
 
 @click.command(epilog=examples("rollcall check", "rollcall check .rollcall-d-kill --format json"))
 @click.argument("home", metavar="[HOME]", envvar="ROLLCALL_HOME", default=DEFAULT_HOME)
+@click.option("--home", "named", metavar="FOLDER", default="", help="The same as HOME.")
 @click.option("--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone; DuckDB is asked else.")
 @format_option(("text", "json"))
 @click.pass_context
 @_uncollected()
-def check(context: click.Context, home: str, engine: str | None, form: str) -> None:
+def check(context: click.Context, home: str, named: str, engine: str | None, form: str) -> None:
     """Ask a home for rows that cannot be, whatever happened.
 
     The exit status is 1 if there are any. Without HOME it is the one that ROLLCALL_HOME names, or .rollcall.
@@ -144,7 +146,7 @@ def check(context: click.Context, home: str, engine: str | None, form: str) -> N
     from jobs.check import answer_check
     from jobs.home import Home
 
-    if answer_check(Home(home), form, engine or ""):
+    if answer_check(Home(named or home), form, engine or ""):
         context.exit(1)
 
 

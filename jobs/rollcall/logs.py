@@ -30,12 +30,12 @@ _processes = click.option(
 @click.command(
     epilog=examples(
         "rollcall replay kafka-request.log",
-        'rollcall replay "kafka-request.log offsets.txt"',
-        'rollcall replay "server.log.1 server.log offsets.txt" --zone Europe/Berlin',
+        "rollcall replay kafka-request.log offsets.txt",
+        "rollcall replay server.log.1 server.log offsets.txt --zone Europe/Berlin",
         'rollcall replay logs/ --zone Asia/Kolkata --set "group.max.size=3" --home .rollcall-incident --fresh',
     )
 )
-@log_argument
+@click.argument("logs", type=click.Path(path_type=str), metavar="LOG...", nargs=-1, required=True)
 @_broker_settings
 @zone_option
 @home_option
@@ -49,20 +49,25 @@ _processes = click.option(
 )
 @_processes
 def replay(
-    log: str, given: tuple[str, ...], zone: str, home: str, fresh: bool, engine: str, processes: int | None
+    logs: tuple[str, ...],
+    given: tuple[str, ...],
+    zone: str,
+    home: str,
+    fresh: bool,
+    engine: str,
+    processes: int | None,
 ) -> None:
     """Replay a request log, server.log or __consumer_offsets.
 
-    LOG is a file, a .gz or a folder of them; or a log and a dump of one cluster, "LOG DUMP" as one word, which make one
-    history. Of server.log several files may be named so. Spark replays a request log, of which every worker sees the
-    files.
+    LOG is a file, a .gz or a folder of them. A request log and a dump of one cluster make one history, also beside
+    several files of server.log. Spark replays a request log, of which every worker sees the files.
     """
     from jobs.home import Home
     from jobs.replay.command import replay as run_replay
     from jobs.replay.command import settings_of
     from jobs.shown.terminal import Terminal
 
-    asked = (Home(home), _paths_of(log), settings_of(given), zone, Terminal())
+    asked = (Home(home), [path for log in logs for path in _paths_of(log)], settings_of(given), zone, Terminal())
     if engine == "spark":
         from jobs.replay.spark_command import replay_by_spark
 

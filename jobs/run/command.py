@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.live import Live
 
 from gateway.settings import Settings
-from jobs.home import DEFAULT_HOME, HomeError
+from jobs.home import DEFAULT_HOME, LOGS_FOLDER, HomeError
 from jobs.run.children import Child, end_all
 from jobs.run.choices import Choices, RunOptions, choices, reachable
 from jobs.run.demo_plan import FLEET, KILL_AFTER_S, TOPICS
@@ -42,6 +42,8 @@ FLEET_PATIENCE_S = 15.0
 SERVER_PATIENCE_S = 90.0
 PAGE_PATIENCE_S = 30.0
 LOOK_EVERY_S = 0.25
+_SENTENCE = "rollcall: "
+"""The beginning of what a program says that does not start; its log says no more."""
 ARCHIVE_AFTER_S = 20.0
 """When a machine's first run makes the archive of Spark's classes for the next one: its groups are Stable then."""
 QUESTION = (
@@ -56,7 +58,8 @@ class Run:
     def __init__(self, choices: Choices, console: Console) -> None:
         self._choices = choices
         self._home = choices.home
-        self._logs = choices.home.path / "logs"
+        self._logs = choices.home.path / LOGS_FOLDER
+        self._is_new = not choices.home.path.exists()
         self._console = console
         self._teller = Teller(console)
         self._stop = threading.Event()
@@ -124,7 +127,10 @@ class Run:
             while not server.is_ready and not self._stop.wait(LOOK_EVERY_S):
                 if server.status is not None:
                     self.status = server.status or 1
-                    raise UserError(server.last_words().removeprefix("rollcall: "))
+                    words = server.last_words()
+                    if self._is_new and words.startswith(_SENTENCE):
+                        self._home.remove_logs_without_note()
+                    raise UserError(words.removeprefix(_SENTENCE))
                 if time.monotonic() > until:
                     raise UserError(
                         f"the {server.name} did not start within {START_PATIENCE_S:.0f} s: see {server.log}."

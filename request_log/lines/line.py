@@ -18,7 +18,7 @@ from request_log.fetches import KEYS
 from request_log.lines.clock import TIMESTAMP_LENGTH
 from request_log.lines.files import LINE_MAX_BYTES, LogLine
 from request_log.lines.wire import Message, code_of, error_of, message_of
-from request_log.recorded import OF_LAG, LoggedRequest, Recorded
+from request_log.recorded import BLANK, OF_LAG, OTHER_LINE, LoggedRequest, Recorded
 from request_log.topic_metadata import KEY, SKIPPED, TopicMetadata
 from schemas.errors import Error
 from schemas.fan_out import group_id_of, groups_named, listed_in, split
@@ -340,7 +340,7 @@ def _fanned_out(
 def _without_api(text: bytes) -> str:
     """Why a line that names no API is passed over. Raises Unreadable if it is a request line that is cut off."""
     if not text.strip():
-        return "a blank line"
+        return BLANK
     if COMPLETED in text:
         if text.find(b"{") < 0 and text.endswith(LOGGER):
             raise Unreadable(Kind.AS_TEXT)
@@ -352,7 +352,7 @@ def _without_api(text: bytes) -> str:
     tail = text[TIMESTAMP_LENGTH:]
     if text[:1] == b"[" and text[1:5].isdigit() and _HEAD.startswith(tail):
         raise Unreadable(Kind.CUT_OFF, "before it names its API")
-    return "another logger's line"
+    return OTHER_LINE
 
 
 def _message_of(text: bytes, at: int) -> Message | str:

@@ -11,7 +11,7 @@ import pytest
 
 from app_logs.files import BLOCK_BYTES, CUT_MARK, LINE_BYTES, arriving_lines, files_of, open_blocks
 from app_logs.following import Following
-from app_logs.reading import CUT, read_files, read_lines
+from app_logs.reading import CUT, of_lines, read_files, read_lines
 from app_logs.wrappings import ENTRY_CHARACTERS, ENTRY_LINES
 from programs.errors import UserError
 from tests.app_logs.long_lines import BROKER, CLASS
@@ -30,7 +30,7 @@ def test_a_long_line_is_cut_and_the_rest_of_the_file_is_read(length: int, unit: 
     (read,) = read_files([str(log)])
     assert [fact.line_number for fact in read.facts] == [1, 4]
     assert read.lines == 4
-    assert f"{CUT} 3" in read.notes
+    assert of_lines(CUT, [3]) in read.notes
 
 
 def test_a_line_within_the_limit_is_whole(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_long_line_of_a_pipe_is_cut() -> None:
 def test_a_long_entry_is_cut_and_the_rest_of_the_file_is_read(tail: list[str]) -> None:
     read = read_lines("f", ["", STABILIZED, *tail, LATER])
     assert [fact.line_number for fact in read.facts] == [2, 3 + len(tail)]
-    assert read.notes == (f"{CUT} 2",)
+    assert read.notes == (of_lines(CUT, [2]),)
 
 
 def test_an_entry_within_the_limits_is_whole() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -104,6 +105,105 @@ def test_the_leader_of_franz_go_that_saw_new_partitions_set_it_off_itself() -> N
     assert (last.cause.kind, last.cause.member_id, last.generation_id) == (CauseKind.METADATA_CHANGED, MEMBER, 4)
 
 
+def plan(*member_ids: str) -> str:
+    return ", ".join(f"{member_id}{{orders[{place}]}}" for place, member_id in enumerate(member_ids))
+
+
+def java(second: int, text: str) -> str:
+    return f"2026-03-01 03:12:{second:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {text}"
+
+
+def java_leader(*member_ids: str) -> list[str]:
+    joined = f"Generation{{generationId=7, memberId='{MEMBER}', protocol='range'}}"
+    given = ", ".join(f"{member_id}=Assignment(partitions=[orders-0])" for member_id in member_ids)
+    return [
+        java(0, "Request joining group due to: need to re-join with the given member-id: x"),
+        java(0, "(Re-)joining group"),
+        java(3, f"Successfully joined group with generation {joined}"),
+        java(3, f"Finished assignment for group at generation 7: {{{given}}}"),
+        java(3, f"Successfully synced group in generation {joined}"),
+    ]
+
+
+def franz_leader(*member_ids: str) -> list[str]:
+    return [
+        franz(0, "beginning to manage the group lifecycle"),
+        franz(0, "beginning autocommit loop"),
+        franz(0, "joining group"),
+        franz(3, "joined, balancing group", member_id=MEMBER, generation=7, leader=True),
+        json.dumps({"time": "2026-03-01T03:12:03.000Z", "message": "balanced", "plan": plan(*member_ids)}),
+        franz(3, "synced", assigned={"orders": [0]}),
+    ]
+
+
+@pytest.mark.parametrize("lines", [franz_leader, java_leader])
+def test_a_new_client_that_is_the_only_member_set_it_off(lines: Callable[..., list[str]]) -> None:
+    (alone,) = group_in(lines(MEMBER)).rebalances
+    assert (alone.cause.kind, alone.cause.member_id, alone.members) == (CauseKind.MEMBER_JOINED, MEMBER, 1)
+    assert alone.cause.is_inferred
+    (of_two,) = group_in(lines(MEMBER, OTHER)).rebalances
+    assert (of_two.cause.kind, of_two.members) == (CauseKind.UNKNOWN, 2)
+
+
+@pytest.mark.parametrize("lines", [franz_leader, java_leader])
+def test_an_only_member_whose_lines_do_not_show_that_it_begins_may_have_come_back(
+    lines: Callable[..., list[str]],
+) -> None:
+    asked = next(place for place, line in enumerate(lines(MEMBER)) if re.search(r"\bjoining group(?! due)", line))
+    (only,) = group_in(lines(MEMBER)[asked:]).rebalances
+    assert (only.cause.kind, only.members) == (CauseKind.UNKNOWN, 1)
+
+
+@pytest.mark.parametrize("lines", [franz_leader, java_leader])
+def test_an_only_member_waited_for_nobody_who_is_known(lines: Callable[..., list[str]]) -> None:
+    for member_ids, is_alone in (((MEMBER,), True), ((MEMBER, OTHER), False)):
+        slow = [line.replace("03:12:03", "03:12:09") for line in lines(*member_ids)]
+        held = group_in(slow).rebalances[0].held_by
+        assert held is not None
+        assert (held.length_ms, "this client alone joined" in held.why) == (9_000, is_alone)
+
+
+def test_the_plan_of_franz_go_s_leader_says_who_owns_what() -> None:
+    group = group_in(franz_leader(MEMBER, OTHER))
+    (owners,) = [one for one in group.findings if one.finding == "owners"]
+    assert owners.sentence == f"The leader's assignment of generation 7: {MEMBER}: orders 0, {OTHER}: orders 1."
+    cut = franz_leader(MEMBER, OTHER)
+    cut[4] = cut[4].replace("orders[1]}", "orders[1")
+    assert "owners" not in {one.finding for one in group_in(cut).findings}
+
+
+@pytest.mark.parametrize(
+    ("generation_id", "between", "kind"),
+    [
+        (8, [], CauseKind.MEMBER_REJOINED),
+        (9, [], CauseKind.UNKNOWN),
+        (8, ["heartbeat errored; UNKNOWN_MEMBER_ID: x"], CauseKind.UNKNOWN),
+        (8, ["heartbeat errored; REBALANCE_IN_PROGRESS: x"], CauseKind.UNKNOWN),
+    ],
+    ids=("it alone", "generations are missing", "it was no member", "others had begun"),
+)
+def test_a_member_that_was_refused_its_offsets_joins_again_by_itself(
+    generation_id: int, between: list[str], kind: CauseKind
+) -> None:
+    error = "UNKNOWN_TOPIC_OR_PARTITION: This server does not host this topic-partition."
+    told = [line.split("; ") for line in between]
+    group = group_in(
+        [
+            *franz_leader(MEMBER)[2:],
+            *(franz(4, message, err=answer) for message, answer in told),
+            franz(5, "fetch offsets failed with non-retryable error", err=error),
+            franz(5, "join and sync loop errored", err=error, consecutive_errors=1, backoff="250ms"),
+            franz(6, "joining group"),
+            franz(7, "joined, balancing group", member_id=MEMBER, generation=generation_id, leader=True),
+            franz(7, "synced", assigned={"orders": [0]}),
+        ]
+    )
+    last = group.rebalances[-1]
+    assert (last.cause.kind, last.cause.member_id) == (kind, MEMBER if kind is not CauseKind.UNKNOWN else "")
+    (refused,) = [one for one in group.findings if one.finding == "offsets_refused"]
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in refused.sentence
+
+
 def test_kafkajs_says_by_its_error_whether_it_was_removed() -> None:
     removed, refused, crashed = facts_in(
         kafkajs(
@@ -154,9 +254,9 @@ def test_sarama_s_consumer_that_goes_on_with_a_partition_of_another() -> None:
         ]
     )
     assert group.group_id == GROUP_NOT_NAMED
-    of_both = ["commit_refused", "commit_of_no_member", "two_consumers_on_one_partition"]
+    of_both = ["two_consumers_on_one_partition", "commit_refused"]
     assert [one.finding for one in group.findings] == of_both
-    assert "200 ms later consumer 1 still worked on it" in group.findings[2].sentence
+    assert "200 ms later consumer 1 still worked on it" in group.findings[0].sentence
 
 
 def test_a_subscription_that_moved_to_another_broker_is_no_rebalance() -> None:

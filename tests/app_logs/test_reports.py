@@ -346,7 +346,7 @@ def test_an_application_s_own_line_of_a_commit_that_failed_is_a_java_client_s(li
         "Commit cannot be completed since the group has already rebalanced and assigned the partitions to another one."
     )
     group = group_in(line.format(why), "\tat org.apache.kafka.clients.consumer.KafkaConsumer.commitSync(K.java:1)")
-    assert keys_of(group) == ["commit_refused", "commit_of_no_member"]
+    assert keys_of(group) == ["commit_refused"]
 
 
 def test_a_spring_container_stopped_since_its_member_was_fenced() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
+from app_logs import reading
 from app_logs.dialects.catalog import DIALECTS
-from app_logs.dialects.dialect import Dialect
+from app_logs.dialects.dialect import Dialect, Heading
+from app_logs.entries import Entry
 from app_logs.reading import read_lines
 from app_logs.unread import SHOWN, wording_of
 from tests.app_logs.printed import line_of
@@ -26,6 +30,25 @@ def test_lines_of_a_known_program_that_no_template_reads_are_counted(dialect: Di
     assert (unread.printed_by, unread.is_known, unread.lines) == (dialect.title, True, 3)
     ((wording, times),) = unread.wordings
     assert (wording.removeprefix("[Consumer] "), times) == ("Something new happened ... times", 3)
+
+
+@pytest.mark.parametrize("dialect", TOLD, ids=[dialect.name for dialect in TOLD])
+def test_the_heading_of_an_unread_line_is_computed_once(dialect: Dialect, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: Counter[tuple[str, int]] = Counter()
+
+    def counting(one: Dialect) -> Dialect:
+        def heading(entry: Entry) -> Heading | None:
+            computed[one.name, entry.line_number] += 1
+            return one.heading(entry)
+
+        return one._replace(heading=heading)
+
+    counted = [*map(counting, DIALECTS)]
+    monkeypatch.setattr(reading, "DIALECTS", counted)
+    monkeypatch.setattr(reading, "_OPENED", [one for one in counted if one.opening])
+    assert read_lines("app.log", [_printed(dialect, "Something new happened")] * 3).unread
+    assert computed
+    assert {*computed.values()} == {1}
 
 
 def test_franz_go_s_are_counted_beside_those_that_are_read() -> None:

@@ -293,3 +293,42 @@ def test_what_else_stands_below_a_row_is_read_line_by_line(below: list[str]) -> 
 )
 def test_consoles_of_net_and_python_stand_before_a_message(lines: list[str], kinds: list[FactKind]) -> None:
     assert [fact.kind for fact in read_lines("app.log", lines).facts] == kinds
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "**{time}** INFO {text}",
+        "> **{time}** INFO {text}",
+        "**{time} INFO** {text}",
+        "**{time} INFO {text}**",
+        "{time} INFO {text}",
+    ],
+)
+@pytest.mark.parametrize("ids", ["{}", "**{}**", "[{}](https://{}/)", "**[{}](https://{}/)**"])
+def test_what_is_in_bold_or_a_link_is_read_as_it_is_without(line: str, ids: str) -> None:
+    member_id = f"consumer-{'spark-' * 20}1-{'0' * 32}"
+    text = (
+        "[Consumer clientId=orders-1, groupId=orders] Finished assignment for group at generation 18: "
+        f"{{{ids.replace('{}', member_id)}=Assignment(partitions=[orders-0])}}"
+    )
+    (fact,) = read_lines("issue.md", [line.format(time="2026-03-01 03:12:00,417", text=text)]).facts
+    assert (fact.kind, fact.generation_id) == (FactKind.ASSIGNED_ALL, 18)
+    assert fact.at_ms == 1_772_334_720_417
+    assert fact.partitions == f"{{{member_id}=Assignment(partitions=[orders-0])}}"
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        {"thrown": {"localizedMessage": "Seek; nested exception is {}", "name": "KafkaException"}},
+        {"stack_trace": "com.acme.Failure: x\nCaused by: {}\n\tat com.acme.A"},
+        {"error": {"stack": ["Caused by: {}"]}},
+    ],
+)
+def test_a_commit_that_failed_may_stand_in_a_field_of_an_exception(behind: dict[str, object]) -> None:
+    error = "the group has already rebalanced and assigned the partitions to another member"
+    thrown = f"org.apache.kafka.clients.consumer.CommitFailedException: Commit cannot be completed since {error}."
+    line = json.dumps({"time": "2026-03-01T03:12:00.417Z", "message": "It failed", **behind}).replace("{}", thrown)
+    (fact,) = read_lines("app.json", [line]).facts
+    assert (fact.kind, fact.error) == (FactKind.COMMIT_REFUSED, f"Commit cannot be completed since {error}")

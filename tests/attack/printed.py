@@ -88,7 +88,7 @@ class PrintedLines(Attacked):
         read = read_lines("server.log", lines)
         read.facts = in_zone(read.facts, zone)
         align([read])
-        unread = next((note for note in read.notes if note.startswith(UNREAD)), None)
+        unread = next((note for note in read.notes if note.startswith(UNREAD.partition("{")[0])), None)
         if unread is not None:
             raise Finding(unread)
         groups = groups_in(merged([read]))

@@ -15,6 +15,7 @@ import pytest
 
 from app_logs.files import arriving_lines
 from jobs.explain import Asked, explain, explain_as_they_come
+from jobs.not_understood import NotUnderstood
 from jobs.rollcall.__main__ import main
 from jobs.shown.terminal import Terminal
 from programs.errors import UserError
@@ -86,11 +87,11 @@ def test_who_is_only_concluded_to_have_kept_others_waiting_is_marked() -> None:
 def test_a_file_without_lines_about_groups_says_what_was_looked_for(tmp_path: Path) -> None:
     other = tmp_path / "other.log"
     other.write_text("GET / HTTP/1.1\n")
-    text = shown(str(other))
+    text = shown(str(other), KILLED)
     assert "not understood, 1 line, 0 about groups" in text
     assert 'Its first line: "GET / HTTP/1.1"' in text
     (tmp_path / "empty.log").write_text("")
-    assert "it is empty" in shown(str(tmp_path / "empty.log"))
+    assert "it is empty" in shown(str(tmp_path / "empty.log"), KILLED)
 
 
 @pytest.mark.parametrize(
@@ -106,9 +107,9 @@ def test_a_file_of_redpanda_s_is_told_apart_from_one_without_rebalances(
 ) -> None:
     log = tmp_path / "broker.log"
     log.write_text(f"{line}\n")
-    text = shown(str(log))
-    assert "no line about a consumer group was found" in text
-    assert ("Redpanda prints rebalances only at TRACE" in text) == is_redpanda
+    with pytest.raises(NotUnderstood) as refused:
+        shown(str(log))
+    assert ("Redpanda prints rebalances only at TRACE" in str(refused.value)) == is_redpanda
 
 
 def test_lines_that_are_not_read_are_counted_by_wording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +132,9 @@ def test_lines_that_are_not_read_are_counted_by_wording(tmp_path: Path, capsys: 
 def test_an_unknown_program_is_named_with_what_would_be_read(tmp_path: Path) -> None:
     log = tmp_path / "app.log"
     log.write_text("".join(f"acme-kafka:ConsumerGroup Heartbeat error {code}\n" for code in (27, 25)))
-    text = shown(str(log)).replace("\n    ", " ")
+    with pytest.raises(NotUnderstood) as refused:
+        shown(str(log))
+    text = str(refused.value)
     assert (
         "lines of acme-kafka:ConsumerGroup are about groups, by a program that is unknown: `Heartbeat error ...` 2"
         in text

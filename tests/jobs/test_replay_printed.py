@@ -173,7 +173,7 @@ def test_of_a_member_whose_log_shows_no_partitions_nobody_is_said_to_have_consum
 def test_a_file_of_none_of_them_says_what_was_looked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "server.log"
     log.write_text("[2026-03-01 03:12:00,417] INFO [BrokerServer id=1] Transition from STARTING to STARTED\n")
-    assert replayed(tmp_path / "home", log) == 0
-    printed = capsys.readouterr().out
-    assert "no request of a group is in it" in printed
-    assert "parity" not in printed
+    assert replayed(tmp_path / "home", log) == 2
+    said = capsys.readouterr()
+    assert "no line of a broker's log, a client's log, a request log or a dump of __consumer_offsets" in said.err
+    assert "parity" not in said.out

@@ -76,6 +76,30 @@ def test_help_shows_examples_that_are_understood_as_they_stand(name: str, capsys
             pass
 
 
+@pytest.mark.parametrize(
+    ("words", "usual"),
+    [(["help"], ["--help"]), (["help", "why"], ["why", "--help"]), (["version"], ["--version"])],
+)
+def test_help_and_version_are_words_too(words: list[str], usual: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for each in (words, usual):
+        assert main(each) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] != ""
+
+
+@pytest.mark.parametrize("name", ["status", "check"])
+def test_a_home_is_named_by_a_word_or_by_an_option(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    for words in ([str(tmp_path)], ["--home", str(tmp_path)]):
+        assert main([name, *words]) == 2
+        said.append(capsys.readouterr().err)
+    assert said[0] == said[1]
+    assert str(tmp_path) in said[0]
+
+
 @pytest.mark.parametrize("name", PLACES)
 def test_every_option_says_what_it_means(name: str) -> None:
     options = [each for each in subcommand(name).params if isinstance(each, click.Option)]
@@ -135,7 +159,7 @@ def test_what_a_log_command_is_given() -> None:
     words = ["--set", "a=1", "--set", "b=2", "--zone", "Asia/Kolkata", "--fresh", "--home", "h", "x.log"]
     with arguments_of("replay", *words) as given:
         by = {"engine": "processes", "processes": None}
-        expected = {"log": "x.log", "given": ("a=1", "b=2"), "zone": "Asia/Kolkata", "home": "h", "fresh": True}
+        expected = {"logs": ("x.log",), "given": ("a=1", "b=2"), "zone": "Asia/Kolkata", "home": "h", "fresh": True}
         assert given == expected | by
     with arguments_of("replay", "x.log", "--engine", "spark", "--processes", "3") as given:
         assert (given["engine"], given["processes"]) == ("spark", 3)

@@ -45,6 +45,16 @@ def test_each_home_of_the_folder_has_its_paragraph(
     assert "  3 of 3 groups were in trouble: audit-trail (1 member removed), clicks-agg (1 member removed), " in said
 
 
+def test_a_folder_with_a_file_named_like_the_note_of_a_home_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "home.json").write_text('{"title": "Welcome"}')
+    monkeypatch.chdir(tmp_path)
+    assert main(["status"]) == 0
+    assert "there is no home here" in capsys.readouterr().out
+
+
 def test_who_works_in_a_home_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = Home(folder / "job")
     with home.locked("the coordinator"):

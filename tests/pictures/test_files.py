@@ -179,7 +179,7 @@ def test_the_axis_of_time_has_round_moments(from_ms: int, to_ms: int, ticks: lis
     ("arguments", "sentence"),
     [
         ([""], "GROUP= names no group: make pictures GROUP=orders."),
-        (["tvo"], "GROUP=tvo: the home knows no such group; did you mean two?"),
+        (["tvo"], "GROUP=tvo: no such group in the home; did you mean two?"),
         (["no members"], "GROUP=no members: had no members then."),
         (["--at", "1970-01-01", "--minutes", "0.001", "two"], "GROUP=two: had no members then."),
         (["--generation", "x", "two"], "GENERATION=x: is not a whole number."),

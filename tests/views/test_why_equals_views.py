@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from jobs.group_facts import NoSuchGroup
 from jobs.home import Home
+from jobs.no_such_group import NoSuchGroup
 from jobs.why import WhyError, explain_rebalance, explanation_of
 from schemas.effect_rows import EffectRow
 from tests.views.histories import stories

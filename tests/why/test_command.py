@@ -115,8 +115,8 @@ def test_json_is_one_object_a_line_with_times_that_name_their_zone(
         (["--generation", "1", "--at", "1970-01-01 00:00", "two"], "GENERATION and AT: name one of them, not both."),
         (["--generation", "one", "two"], "GENERATION=one: is not a whole number."),
         (["--at", "noon", "two"], "--at noon: invalid time; expected 2026-03-01 03:12, "),
-        (["twwo"], "GROUP=twwo: the home knows no such group; did you mean two?"),
-        (["orders"], "GROUP=orders: the home knows no such group; it knows left, two."),
+        (["twwo"], "GROUP=twwo: no such group in the home; did you mean two?"),
+        (["orders"], "GROUP=orders: no such group in the home; known groups: left, two."),
         (["--generation", "9", "two"], "GENERATION=9: no rebalance of two led to it; there are 1 to 2."),
     ],
 )

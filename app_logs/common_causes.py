@@ -1,0 +1,127 @@
+"""What befell several groups at once: members that one broker removed, and what one broker did to all of them.
+
+Knows groups with their findings. Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from app_logs.entries import DATED, Clock
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_rebalances import Finding, LoggedGroup
+from app_logs.removals import REMOVED_WITHIN_MS
+from app_logs.session_findings import at_once
+from why.words import count, duration, some
+
+_EXPIRED = (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_EXPIRED_EPOCH)
+_BEATS_APART_MS = 5_000
+"""Members that are cut off at once expire within the time between two heartbeats: 3 s as shipped."""
+_AROUND_MS = 60_000
+"""Where others expire as well within this time before and after, some do so at once by chance."""
+_NAMED = 4
+"""Groups that a sentence names."""
+_SEVERAL = 3
+_OF_BROKERS = (
+    "coordinator_moved",
+    "coordinator_lost_by_client",
+    "coordinator_not_found",
+    "coordinator_cannot_be_used",
+    "coordinator_named_but_denies",
+    "coordinator_refuses_syncs",
+    "client_session_timer",
+    "expired_at_coordinator",
+    "connection_failed",
+    "join_refused",
+    "write_failed",
+)
+"""Findings about a broker: what it does to one group, it does to others."""
+
+
+def alike_at_once(groups: Sequence[LoggedGroup]) -> Iterator[tuple[Finding, list[Finding]]]:
+    """Yield what one broker did to several groups within seconds, and the groups' own findings that it stands for."""
+    alike: dict[tuple[str, tuple[str, ...], Clock, bool], list[tuple[int, int, Finding]]] = {}
+    for place, group in enumerate(groups):
+        for one in group.findings if len(groups) >= _SEVERAL else ():
+            first = one.first if one.finding in _OF_BROKERS else None
+            if first is not None and first.at_ms is not None and first.clock in DATED:
+                key = one.finding, _brokers_of(one), first.clock, bool(one.candidates)
+                alike.setdefault(key, []).append((first.at_ms, place, one))
+    for findings in alike.values():
+        for together in at_once(sorted(findings, key=lambda one: one[:2])):
+            names = list(dict.fromkeys(groups[place].group_id for _, place, _ in together))
+            if len(names) >= _SEVERAL and together[-1][0] - together[0][0] <= _BEATS_APART_MS:
+                own = [one for _, _, one in together]
+                yield _for_all(own, names, together[-1][0] - together[0][0]), own
+
+
+def _brokers_of(finding: Finding) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(fact.broker_id for fact in finding.facts if fact.broker_id))
+
+
+def _for_all(own: Sequence[Finding], group_ids: Sequence[str], within_ms: int) -> Finding:
+    """One of several findings that are alike, with the groups that have such a one."""
+    others = f"{len(group_ids) - 1} other groups ({some(group_ids[1:], _NAMED)})"
+    sentence = f"{group_ids[0]}: {own[0].sentence} Likewise {others}, within {duration(within_ms)}."
+    facts = tuple(fact for one in own for fact in one.facts)
+    is_inferred = any(one.is_inferred for one in own)
+    return own[0]._replace(sentence=sentence, facts=facts, is_inferred=is_inferred, group_ids=tuple(group_ids))
+
+
+def expired_together(groups: Iterable[LoggedGroup]) -> Iterator[tuple[LoggedGroup, Finding]]:
+    """Members of several groups that one coordinator removed at once while it removed few others: for each group.
+
+    Those that a coordinator has not heard at all since it loaded their group are another matter.
+    """
+    by_broker: dict[tuple[str, Clock], list[tuple[int, int, LoggedFact]]] = {}
+    every = [*groups]
+    for place, group in enumerate(every):
+        for fact in _expired_later_than_loaded(group):
+            if fact.at_ms is not None:
+                by_broker.setdefault((fact.broker_id, fact.clock), []).append((fact.at_ms, place, fact))
+    for (broker_id, _), expired in by_broker.items():
+        expired.sort(key=lambda one: one[:2])
+        for together in at_once(expired):
+            places = sorted({place for _, place, _ in together})
+            if len(places) > 1 and _stand_out(together[0][0], together[-1][0], [ms for ms, _, _ in expired]):
+                facts = tuple(fact for _, _, fact in together)
+                finding = _of_one_cause(facts, [every[place].group_id for place in places], broker_id)
+                yield from ((every[place], finding) for place in places)
+
+
+def _stand_out(first_ms: int, last_ms: int, all_ms: Sequence[int]) -> bool:
+    """Whether those that expired between two times are more than two, and twice as many as those around them."""
+    expired = bisect_right(all_ms, last_ms) - bisect_left(all_ms, first_ms)
+    around = bisect_right(all_ms, last_ms + _AROUND_MS) - bisect_left(all_ms, first_ms - _AROUND_MS) - expired
+    return last_ms - first_ms <= _BEATS_APART_MS and expired > 2 and 2 * around <= expired
+
+
+def _expired_later_than_loaded(group: LoggedGroup) -> Iterator[LoggedFact]:
+    loaded: LoggedFact | None = None
+    for fact in group.facts:
+        if fact.kind is FactKind.GROUP_TAKEN_OVER:
+            loaded = fact
+        elif fact.kind in _EXPIRED:
+            since_ms = None if loaded is None else between_ms(loaded, fact)
+            if since_ms is None or since_ms > REMOVED_WITHIN_MS:
+                yield fact
+
+
+def _of_one_cause(facts: tuple[LoggedFact, ...], group_ids: Sequence[str], broker_id: str) -> Finding:
+    within = duration(max(0, between_ms(facts[0], facts[-1]) or 0))
+    broker = f"broker {broker_id}" if broker_id else "the broker"
+    members = count(len({fact.member_id for fact in facts}), "member")
+    who = f"{members} of {len(group_ids)} groups ({some(group_ids, _NAMED)})"
+    return Finding(
+        "common_cause",
+        f"{who} expired within {within} on {broker}: one common cause is likely.",
+        facts,
+        is_inferred=True,
+        candidates=(
+            f"{broker} stood still",
+            f"the network between them and {broker} failed",
+            "their processes stopped at once, as on a machine that failed",
+        ),
+        group_ids=tuple(group_ids),
+    )

@@ -1,0 +1,41 @@
+"""The text of the lines that an answer of `rollcall explain` rests on.
+
+Knows files and numbers of lines. Must not know what a line says.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import chain
+
+from app_logs.files import open_blocks, text_of
+from app_logs.logged_rebalances import LoggedGroup, evidence_of
+from app_logs.reading import FileRead
+
+Texts = Mapping[tuple[str, int], str]
+"""Lines by file and number."""
+
+
+def texts_of(groups: Iterable[LoggedGroup], reads: Iterable[FileRead]) -> Texts:
+    """Return the lines that rebalances and findings rest on, which are read again where that is possible."""
+    wanted: defaultdict[str, set[int]] = defaultdict(set)
+    for group in groups:
+        stories = [*(one.facts for one in group.rebalances), *(one.facts for one in group.findings)]
+        for file, number in chain.from_iterable(map(evidence_of, stories)):
+            wanted[file].add(number)
+    texts = {(read.file, number): text for read in reads for number, text in read.texts.items()}
+    for file in wanted.keys() - {file for file, _ in texts}:
+        texts |= {(file, number): text for number, text in _lines_of(file, wanted[file])}
+    return texts
+
+
+def _lines_of(file: str, numbers: set[int]) -> Iterable[tuple[int, str]]:
+    before, last = 0, max(numbers)
+    for block in open_blocks(file):
+        lines = block.removesuffix(b"\n").split(b"\n")
+        for number in numbers & set(range(before + 1, before + len(lines) + 1)):
+            yield number, text_of(lines[number - before - 1])
+        before += len(lines)
+        if before >= last:
+            break
