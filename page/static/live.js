@@ -103,9 +103,9 @@ class News {
   async ask(isLive) {
     try {
       const answer = await fetch("/seen");
-      if (answer.ok) this.take({ kind: "seen", data: await answer.text() });
+      if (answer.ok) this.take({ type: "seen", data: await answer.text() });
     } catch {
-      this.take({ kind: "error" });
+      this.take({ type: "error" });
     }
     if (this.isWatched || document.hidden) return;
     const isBeingRead = document.querySelector("[data-until-ready]") !== null;
@@ -137,14 +137,14 @@ export function followChanges() {
     if (isLooking) isStale = true;
     else if (due === null) due = setTimeout(look, SOONEST_MS);
   };
-  const news = new News(({ kind, data }) => {
-    if (kind === "error") {
+  const news = new News(({ type, data }) => {
+    if (type === "error") {
       document.body.dataset.seen = "";
       // It is tried again and again; the first time is when it was lost.
       lostAt ??= new Date().toISOString().slice(11, 19);
       const place = document.querySelector("#liveness");
       place.textContent = `Not live: the server of this page is not reached since ${lostAt} UTC; all is shown as it was then.`;
-    } else if (kind === "seen") {
+    } else if (type === "seen") {
       lostAt = null;
       if (data !== document.body.dataset.seen) plan();
     } else {

@@ -13,10 +13,10 @@ function open() {
   clearTimeout(retry);
   events?.close();
   events = new EventSource("/events");
-  events.addEventListener("seen", (event) => tellAll({ kind: "seen", data: event.data }));
-  events.addEventListener("changed", (event) => tellAll({ kind: "changed", data: event.data }));
+  events.addEventListener("seen", (event) => tellAll({ type: "seen", data: event.data }));
+  events.addEventListener("changed", (event) => tellAll({ type: "changed", data: event.data }));
   events.addEventListener("error", () => {
-    tellAll({ kind: "error" });
+    tellAll({ type: "error" });
     // A browser tries a broken connection again, but not an address that was answered by an error.
     if (events?.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_MS);
   });
