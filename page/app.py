@@ -315,8 +315,7 @@ class Pages:
 
     def _missing(self, request: Request, fields: Fields, sentence: str) -> Response:
         """A group or a rebalance that is not there; it may come."""
-        awaited = fields.until_ms is None
-        return self.page(request, "error.html", fields, 404, heading="Not found", sentence=sentence, is_awaited=awaited)
+        return self.page(request, "error.html", fields, 404, heading="Not found", sentence=sentence, is_missing=True)
 
     async def refused(self, request: Request, error: Exception) -> Response:
         """A field that does not fit, a query that is refused, nothing to draw: a page, or a sentence for scripts."""

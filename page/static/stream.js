@@ -28,7 +28,7 @@ function close() {
   events = null;
 }
 
-self.addEventListener("connect", ({ ports: [port] }) => {
+self.onconnect = ({ ports: [port] }) => {
   port.addEventListener("message", ({ data: listens }) => {
     if (listens) listening.add(port);
     else listening.delete(port);
@@ -36,4 +36,4 @@ self.addEventListener("connect", ({ ports: [port] }) => {
     else if (!events) open();
   });
   port.start();
-});
+};
