@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 READS = ("select", "with", "values", "table", "from", "show", "describe", "desc", "explain")
 WRITES = ("insert", "update", "delete", "merge", "create", "replace", "drop", "alter", "truncate", "optimize", "vacuum")
-_FIRST_WORD = re.compile(r"(?:[\s(;]|--[^\n]*|/\*.*?\*/)*([^\s(;]+)", re.DOTALL)
+_FIRST_WORD = re.compile(r"(?:[\s(;]|--[^\n]*+|(?>/\*.*?\*/))*+([^\s(;]+)", re.DOTALL)
 
 
 def first_word_of(query: str) -> str:
