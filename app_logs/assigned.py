@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from app_logs.leaders import listed
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact, printer_of
+from app_logs.logged_facts import BROKER, OWN_ENDS, FactKind, LoggedFact, printer_of
 from app_logs.logged_holdings import Partitions, given_by_leaders
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, LoggedRebalance
@@ -19,10 +19,7 @@ OWNERS = "owners"
 OWN = "own_partitions"
 """What those members were given whose lines are here: others may have more."""
 _OF_IDLE = ("more_members_than_partitions", "given_nothing")
-_ENDS = (
-    *(FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT, FactKind.MEMBERSHIP_LOST, FactKind.INSTANCE_FENCED),
-    *(FactKind.CLOSED, FactKind.JOIN_SENT),
-)
+_ENDS = (*OWN_ENDS, FactKind.JOIN_SENT)
 """Lines of a member that is none any more, or that joins anew."""
 _GIVEN = (FactKind.PARTITIONS_ADDED, FactKind.SYNCED, FactKind.JOINED_AND_SYNCED)
 

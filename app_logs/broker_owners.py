@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app_logs.consumer_history import members_in
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact
-from app_logs.logged_members import ENDS
+from app_logs.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, LoggedGroup
 from app_logs.short_text import some_that_fit
 from why.words import partitions
 
-_ENDS = (*ENDS, FactKind.MEMBER_LEFT_EPOCH)
+_ENDS = (FactKind.MEMBER_EXPIRED, *REMOVED_EPOCH)
 _FORGETS = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
 _GIVES_UP = "UNREVOKED_PARTITIONS"
 """The state of a member that has more than what it is to keep."""

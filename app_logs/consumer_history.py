@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import re2
 
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_facts import REMOVED_EPOCH, FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Holder, LoggedRebalance, concluded, rebalance_of
 from app_logs.reasons import NOT_PROVIDED, Reason, left
 from schemas.causes import Cause, CauseCandidate, CauseKind
@@ -32,10 +32,6 @@ _BY_A_MEMBER = (
 )
 _OF_AN_EPOCH = (FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.MEMBER_SUBSCRIBED)
 _BEGINS_ANEW = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
-_REMOVED = (
-    *(FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH),
-    *(FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH),
-)
 SILENT_BUMPS = ("share", "streams")
 _GOING = (
     CauseKind.MEMBER_LEFT,
@@ -97,9 +93,9 @@ def epoch_bumps(
         is_new = fact.kind in (FactKind.MEMBER_PROGRESSED, FactKind.TARGET_COMPUTED) and _is_new_epoch(fact, highest)
         if fact.kind is FactKind.MEMBER_PROGRESSED and is_new:
             found.append(replace(rebalance_of(fact), generation_id=fact.generation_id, facts=[fact]))
-        if fact.kind in _REMOVED and _makes_classic(facts, place):
+        if fact.kind in REMOVED_EPOCH and _makes_classic(facts, place):
             since = []
-        elif bumps_silently and fact.kind in _REMOVED:
+        elif bumps_silently and fact.kind in REMOVED_EPOCH:
             _hold_up(found, [fact])
             members.pop(fact.member_id, None)
             epoch = (found[-1].generation_id or 0) + 1 if found and found[-1].generation_id else None
@@ -137,12 +133,12 @@ def epoch_bumps(
 
 def _unnumbered(since: Iterable[LoggedFact], to_come: Mapping[str, int]) -> list[LoggedRebalance]:
     """Return the rebalances by members that were removed, where no line has the epoch."""
-    return [_bumped(one, None, _by_a_member(one, to_come), [one]) for one in since if one.kind in _REMOVED]
+    return [_bumped(one, None, _by_a_member(one, to_come), [one]) for one in since if one.kind in REMOVED_EPOCH]
 
 
 def _is_of_removal(found: Sequence[LoggedRebalance], since: Iterable[LoggedFact], fact: LoggedFact) -> bool:
     """Return True if a line shows the epoch of the removal before it."""
-    removal = found[-1] if found and found[-1].facts[-1].kind in _REMOVED else None
+    removal = found[-1] if found and found[-1].facts[-1].kind in REMOVED_EPOCH else None
     if removal is None or any(one.kind in _BY_A_MEMBER for one in since):
         return False
     if removal.generation_id is None:
@@ -160,7 +156,7 @@ def _number(removal: LoggedRebalance, shown: LoggedFact) -> None:
 
 def _may_bring(one: LoggedFact, bump: LoggedFact) -> bool:
     """Return False for a removal long before a bump: its own bump has no line."""
-    has_own = bump.kind is FactKind.EPOCH_BUMPED and one.kind in _REMOVED and between_ms(one, bump) is not None
+    has_own = bump.kind is FactKind.EPOCH_BUMPED and one.kind in REMOVED_EPOCH and between_ms(one, bump) is not None
     return not has_own or _is_at_once(one, bump)
 
 
@@ -224,7 +220,7 @@ def downgraded_by(facts: Sequence[LoggedFact], place: int) -> tuple[Cause, Logge
     """Whose end made a group classic, by the line just before the one that says that a member's end did; None: no line
     names it.
     """
-    if not place or facts[place - 1].kind not in _REMOVED:
+    if not place or facts[place - 1].kind not in REMOVED_EPOCH:
         return None
     gone, downgrade = facts[place - 1], facts[place]
     if gone.at_ms is None or downgrade.at_ms is None or downgrade.at_ms - gone.at_ms > AT_ONCE_MS:
@@ -240,7 +236,7 @@ def _bringing(since: Sequence[LoggedFact], epoch: int, members: dict[str, int]) 
     """
     found: list[LoggedFact] = []
     for fact in since:
-        if fact.kind in _REMOVED:
+        if fact.kind in REMOVED_EPOCH:
             members.pop(fact.member_id, None)
         if _is_replacement(fact):
             members[fact.member_id] = members.pop(fact.other_member_id, epoch)

@@ -14,7 +14,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Sequence
 
 from app_logs.forged_lines import Span, within
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact
+from app_logs.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
 from app_logs.logged_rebalances import LoggedGroup, candidate
 from app_logs.reasons import Reason, read_reason
 from schemas.causes import Cause, CauseKind
@@ -23,10 +23,7 @@ MOST_FORGED = 1_600
 """Lines about groups that the ids and the reason of one request hold: 98 kB, of 60 characters each."""
 _ROUNDS = 8
 _NEW_IDS = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
-_ENDS = (
-    *(FactKind.MEMBER_EXPIRED, FactKind.MEMBER_LEFT, FactKind.MEMBERS_NOT_BACK, FactKind.MEMBER_EXPIRED_EPOCH),
-    *(FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH),
-)
+_ENDS = (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_LEFT, FactKind.MEMBERS_NOT_BACK, *REMOVED_EPOCH)
 _FORGETS = (
     *(FactKind.GROUP_EMPTIED, FactKind.GROUP_TAKEN_OVER, FactKind.GROUP_UNLOADED, FactKind.GROUP_DIED),
     FactKind.GROUP_CONVERTED,

@@ -169,6 +169,16 @@ class FactKind(StrEnum):
     """Nothing: a reader failed at the line, as error says."""
 
 
+REMOVED_EPOCH = (
+    *(FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH),
+    *(FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH),
+)
+"""By these a coordinator of newer groups ends a membership."""
+OWN_ENDS = (
+    *(FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT, FactKind.MEMBERSHIP_LOST, FactKind.INSTANCE_FENCED),
+    FactKind.CLOSED,
+)
+"""By these a client's log ends a membership."""
 NEWER = (
     *(FactKind.EPOCH_BUMPED, FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.PATTERNS_SCANNED),
     *(FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH),

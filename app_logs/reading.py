@@ -25,7 +25,7 @@ from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import comes_once, ends_cut, open_blocks, text_of
 from app_logs.forged_lines import OF_BROKERS, ends_alone, marked
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
-from app_logs.unread import Told, Unread, unread_in, wording_of
+from app_logs.unread import Recognized, Unread, unread_in, wording_of
 from app_logs.wrappings import entries_in, entry_of, in_order
 from programs.errors import UserError
 from why.words import count, some
@@ -146,7 +146,7 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     ordered, notes = in_order(marked(entries))
     if broken.put_together + ends_alone(entries) >= SEVERAL:
         notes.append(BROKEN)
-    facts, told = _facts_in(ordered)
+    facts, recognized = _facts_in(ordered)
     every = [broken.without_what_is_open(fact) for fact in facts if fact is not None]
     found = [fact for fact in every if fact.is_certain]
     doubtful = [fact.line_number for fact in every if not fact.is_certain and fact.kind is not FactKind.UNREADABLE]
@@ -162,7 +162,7 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
-    read.facts, read.notes, read.unread = found, tuple(notes), unread_in(ordered, facts, told)
+    read.facts, read.notes, read.unread = found, tuple(notes), unread_in(ordered, facts, recognized)
     return read
 
 
@@ -180,22 +180,22 @@ def _kept(numbered: Iterable[tuple[int, str]], texts: dict[int, str]) -> Iterato
         yield number, line
 
 
-def _facts_in(entries: Sequence[Entry]) -> tuple[list[LoggedFact | None], list[tuple[Told, ...]]]:
+def _facts_in(entries: Sequence[Entry]) -> tuple[list[LoggedFact | None], list[tuple[Recognized, ...]]]:
     """What each entry of one file says, and who tells it if it says nothing.
 
     Words that two libraries have are of the one whose other lines are in the file.
     """
     facts: list[LoggedFact | None] = []
-    told: list[tuple[Told, ...]] = []
+    recognized: list[tuple[Recognized, ...]] = []
     for entry in entries:
-        tellings: list[Told] = []
-        facts.append(fact_of(entry, tellings))
-        told.append((*tellings,))
+        recognizing: list[Recognized] = []
+        facts.append(fact_of(entry, recognizing))
+        recognized.append((*recognizing,))
     names = {fact.dialect for fact in facts if fact is not None}
     known = [dialect for dialect in DIALECTS if dialect.among_its_own is not None and dialect.name in names]
     if len(known) == 1:
         facts = [fact or known[0].fact_among_its_own(entry) for fact, entry in zip(facts, entries, strict=True)]
-    return facts, told
+    return facts, recognized
 
 
 class _Lines:
@@ -251,24 +251,24 @@ def may_matter(line: str) -> bool:
     return _MOST_FREQUENT in line or _MARKS.search(line) is not None
 
 
-def fact_of(entry: Entry, told: list[Told] | None = None) -> LoggedFact | None:
+def fact_of(entry: Entry, recognized: list[Recognized] | None = None) -> LoggedFact | None:
     """What an entry says about a group, in whichever dialect; UNREADABLE if a reader failed at it.
 
-    told: gets the dialects that tell the entry and do not read it.
+    recognized: gets the dialects that tell the entry and do not read it.
     """
     if entry.unread:
         return unreadable(entry, entry.unread)
-    return _said_in(entry, told) or (of_two_messages(entry) if OF_BROKERS in entry.logger else None)
+    return _said_in(entry, recognized) or (of_two_messages(entry) if OF_BROKERS in entry.logger else None)
 
 
-def _said_in(entry: Entry, told: list[Told] | None) -> LoggedFact | None:
+def _said_in(entry: Entry, recognized: list[Recognized] | None) -> LoggedFact | None:
     opened = [dialect for dialect in _OPENED if entry.text.startswith(dialect.opening)]
     for dialect in opened or _marked_by(entry):
         heading, fact = dialect.read(entry)
         if fact is not None:
             return fact
-        if told is not None and heading is not None and entry.text.startswith(dialect.opening):
-            told.append((dialect, intern(wording_of(heading.message))))
+        if recognized is not None and heading is not None and entry.text.startswith(dialect.opening):
+            recognized.append((dialect, intern(wording_of(heading.message))))
     return None
 
 

@@ -36,7 +36,7 @@ _NAMED = re.compile(
 """The name of a logger that begins a message, as `kafka-node:ConsumerGroup` or `[sarama-cluster]`."""
 
 
-Told = tuple[Dialect, str]
+Recognized = tuple[Dialect, str]
 """A dialect whose heading tells a line, and the wording behind it."""
 
 
@@ -55,20 +55,20 @@ class Unread(NamedTuple):
 
 
 def unread_in(
-    entries: Sequence[Entry], facts: Sequence[LoggedFact | None], told: Sequence[Sequence[Told]]
+    entries: Sequence[Entry], facts: Sequence[LoggedFact | None], recognized: Sequence[Sequence[Recognized]]
 ) -> tuple[Unread, ...]:
     """Return what the entries of one file leave unread, by program.
 
-    facts: what each entry says, None if nothing. told: of each entry that says nothing, the dialects that tell it.
+    facts: what each entry says, None if nothing. recognized: the dialects that recognize an entry which says nothing.
     Programs without a dialect are named in a file in which nothing is read.
     """
     names = {fact.dialect for fact in facts if fact is not None}
     known: dict[str, Counter[str]] = {}
     unknown: dict[str, Counter[str]] = {}
-    for entry, fact, tellings in zip(entries, facts, told, strict=True):
+    for entry, fact, recognizing in zip(entries, facts, recognized, strict=True):
         if fact is not None:
             continue
-        title, wording = _whose(tellings, names)
+        title, wording = _whose(recognizing, names)
         if title:
             _count(known.setdefault(title, Counter()), wording)
         elif not names and _OF_GROUPS.search(entry.printed[:_READ_LENGTH]):
@@ -78,9 +78,9 @@ def unread_in(
     return (*_most_first(known, True), *_most_first(unknown, False))
 
 
-def _whose(told: Iterable[Told], names: Collection[str]) -> tuple[str, str]:
+def _whose(recognized: Iterable[Recognized], names: Collection[str]) -> tuple[str, str]:
     """The title of the dialect whose line it is, and the wording; empty: of none."""
-    fits = ((dialect.title, wording) for dialect, wording in told if dialect.tells_alone or dialect.name in names)
+    fits = ((dialect.title, wording) for dialect, wording in recognized if dialect.tells_alone or dialect.name in names)
     return next(fits, ("", ""))
 
 

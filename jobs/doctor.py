@@ -15,9 +15,9 @@ from typing import NamedTuple
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr-defined]
 
-from duck_sql.engine import ask
 from gateway.settings import Settings
 from jobs.home import Home
+from jobs.moments import latest_fact_ms
 from jobs.preflight import check_java, check_python, find_java
 from jobs.spark.jars import IS_CHECKOUT, JARS_FOLDER, missing_jars
 from jobs.stream.sources.offsets_topic import TOPIC
@@ -132,7 +132,7 @@ def _disk(home: Home) -> str:
 def _clock(home: Home) -> str:
     if not home.is_local or not is_table(home.path / EFFECTS_FOLDER):
         return "no history here says another time."
-    ((fact_at_ms,),) = ask(home.path, "select max(at_ms) from effects", is_duckdbs=True).rows
+    fact_at_ms = latest_fact_ms(home)
     if fact_at_ms is not None and fact_at_ms > time.time() * 1000 + AHEAD_MS:
         raise UserError(f"{home.shown} has facts of later than now: set this machine's clock, or the broker's.")
     return f"no fact of {home.shown} is of later than now."

@@ -25,5 +25,11 @@ def present_ms(home: Home) -> int:
         return now_ms
     with home.read_here() as here:
         check_home(here)
-        ((latest_ms,),) = ask(here.path, "select max(at_ms) from effects", is_duckdbs=True).rows
+        latest_ms = latest_fact_ms(here)
     return now_ms if latest_ms is None else latest_ms
+
+
+def latest_fact_ms(here: Home) -> int | None:
+    """Return the time of the latest fact of a home on this machine, ms since the epoch; None: it has none."""
+    ((latest_ms,),) = ask(here.path, "select max(at_ms) from effects", is_duckdbs=True).rows
+    return None if latest_ms is None else int(latest_ms)

@@ -78,9 +78,12 @@ def processes_for(size_bytes: int, processes: int | None) -> int:
     return 1 if size_bytes < LITTLE_BYTES else processes or this_machine().cores
 
 
-def make_history(home: Home, made_of: Input, console: Console, processes: int | None = None) -> None:
-    """Writes an input's history into a home's tables. processes: see processes_for. Raises LogFileError,
-    DumpError, NotUnderstood.
+def make_history(
+    home: Home, made_of: Input, console: Console, processes: int | None = None, paths: Sequence[Path] = ()
+) -> None:
+    """Writes an input's history into a home's tables. processes: see processes_for. paths: as the user named them.
+
+    Raises LogFileError, DumpError, NotUnderstood.
     """
     config, shown, size_bytes = replay_config({}), Shown(console), made_of.size_bytes
     with built(home) as building, Processes(processes_for(size_bytes, processes)) as pool, shown.progress:
@@ -92,7 +95,7 @@ def make_history(home: Home, made_of: Input, console: Console, processes: int | 
             writers.add(files)
         writers.flush()
         if not made_of.is_understood:
-            raise not_understood(made_of.paths, are_empty=not size_bytes)
+            raise not_understood(paths, are_empty=not size_bytes)
 
 
 def replay(
@@ -111,6 +114,6 @@ def replay(
     """
     made_of = input_of(paths, given, zone_of(zone))
     with replay_home(home, is_fresh=is_fresh):
-        make_history(home, made_of, console, processes)
+        make_history(home, made_of, console, processes, paths)
         made_of.tell(console, home)
         tell_home(console, home)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -65,8 +65,6 @@ class Input(Protocol):
     """About how much there is to read."""
     has_requests: bool
     """Whether it contains requests."""
-    paths: Sequence[Path]
-    """As the user named them."""
 
     @property
     def is_understood(self) -> bool:
@@ -87,7 +85,6 @@ class LogInput:
     def __init__(self, path: Path, given: Mapping[str, str], zone: ZoneInfo) -> None:
         replay_config(given)
         self.size_bytes, self._path, self._given, self._zone = about_bytes(path), path, given, zone
-        self.paths: Sequence[Path] = [path]
         self.replayed = Replayed(Tally(), Parity(), {}, 0.0)
 
     @property
@@ -144,7 +141,6 @@ class TopicInput:
         self._path, self._sessions = path, sessions_given(given)
         self._raw_max_bytes = replay_config(given).quarantine_raw_max_bytes
         self.size_bytes = about_bytes_of(files_of(path))
-        self.paths: Sequence[Path] = [path]
         self.found = DumpRead()
 
     @property
@@ -231,7 +227,6 @@ class BothInput:
 
     def __init__(self, log: LogInput, topic: TopicInput) -> None:
         self.size_bytes, self._log, self._topic = log.size_bytes + topic.size_bytes, log, topic
-        self.paths: Sequence[Path] = [*log.paths, *topic.paths]
         self.found = BothMerged()
 
     @property

@@ -55,7 +55,6 @@ class PrintedInput:
     has_requests = False
 
     def __init__(self, paths: Sequence[Path], zone: ZoneInfo) -> None:
-        self.paths: Sequence[Path] = paths
         self._files, self._zone = files_of(list(map(str, paths))), zone
         self.size_bytes = about_bytes_of(map(Path, self._files))
         self._reads: list[FileRead] = []

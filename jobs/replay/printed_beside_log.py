@@ -5,9 +5,6 @@ Knows files of effects. Must not know what is in a line or a request.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
@@ -30,7 +27,6 @@ class PrintedBesideLog:
     def __init__(self, recorded: Input, printed: PrintedInput) -> None:
         self.size_bytes, self._recorded, self._printed = recorded.size_bytes + printed.size_bytes, recorded, printed
         self._by_lines: list[str] = []
-        self.paths: Sequence[Path] = [*recorded.paths, *printed.paths]
 
     @property
     def is_understood(self) -> bool:

@@ -5,9 +5,6 @@ Knows files of effects. Must not know by which rule facts are put together (`off
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
@@ -37,7 +34,6 @@ class PrintedBesideTopic:
     def __init__(self, printed: PrintedInput, topic: TopicInput) -> None:
         self.size_bytes, self._printed, self._topic = printed.size_bytes + topic.size_bytes, printed, topic
         self._in_lines = self._in_both = self._groups_in_both = 0
-        self.paths: Sequence[Path] = [*printed.paths, *topic.paths]
 
     @property
     def is_understood(self) -> bool:

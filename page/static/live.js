@@ -77,6 +77,9 @@ async function lookAgain() {
   await drawAll();
 }
 
+// Whether the page says that a job writes the history.
+const isLive = () => document.querySelector("#liveness .dot") !== null;
+
 // What the server says by itself, while this tab is visible and a job writes the history: through the one stream of all
 // tabs, else through a question every few seconds.
 class News {
@@ -93,14 +96,14 @@ class News {
   // Called again whenever the page may have become visible or hidden, or its history live or finished.
   follow() {
     clearTimeout(this.asking);
-    const isLive = document.querySelector("#liveness .dot") !== null;
-    this.isWatched = !document.hidden && isLive && Boolean(this.port);
+    const isWritten = isLive();
+    this.isWatched = !document.hidden && isWritten && Boolean(this.port);
     this.port?.postMessage(this.isWatched);
-    if (!document.hidden) this.ask(isLive);
+    if (!document.hidden) this.ask(isWritten);
   }
 
   // Also once where there is a stream: it tells what comes from now on.
-  async ask(isLive) {
+  async ask(isWritten) {
     try {
       const answer = await fetch("/seen");
       if (answer.ok) this.take({ type: "seen", data: await answer.text() });
@@ -110,7 +113,7 @@ class News {
     if (this.isWatched || document.hidden) return;
     const isBeingRead = document.querySelector("[data-until-ready]") !== null;
     clearTimeout(this.asking);
-    this.asking = setTimeout(() => this.ask(isLive), isBeingRead || isLive ? ASK_LIVE_MS : ASK_FINISHED_MS);
+    this.asking = setTimeout(() => this.ask(isWritten), isBeingRead || isWritten ? ASK_LIVE_MS : ASK_FINISHED_MS);
   }
 
   leave() {
@@ -127,10 +130,10 @@ export function followChanges() {
     due = null;
     if (document.hidden) return;
     isLooking = true;
-    const wasLive = document.querySelector("#liveness .dot") !== null;
+    const wasLive = isLive();
     try { await lookAgain(); } catch { document.body.dataset.seen = ""; }
     isLooking = false;
-    if ((document.querySelector("#liveness .dot") !== null) !== wasLive) news.follow();
+    if (isLive() !== wasLive) news.follow();
     if (isStale) { isStale = false; plan(); }
   };
   const plan = () => {
@@ -152,7 +155,7 @@ export function followChanges() {
       if (!groups || !groups.length || !group || groups.includes(group)) plan();
     }
   });
-  setInterval(() => { if (document.querySelector("#liveness .dot")) plan(); }, AGES_EVERY_MS);
+  setInterval(() => { if (isLive()) plan(); }, AGES_EVERY_MS);
   document.addEventListener("visibilitychange", () => news.follow());
   addEventListener("pagehide", () => news.leave());
   addEventListener("pageshow", (event) => { if (event.persisted) news.follow(); });
