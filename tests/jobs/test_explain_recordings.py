@@ -267,7 +267,7 @@ def test_a_log_in_json_whose_lines_have_the_field_of_a_dump_is_none(
 ) -> None:
     log = tmp_path / "app.json"
     log.write_text('{"timestamp_ms": 1, "message": "started"}\n')
-    file, _ = answer(capsys, log, KILLED)["files"]
+    (file,) = (file for file in answer(capsys, log, KILLED)["files"] if file["file"] == str(log))
     assert (file["kinds"], file["lines"]) == ([], 1)
     assert 'Its first line: "{"timestamp_ms": 1, "message": "started"}"' in file["notes"][-1]
 
