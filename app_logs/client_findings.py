@@ -6,11 +6,12 @@ dead" and found again is the same broker. Knows facts of one client. Must not kn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from app_logs.absence import could_stand
 from app_logs.client_history import GIVEN_ID, LONGEST_MS, learnt_of_others
+from app_logs.client_rules import Rule, one_finding
 from app_logs.connect_findings import CONNECT_RULES
 from app_logs.error_names import NOT_COORDINATOR, error_name, error_said
 from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
@@ -45,7 +46,6 @@ _NO_REASONS = ("", "null", "coordinator unavailable")
 """Why a coordinator is unavailable, in words that do not say it."""
 _ASKS = (FactKind.JOIN_SENT, FactKind.JOINED_AND_SYNCED)
 """Lines of which one shows that a client asked to join: some print no more than the answer."""
-Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
 
 
 def client_findings(facts: Sequence[LoggedFact]) -> list[Finding]:
@@ -195,16 +195,9 @@ def _refused(who: str, facts: Sequence[LoggedFact]) -> Finding:
     )
 
 
-def _sync_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """Joined, and got no assignment: which member's SyncGroup came too late, or why, is not in its log."""
-    refused = [fact for fact in facts if fact.kind is FactKind.SYNC_REFUSED]
-    if refused:
-        times = _times(refused)
-        yield Finding(
-            "assignment_refused",
-            f"{who} joined and got an error instead of an assignment{times}: {errors_in(refused)}.",
-            tuple(refused),
-        )
+def _sync_refused(who: str, refused: Sequence[LoggedFact]) -> str:
+    """Which member's SyncGroup came too late, or why, is not in its log."""
+    return f"{who} joined and got an error instead of an assignment{_times(refused)}: {errors_in(refused)}."
 
 
 def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -374,7 +367,7 @@ RULES: Sequence[Rule] = (
     _asks_again,
     _fenced,
     _join_refused,
-    _sync_refused,
+    one_finding("assignment_refused", lambda fact: fact.kind is FactKind.SYNC_REFUSED, _sync_refused),
     *CONNECT_RULES,
     _coordinators,
     _idle,

@@ -6,9 +6,10 @@ Knows facts of one worker. Must not know how lines are worded.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from app_logs.client_history import learnt_of_others
+from app_logs.client_rules import Rule, one_finding
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
 from app_logs.wording import how_often, lasting
@@ -75,14 +76,8 @@ def _leader_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         )
 
 
-def _config_log_empty(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    empty = [fact for fact in facts if fact.kind is FactKind.CONFIG_LOG_EMPTY]
-    if empty:
-        yield Finding(
-            "config_log_empty",
-            f"{who} read its config topic to the end and found nothing in it.",
-            tuple(empty),
-        )
+def _config_log_empty(who: str, _: Sequence[LoggedFact]) -> str:
+    return f"{who} read its config topic to the end and found nothing in it."
 
 
 def _work_held_back(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -123,10 +118,10 @@ def _asked_at_the_end(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
             put_off = None
 
 
-CONNECT_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (
+CONNECT_RULES: Sequence[Rule] = (
     _configs_behind,
     _leader_behind,
-    _config_log_empty,
+    one_finding("config_log_empty", lambda fact: fact.kind is FactKind.CONFIG_LOG_EMPTY, _config_log_empty),
     _work_held_back,
     _asked_at_the_end,
 )

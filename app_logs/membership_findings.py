@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from app_logs.client_rules import Rule, one_finding
 from app_logs.error_names import OF_COORDINATORS, OF_NO_MEMBER, error_name
 from app_logs.logged_facts import (
     COMMITS,
@@ -96,61 +97,35 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         yield Finding("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
 
 
-def _offsets_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    refused = [fact for fact in facts if fact.kind is FactKind.OFFSETS_REFUSED]
-    if refused:
-        yield Finding(
-            "offsets_refused",
-            f"A broker refused {who} its committed offsets{how_often(refused)}: {errors_in(refused)}. "
-            "After that its client joins again.",
-            tuple(refused),
-        )
+def _offsets_refused(who: str, refused: Sequence[LoggedFact]) -> str:
+    times = how_often(refused)
+    return (
+        f"A broker refused {who} its committed offsets{times}: {errors_in(refused)}. After that its client joins again."
+    )
 
 
-def _not_authorized(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    refused = [fact for fact in facts if fact.kind is FactKind.NOT_AUTHORIZED]
-    if refused:
-        times = how_often(refused)
-        yield Finding(
-            "not_authorized",
-            f"A broker refused {who}{times}: its user is not authorized to access the group {refused[0].group_id} "
-            "(READ on the group). That is no rebalance.",
-            tuple(refused),
-        )
+def _not_authorized(who: str, refused: Sequence[LoggedFact]) -> str:
+    group = f"the group {refused[0].group_id} (READ on the group)"
+    times = how_often(refused)
+    return f"A broker refused {who}{times}: its user is not authorized to access {group}. That is no rebalance."
 
 
-def _without_a_topic(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    without = [fact for fact in facts if fact.kind is FactKind.NO_TOPIC]
-    if without:
-        yield Finding(
-            "no_topic",
-            f"No topic that {who} can see matches its subscription{how_often(without)}: it joins without one, and is "
-            "given nothing.",
-            tuple(without),
-        )
+def _without_a_topic(who: str, lines: Sequence[LoggedFact]) -> str:
+    times = how_often(lines)
+    return f"No topic that {who} can see matches its subscription{times}: it joins without one, and is given nothing."
 
 
-def _commits_while_it_joins(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    early = [fact for fact in facts if fact.operation == COMMITS]
-    if early:
-        generations = some(dict.fromkeys(str(fact.generation_id) for fact in early))
-        yield Finding(
-            "commit_during_rebalance",
-            f"{who} committed{how_often(early)} as a member of generation {generations} while it joined the next one.",
-            tuple(early),
-        )
+def _commits_while_it_joins(who: str, early: Sequence[LoggedFact]) -> str:
+    generations = some(dict.fromkeys(str(fact.generation_id) for fact in early))
+    return f"{who} committed{how_often(early)} as a member of generation {generations} while it joined the next one."
 
 
-def _takes_too_slowly(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    slow = [fact for fact in facts if fact.kind is FactKind.TAKEN_TOO_SLOWLY]
-    if slow:
-        times = how_often(slow)
-        yield Finding(
-            "processing_too_slow",
-            f"The program of {who} did not take the messages of {some(sorted({fact.partitions for fact in slow}))} "
-            f"within {slow[0].reason}{times}: its client reads on once they are taken. That is no rebalance.",
-            tuple(slow),
-        )
+def _takes_too_slowly(who: str, slow: Sequence[LoggedFact]) -> str:
+    messages = f"the messages of {some(sorted({fact.partitions for fact in slow}))} within {slow[0].reason}"
+    return (
+        f"The program of {who} did not take {messages}{how_often(slow)}: its client reads on once they are taken. "
+        "That is no rebalance."
+    )
 
 
 def _notified_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -229,15 +204,15 @@ def _after(rounds: Sequence[tuple[LoggedFact, LoggedFact]]) -> str:
     return " to ".join(dict.fromkeys((duration(lengths_ms[0]), duration(lengths_ms[-1]))))
 
 
-MEMBERSHIP_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (
+MEMBERSHIP_RULES: Sequence[Rule] = (
     _commits_refused,
     _lost,
     _joins_failed,
-    _offsets_refused,
-    _not_authorized,
-    _without_a_topic,
-    _commits_while_it_joins,
-    _takes_too_slowly,
+    one_finding("offsets_refused", lambda fact: fact.kind is FactKind.OFFSETS_REFUSED, _offsets_refused),
+    one_finding("not_authorized", lambda fact: fact.kind is FactKind.NOT_AUTHORIZED, _not_authorized),
+    one_finding("no_topic", lambda fact: fact.kind is FactKind.NO_TOPIC, _without_a_topic),
+    one_finding("commit_during_rebalance", lambda fact: fact.operation == COMMITS, _commits_while_it_joins),
+    one_finding("processing_too_slow", lambda fact: fact.kind is FactKind.TAKEN_TOO_SLOWLY, _takes_too_slowly),
     _notified_again_and_again,
     _out_again_and_again,
     _sessions_outlived,

@@ -6,9 +6,10 @@ are worded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from app_logs.client_rules import Rule, one_finding
 from app_logs.error_names import NOT_COORDINATOR, error_name, error_said
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
@@ -113,18 +114,15 @@ def _heartbeats_went_on(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findi
             beat = None
 
 
-def _connections(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """Connections that did not come about. One that was up and ends may have been idle."""
-    failed = [fact for fact in facts if fact.kind is FactKind.CONNECTION_FAILED and fact.state != _CONNECTED]
-    if failed:
-        times = f" {count(len(failed), 'time')}, the last" if len(failed) > 1 else ""
-        last = failed[-1]
-        yield Finding(
-            "connection_failed",
-            f"{who} got no connection to its coordinator{times} after {duration(last.length_ms or 0)}: "
-            f"{error_said(last.error)}.",
-            tuple(failed),
-        )
+def _found_no_connection(fact: LoggedFact) -> bool:
+    """Whether a connection did not come about. One that was up and ends may have been idle."""
+    return fact.kind is FactKind.CONNECTION_FAILED and fact.state != _CONNECTED
+
+
+def _connections(who: str, failed: Sequence[LoggedFact]) -> str:
+    times, last = f" {count(len(failed), 'time')}, the last" if len(failed) > 1 else "", failed[-1]
+    after = duration(last.length_ms or 0)
+    return f"{who} got no connection to its coordinator{times} after {after}: {error_said(last.error)}."
 
 
 def _coordinator_denies(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -194,11 +192,11 @@ def _syncs_denied(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         )
 
 
-SESSION_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (
+SESSION_RULES: Sequence[Rule] = (
     _sessions_given_up,
     _heartbeats_unanswered,
     _heartbeats_went_on,
-    _connections,
+    one_finding("connection_failed", _found_no_connection, _connections),
     _coordinator_denies,
     _syncs_denied,
 )

@@ -6,8 +6,9 @@ Knows facts of one client. Must not know how lines are worded.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from app_logs.client_rules import Rule
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
 from app_logs.reasons import cause_in_words
@@ -67,4 +68,4 @@ def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-TOPIC_RULES: Sequence[Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]] = (_topics_changed,)
+TOPIC_RULES: Sequence[Rule] = (_topics_changed,)

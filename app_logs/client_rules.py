@@ -1,0 +1,27 @@
+"""What a rule about one client's lines is, and the form that most of them have: all lines of a kind, in one sentence.
+
+Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from app_logs.logged_facts import LoggedFact
+from app_logs.logged_rebalances import Finding
+
+Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
+"""Gets a client's name and its facts in order."""
+
+
+def one_finding(
+    finding: str, is_one: Callable[[LoggedFact], bool], sentence: Callable[[str, Sequence[LoggedFact]], str]
+) -> Rule:
+    """Return the rule that finds all lines of a kind at once. sentence: of the client's name and these lines."""
+
+    def rule(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+        found = [fact for fact in facts if is_one(fact)]
+        if found:
+            yield Finding(finding, sentence(who, found), tuple(found))
+
+    return rule
