@@ -20,7 +20,7 @@ from app_logs.logged_rebalances import Finding, client_id_of
 from app_logs.membership_findings import MEMBERSHIP_RULES
 from app_logs.session_findings import SESSION_RULES
 from app_logs.topic_findings import TOPIC_RULES
-from app_logs.wording import errors_in, how_often, lasting
+from app_logs.wording import errors_in, how_often_within, lasting
 from why.words import duration, some
 
 _WORKS = (
@@ -70,10 +70,9 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             learnt, revoked = [], None  # This client prints no line when it asks to join: the answer shows that it did.
         elif fact is None or fact.kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.MEMBERSHIP_LOST):
             if len(learnt) > 2 and could_stand(learnt[-1], *_ASKS):
-                within = lasting(" within {}", learnt[0], learnt[-1])
                 yield Finding(
                     "application_does_not_poll",
-                    f"{who} learnt of a rebalance {len(learnt)} times{within} and did not ask to join: "
+                    f"{who} learnt of a rebalance{how_often_within(learnt)} and did not ask to join: "
                     "its application did not poll meanwhile.",
                     tuple(learnt),
                     is_inferred=True,
@@ -191,13 +190,15 @@ def _refused(who: str, facts: Sequence[LoggedFact]) -> Finding:
     is_fatal = facts[0].state == FATAL or "fatal" in why
     then = "This error is fatal: it does not try again by itself." if is_fatal else "It tries again."
     return Finding(
-        "join_refused", f"{who} asked to join and was refused{_times(facts)}: {error_said(why)}. {then}", tuple(facts)
+        "join_refused",
+        f"{who} asked to join and was refused{how_often_within(facts)}: {error_said(why)}. {then}",
+        tuple(facts),
     )
 
 
 def _sync_refused(who: str, refused: Sequence[LoggedFact]) -> str:
     """Which member's SyncGroup came too late, or why, is not in its log."""
-    return f"{who} joined and got an error instead of an assignment{_times(refused)}: {errors_in(refused)}."
+    return f"{who} joined and got an error instead of an assignment{how_often_within(refused)}: {errors_in(refused)}."
 
 
 def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -236,7 +237,7 @@ def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 
 def _not_found(who: str, missed: Sequence[LoggedFact]) -> Finding:
     """The last that its lines have of its coordinator is that it has none."""
-    without = f"without its coordinator{_times(missed)}{_because(missed)}"
+    without = f"without its coordinator{how_often_within(missed)}{_because(missed)}"
     if not could_stand(missed[-1], FactKind.COORDINATOR_FOUND):
         return Finding("coordinator_lost_by_client", f"{who} was {without}.", tuple(missed))
     no_line = "no later line says that it found one or was answered"
@@ -377,8 +378,3 @@ RULES: Sequence[Rule] = (
     *SESSION_RULES,
     *TOPIC_RULES,
 )
-
-
-def _times(lines: Sequence[LoggedFact]) -> str:
-    """How often something stands in lines, and within which time; nothing for once."""
-    return "" if len(lines) == 1 else f"{how_often(lines)}{lasting(' within {}', lines[0], lines[-1])}"

@@ -12,7 +12,7 @@ from app_logs.client_history import learnt_of_others
 from app_logs.client_rules import Rule, one_finding
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding
-from app_logs.wording import how_often, lasting
+from app_logs.wording import how_often_within
 from why.words import duration
 
 AT_ITS_END_MS = 5_000
@@ -29,10 +29,9 @@ def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     behind = [fact for fact in facts if fact.kind is FactKind.CONFIGS_BEHIND]
     if len(behind) < 2:
         return
-    within = lasting(" within {}", behind[0], behind[-1])
     yield Finding(
         "worker_rejoins_in_a_loop",
-        f"{who} forced itself to join again {len(behind)} times{within}: what it reads of its config topic does not "
+        f"{who} forced itself to join again{how_often_within(behind)}: what it reads of its config topic does not "
         "reach the offset that its assignment names.",
         tuple(behind),
     )
@@ -63,7 +62,7 @@ def _leader_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     yield Finding(
         "leader_behind_configs",
         f"{who} leads the group and was to assign, but its own copy of the configs does not reach {newer}: it handed "
-        f"out nothing{how_often(behind)}{lasting(' within {}', behind[0], behind[-1])}, so that all join again.",
+        f"out nothing{how_often_within(behind)}, so that all join again.",
         tuple(behind),
     )
     if len(behind) > 1:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from app_logs.entries import DATED
 from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance
-from app_logs.wording import how_often, lasting
+from app_logs.wording import how_often_within
 
 _Place = tuple[int, int]
 """A dated time, and a line's place among the group's."""
@@ -27,10 +27,9 @@ def each_once(findings: Iterable[Finding]) -> list[Finding]:
 
 def _as_one(alike: Sequence[Finding]) -> Finding:
     facts = tuple({id(fact): fact for one in alike for fact in one.facts}.values())
-    often = how_often(alike).strip()
-    within = lasting(" within {}", alike[0].first, alike[-1].first)
+    often = how_often_within([one.first for one in alike]).strip()
     is_inferred = any(one.is_inferred for one in alike)
-    return alike[0]._replace(sentence=f"{often}{within}: {alike[0].sentence}", facts=facts, is_inferred=is_inferred)
+    return alike[0]._replace(sentence=f"{often}: {alike[0].sentence}", facts=facts, is_inferred=is_inferred)
 
 
 def in_order(group: LoggedGroup) -> list[Finding]:

@@ -277,6 +277,11 @@ def how_often(lines: Sequence[object]) -> str:
     return "" if len(lines) == 1 else f" {len(lines)} times"
 
 
+def how_often_within(lines: Sequence[LoggedFact]) -> str:
+    """How often something stands in lines, and within which time; nothing for once."""
+    return "" if len(lines) == 1 else f"{how_often(lines)}{lasting(' within {}', lines[0], lines[-1])}"
+
+
 def errors_in(facts: Iterable[LoggedFact]) -> str:
     """The errors of lines, each once: by Kafka's name where that is known."""
     named = (error_said(fact.error) for fact in facts if fact.error)

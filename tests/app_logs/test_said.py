@@ -124,11 +124,11 @@ MISMATCH = (
 )
 
 
-def test_a_leader_whose_configs_are_old_is_named_and_began_the_next_rebalance_itself() -> None:
-    group = group_of(
+def of_a_leader_with_old_configs(*generations: int) -> LoggedGroup:
+    return group_of(
         *(
             java(generation + after, text.format(generation, MEMBER), "Worker")
-            for generation in (4, 5, 6)
+            for generation in generations
             for after, text in (
                 (0.0, "Rebalance started"),
                 (0.1, CHOSEN),
@@ -137,12 +137,22 @@ def test_a_leader_whose_configs_are_old_is_named_and_began_the_next_rebalance_it
             )
         )
     )
+
+
+def test_a_leader_whose_configs_are_old_is_named_and_began_the_next_rebalance_itself() -> None:
+    group = of_a_leader_with_old_configs(4, 5, 6)
     (behind,) = [one for one in group.findings if one.finding == "leader_behind_configs"]
     assert "orders-1 leads the group" in behind.sentence
     assert "offset 12" in behind.sentence
     assert "3 times" in behind.sentence
     assert [one.cause.kind for one in group.rebalances[1:]] == [CauseKind.MEMBER_REJOINED] * 2
     assert all(one.cause.is_inferred and one.cause.member_id == MEMBER for one in group.rebalances[1:])
+
+
+def test_what_a_leader_does_once_takes_no_time() -> None:
+    group = of_a_leader_with_old_configs(4)
+    (behind,) = [one for one in group.findings if one.finding == "leader_behind_configs"]
+    assert "handed out nothing, so that all join again." in behind.sentence
 
 
 def test_a_sync_that_the_broker_of_the_join_refuses_took_no_effect() -> None:
