@@ -13,7 +13,16 @@ from app_logs.client_history import LONGEST_MS
 from app_logs.leaders import listed, with_members, without_assignments
 from app_logs.logged_facts import FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import partitions_in
-from app_logs.logged_rebalances import Finding, Holder, LoggedRebalance, candidate, client_id_of, concluded, is_open
+from app_logs.logged_rebalances import (
+    Finding,
+    Holder,
+    LoggedRebalance,
+    candidate,
+    client_id_of,
+    concluded,
+    is_open,
+    shortest_name,
+)
 from app_logs.session_findings import common_causes
 from schemas.causes import Cause, CauseKind
 from why.words import duration, some
@@ -99,7 +108,7 @@ def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
     for one, absent in _absent(rebalances):
         seen = tuple(fact for fact in one.facts if listed(fact))
         for member_id in absent:
-            who = client_id_of(member_id) or member_id
+            who = shortest_name(member_id)
             yield Finding("member_dropped", f"{who} is no member of generation {one.generation_id} any more.", seen)
             held = one.held_by
             if held is not None and held.member_id == member_id and held.length_ms is not None:

@@ -16,7 +16,7 @@ from app_logs.connect_findings import CONNECT_RULES
 from app_logs.error_names import NOT_COORDINATOR, error_name, error_said
 from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
 from app_logs.logged_partitions import names_no_partition, partitions_in
-from app_logs.logged_rebalances import Finding, client_id_of
+from app_logs.logged_rebalances import Finding, client_id_of, shortest_name
 from app_logs.membership_findings import MEMBERSHIP_RULES
 from app_logs.session_findings import SESSION_RULES
 from app_logs.topic_findings import TOPIC_RULES
@@ -337,7 +337,7 @@ def _others_gone(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         if fact.kind is not FactKind.JOINED_AND_SYNCED:
             continue
         if before is not None and _took_over(before, fact):
-            leader = client_id_of(before.other_member_id) or before.other_member_id
+            leader = shortest_name(before.other_member_id)
             yield Finding(
                 "others_gone",
                 f"{who} leads the group now, and has what others had: the earlier leader {leader} is gone.",

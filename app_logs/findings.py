@@ -13,16 +13,16 @@ from app_logs.broker_owners import owners
 from app_logs.error_names import error_said
 from app_logs.holders import INITIAL_DELAY_MS, Before
 from app_logs.logged_facts import NEWER, FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of
+from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, shortest_name
 from app_logs.static_members import static_members
 from schemas.causes import CauseKind, name_of
 from why.words import count, duration, some
 
 Rule = Callable[[LoggedGroup], Iterator[Finding]]
 OFTEN = 3
+"""This number of rebalances by one member is a pattern."""
 _NAMED = 2
 """Member ids that one sentence has: they are long."""
-"""So many rebalances by one member are a pattern."""
 NOT_WAITED_MS = 1
 COMMON_TIMEOUTS_MS = (5_000, 6_000)
 """Timeouts that people set are multiples of these: 6 s is the least that brokers allow as shipped."""
@@ -99,7 +99,7 @@ def _never_synced(group: LoggedGroup) -> Iterator[Finding]:
             yield Finding(
                 "assignment_never_came",
                 f"After the join phase of generation {before.generation_id} the leader never sent the assignment; "
-                f"{duration(after_ms)} later {_name(rebalance.cause.member_id) or 'a member'} expired.",
+                f"{duration(after_ms)} later {shortest_name(rebalance.cause.member_id) or 'a member'} expired.",
                 (before.facts[-1], rebalance.facts[-1]),
                 is_inferred=True,
                 candidates=("the member died", "its network failed", "it never got the answer to its JoinGroup"),
@@ -125,7 +125,7 @@ def _again_and_again(group: LoggedGroup) -> Iterator[Finding]:
 
 
 def _doer(one: LoggedRebalance) -> tuple[CauseKind, str]:
-    return one.cause.kind, one.cause.group_instance_id or _name(one.cause.member_id)
+    return one.cause.kind, one.cause.group_instance_id or shortest_name(one.cause.member_id)
 
 
 def _how(one: LoggedRebalance) -> str:
@@ -349,7 +349,3 @@ def _follows(before: LoggedRebalance, after: LoggedRebalance) -> bool:
 def _is_a_timeout(length_ms: int) -> bool:
     """Whether a time is one that people set, and the little by which a timer fires late."""
     return any(length_ms >= each and length_ms % each <= TIMER_SLACK_MS for each in COMMON_TIMEOUTS_MS)
-
-
-def _name(member_id: str) -> str:
-    return client_id_of(member_id) or member_id

@@ -32,6 +32,11 @@ def client_id_of(member_id: str) -> str:
     return member_id[: -UUID_LENGTH - 1] if _WITH_UUID.search(member_id) else ""
 
 
+def shortest_name(member_id: str, client_id: str = "") -> str:
+    """The client id of a member, or the id that its member id begins with; the member id where neither is known."""
+    return client_id or client_id_of(member_id) or member_id
+
+
 def is_open(cause: Cause) -> bool:
     """Whether nothing is known of a cause, not even what fits."""
     return cause.kind is CauseKind.UNKNOWN and not cause.candidates

@@ -20,7 +20,7 @@ from app_logs.logged_facts import (
     is_unknown_member,
     printer_of,
 )
-from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
+from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id, shortest_name
 from app_logs.wording import lasting
 from schemas.causes import CauseKind
 from why.words import duration
@@ -134,7 +134,7 @@ def _learnt_of_it(lost: LoggedFact, removed: LoggedFact | None, member_id: str) 
 
 def _learnt_again(lost: Sequence[tuple[LoggedFact, str]]) -> Finding:
     facts = tuple(fact for fact, _ in lost)
-    ids = {client_id_of(member_id) or member_id for _, member_id in lost if member_id}
+    ids = {shortest_name(member_id) for _, member_id in lost if member_id}
     who = next((fact.client_id for fact in facts if fact.client_id), min(ids) if len(ids) == 1 else "The client")
     within = lasting(" within {}", facts[0], facts[-1])
     sentence = (

@@ -15,7 +15,7 @@ from app_logs.client_history import OWN
 from app_logs.error_names import error_said
 from app_logs.leaders import HAS_TO_ASSIGN, leader_of
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact, between_ms, printer_of
-from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, client_id_of
+from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, shortest_name
 from app_logs.short_text import short
 from schemas.causes import Cause, CauseKind, name_of, row_of
 from why.words import count, duration, some
@@ -74,7 +74,7 @@ WORTH_SAYING_MS = 100
 
 def who_of(cause: Cause) -> str:
     """The culprit's shortest name that the lines have."""
-    return cause.group_instance_id or cause.client_id or client_id_of(cause.member_id) or cause.member_id
+    return cause.group_instance_id or shortest_name(cause.member_id, cause.client_id)
 
 
 _BEGINS = (FactKind.CLIENT_STARTED, FactKind.JOIN_SENT, FactKind.REJOIN_WANTED, FactKind.GROUP_IS_REBALANCING)
@@ -116,7 +116,7 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
 def _what_fits(cause: Cause) -> str:
     """The causes that fit; of one cause, the members."""
     kinds = dict.fromkeys(name_of(one.kind) for one in cause.candidates)
-    members = (one.client_id or client_id_of(one.member_id) or one.member_id for one in cause.candidates)
+    members = (shortest_name(one.member_id, one.client_id) for one in cause.candidates)
     return some(kinds if len(kinds) > 1 else dict.fromkeys(members))
 
 
@@ -144,11 +144,11 @@ def holder_sentence(holder: Holder) -> str:
     if not holder.member_id and holder.why in OWN:
         return f"The client of these lines kept the others waiting for {length} (concluded): {holder.why}."
     if not holder.member_id:
-        names = [client_id_of(one) or one for one in holder.candidates]
+        names = [*map(shortest_name, holder.candidates)]
         fit = f" Known by name: {some(names, 3)}." if names else ""
         concluded = " (concluded)" if holder.is_inferred and holder.length_ms is not None else ""
         return f"The join phase took {length}{concluded}: {holder.why}. These lines do not say who.{fit}"
-    who = holder.client_id or client_id_of(holder.member_id) or holder.member_id
+    who = shortest_name(holder.member_id, holder.client_id)
     more = f" and {count(len(holder.candidates) - 1, 'other')}" if len(holder.candidates) > 1 else ""
     concluded = " (concluded)" if holder.is_inferred and holder.length_ms is not None else ""
     return f"{who}{more} kept the others waiting for {length}{concluded}: {holder.why}."
@@ -166,7 +166,7 @@ def own_part(rebalance: LoggedRebalance) -> str:
         if took_ms is not None and took_ms >= WORTH_SAYING_MS:
             parts.append(f"waited {duration(took_ms)} for the answer to its {name}")
     named = next((fact for fact in rebalance.facts if fact.client_id or fact.member_id), None)
-    who = "" if named is None else named.client_id or client_id_of(named.member_id) or named.member_id
+    who = "" if named is None else shortest_name(named.member_id, named.client_id)
     own = f"{who or 'The client of these lines'} {' and '.join(parts)}." if parts else ""
     leader = f"Its leader was {leader_id}." if leader_id and not is_own else ""
     return " ".join(filter(None, (leader, own)))
