@@ -14,7 +14,14 @@ from typing import NamedTuple
 from app_logs.client_history import knew_that_it_was_out
 from app_logs.consumer_history import SILENT_BUMPS
 from app_logs.entries import DATED
-from app_logs.logged_facts import LEAVE_REFUSED, FactKind, LoggedFact, is_unknown_member, says_that_it_is_no_member
+from app_logs.logged_facts import (
+    LEAVE_REFUSED,
+    OWN_ENDS,
+    FactKind,
+    LoggedFact,
+    is_unknown_member,
+    says_that_it_is_no_member,
+)
 from app_logs.logged_holdings import JOINS, given_by_leaders
 from app_logs.logged_members import Members, Written
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
@@ -33,13 +40,12 @@ EITHER = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT)
 """How a member may have ended that leaves without a word."""
 _OUT = ("STALE", "UNSUBSCRIBED", "FENCED", "FATAL")
 """States of a client of the newer protocol that is no member."""
-_ENDS = {
+_FITS = {
     FactKind.POLL_TIMEOUT: (EndCause.POLL_TIMEOUT,),
     FactKind.LEAVE_SENT: EITHER,
     FactKind.CLOSED: (EndCause.MEMBER_LEFT,),
-    FactKind.MEMBERSHIP_LOST: (EndCause.UNKNOWN,),
-    FactKind.INSTANCE_FENCED: (EndCause.UNKNOWN,),
 }
+"""How a member may have ended, where the line of its end says more than that."""
 _OF_WORDS = {CauseKind.MEMBER_LEFT: EndCause.MEMBER_LEFT, CauseKind.POLL_TIMEOUT: EndCause.POLL_TIMEOUT}
 
 
@@ -133,7 +139,7 @@ class _Client:
     def _go(self, fact: LoggedFact) -> None:
         words = fact.reason or self._reason
         said = _OF_WORDS.get(cause_in_words(words) or CauseKind.UNKNOWN)
-        fits = _ENDS.get(fact.kind, (EndCause.UNKNOWN,))
+        fits = _FITS.get(fact.kind, (EndCause.UNKNOWN,))
         if fact.kind is FactKind.LEAVE_SENT and knew_that_it_was_out(self._lost, fact):
             fits, words = (EndCause.UNKNOWN,), ""
         elif fact.kind is FactKind.LEAVE_SENT and said is not None:
@@ -157,7 +163,7 @@ def _ends(fact: LoggedFact) -> bool:
     """Whether a client that prints this line is no member. One that missed a generation is one."""
     if fact.kind is FactKind.MEMBERSHIP_LOST:
         return is_unknown_member(fact)
-    return fact.kind in _ENDS
+    return fact.kind in OWN_ENDS
 
 
 def _endings(rebalances: Sequence[LoggedRebalance]) -> list[tuple[int, _Event]]:
