@@ -30,7 +30,7 @@ def assigned_last(facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     by_leader = _that_took_effect(own)
     latest = {} if by_leader is not None else _assigned(own)
     if by_leader is not None:
-        given = {member_id: _all(one) for (_, member_id), one in given_by_leaders([by_leader]).items()}
+        given = _given_by(by_leader)
         sentence = f"The leader's assignment of generation {by_leader.generation_id}: {_said(given)}."
         yield Finding(OWNERS, sentence, (by_leader,))
     elif latest:
@@ -75,7 +75,7 @@ def _left_out(facts: Sequence[LoggedFact], client_id: str) -> Iterator[Finding]:
     for fact in facts:
         if not _is_whole(fact):
             continue
-        given = {member_id: _all(one) for (_, member_id), one in given_by_leaders([fact]).items()}
+        given = _given_by(fact)
         without = [member_id for member_id, owned in given.items() if not owned and member_id in member_ids]
         others = {member_id: owned for member_id, owned in given.items() if owned}
         if without and others:
@@ -139,8 +139,9 @@ def _names(fact: LoggedFact) -> bool:
     return bool(fact.member_id) and (bool(partitions_in(fact)) or names_no_partition(fact))
 
 
-def _all(assigned: Iterable[Partitions]) -> Partitions:
-    return frozenset[tuple[str, int]]().union(*assigned)
+def _given_by(leader: LoggedFact) -> dict[str, Partitions]:
+    """By member, what a leader's line assigns to it."""
+    return {member_id: Partitions().union(*each) for (_, member_id), each in given_by_leaders([leader]).items()}
 
 
 def _said(given: dict[str, Partitions]) -> str:

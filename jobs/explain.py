@@ -311,11 +311,11 @@ def _apart(groups: Sequence[LoggedGroup]) -> tuple[list[Finding], list[LoggedGro
     """What groups have in common, and the groups with the findings that only they have."""
     shared = [one for group in groups for one in group.findings if one.group_ids]
     common = [*{(one.sentence, one.facts[0]): one for one in shared}.values()]
-    told = {*map(id, shared)}
+    shown_once = {*map(id, shared)}
     for finding, alike in alike_at_once(groups):
         common.append(finding)
-        told.update(map(id, alike))
-    own = [replace(group, findings=[one for one in group.findings if id(one) not in told]) for group in groups]
+        shown_once.update(map(id, alike))
+    own = [replace(group, findings=[one for one in group.findings if id(one) not in shown_once]) for group in groups]
     return sorted(common, key=lambda one: one.first.at_ms or 0), own
 
 

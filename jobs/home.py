@@ -35,7 +35,7 @@ from tables.whole_file import write_whole
 DEFAULT_HOME = ".rollcall"
 LOGS_FOLDER = "logs"
 """Where the programs of `rollcall run` write what they print."""
-_NOTE, _LOCK = "home.json", "lock"
+NOTE, _LOCK = "home.json", "lock"
 LIVE, REPLAY = "live", "replay"
 
 
@@ -141,15 +141,15 @@ class Home:
     def read_note(self) -> dict[str, Any]:
         """The home's note; empty if there is none yet. Raises HomeError: it cannot be read."""
         try:
-            note = json.loads((self.path / _NOTE).read_text())
+            note = json.loads((self.path / NOTE).read_text())
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise HomeError(f"{self.shown}/{_NOTE} cannot be read: {error}.") from None
+            raise HomeError(f"{self.shown}/{NOTE} cannot be read: {error}.") from None
         return note if isinstance(note, dict) else {}
 
     def write_note(self, note: dict[str, Any]) -> None:
-        write_whole(self.path / _NOTE, json.dumps(note, indent=1) + "\n")
+        write_whole(self.path / NOTE, json.dumps(note, indent=1) + "\n")
 
     def check_kind(self, kind: str, writer: str) -> None:
         """Raises HomeError: the home holds another kind of history, or another writer's. Notes both in a new home."""
@@ -162,7 +162,7 @@ class Home:
 
     def forget_kind(self) -> None:
         """Lets a home without a history take one of any kind."""
-        (self.path / _NOTE).unlink(missing_ok=True)
+        (self.path / NOTE).unlink(missing_ok=True)
 
     def _refuse_other(self, what: str, found: object, wanted: str) -> None:
         if found == wanted:
@@ -176,7 +176,7 @@ class Home:
 
     def remove_logs_without_note(self) -> None:
         """Removes a home in which programs have logged that they do not start, and nothing else was made."""
-        if not (self.path / _NOTE).exists():
+        if not (self.path / NOTE).exists():
             shutil.rmtree(self.path / LOGS_FOLDER, ignore_errors=True)
             with suppress(OSError):
                 self.path.rmdir()
@@ -196,7 +196,7 @@ class Home:
 
         If the job makes a home and leaves nothing in it, the home is removed.
         """
-        is_new = not (self.path / _NOTE).exists()
+        is_new = not (self.path / NOTE).exists()
         handle = self._lock()
         try:
             os.ftruncate(handle, 0)
@@ -231,7 +231,7 @@ class Home:
         """Removes a home without any history: notes, locks and empty folders, but not what programs logged."""
         kept = {self.path / LOGS_FOLDER}
         files = [file for file in self.path.rglob("*") if not file.is_dir() and kept.isdisjoint(file.parents)]
-        if any(file.name not in (_NOTE, _LOCK) for file in files):
+        if any(file.name not in (NOTE, _LOCK) for file in files):
             return
         for file in files:
             file.unlink(missing_ok=True)

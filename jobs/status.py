@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jobs.home import Home, HomeError
+from jobs.home import NOTE, Home, HomeError
 from page.history import History
 from page.lists import in_trouble, overview
 from page.live import liveness_of
@@ -18,8 +18,6 @@ from programs.visible import visible, visible_json
 from schemas.tables import EFFECTS_FOLDER
 from tables.versions import is_table
 from why.words import duration, moment
-
-NOTE = "home.json"
 
 
 def homes_in(folder: Path) -> list[Home]:
