@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -193,10 +194,7 @@ TABS = 20
 
 def test_any_number_of_tabs_is_live(window: Window, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    write_effects(home, {"first": two_members().rows})
-    status = StatusWriter(home)
-    status.running("id", 1)
-    with served(home) as address:
+    with served_live(home) as (address, status):
         first = window(address)
         tabs = [first, *(another(first, address) for _ in range(TABS - 1))]
         write_effects(home, {"second": one_expires().rows})
@@ -218,9 +216,7 @@ def test_any_number_of_tabs_of_a_finished_history(window: Window, incident: str)
 
 def test_a_hidden_tab_asks_nothing_and_is_current_once_it_is_shown(window: Window, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    write_effects(home, {"first": two_members().rows})
-    StatusWriter(home).running("id", 1)
-    with served(home) as address:
+    with served_live(home) as (address, _):
         shown = window(address)
         hidden = another(shown, address)
         hide(hidden, True)
@@ -238,15 +234,23 @@ def test_a_hidden_tab_asks_nothing_and_is_current_once_it_is_shown(window: Windo
 
 def test_without_a_shared_worker_a_page_asks_again_and_again(window: Window, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    write_effects(home, {"first": two_members().rows})
-    StatusWriter(home).running("id", 1)
-    with served(home) as address:
+    with served_live(home) as (address, _):
         page = window(address)
         page.add_init_script("delete window.SharedWorker")
         page.reload()
         write_effects(home, {"second": one_expires().rows})
         expect(page.locator("#groups tbody tr")).to_have_count(2)
         page.close()
+
+
+@contextmanager
+def served_live(home: Path) -> Iterator[tuple[str, StatusWriter]]:
+    """Serve the page of a home with one group, whose job runs; its address and the job's status."""
+    write_effects(home, {"first": two_members().rows})
+    status = StatusWriter(home)
+    status.running("id", 1)
+    with served(home) as address:
+        yield address, status
 
 
 def another(page: Page, address: str) -> Page:

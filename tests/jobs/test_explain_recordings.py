@@ -32,6 +32,7 @@ from schemas.effects import GroupNotCovered
 from schemas.tables import AFTER_THE_LOGS
 from tests.app_logs.forged import VICTIM, perfect
 from tests.app_logs.recorded import BROKERS
+from tests.command_run import ran
 from tests.source_tree import ROOT
 from why.facts import Fact
 
@@ -301,12 +302,9 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.Capt
 def test_a_request_log_on_standard_input_is_to_be_named() -> None:
     with gzip.open(KILLED) as file:
         text = file.read()
-    done = subprocess.run(
-        [sys.executable, "-m", "jobs.rollcall", "explain", "-"], input=text, capture_output=True, check=True, cwd=ROOT
-    )
-    assert b"it is a broker's request log, which is read from a file: name one instead of -" in done.stdout.replace(
-        b"\n  ", b" "
-    )
+    status, out, _ = ran("explain", "-", given=text)
+    assert status == 0
+    assert "it is a broker's request log, which is read from a file: name one instead of -" in out.replace("\n  ", " ")
 
 
 def test_a_request_log_is_not_followed() -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import socket
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +16,7 @@ from jobs.replay.command import replay_home
 from jobs.rollcall.__main__ import main
 from jobs.shown.terminal import Terminal
 from tests.app_logs.recorded import BROKERS
+from tests.command_run import ran
 from tests.source_tree import ROOT
 
 KILLED = BROKERS / "d-kill.log.gz"
@@ -32,20 +30,6 @@ OTHERS = {
     "app.log": b"2026-03-01 03:12:00,417 INFO main com.acme.Shop - started 3 workers\n",
     "empty.log": b"",
 }
-
-
-def ran(*words: str, given: bytes = b"", **environ: str) -> tuple[int, str, str]:
-    """The exit status, standard output and standard error of `rollcall`."""
-    done = subprocess.run(
-        [sys.executable, "-m", "jobs.rollcall", *words],
-        cwd=ROOT,
-        env={**os.environ, **environ},
-        input=given,
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 @pytest.fixture(params=OTHERS)

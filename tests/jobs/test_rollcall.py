@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -16,6 +15,7 @@ import click
 import pytest
 
 from jobs.rollcall.__main__ import PLACES, command, main
+from tests.command_run import ran
 from tests.source_tree import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -26,18 +26,6 @@ def subcommand(name: str) -> click.Command:
     found = command.get_command(click.Context(command), name)
     assert found is not None
     return found
-
-
-def ran(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "jobs.rollcall", *words],
-        cwd=ROOT,
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
 
 
 @contextmanager
@@ -236,12 +224,12 @@ def test_a_word_that_cannot_be_understood_is_one_sentence(
 )
 def test_the_shell_completes_commands_options_and_their_words(line: str, wanted: set[str]) -> None:
     words = line.split(" ")
-    done = ran(
+    _, out, _ = ran(
         _ROLLCALL_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1), COMP_POINT=str(len(line))
     )
-    assert {row.partition(",")[2] for row in done.stdout.splitlines()} == wanted
+    assert {row.partition(",")[2] for row in out.splitlines()} == wanted
 
 
 def test_the_shells_are_given_their_scripts() -> None:
     for shell in ("bash", "zsh", "fish"):
-        assert "_ROLLCALL_COMPLETE" in ran(_ROLLCALL_COMPLETE=f"{shell}_source").stdout
+        assert "_ROLLCALL_COMPLETE" in ran(_ROLLCALL_COMPLETE=f"{shell}_source")[1]

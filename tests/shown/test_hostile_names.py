@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,6 +32,7 @@ from jobs.whatif import report as whatif_report
 from jobs.whatif.command import answer, read_recording
 from request_log.parity import Difference, Parity
 from request_log.recorded import Tally
+from tests.command_run import ran
 from tests.shown.hostile import story_of
 from tests.source_tree import ROOT
 from tests.views.histories import two_members
@@ -185,15 +183,9 @@ def test_a_mistake_with_a_name_in_it_is_one_line(name: str, tmp_path: Path, caps
 
 def test_a_character_that_the_terminal_cannot_show_is_written_out(tmp_path: Path) -> None:
     write_effects(tmp_path, {"left": story_of("prüfer").rows})
-    done = subprocess.run(
-        [sys.executable, "-m", "jobs.rollcall", "why", "--home", str(tmp_path), "left"],
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"pr\\xfcfer" in done.stdout
+    status, out, err = ran("why", "--home", str(tmp_path), "left", PYTHONIOENCODING="ascii")
+    assert (status, err) == (0, "")
+    assert "pr\\xfcfer" in out
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
