@@ -89,7 +89,7 @@ def _left_out(facts: Sequence[LoggedFact], client_id: str) -> Iterator[Finding]:
 
 
 def went_elsewhere(clients: Sequence[Sequence[LoggedFact]], rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
-    """Find another member of which no line tells: the only client gave partitions up, and got fewer of them back."""
+    """Find another member that no line names: the only client gave partitions up, and got fewer of them back."""
     if len(clients) != 1 or any(one.members for one in rebalances):
         return
     revoked: LoggedFact | None = None

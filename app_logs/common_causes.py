@@ -61,7 +61,7 @@ def _brokers_of(finding: Finding) -> tuple[str, ...]:
 
 
 def _for_all(own: Sequence[Finding], group_ids: Sequence[str], within_ms: int) -> Finding:
-    """One of several findings that are alike, with the groups that have such a one."""
+    """One of several findings that are alike, with the groups that have one of them."""
     others = f"{len(group_ids) - 1} other groups ({some(group_ids[1:], _NAMED)})"
     sentence = f"{group_ids[0]}: {own[0].sentence} Likewise {others}, within {duration(within_ms)}."
     facts = tuple(fact for one in own for fact in one.facts)

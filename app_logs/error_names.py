@@ -56,7 +56,7 @@ _WORDED: dict[str, tuple[str, ...]] = {
     ),
 }
 OF_COORDINATORS = (NOT_COORDINATOR, "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
-"""Errors that say of a broker that it does not coordinate the group, or not yet: they tell nothing of a member."""
+"""Errors that say of a broker that it does not coordinate the group, or not yet. They do not concern a member."""
 OF_NO_MEMBER = (UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, COMMIT_FAILED)
 """Errors that say that the member, or its generation, is not the group's."""
 _LONGEST = 120

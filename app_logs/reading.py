@@ -181,7 +181,7 @@ def _kept(numbered: Iterable[tuple[int, str]], texts: dict[int, str]) -> Iterato
 
 
 def _facts_in(entries: Sequence[Entry]) -> tuple[list[LoggedFact | None], list[tuple[Recognized, ...]]]:
-    """What each entry of one file says, and who tells it if it says nothing.
+    """What each entry of one file says, and which dialects recognize it if it says nothing.
 
     Words that two libraries have are of the one whose other lines are in the file.
     """
@@ -254,7 +254,7 @@ def may_matter(line: str) -> bool:
 def fact_of(entry: Entry, recognized: list[Recognized] | None = None) -> LoggedFact | None:
     """What an entry says about a group, in whichever dialect; UNREADABLE if a reader failed at it.
 
-    recognized: gets the dialects that tell the entry and do not read it.
+    recognized: gets the dialects that recognize the entry and do not read it.
     """
     if entry.unread:
         return unreadable(entry, entry.unread)

@@ -27,7 +27,7 @@ def with_short_ids(text: str) -> str:
 
 
 def short(sentence: str, longest: int = LONGEST) -> str:
-    """Return a sentence that is at most so long; `...` stands where something is left out."""
+    """Return a sentence of at most this length; `...` stands where something is left out."""
     text = with_short_ids(sentence)
     return text if len(text) <= longest else f"{text[: longest - 3].rpartition(' ')[0] or text[: longest - 3]}..."
 

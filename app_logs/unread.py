@@ -37,7 +37,7 @@ _NAMED = re.compile(
 
 
 Recognized = tuple[Dialect, str]
-"""A dialect whose heading tells a line, and the wording behind it."""
+"""A dialect by whose heading a line is known, and the wording behind it."""
 
 
 class Unread(NamedTuple):
@@ -80,8 +80,10 @@ def unread_in(
 
 def _whose(recognized: Iterable[Recognized], names: Collection[str]) -> tuple[str, str]:
     """The title of the dialect whose line it is, and the wording; empty: of none."""
-    fits = ((dialect.title, wording) for dialect, wording in recognized if dialect.tells_alone or dialect.name in names)
-    return next(fits, ("", ""))
+    for dialect, wording in recognized:
+        if dialect.is_known_by_heading or dialect.name in names:
+            return dialect.title, wording
+    return "", ""
 
 
 def _logger_of(entry: Entry) -> tuple[str, str]:

@@ -325,7 +325,7 @@ def _is_brief(group: LoggedGroup) -> bool:
 
 
 def _none_within(answer: Answer, groups: Sequence[LoggedGroup]) -> Iterator[Line]:
-    """A sentence if the chosen time has none of the rebalances that the files tell of."""
+    """A sentence if the chosen time has none of the rebalances in the files."""
     chosen = {group.group_id for group in groups}
     every = [one for group in answer.groups if group.group_id in chosen for one in group.rebalances if _times_of(one)]
     if any(group.rebalances for group in groups) or not every:

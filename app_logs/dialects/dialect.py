@@ -70,8 +70,8 @@ class Dialect(NamedTuple):
     """The same for a line that no heading tells, in a file that has other lines of this dialect."""
     opening: str = ""
     """A message that begins with this is of this dialect, and need not be shown to others."""
-    tells_alone: bool = True
-    """False: another program's line may have such a heading, so one that no template reads is told by others beside."""
+    is_known_by_heading: bool = True
+    """False: other programs' lines may have its heading. Unread lines are its own only in a file where others are."""
     level: Level | None = None
     """At which its library prints what it does not warn of, whatever a line says; None: as the line says, or INFO."""
     warns_of: tuple[FactKind, ...] = ()

@@ -189,6 +189,6 @@ DIALECT = Dialect(
     ),
     example="[INFO] {}; group: orders",
     heading=franz_go_heading,
-    tells_alone=False,
+    is_known_by_heading=False,
     templates=Templates(_TEMPLATES),
 )

@@ -102,7 +102,7 @@ class News {
     if (!document.hidden) this.ask(isWritten);
   }
 
-  // Also once where there is a stream: it tells what comes from now on.
+  // Also once where there is a stream: it reports what comes from now on.
   async ask(isWritten) {
     try {
       const answer = await fetch("/seen");

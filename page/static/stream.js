@@ -5,7 +5,7 @@ const RETRY_MS = 2_000;
 const listening = new Set();
 let events = null, retry = null;
 
-function tellAll(message) {
+function postToAll(message) {
   for (const port of listening) port.postMessage(message);
 }
 
@@ -13,10 +13,10 @@ function open() {
   clearTimeout(retry);
   events?.close();
   events = new EventSource("/events");
-  events.addEventListener("seen", (event) => tellAll({ type: "seen", data: event.data }));
-  events.addEventListener("changed", (event) => tellAll({ type: "changed", data: event.data }));
+  events.addEventListener("seen", (event) => postToAll({ type: "seen", data: event.data }));
+  events.addEventListener("changed", (event) => postToAll({ type: "changed", data: event.data }));
   events.addEventListener("error", () => {
-    tellAll({ type: "error" });
+    postToAll({ type: "error" });
     // A browser tries a broken connection again, but not an address that was answered by an error.
     if (events?.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_MS);
   });
