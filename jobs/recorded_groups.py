@@ -14,6 +14,7 @@ from app_logs.entries import Clock
 from app_logs.group_effects import effects_of
 from app_logs.logged_facts import FactKind, LoggedFact
 from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, is_open
+from jobs.contradicted_lines import without_contradicted
 from jobs.recordings import GroupRecorded, Place, Recordings
 from offsets_topic.beside_lines import ENRICHED, NEAR_MS, enriched
 from schemas.consumer_effects import GroupTypeChanged
@@ -38,6 +39,9 @@ def beside_lines(recordings: Recordings, printed: Sequence[LoggedGroup], clock: 
     found = []
     for group_id, recorded in recordings.groups.items():
         lines = by_lines.pop(group_id, None)
+        if lines is not None:
+            lines, left_out = without_contradicted(lines, recorded)
+            recordings.left_out += left_out
         found.append(_beside(group_id, recorded, lines, clock))
         if not found[-1].rebalances and found[-1].group_type not in (CLASSIC, CONSUMER_GROUP):
             recordings.left_out.append(

@@ -61,6 +61,8 @@ class GroupRecorded:
     """In order. A topic's have a `seq` from AFTER_THE_LOGS on."""
     lines: dict[int, Place] = field(default_factory=dict)
     """By seq of a fact of the log: the line of the request that brought it about."""
+    until_ms: int = -1
+    """Up to when it stayed as the last fact has it."""
 
 
 class FileUsed(NamedTuple):
@@ -94,10 +96,11 @@ def read_recordings(logs: Sequence[str], dumps: Sequence[str], zone: ZoneInfo) -
         group = found.groups[group_id]
         by_log, by_topic = list[Fact](), facts_of(map(msgspec.structs.asdict, topic.rows.get(group_id, ())))
         if group_id in log:
-            group.lines = log[group_id].lines
+            group.lines, group.until_ms = log[group_id].lines, log[group_id].until_ms
             for row in log[group_id].rows:
                 row.detail = row.detail and named(row.detail, topic.names)
             by_log = facts_of(map(msgspec.structs.asdict, log[group_id].rows))
+        group.until_ms = max(group.until_ms, topic.until_ms.get(group_id, -1))
         if by_log and by_topic:
             whole_from_ms = topic.whole_from_ms.get(group_id, -1)
             merged = merge(_of_both(by_log), _of_both(by_topic), log_ms, topic.last_ms, whole_from_ms)
@@ -127,6 +130,7 @@ class _Following:
     def __init__(self, kinds: frozenset[EffectName]) -> None:
         self.rows: list[EffectRow] = []
         self.lines: dict[int, Place] = {}
+        self.until_ms = -1
         self._kinds, self._seq = kinds, 0
         self._line: Place | None = None
 
@@ -146,6 +150,7 @@ class _Following:
 
     def accept(self, beat: OrderedRequest) -> None:
         """An accepted heartbeat."""
+        self.until_ms = beat.request.received_at_ms
 
 
 def _line_of(request_id: str) -> Place:
@@ -218,6 +223,8 @@ class _Folded:
     """Topic names by id."""
     whole_from_ms: dict[str, int] = field(default_factory=dict)
     """See `Dump.whole_of_groups`."""
+    until_ms: dict[str, int] = field(default_factory=dict)
+    """When the last record of a group's partition was written."""
 
 
 def _fold(files: Sequence[str], kinds: frozenset[EffectName], found: Recordings) -> _Folded:
@@ -227,11 +234,13 @@ def _fold(files: Sequence[str], kinds: frozenset[EffectName], found: Recordings)
     dump = Dump(paths, lambda line: None)
     histories: dict[str, History] = {}
     partitions: dict[str, int] = {}
+    ends_ms: defaultdict[int, int] = defaultdict(int)
     unreadable, records = 0, iter(dump)
     while some := list(islice(records, _RECORDS_AT_ONCE)):
         folded.last_ms = max(folded.last_ms, *(record.timestamp_ms for record in some), 0)
         of_groups: defaultdict[str, list[Row]] = defaultdict(list)
         for record in some:
+            ends_ms[record.partition] = max(ends_ms[record.partition], record.timestamp_ms)
             if (group_id := group_id_of(record.key)) is not None:
                 of_groups[group_id].append(Row(*record[:5]))
                 partitions[group_id] = record.partition
@@ -249,6 +258,7 @@ def _fold(files: Sequence[str], kinds: frozenset[EffectName], found: Recordings)
     if unreadable:
         found.left_out.append(f"What {unreadable} records of the topic say, which cannot be read.")
     folded.whole_from_ms = dump.whole_of_groups(partitions)
+    folded.until_ms = {group_id: ends_ms[partition] for group_id, partition in partitions.items()}
     return folded
 
 

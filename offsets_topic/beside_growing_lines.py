@@ -29,8 +29,6 @@ class GroupBeside(msgspec.Struct):
     """What is remembered of a group whose facts are decided up to a moment."""
 
     before: Before = msgspec.field(default_factory=Before)
-    gone: dict[str, int] = {}
-    """When members of `before` went, by member id."""
     lines: list[_Line] = []
     """What was printed lately."""
     is_removed: bool = True
@@ -85,10 +83,6 @@ class MergingLines:
         changed = {id(fact): found.changed[place] for place, (fact, _) in enumerate(known) if place in found.changed}
         for fact in now:
             group.is_removed = fact.effect == EffectName.GROUP_REMOVED
-            if isinstance(fact.content, MemberJoined):
-                group.gone.pop(fact.member_id, None)
-            elif isinstance(fact.content, MemberRemoved):
-                group.gone[fact.member_id] = fact.at_ms
             if id(fact) not in changed:
                 decided.topic_kept.append(fact)
             elif (content := changed[id(fact)]) is None:
@@ -105,9 +99,10 @@ class MergingLines:
     def _forget(self, before_ms: int) -> None:
         group, before = self.group, self.group.before
         group.lines = [line for line in group.lines if line.at_ms >= before_ms]
-        for member_id in [member_id for member_id, at_ms in group.gone.items() if at_ms < before_ms]:
-            del group.gone[member_id]
-            before.members.pop(member_id, None)
+        for member_id in [member_id for member_id, times_ms in before.gone.items() if times_ms[-1] < before_ms]:
+            if member_id not in before.members or before.members[member_id].at_ms <= before.gone[member_id][-1]:
+                before.members.pop(member_id, None)
+                del before.gone[member_id]
         before.settled = {key for key in before.settled if key[1] >= before_ms}
         before.ends_now = {key: cause for key, cause in before.ends_now.items() if key[0] >= before_ms}
 

@@ -23,6 +23,11 @@ NEAR_MS = 5_000
 """A line is printed before or after its record is written, and a file may have whole seconds."""
 ENRICHED = (MemberJoined, MemberRemoved, RebalanceStarted, RebalanceEnded, CauseFound)
 """The facts that may change; all others stay as they are."""
+ENDS_MEMBERSHIP = frozenset(map(CauseKind, {*EndCause} & {*CauseKind})) - {
+    CauseKind.STATIC_MEMBER_REPLACED,
+    CauseKind.UNKNOWN,
+}
+"""Causes of a rebalance after which its culprit is no member."""
 _Of = TypeVar("_Of", MemberJoined, MemberRemoved)
 
 
@@ -31,6 +36,8 @@ class Before(msgspec.Struct):
 
     members: dict[str, MemberJoined] = {}
     """How the topic knows each member, by member id."""
+    gone: dict[str, list[int]] = {}
+    """The topic's times of ends, in order, by member id."""
     settled: set[tuple[str, int]] = set()
     """Member ids and the topic's times of ends that the lines are certain of."""
     ends_now: dict[tuple[int, str], EndCause] = {}
@@ -78,6 +85,7 @@ class _Beside:
     def __init__(self, before: Before, lines: Sequence[Effect]) -> None:
         self.found = Enriched()
         self._settled, self._members, self._ends_now = before.settled, before.members, before.ends_now
+        self._gone = before.gone
         self._rebalances: defaultdict[int, list[RebalanceEnded]] = defaultdict(list)
         self._joins: defaultdict[str, list[MemberJoined]] = defaultdict(list)
         self._ends: defaultdict[str, list[MemberRemoved]] = defaultdict(list)
@@ -103,6 +111,7 @@ class _Beside:
             if joined is not None and fact.is_inferred:
                 self._change(place, replace(fact, at_ms=min(joined.at_ms, fact.at_ms), is_inferred=False))
             return
+        self._gone.setdefault(fact.member_id, []).append(fact.at_ms)
         known = self._members.get(fact.member_id)
         removed = _latest_by(self._ends[fact.member_id], fact.at_ms)
         if removed is None or (known is not None and removed.at_ms < known.at_ms - NEAR_MS):
@@ -132,7 +141,7 @@ class _Beside:
         """An epoch rose."""
         said = self._near(fact.from_generation_id + 1, fact.at_ms)
         if said is not None:
-            self._change(place, replace(fact, cause=self._cause(fact.cause, said.cause)))
+            self._change(place, replace(fact, cause=self._cause(fact.cause, said)))
 
     def take_rebalance(self, place: int, fact: RebalanceEnded) -> None:
         """A generation was formed, or an epoch was over."""
@@ -168,7 +177,7 @@ class _Beside:
             )
         return replace(
             fact,
-            cause=self._cause(fact.cause, said.cause),
+            cause=self._cause(fact.cause, said),
             started_at_ms=began_ms,
             known_from_ms=fact.known_from_ms if began_ms is None else None,
             slowest_member_id=said.slowest_member_id,
@@ -191,8 +200,11 @@ class _Beside:
             return fact
         return replace(fact, left=names["left"], expired=names["expired"], gone=tuple(names[""]))
 
-    def _cause(self, by_topic: Cause, by_lines: Cause) -> Cause:
+    def _cause(self, by_topic: Cause, said: RebalanceEnded) -> Cause:
         """The better of both, with the culprit's names as the topic has them."""
+        by_lines = said.cause
+        if by_lines.kind in ENDS_MEMBERSHIP and self._stayed(by_lines.member_id, said):
+            return by_topic
         is_open = by_lines.kind is CauseKind.UNKNOWN and not by_lines.candidates
         is_proven = not by_topic.is_inferred and by_topic.kind is not CauseKind.UNKNOWN
         fits = by_topic.member_id == by_lines.member_id and by_topic.kind in {one.kind for one in by_lines.candidates}
@@ -208,6 +220,14 @@ class _Beside:
             client_host=known.client_host,
             group_instance_id=known.group_instance_id,
         )
+
+    def _stayed(self, member_id: str, said: RebalanceEnded) -> bool:
+        """Whether the topic has a dynamic member before and after a rebalance of the lines."""
+        began_ms = (said.at_ms if said.started_at_ms is None else said.started_at_ms) - NEAR_MS
+        known = self._members.get(member_id)
+        if known is None or known.group_instance_id is not None or known.at_ms > began_ms:
+            return False
+        return not any(known.at_ms <= at_ms <= said.at_ms + NEAR_MS for at_ms in self._gone.get(member_id, ()))
 
     def _near(self, generation_id: int, at_ms: int) -> RebalanceEnded | None:
         """The lines' rebalance to a generation that began before a moment and was over, or is, at it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from offsets_topic.beside_lines import enriched
 from schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
 from schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
@@ -40,7 +42,9 @@ def only_rebalance(topic: list[Effect], lines: list[Effect]) -> RebalanceEnded:
 
 def test_a_generation_of_both_has_the_lines_beginning_and_cause_and_the_topics_names() -> None:
     line = ended(9_010, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=7_000, slowest_member_id="m")
-    found = only_rebalance([JOINED, ended(9_000, 3, Cause(kind=CauseKind.UNKNOWN), known_from_ms=8_900)], [line])
+    removed = effect(MemberRemoved, 9_000, member_id="m", client_id="app-1", end_cause=EndCause.UNKNOWN)
+    topic = [JOINED, ended(9_000, 3, Cause(kind=CauseKind.UNKNOWN), known_from_ms=8_900), removed]
+    found = only_rebalance(topic, [line])
     assert (found.started_at_ms, found.known_from_ms, found.slowest_member_id) == (7_000, None, "m")
     assert (found.cause.kind, found.cause.client_id, found.cause.client_host) == (
         *(CauseKind.SESSION_EXPIRED, "app-1"),
@@ -131,3 +135,14 @@ def test_an_epochs_beginning_has_the_same_cause_as_its_end() -> None:
     topic: list[Effect] = [begun, ended(9_000, 3, begun.cause, started_at_ms=8_001)]
     kinds = [fact.cause.kind for fact in beside(topic, [line]) if isinstance(fact, RebalanceStarted | RebalanceEnded)]
     assert kinds == [CauseKind.SUBSCRIPTION_CHANGED, CauseKind.SUBSCRIPTION_CHANGED]
+
+
+def test_lines_by_which_a_member_went_are_not_believed_where_the_topic_still_has_it() -> None:
+    line = ended(29_010, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=28_000)
+    topic = ended(29_000, 3, Cause(kind=CauseKind.UNKNOWN), known_from_ms=27_000)
+    removed = effect(MemberRemoved, 29_000, member_id="m", client_id="app-1", end_cause=EndCause.UNKNOWN)
+    later = replace(removed, at_ms=90_000)
+    static = replace(JOINED, group_instance_id="i")
+    unknown, expired = CauseKind.UNKNOWN, CauseKind.SESSION_EXPIRED
+    for joined, gone, kind in ((JOINED, removed, expired), (JOINED, later, unknown), (static, later, expired)):
+        assert only_rebalance([joined, topic, gone], [line]).cause.kind is kind

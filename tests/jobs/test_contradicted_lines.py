@@ -1,0 +1,97 @@
+"""Printed rebalances that a request log or a dump beside contradicts are not believed, however they were forged."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from functools import cache
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from app_logs.entries import Clock
+from app_logs.group_effects import effects_of
+from app_logs.logged_rebalances import LoggedGroup
+from jobs.contradicted_lines import without_contradicted
+from jobs.recorded_groups import beside_lines
+from jobs.recordings import Recordings, read_recordings
+from offsets_topic.beside_lines import enriched
+from schemas.effects import RebalanceEnded
+from tests.app_logs.forged import ATTACKS, LEADER, groups_of, story
+from tests.app_logs.recorded import BROKERS, CAPTURES, NAMES
+from tests.app_logs.recorded import groups_of as printed_groups
+from why.facts import effects_in
+
+CAPTURE, GROUP = "n-classic-mixed", "basket-svc"
+MEMBER = "basket-svc-1-91c8ab41-418b-4192-8267-4eb1f9f21c0e"
+"""It is a member of generation 4, as long as the recordings last."""
+QUIET = "2026-11-21 22:04:0"
+"""No rebalance is within 12 s of it."""
+LOG, TOPIC = "requests.log.gz", "offsets-topic.jsonl.gz"
+BESIDE = [pytest.param(files, id="-".join(files)) for files in ((LOG,), (TOPIC,), (LOG, TOPIC))]
+
+
+@cache
+def recorded(name: str, files: tuple[str, ...]) -> Recordings:
+    found = [str(CAPTURES / name / file) for file in files if (CAPTURES / name / file).exists()]
+    return read_recordings(
+        [file for file in found if file.endswith(LOG)],
+        [file for file in found if file.endswith(TOPIC)],
+        ZoneInfo("UTC"),
+    )
+
+
+def beside(name: str, files: tuple[str, ...], lines: LoggedGroup) -> LoggedGroup:
+    of_group = Recordings()
+    of_group.groups[lines.group_id] = recorded(name, files).groups[lines.group_id]
+    (found,) = beside_lines(of_group, [lines], Clock.UTC)
+    return found
+
+
+def forged(attack: Callable[[str], str], victim: str, generation_id: int = 5) -> LoggedGroup:
+    """The broker's log of the capture, with what the attack writes in a quiet time."""
+    text = attack(victim).replace("orders", GROUP).replace(LEADER, MEMBER).replace("2026-03-01 03:12:0", QUIET)
+    text = text.replace("old generation 1 ", f"old generation {generation_id - 1} ")
+    text = text.replace(f"{GROUP} generation 2 ", f"{GROUP} generation {generation_id} ")
+    text = text.replace("for generation 2.", f"for generation {generation_id}.")
+    lines = gzip.decompress((BROKERS / f"{CAPTURE}.log.gz").read_bytes()).decode().splitlines()
+    before = [line for line in lines if line < f"[{QUIET}"]
+    after = lines[len(before) :] if attack is not story else []  # The member's own leave shows the forgery.
+    return groups_of([*before, *text.splitlines(), *after])[GROUP]
+
+
+@pytest.mark.parametrize("files", BESIDE)
+@pytest.mark.parametrize(("attack", "victim"), [*ATTACKS, pytest.param(story, MEMBER, id="lines-alone")])
+def test_a_forged_rebalance_is_not_believed_beside_a_recording(
+    attack: Callable[[str], str], victim: str, files: tuple[str, ...]
+) -> None:
+    lines = forged(attack, victim)
+    assert 5 in {one.generation_id for one in lines.rebalances}
+    found = beside(CAPTURE, files, lines)
+    assert [one.generation_id for one in found.rebalances if one.generation_id] == [1, 2, 3, 4]
+    assert not [one for one in found.findings if victim in one.sentence and not one.is_inferred]
+    topic = [*effects_in(recorded(CAPTURE, (TOPIC,)).groups[GROUP].facts)]
+    assert not [one for one in enriched(topic, effects_of(lines)).added if isinstance(one, RebalanceEnded)]
+
+
+@pytest.mark.parametrize("generation_id", [2, 9])
+def test_it_says_which_lines_it_does_not_believe(generation_id: int) -> None:
+    lines = forged(story, MEMBER, generation_id)
+    left, (sentence,) = without_contradicted(lines, recorded(CAPTURE, (LOG,)).groups[GROUP])
+    assert len(left.rebalances) == len(lines.rebalances) - 1
+    assert sentence.startswith("What 4 lines of server.log from line ")
+    assert f"generation {generation_id} was not formed then" in sentence
+
+
+@pytest.mark.parametrize("files", BESIDE)
+def test_what_a_broker_printed_is_contradicted_by_no_recording(files: tuple[str, ...]) -> None:
+    compared = 0
+    for name in NAMES:
+        if not all((CAPTURES / name / file).exists() for file in files):
+            continue
+        by_recording = recorded(name, files).groups
+        for group_id, lines in printed_groups(name).items():
+            if group_id in by_recording:
+                assert without_contradicted(lines, by_recording[group_id]) == (lines, []), (name, group_id)
+                compared += len(lines.rebalances)
+    assert compared > 50
