@@ -36,6 +36,9 @@ _ID_NEEDED = "MemberIdRequired"
 """The error by which a new member is given its id: it asks again with it."""
 _NOT_IN_IT = "it was out, or the group had rebalanced without it"
 _STOCK_PHRASE = "max.poll.interval.ms"
+_OF_MEMBERS = ("a commit", "a heartbeat", "a JoinGroup or a SyncGroup")
+_OF_OTHERS = (*_OF_MEMBERS, "a request of an admin client or of a transactional producer")
+"""Requests that may get an error of a coordinator."""
 _NOT_PROVEN = " Its stock phrase, that it polled too seldom, proves nothing."
 
 
@@ -102,6 +105,20 @@ def _offsets_refused(who: str, refused: Sequence[LoggedFact]) -> str:
     return (
         f"A broker refused {who} its committed offsets{times}: {errors_in(refused)}. After that its client joins again."
     )
+
+
+def _requests_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    by_error: dict[str, list[LoggedFact]] = {}
+    for fact in facts:
+        if fact.kind is FactKind.REQUEST_REFUSED:
+            by_error.setdefault(fact.error, []).append(fact)
+    for error, refused in by_error.items():
+        yield Finding(
+            "request_refused",
+            f"A request of {who} was answered with {error}{how_often(refused)}; the lines do not say which request.",
+            tuple(refused),
+            candidates=_OF_OTHERS if error in OF_COORDINATORS else _OF_MEMBERS,
+        )
 
 
 def _not_authorized(who: str, refused: Sequence[LoggedFact]) -> str:
@@ -209,6 +226,7 @@ MEMBERSHIP_RULES: Sequence[Rule] = (
     _lost,
     _joins_failed,
     one_finding("offsets_refused", lambda fact: fact.kind is FactKind.OFFSETS_REFUSED, _offsets_refused),
+    _requests_refused,
     one_finding("not_authorized", lambda fact: fact.kind is FactKind.NOT_AUTHORIZED, _not_authorized),
     one_finding("no_topic", lambda fact: fact.kind is FactKind.NO_TOPIC, _without_a_topic),
     one_finding("commit_during_rebalance", lambda fact: fact.operation == COMMITS, _commits_while_it_joins),

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from itertools import pairwise
 from sys import intern
 from typing import TypeVar
 
@@ -195,7 +196,16 @@ def _facts_in(entries: Sequence[Entry]) -> tuple[list[LoggedFact | None], list[t
     known = [dialect for dialect in DIALECTS if dialect.among_its_own is not None and dialect.name in names]
     if len(known) == 1:
         facts = [fact or known[0].fact_among_its_own(entry) for fact, entry in zip(facts, entries, strict=True)]
+    facts = [None if _is_its_exception(*both) else both[1] for both in pairwise((None, *facts))]
     return facts, recognized
+
+
+def _is_its_exception(before: LoggedFact | None, fact: LoggedFact | None) -> bool:
+    """Whether a line is the exception of the client's line above it, which says what failed."""
+    if before is None or fact is None or fact.kind not in (FactKind.REQUEST_REFUSED, FactKind.COMMIT_REFUSED):
+        return False
+    is_below = fact.line_number == before.line_number + 1 and bool(before.client_id) and not fact.client_id
+    return is_below and (fact.kind is FactKind.REQUEST_REFUSED or before.kind is fact.kind)
 
 
 class _Lines:

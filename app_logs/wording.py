@@ -55,6 +55,7 @@ TROUBLES = (
     "join_refused",
     "join_failed",
     "offsets_refused",
+    "request_refused",
     "worker_rejoins_in_a_loop",
     "commit_refused",
     "client_crashed",
