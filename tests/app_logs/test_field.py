@@ -103,7 +103,7 @@ WANTED = {
     "f46": {"others_gone"},
     "f51": {"leader_behind_configs", "assignment_refused", "different_config_topics"},
     "f57": {"offsets_refused"},
-    "f65": {"assignment_refused", "coordinator_refuses_syncs"},
+    "f65": {"coordinator_refuses_syncs"},
     "f66": {"client_learned_of_it"},
     "f68": {"another_member"},
     "f70": {"client_session_timer", "client_learned_of_it"},
@@ -117,7 +117,7 @@ WANTED = {
 """What else a right answer says of some reports."""
 WRONG = {
     "f53": {"coordinator_moved", "coordinator_not_found"},
-    "f65": {"coordinator_moved", "owners"},
+    "f65": {"assignment_refused", "coordinator_moved", "owners"},
     "f70": {"expired_at_coordinator"},
     "f84": {"coordinator_moved", "coordinator_not_found"},
 }
