@@ -26,7 +26,8 @@ from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import comes_once, ends_cut, open_blocks, text_of
 from app_logs.forged_lines import OF_BROKERS, ends_alone, marked
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
-from app_logs.unread import Recognized, Unread, unread_in, wording_of
+from app_logs.short_text import some_that_fit
+from app_logs.unread import Recognized, Unread, UnreadLines, wording_of
 from app_logs.wrappings import entries_in, entry_of, in_order
 from programs.errors import UserError
 from why.words import count, some
@@ -155,7 +156,7 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
         notes.append(of_lines(DOUBTFUL, doubtful))
     unread = [f"line {fact.line_number} ({fact.error})" for fact in every if fact.kind is FactKind.UNREADABLE]
     if unread:
-        notes.append(UNREAD.format(count(len(unread), "line"), some(unread)))
+        notes.append(UNREAD.format(count(len(unread), "line"), some_that_fit(unread)))
     if lines.cut:
         notes.append(of_lines(CUT, sorted({*lines.cut})))
     about_groups = {fact.line_number for fact in found}
@@ -163,7 +164,10 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
-    read.facts, read.notes, read.unread = found, tuple(notes), unread_in(ordered, facts, recognized)
+    left = UnreadLines()
+    for each in zip(ordered, facts, recognized, strict=True):
+        left.take(*each)
+    read.facts, read.notes, read.unread = found, tuple(notes), left.found()
     return read
 
 
