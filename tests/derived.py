@@ -34,9 +34,8 @@ def performance() -> str:
 def proven() -> str:
     """docs/what-is-proven.md, with its tables as the recorded incidents and the public reports have them now."""
     page = WHAT_IS_PROVEN.read_text()
-    for of in (shares, field_reports):
-        made = of.table()
-        page = re.sub(rf"^{re.escape(of.HEAD)}(\|.*\n)*", lambda _, made=made: made, page, flags=re.MULTILINE)
+    for head, table in ((shares.HEAD, shares.table()), (field_reports.HEAD, field_reports.table())):
+        page = re.sub(rf"^{re.escape(head)}(\|.*\n)*", table.replace("\\", r"\\"), page, flags=re.MULTILINE)
     return page
 
 

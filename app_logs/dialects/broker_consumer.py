@@ -22,8 +22,7 @@ _OF_STREAMS_GROUPS = (
     Template(F.MEMBER_LEFT_EPOCH, _NOTICED + "Member {member_id} left the {group_type} group", since="4.1"),
     Template(
         F.MEMBER_JOINED_EPOCH,
-        _NOTICED
-        + "Static member with instance id {instance_id} re-joins the {group_type} group using the {operation} "
+        _NOTICED + "Static member with instance id {instance_id} re-joins the {group_type} group using the {operation} "
         "protocol. Created a new member {member_id} to replace the existing member {other_member_id}",
         since="4.4",
     ),
