@@ -21,7 +21,7 @@ from app_logs.membership_findings import MEMBERSHIP_RULES
 from app_logs.session_findings import SESSION_RULES
 from app_logs.topic_findings import TOPIC_RULES
 from app_logs.wording import how_often_within, lasting
-from why.words import duration, some
+from why.words import count, duration, some
 
 _WORKS = (
     FactKind.GROUP_IS_REBALANCING,
@@ -85,13 +85,18 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
                 if revoked is not None:
                     yield Finding(
                         "revoke_callback_stuck",
-                        f"{who} had begun to give {revoked.partitions.strip() or 'its partitions'} up, and no line "
-                        "says that this ended.",
+                        f"{who} had begun to give {_given_up(revoked)} up, and no line says that this ended.",
                         (revoked, learnt[-1]),
                         is_inferred=True,
                         candidates=("its rebalance listener did not return", "lines are missing"),
                     )
             learnt, revoked = [], None
+
+
+def _given_up(revoked: LoggedFact) -> str:
+    """The partitions of a line that names or counts them."""
+    named = revoked.partitions.strip()
+    return count(int(named), "partition") if named.isascii() and named.isdigit() else named or "its partitions"
 
 
 def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:

@@ -134,3 +134,8 @@ def test_what_people_ask_is_answered(case: str) -> None:
 def test_what_is_wrong_is_not_said(case: str) -> None:
     for group in groups_of_case(case).values():
         assert not WRONG[case] & {finding.finding for finding in group.findings}
+
+
+def test_partitions_that_a_line_only_counts_are_said_with_their_number() -> None:
+    (group,) = groups_of_case("f32").values()
+    assert any(" had begun to give 1 partition up, " in finding.sentence for finding in group.findings)
