@@ -24,6 +24,7 @@ _ROOM = LONGEST - 40
 _READ_LENGTH, _SHOWN_LENGTH = 300, 70
 """Characters of a message that are masked, and of a wording."""
 _MOST_WORDINGS = 2_000
+"""Of one program; likewise the number of programs that are unknown."""
 _MASKED = re.compile(
     r"\"[^\"]{0,300}(?:\"|\Z)|(?<!\w)'[^']{0,300}(?:'|\Z)|`[^`]{0,300}(?:`|\Z)"
     r"|\[(?![A-Z][A-Za-z]{1,40}\] )[^\]]{0,300}(?:\]{1,4}|\Z)"
@@ -84,7 +85,7 @@ class UnreadLines:
         is_known = any(dialect.is_known_by_heading for dialect, _ in recognized)
         if not self._read and not is_known and _OF_GROUPS.search(entry.printed[:_READ_LENGTH]):
             logger, message = _logger_of(entry)
-            if logger:
+            if logger in self._unknown or (logger and len(self._unknown) < _MOST_WORDINGS):
                 _count(self._unknown.setdefault(logger, Counter()), (wording_of(message),))
 
     def found(self) -> tuple[Unread, ...]:
