@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from app_logs.absence import could_stand
 from app_logs.client_history import GIVEN_ID, LONGEST_MS, learnt_of_others
-from app_logs.client_rules import Rule, one_finding
+from app_logs.client_rules import Rule
 from app_logs.connect_findings import CONNECT_RULES
 from app_logs.error_names import NOT_COORDINATOR, error_name, error_said
 from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
@@ -20,8 +20,8 @@ from app_logs.logged_rebalances import Finding, client_id_of, shortest_name
 from app_logs.membership_findings import MEMBERSHIP_RULES
 from app_logs.session_findings import SESSION_RULES
 from app_logs.topic_findings import TOPIC_RULES
-from app_logs.wording import errors_in, how_often_within, lasting
-from why.words import duration, some
+from app_logs.wording import how_often_within, lasting
+from why.words import count, duration, some
 
 _WORKS = (
     FactKind.GROUP_IS_REBALANCING,
@@ -85,13 +85,18 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
                 if revoked is not None:
                     yield Finding(
                         "revoke_callback_stuck",
-                        f"{who} had begun to give {revoked.partitions.strip() or 'its partitions'} up, and no line "
-                        "says that this ended.",
+                        f"{who} had begun to give {_given_up(revoked)} up, and no line says that this ended.",
                         (revoked, learnt[-1]),
                         is_inferred=True,
                         candidates=("its rebalance listener did not return", "lines are missing"),
                     )
             learnt, revoked = [], None
+
+
+def _given_up(revoked: LoggedFact) -> str:
+    """The partitions of a line that names or counts them."""
+    named = revoked.partitions.strip()
+    return count(int(named), "partition") if named.isascii() and named.isdigit() else named or "its partitions"
 
 
 def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -194,11 +199,6 @@ def _refused(who: str, facts: Sequence[LoggedFact]) -> Finding:
         f"{who} asked to join and was refused{how_often_within(facts)}: {error_said(why)}. {then}",
         tuple(facts),
     )
-
-
-def _sync_refused(who: str, refused: Sequence[LoggedFact]) -> str:
-    """Which member's SyncGroup came too late, or why, is not in its log."""
-    return f"{who} joined and got an error instead of an assignment{how_often_within(refused)}: {errors_in(refused)}."
 
 
 def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -368,7 +368,6 @@ RULES: Sequence[Rule] = (
     _asks_again,
     _fenced,
     _join_refused,
-    one_finding("assignment_refused", lambda fact: fact.kind is FactKind.SYNC_REFUSED, _sync_refused),
     *CONNECT_RULES,
     _coordinators,
     _idle,

@@ -40,7 +40,9 @@ _GOING = (
     CauseKind.REBALANCE_TIMEOUT,
 )
 """Why a member may be missing in a target assignment."""
-_OF_A_MEMBER = re2.compile(r"(?:\A\{|, )(?P<member_id>[^{}=]+)=(?:Member)?Assignment\(")
+_OF_A_MEMBER = re2.compile(r"(?:\A\{|, )(?P<member_id>[^{}=]+)=(?:(?:Member)?Assignment\(|\(active=)")
+OF_TASKS = "=(active="
+"""What the target of each member of a streams group begins with."""
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
 

@@ -50,6 +50,7 @@ _WORDED: dict[str, tuple[str, ...]] = {
     COMMIT_FAILED: (
         "commitfailed",
         "already rebalanced",
+        "completed due to group rebalance",
         "no longer part of",
         "not part of an active group",
         "membership out of date",

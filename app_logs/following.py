@@ -16,6 +16,7 @@ from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of
 from app_logs.reading import fact_of, in_zone, may_matter
 from app_logs.story import groups_in
+from app_logs.unread import Recognized, UnreadLines
 from app_logs.wrappings import entries_in
 
 KEPT = 5_000
@@ -33,6 +34,8 @@ class Following:
         self._kept: deque[tuple[Entry, LoggedFact | None]] = deque(maxlen=KEPT)
         self.has_facts = False
         """Whether any line said something about a group."""
+        self.unread = UnreadLines()
+        """What all lines up to now leave unread."""
         self._is_new = False
         self._asked_line = 0
         """The last one when ended() was asked: what comes next may still be a part of it."""
@@ -41,7 +44,9 @@ class Following:
     def read(self, lines: Iterable[str | None], at_pause: Callable[[], None]) -> None:
         """Takes all lines until there are no more; None stands for a pause, at which the caller may ask for ended()."""
         for entry in entries_in(self._file, self._numbered(lines, at_pause), may_matter, self._on_cut):
-            fact = fact_of(entry)
+            recognized: list[Recognized] = []
+            fact = fact_of(entry, recognized)
+            self.unread.take(entry, fact, recognized)
             self._kept.append((entry, fact))
             self.has_facts |= fact is not None
             self._is_new = True

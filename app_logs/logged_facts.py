@@ -138,6 +138,8 @@ class FactKind(StrEnum):
     COMMIT_REFUSED = auto()
     OFFSETS_REFUSED = auto()
     """It was refused the committed offsets of its partitions, so it ends its part in its generation and joins again."""
+    REQUEST_REFUSED = auto()
+    """A request of a client was answered with error, and the line does not say which."""
     COORDINATOR_FOUND = auto()
     COORDINATOR_LOST = auto()
     CLIENT_STATE = auto()

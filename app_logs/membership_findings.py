@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from app_logs.client_rules import Rule, one_finding
-from app_logs.error_names import OF_COORDINATORS, OF_NO_MEMBER, error_name
+from app_logs.error_names import NOT_COORDINATOR, OF_COORDINATORS, OF_NO_MEMBER, error_name
 from app_logs.logged_facts import (
     COMMITS,
     HEARTBEATS_STOPPED,
@@ -21,7 +21,7 @@ from app_logs.logged_facts import (
     is_unknown_member,
 )
 from app_logs.logged_rebalances import Finding
-from app_logs.wording import errors_in, how_often
+from app_logs.wording import errors_in, how_often, how_often_within
 from why.words import count, duration, some
 
 SOON_MS = 60_000
@@ -36,6 +36,9 @@ _ID_NEEDED = "MemberIdRequired"
 """The error by which a new member is given its id: it asks again with it."""
 _NOT_IN_IT = "it was out, or the group had rebalanced without it"
 _STOCK_PHRASE = "max.poll.interval.ms"
+_OF_MEMBERS = ("a commit", "a heartbeat", "a JoinGroup or a SyncGroup")
+_OF_OTHERS = (*_OF_MEMBERS, "a request of an admin client or of a transactional producer")
+"""Requests that may get an error of a coordinator."""
 _NOT_PROVEN = " Its stock phrase, that it polled too seldom, proves nothing."
 
 
@@ -97,11 +100,55 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         yield Finding("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
 
 
+def _syncs_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Errors instead of assignments; apart, those of a broker that answers JoinGroup as the coordinator."""
+    joined: LoggedFact | None = None
+    denied: list[LoggedFact] = []
+    others: list[LoggedFact] = []
+    for fact in facts:
+        if fact.kind is FactKind.JOINED:
+            joined = fact
+        elif fact.kind is FactKind.SYNC_REFUSED:
+            (denied if joined is not None and error_name(fact.error) == NOT_COORDINATOR else others).append(fact)
+            joined = None
+    if others:
+        yield Finding("assignment_refused", _without_an_assignment(who, others), tuple(others))
+    if denied:
+        yield Finding(
+            "coordinator_refuses_syncs",
+            f"{_without_an_assignment(who, denied)} No assignment of these generations took effect.",
+            tuple(denied),
+            candidates=(
+                "the broker cannot write to the group's partition of __consumer_offsets",
+                "the group's coordinator moved between JoinGroup and SyncGroup",
+            ),
+        )
+
+
+def _without_an_assignment(who: str, refused: Sequence[LoggedFact]) -> str:
+    """Which member's SyncGroup came too late, or why, is not in its log."""
+    return f"{who} joined and got an error instead of an assignment{how_often_within(refused)}: {errors_in(refused)}."
+
+
 def _offsets_refused(who: str, refused: Sequence[LoggedFact]) -> str:
     times = how_often(refused)
     return (
         f"A broker refused {who} its committed offsets{times}: {errors_in(refused)}. After that its client joins again."
     )
+
+
+def _requests_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    by_error: dict[str, list[LoggedFact]] = {}
+    for fact in facts:
+        if fact.kind is FactKind.REQUEST_REFUSED:
+            by_error.setdefault(fact.error, []).append(fact)
+    for error, refused in by_error.items():
+        yield Finding(
+            "request_refused",
+            f"A request of {who} was answered with {error}{how_often(refused)}; the lines do not say which request.",
+            tuple(refused),
+            candidates=_OF_OTHERS if error in OF_COORDINATORS else _OF_MEMBERS,
+        )
 
 
 def _not_authorized(who: str, refused: Sequence[LoggedFact]) -> str:
@@ -208,7 +255,9 @@ MEMBERSHIP_RULES: Sequence[Rule] = (
     _commits_refused,
     _lost,
     _joins_failed,
+    _syncs_refused,
     one_finding("offsets_refused", lambda fact: fact.kind is FactKind.OFFSETS_REFUSED, _offsets_refused),
+    _requests_refused,
     one_finding("not_authorized", lambda fact: fact.kind is FactKind.NOT_AUTHORIZED, _not_authorized),
     one_finding("no_topic", lambda fact: fact.kind is FactKind.NO_TOPIC, _without_a_topic),
     one_finding("commit_during_rebalance", lambda fact: fact.operation == COMMITS, _commits_while_it_joins),

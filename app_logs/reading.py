@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from itertools import pairwise
 from sys import intern
 from typing import TypeVar
 
@@ -25,7 +26,8 @@ from app_logs.entries import DATED, Clock, Entry
 from app_logs.files import comes_once, ends_cut, open_blocks, text_of
 from app_logs.forged_lines import OF_BROKERS, ends_alone, marked
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
-from app_logs.unread import Recognized, Unread, unread_in, wording_of
+from app_logs.short_text import some_that_fit
+from app_logs.unread import Recognized, Unread, UnreadLines, wording_of
 from app_logs.wrappings import entries_in, entry_of, in_order
 from programs.errors import UserError
 from why.words import count, some
@@ -154,7 +156,7 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
         notes.append(of_lines(DOUBTFUL, doubtful))
     unread = [f"line {fact.line_number} ({fact.error})" for fact in every if fact.kind is FactKind.UNREADABLE]
     if unread:
-        notes.append(UNREAD.format(count(len(unread), "line"), some(unread)))
+        notes.append(UNREAD.format(count(len(unread), "line"), some_that_fit(unread)))
     if lines.cut:
         notes.append(of_lines(CUT, sorted({*lines.cut})))
     about_groups = {fact.line_number for fact in found}
@@ -162,7 +164,10 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
-    read.facts, read.notes, read.unread = found, tuple(notes), unread_in(ordered, facts, recognized)
+    left = UnreadLines()
+    for each in zip(ordered, facts, recognized, strict=True):
+        left.take(*each)
+    read.facts, read.notes, read.unread = found, tuple(notes), left.found()
     return read
 
 
@@ -195,7 +200,16 @@ def _facts_in(entries: Sequence[Entry]) -> tuple[list[LoggedFact | None], list[t
     known = [dialect for dialect in DIALECTS if dialect.among_its_own is not None and dialect.name in names]
     if len(known) == 1:
         facts = [fact or known[0].fact_among_its_own(entry) for fact, entry in zip(facts, entries, strict=True)]
+    facts = [None if _is_its_exception(*both) else both[1] for both in pairwise((None, *facts))]
     return facts, recognized
+
+
+def _is_its_exception(before: LoggedFact | None, fact: LoggedFact | None) -> bool:
+    """Whether a line is the exception of the client's line above it, which says what failed."""
+    if before is None or fact is None or fact.kind not in (FactKind.REQUEST_REFUSED, FactKind.COMMIT_REFUSED):
+        return False
+    is_below = fact.line_number == before.line_number + 1 and bool(before.client_id) and not fact.client_id
+    return is_below and (fact.kind is FactKind.REQUEST_REFUSED or before.kind is fact.kind)
 
 
 class _Lines:

@@ -168,37 +168,12 @@ def _denies(fact: LoggedFact) -> bool:
     return error_name(fact.error) == NOT_COORDINATOR
 
 
-def _syncs_denied(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """A broker that answers JoinGroup as the coordinator, and refuses what it would have to store."""
-    joined: LoggedFact | None = None
-    denied: list[LoggedFact] = []
-    for fact in facts:
-        if fact.kind is FactKind.JOINED:
-            joined = fact
-        elif fact.kind is FactKind.SYNC_REFUSED and joined is not None and _denies(fact):
-            denied.append(fact)
-            joined = None
-    if denied:
-        yield Finding(
-            "coordinator_refuses_syncs",
-            f"The broker that answers the JoinGroup of {who} refuses its SyncGroup as {NOT_COORDINATOR} "
-            f"({count(len(denied), 'time')}): no assignment of these generations took effect.",
-            tuple(denied),
-            is_inferred=True,
-            candidates=(
-                "it cannot write to the group's partition of __consumer_offsets",
-                "the group's coordinator moved between the two requests",
-            ),
-        )
-
-
 SESSION_RULES: Sequence[Rule] = (
     _sessions_given_up,
     _heartbeats_unanswered,
     _heartbeats_went_on,
     one_finding("connection_failed", _found_no_connection, _connections),
     _coordinator_denies,
-    _syncs_denied,
 )
 
 

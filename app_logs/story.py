@@ -17,7 +17,7 @@ from app_logs.classic_history import classic_rebalances
 from app_logs.client_findings import client_findings
 from app_logs.combined import combined
 from app_logs.common_causes import expired_together
-from app_logs.consumer_history import AT_ONCE_MS, epoch_bumps, stored_lines, topics_changed_ms
+from app_logs.consumer_history import AT_ONCE_MS, OF_TASKS, epoch_bumps, stored_lines, topics_changed_ms
 from app_logs.course import each_once, in_order
 from app_logs.entries import reason_of
 from app_logs.findings import findings_of
@@ -214,6 +214,8 @@ def _type_by(fact: LoggedFact) -> str:
         return fact.to_state.lower()
     if fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.JOINED):
         return "classic"
+    if fact.kind is FactKind.TARGET_COMPUTED and OF_TASKS in fact.partitions:
+        return "streams"
     is_newer = fact.kind in NEWER or fact.kind is FactKind.RECONCILING or fact.to_state in _OF_NEWER
     return fact.group_type or (_SOME_NEWER if is_newer else "")
 

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from app_logs.dialects.dialect import Dialect
 from app_logs.entries import Entry
 from app_logs.logged_facts import LoggedFact
+from app_logs.short_text import LONGEST, short
+from why.words import count
 
 SHOWN = 4
 """Wordings of one program."""
 MASK = "..."
+_ROOM = LONGEST - 40
+"""Characters of a sentence before the counts of its last wording and of all others."""
 _READ_LENGTH, _SHOWN_LENGTH = 300, 70
 """Characters of a message that are masked, and of a wording."""
 _MOST_WORDINGS = 2_000
+"""Of one program; likewise the number of programs that are unknown."""
 _MASKED = re.compile(
     r"\"[^\"]{0,300}(?:\"|\Z)|(?<!\w)'[^']{0,300}(?:'|\Z)|`[^`]{0,300}(?:`|\Z)"
     r"|\[(?![A-Z][A-Za-z]{1,40}\] )[^\]]{0,300}(?:\]{1,4}|\Z)"
@@ -54,36 +59,49 @@ class Unread(NamedTuple):
     """How many lines have other wordings."""
 
 
-def unread_in(
-    entries: Sequence[Entry], facts: Sequence[LoggedFact | None], recognized: Sequence[Sequence[Recognized]]
-) -> tuple[Unread, ...]:
-    """Return what the entries of one file leave unread, by program.
+class UnreadLines:
+    """What the lines of one file leave unread, by program, taken one after the other.
 
-    facts: what each entry says, None if nothing. recognized: the dialects that recognize an entry which says nothing.
     Programs without a dialect are named in a file in which nothing is read.
     """
-    names = {fact.dialect for fact in facts if fact is not None}
-    known: dict[str, Counter[str]] = {}
-    unknown: dict[str, Counter[str]] = {}
-    for entry, fact, recognizing in zip(entries, facts, recognized, strict=True):
+
+    def __init__(self) -> None:
+        self._dialects: dict[str, Dialect] = {}
+        self._recognized: dict[tuple[str, ...], Counter[tuple[str, ...]]] = {}
+        """The wordings of lines by the names of the dialects that recognize them."""
+        self._unknown: dict[str, Counter[tuple[str, ...]]] = {}
+        self._read: set[str] = set()
+        """The names of dialects that read a line."""
+
+    def take(self, entry: Entry, fact: LoggedFact | None, recognized: Sequence[Recognized]) -> None:
+        """Counts an entry. fact: what it says. recognized: the dialects that recognize one which says nothing."""
         if fact is not None:
-            continue
-        title, wording = _whose(recognizing, names)
-        if title:
-            _count(known.setdefault(title, Counter()), wording)
-        elif not names and _OF_GROUPS.search(entry.printed[:_READ_LENGTH]):
+            self._read.add(fact.dialect)
+            return
+        if recognized:
+            self._dialects |= {dialect.name: dialect for dialect, _ in recognized}
+            names = tuple(dialect.name for dialect, _ in recognized)
+            _count(self._recognized.setdefault(names, Counter()), tuple(wording for _, wording in recognized))
+        is_known = any(dialect.is_known_by_heading for dialect, _ in recognized)
+        if not self._read and not is_known and _OF_GROUPS.search(entry.printed[:_READ_LENGTH]):
             logger, message = _logger_of(entry)
-            if logger:
-                _count(unknown.setdefault(logger, Counter()), wording_of(message))
-    return (*_most_first(known, True), *_most_first(unknown, False))
+            if logger in self._unknown or (logger and len(self._unknown) < _MOST_WORDINGS):
+                _count(self._unknown.setdefault(logger, Counter()), (wording_of(message),))
 
+    def found(self) -> tuple[Unread, ...]:
+        """Return the unread lines of each program, those with the most lines first."""
+        known: dict[str, Counter[str]] = {}
+        for names, wordings in self._recognized.items():
+            place = next((place for place, name in enumerate(names) if self._is_its_own(name)), None)
+            if place is not None:
+                _add(known, self._dialects[names[place]].title, wordings, place)
+        unknown: dict[str, Counter[str]] = {}
+        for logger, wordings in () if self._read else self._unknown.items():
+            _add(unknown, logger, wordings, 0)
+        return (*_most_first(known, True), *_most_first(unknown, False))
 
-def _whose(recognized: Iterable[Recognized], names: Collection[str]) -> tuple[str, str]:
-    """The title of the dialect whose line it is, and the wording; empty: of none."""
-    for dialect, wording in recognized:
-        if dialect.is_known_by_heading or dialect.name in names:
-            return dialect.title, wording
-    return "", ""
+    def _is_its_own(self, name: str) -> bool:
+        return self._dialects[name].is_known_by_heading or name in self._read
 
 
 def _logger_of(entry: Entry) -> tuple[str, str]:
@@ -93,8 +111,15 @@ def _logger_of(entry: Entry) -> tuple[str, str]:
     return ("", "") if found is None else (found["name"] or found["tag"], entry.printed[found.end() :])
 
 
-def _count(wordings: Counter[str], wording: str) -> None:
-    wordings[wording if wording in wordings or len(wordings) < _MOST_WORDINGS else MASK] += 1
+def _count(wordings: Counter[tuple[str, ...]], wording: tuple[str, ...]) -> None:
+    is_kept = wording in wordings or len(wordings) < _MOST_WORDINGS
+    wordings[wording if is_kept else (MASK,) * len(wording)] += 1
+
+
+def _add(found: dict[str, Counter[str]], name: str, wordings: Counter[tuple[str, ...]], place: int) -> None:
+    counted = found.setdefault(name, Counter())
+    for wording, lines in wordings.items():
+        counted[wording[place]] += lines
 
 
 def wording_of(message: str) -> str:
@@ -107,3 +132,21 @@ def _most_first(found: dict[str, Counter[str]], is_known: bool) -> Iterable[Unre
     for name, wordings in sorted(found.items(), key=lambda one: -one[1].total()):
         shown, lines = (*wordings.most_common(SHOWN),), wordings.total()
         yield Unread(name, is_known, lines, shown, lines - sum(times for _, times in shown))
+
+
+def unread_sentences(unread: Iterable[Unread]) -> Iterator[str]:
+    """Yield for each program how many of its lines are not read, and the wordings for which a sentence has room."""
+    for one in unread:
+        number, are = count(one.lines, "line"), "is" if one.lines == 1 else "are"
+        if one.is_known:
+            sentence = f"{number} of {one.printed_by.partition(' (')[0]} {are} not read: "
+        else:
+            program = short(one.printed_by, _SHOWN_LENGTH)
+            sentence = f"{number} of {program} {are} about groups, by a program that is unknown: "
+        shown, others = list[str](), one.lines
+        for wording, lines in one.wordings:
+            if len(sentence) + len(", ".join((*shown, wording))) > _ROOM:
+                break
+            shown.append(f"`{wording}` {lines}")
+            others -= lines
+        yield sentence + ", ".join((*shown, *([f"other wordings {others}"] if others else [])))

@@ -55,6 +55,7 @@ TROUBLES = (
     "join_refused",
     "join_failed",
     "offsets_refused",
+    "request_refused",
     "worker_rejoins_in_a_loop",
     "commit_refused",
     "client_crashed",
@@ -73,8 +74,10 @@ WORTH_SAYING_MS = 100
 
 
 def who_of(cause: Cause) -> str:
-    """The culprit's shortest name that the lines have."""
-    return cause.group_instance_id or shortest_name(cause.member_id, cause.client_id)
+    """The shortest name that the lines have of the culprit, or of the only member that fits."""
+    fit = {(one.member_id, one.client_id) for one in cause.candidates}
+    only = shortest_name(*min(fit)) if len(fit) == 1 else ""
+    return cause.group_instance_id or shortest_name(cause.member_id, cause.client_id) or only
 
 
 _BEGINS = (FactKind.CLIENT_STARTED, FactKind.JOIN_SENT, FactKind.REJOIN_WANTED, FactKind.GROUP_IS_REBALANCING)
@@ -85,6 +88,7 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
     """What set it off."""
     cause, who = rebalance.cause, who_of(rebalance.cause)
     fits = _what_fits(cause)
+    fits = "" if fits == who else fits
     if cause.kind is CauseKind.UNKNOWN:
         if cause.candidates:
             concluded = "" if _is_seen(rebalance) else " (concluded)"

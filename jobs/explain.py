@@ -24,8 +24,8 @@ from app_logs.following import KEPT, Following
 from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
 from app_logs.reading import CUT, REQUEST, FileRead, may_matter, of_lines
-from app_logs.short_text import short, with_short_ids
-from app_logs.unread import Unread
+from app_logs.short_text import LONGEST, short, with_short_ids
+from app_logs.unread import Unread, unread_sentences
 from app_logs.wording import (
     cause_sentence,
     holder_sentence,
@@ -49,8 +49,8 @@ from why.words import count, some
 
 LONGEST_SHOWN, LEAST_SHOWN = 160, 40
 """Characters of a line that is quoted."""
-WHAT_WAS_LOOKED_FOR = (
-    f"no line about a consumer group was found in it: looked for {'; '.join(dialect.title for dialect in DIALECTS)}"
+WHAT_WAS_LOOKED_FOR = "no line about a consumer group was found in it: looked for lines of {}".format(
+    ", ".join(dialect.title.replace("'s log", "").replace("' log", "") for dialect in DIALECTS)
 )
 
 
@@ -99,7 +99,7 @@ def _nothing_understood(reads: Sequence[FileRead]) -> NotUnderstood:
     first_line = reads[0].first_line[:LONGEST_SHOWN] if len(reads) == 1 else ""
     below: list[str] = []
     for read in reads:
-        below += [*read.notes, *_unread_sentences(read.unread)]
+        below += [*read.notes, *unread_sentences(read.unread)]
         if is_laid_out_as_redpanda_s(read.first_line):
             below.append(PRINTS_NO_REBALANCES)
     if any(read.unread for read in reads):
@@ -133,27 +133,37 @@ def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, c
 
     def show() -> None:
         for group, one in following.ended():
-            if asked.group_id not in ("", group.group_id) or not _is_rebalance_within(one, asked):
-                continue
-            if form == "json":
+            is_asked = asked.group_id in ("", group.group_id) and _is_within(_times_of(one), asked)
+            if is_asked and form == "json":
                 print(msgspec.json.encode({"group_id": group.group_id, **_rebalance_json(one)}).decode(), flush=True)
-            else:
+            elif is_asked:
                 say_all(console, [Line(group.group_id, "bold"), *_rebalance_lines(one, group, asked)])
 
-    following.read(printed(), show)
+    try:
+        following.read(printed(), show)
+    except KeyboardInterrupt:
+        _say_unread(following.unread.found(), form, console)
+        raise
     if not following.has_facts:
-        raise _nothing_understood([FileRead(STANDARD_INPUT, first_line=first_line, lines=len(first_line))])
+        unread = following.unread.found()
+        raise _nothing_understood(
+            [FileRead(STANDARD_INPUT, first_line=first_line, lines=len(first_line), unread=unread)]
+        )
+    _say_unread(following.unread.found(), form, console)
+
+
+def _say_unread(unread: Sequence[Unread], form: str, console: Console) -> None:
+    if form != "json":
+        say_all(console, map(Line, unread_sentences(unread)))
+    elif unread:
+        print(msgspec.json.encode({"unread": [_unread_json(one) for one in unread]}).decode(), flush=True)
 
 
 def _within(group: LoggedGroup, asked: Asked) -> LoggedGroup:
     """The part of a group's story that lies within a time."""
-    rebalances = [one for one in group.rebalances if _is_rebalance_within(one, asked)]
+    rebalances = [one for one in group.rebalances if _is_within(_times_of(one), asked)]
     findings = [one for one in group.findings if _is_within(_times(one.facts), asked)]
     return LoggedGroup(group.group_id, group.group_type, group.facts, rebalances, findings)
-
-
-def _is_rebalance_within(one: LoggedRebalance, asked: Asked) -> bool:
-    return _is_within(_times_of(one), asked)
 
 
 def _times_of(one: LoggedRebalance) -> list[int]:
@@ -254,34 +264,22 @@ def _unread_json(one: Unread) -> dict[str, Any]:
     return {**one._asdict(), "wordings": wordings}
 
 
-def _unread_sentences(unread: Sequence[Unread]) -> Iterator[str]:
-    for one in unread:
-        number, are = count(one.lines, "line"), "is" if one.lines == 1 else "are"
-        shown = ", ".join(f"`{wording}` {lines}" for wording, lines in one.wordings)
-        others = f", other wordings {one.others}" if one.others else ""
-        if one.is_known:
-            yield f"{number} of {one.printed_by.partition(' (')[0]} {are} not read: {shown}{others}"
-        else:
-            yield f"{number} of {one.printed_by} {are} about groups, by a program that is unknown: {shown}{others}"
-
-
 def _not_understood(read: FileRead) -> list[str]:
     if read.facts or read.titles:
         return []
     if not read.lines:
         return ["it is empty"]
-    first = (
-        f'Its first line: "{read.first_line[:LONGEST_SHOWN]}"' if is_text(read.first_line) else "It is no UTF-8 text"
-    )
-    notes = [f"{WHAT_WAS_LOOKED_FOR}. {first}"]
-    return [*notes, PRINTS_NO_REBALANCES] if is_laid_out_as_redpanda_s(read.first_line) else notes
+    line = read.first_line
+    first = f'its first line: "{line[:LONGEST_SHOWN]}"' if is_text(line) else "it is no UTF-8 text"
+    notes = [WHAT_WAS_LOOKED_FOR, first]
+    return [*notes, PRINTS_NO_REBALANCES] if is_laid_out_as_redpanda_s(line) else notes
 
 
 def _answer_lines(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked) -> Iterator[Line]:
     for read in answer.reads:
         yield Line(f"{read.file}: {_summary(read)}")
-        for note in (*read.notes, *_not_understood(read), *_unread_sentences(read.unread)):
-            yield Line(f"  {note}")
+        for note in (*read.notes, *_not_understood(read), *unread_sentences(read.unread)):
+            yield Line(f"  {short(note)}")
     yield from _none_within(answer, groups)
     common, own = _apart(groups)
     if common:
@@ -358,14 +356,15 @@ def _heading(group: LoggedGroup) -> str:
 
 
 def _said(finding: Finding) -> str:
-    at = "- " if finding.moment is None else f"{finding.moment.replace('T', ' ')}  "
-    return f"{at}{short(finding.sentence)}{' (concluded)' if finding.is_inferred else ''}"
+    at, concluded = finding.moment, " (concluded)" if finding.is_inferred else ""
+    at = "- " if at is None else f"{at.replace('T', ' ')}  "
+    return f"{at}{short(finding.sentence, LONGEST - len(at) - len(concluded))}{concluded}"
 
 
 def _finding_lines(finding: Finding, asked: Asked) -> Iterator[Line]:
     yield Line(f"  {_said(finding)}")
     if finding.candidates:
-        yield Line(f"    What fits: {'; '.join(finding.candidates)}.")
+        yield Line(f"    {short('What fits: ' + '; '.join(finding.candidates), LONGEST - 1)}.")
     yield from _evidence_lines(finding.facts, asked)
 
 

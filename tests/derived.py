@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.kept import page_of, read_kept
 from exporter.monitoring import FILES as MONITORING
-from tests import shares
+from tests import field_reports, shares
 from tests.source_tree import ROOT
 from tests.supply import licences
 from views import page as views
@@ -32,9 +32,11 @@ def performance() -> str:
 
 
 def proven() -> str:
-    """docs/what-is-proven.md, with its table as the recorded incidents have it now."""
-    table, written = shares.table(), WHAT_IS_PROVEN.read_text()
-    return re.sub(rf"^{re.escape(shares.HEAD)}(\|.*\n)*", lambda _: table, written, flags=re.MULTILINE)
+    """docs/what-is-proven.md, with its tables as the recorded incidents and the public reports have them now."""
+    page = WHAT_IS_PROVEN.read_text()
+    for head, table in ((shares.HEAD, shares.table()), (field_reports.HEAD, field_reports.table())):
+        page = re.sub(rf"^{re.escape(head)}(\|.*\n)*", table.replace("\\", r"\\"), page, flags=re.MULTILINE)
+    return page
 
 
 PAGES: dict[Path, Callable[[], str]] = {

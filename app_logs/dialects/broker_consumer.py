@@ -1,6 +1,6 @@
 """A broker's lines about groups of the newer protocols: consumer groups (KIP-848), share and streams groups.
 
-Source: `GroupMetadataManager` of Kafka 3.7 to 4.3. Messages stand here without the final dot.
+Source: `GroupMetadataManager` of Kafka 3.7 to 4.4. Messages stand here without the final dot.
 """
 
 from __future__ import annotations
@@ -20,6 +20,20 @@ _NOTICED = "[GroupId {group_id}][MemberId {}] "
 _OF_STREAMS_GROUPS = (
     Template(F.MEMBER_JOINED_EPOCH, _GM + "Member joins the {group_type} group", since="4.1"),
     Template(F.MEMBER_LEFT_EPOCH, _NOTICED + "Member {member_id} left the {group_type} group", since="4.1"),
+    Template(
+        F.MEMBER_JOINED_EPOCH,
+        _NOTICED + "Static member with instance id {instance_id} re-joins the {group_type} group using the {operation} "
+        "protocol. Created a new member {member_id} to replace the existing member {other_member_id}",
+        since="4.4",
+    ),
+    *(
+        Template(kind, f"{_NOTICED}Static member {{member_id}} with instance id {{instance_id}} {does}", since="4.4")
+        for kind, does in (
+            (F.MEMBER_JOINED_EPOCH, "joins the {group_type} group"),
+            (F.STATIC_MEMBER_AWAY, "temporarily left the {group_type} group"),
+            (F.MEMBER_LEFT_EPOCH, "left the {group_type} group"),
+        )
+    ),
     # Whose heartbeat noticed that an epoch is due is not who caused it.
     Template(
         F.EPOCH_BUMPED,

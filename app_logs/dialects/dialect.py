@@ -22,6 +22,7 @@ _WARNINGS = frozenset(
         *(FactKind.POLL_TIMEOUT, FactKind.SESSION_GIVEN_UP, FactKind.HEARTBEATS_UNANSWERED, FactKind.CONNECTION_FAILED),
         *(FactKind.COMMIT_REFUSED, FactKind.JOIN_REFUSED, FactKind.JOIN_FAILED, FactKind.SYNC_REFUSED),
         *(FactKind.INSTANCE_FENCED, FactKind.NOT_AUTHORIZED, FactKind.CLIENT_CRASHED, FactKind.OFFSETS_REFUSED),
+        FactKind.REQUEST_REFUSED,
     )
 )
 """What nearly all libraries print as a warning or an error, or an application does that gets the exception."""

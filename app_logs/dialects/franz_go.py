@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app_logs.dialects.dialect import Dialect, Heading
@@ -37,9 +37,17 @@ _ONLY_LOST = "; only lost"
 
 def franz_go_heading(entry: Entry) -> Heading | None:
     """The fields; the message with its error or its reason behind it."""
+    return _heading(entry, _HEADS)
+
+
+def _among_its_own(entry: Entry) -> Heading | None:
+    return _heading(entry, _HEADS_AMONG_ITS_OWN)
+
+
+def _heading(entry: Entry, heads: Iterable[re.Pattern[str]]) -> Heading | None:
     message, fields = entry.message, entry.fields
     if fields.keys().isdisjoint(_TELLING):
-        message, fields = _in_a_line(entry.printed)
+        message, fields = _in_a_line(entry.printed, heads)
     if fields.keys().isdisjoint(_TELLING):
         return None
     found: dict[str, Any] = {name: _text(fields[key]) for key, name in _NAMES.items() if key in fields}
@@ -77,12 +85,12 @@ _NAMES = {"group": "group_id", "member_id": "member_id", "instance_id": "instanc
 _AT_AN_END = (*_NAMES, "generation", "leader")
 
 
-def _in_a_line(text: str) -> tuple[str, Mapping[str, Any]]:
+def _in_a_line(text: str, heads: Iterable[re.Pattern[str]]) -> tuple[str, Mapping[str, Any]]:
     """Its own fields: what an application puts behind the last one is no part of a name."""
     message, fields = named_fields(text, _FIELD)
     if not fields:
         message, fields = named_fields(text, _PAIR)
-    behind = _BEHIND_A_HEAD.search(message)
+    behind = next(filter(None, (head.search(message) for head in heads)), None)
     message = message if behind is None else behind["message"]
     return message, {key: name_alone(value) if key in _AT_AN_END else value for key, value in fields.items()}
 
@@ -102,7 +110,11 @@ _KNOWN_ID = "consumer group heartbeat error, abandoning assignment and rejoining
 _TEMPLATES = (
     *(
         Template(F.MEMBER_ID_SET, beginning)  # It is nobody yet.
-        for beginning in ("beginning to manage the group lifecycle", "beginning autocommit loop")
+        for beginning in (
+            "beginning to manage the group lifecycle",
+            "beginning to manage the next-gen group lifecycle",
+            "beginning autocommit loop",
+        )
     ),
     Template(F.JOIN_SENT, "joining group"),
     Template(F.JOINED, "joined"),
@@ -138,9 +150,19 @@ _TEMPLATES = (
     Template(F.COMMIT_REFUSED, "offset commit returned a fatal group member error, triggering rejoin; err: {error}"),
     *(
         Template(F.OFFSETS_REFUSED, f"fetch offsets failed {words} error; err: {{error}}")
-        for words in ("with non-retryable", "with non-retriable", "due to non-retryable")
+        for words in ("with non-retryable", "with non-retriable", "due to non-retryable", "with group-level")
     ),
-    Template(F.CLIENT_STATE, "join and sync loop errored; err: {error}", state="joins again after an error"),
+    Template(
+        F.OFFSETS_REFUSED, "fetch offsets: stale member epoch after 10 retries, giving up", error="STALE_MEMBER_EPOCH"
+    ),
+    Template(
+        F.COMMIT_REFUSED, "offset commit: stale member epoch after 10 retries, giving up", error="STALE_MEMBER_EPOCH"
+    ),
+    Template(F.COMMIT_REFUSED, "default commit failed; err: {error}"),
+    *(
+        Template(F.CLIENT_STATE, f"{loop} errored; err: {{error}}", state="joins again after an error")
+        for loop in ("join and sync loop", "group manage loop")
+    ),
     Template(F.PARTITIONS_REVOKED, "cooperative consumer revoking prior assigned partitions because leaving group"),
     Template(F.MEMBER_ID_SET, "join returned MemberIDRequired, rejoining with response's MemberID"),
     Template(F.LEAVE_SENT, "leaving group"),
@@ -149,6 +171,9 @@ _TEMPLATES = (
     Template(
         F.PARTITIONS_ADDED,
         "consumer group heartbeat detected an updated assignment; exited heartbeat loop to assign & reentering",
+    ),
+    Template(
+        F.JOIN_REFUSED, "consumer group initial heartbeat hit retryable error, backing off and retrying; err: {error}"
     ),
     Template(F.MEMBERSHIP_LOST, f"{_NEW_ID}; err: {{error}}"),
     Template(F.MEMBERSHIP_LOST, f"{_KNOWN_ID}; err: {{error}}"),
@@ -161,8 +186,20 @@ _TEMPLATES = (
     Template(F.LEAVE_SENT, "leaving share group", group_type="share"),
 )
 _MESSAGES = sorted({re.split("; (?:err|why): ", template.text)[0] for template in _TEMPLATES})
-_BEHIND_A_HEAD = re.compile(rf"[\])|:>-]\s{{0,8}}(?P<message>{'|'.join(map(re.escape, _MESSAGES))})\Z")
-"""Whatever layout its line has, a mark ends what stands before a message."""
+_TELLING_WORDS = 3
+"""A message of so many words no other program prints."""
+_NAMED_BEFORE = r"\A[A-Za-z][\w./-]{0,80}\s{1,8}"
+"""A logger."""
+
+
+def _behind_a(head: str, least_words: int = 1) -> re.Pattern[str]:
+    messages = (one for one in _MESSAGES if len(one.split()) >= least_words)
+    return re.compile(rf"{head}(?P<message>{'|'.join(map(re.escape, messages))})\Z")
+
+
+_HEADS = (_behind_a(r"[\])|:>-]\s{0,8}"), _behind_a(_NAMED_BEFORE, _TELLING_WORDS))
+"""Whatever layout its line has, a mark or a name ends what stands before a message."""
+_HEADS_AMONG_ITS_OWN = (*_HEADS, _behind_a(_NAMED_BEFORE))
 
 DIALECT = Dialect(
     name="franz-go",
@@ -183,12 +220,16 @@ DIALECT = Dialect(
         "consumer group initial",
         "consumer group heartbeat",
         "fetch offsets failed",
+        "stale member epoch",
+        "default commit failed",
+        "group manage loop",
         "fatal group member error",
         "share partitions",
         "share group",
     ),
     example="[INFO] {}; group: orders",
     heading=franz_go_heading,
+    among_its_own=_among_its_own,
     is_known_by_heading=False,
     templates=Templates(_TEMPLATES),
 )

@@ -15,6 +15,7 @@ import re2
 from app_logs.dialects.dialect import Dialect, Heading, wherever
 from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
 from app_logs.dialects.java_consumer_older import BEFORE_1_0
+from app_logs.dialects.java_exceptions import OF_EXCEPTIONS, thrown_in
 from app_logs.entries import Entry
 from app_logs.error_names import CONFIG_MISMATCH
 from app_logs.logged_facts import (
@@ -77,7 +78,8 @@ def java_heading(entry: Entry) -> Heading | None:
     elif entry.message and (thrown := _THROWN.search(entry.text)):
         message = thrown[0].rstrip(". ")
     else:
-        return _streams(entry)
+        streams, exception = _streams(entry), thrown_in(entry)
+        return Heading({}, exception) if streams is None and exception is not None else streams
     if fields.pop("is_share", None):
         fields["group_type"] = "share"
     if message.startswith(RECONCILING):
@@ -250,8 +252,6 @@ _ENDS = (
     Template(
         F.INSTANCE_FENCED, "FencedInstanceIdException: The broker rejected this static consumer since {}", since="2.3"
     ),
-    Template(F.COMMIT_REFUSED, "CommitFailedException: {error}", since="0.9"),
-    Template(F.COMMIT_REFUSED, "RebalanceInProgressException: {error}", since="2.6"),
     Template(F.COMMIT_REFUSED, "Synchronous auto-commit of offsets {} failed: {error}", since="1.0"),
     Template(F.COMMIT_REFUSED, "Asynchronous auto-commit of offsets {} failed: {error}", since="1.0"),
 )
@@ -313,6 +313,7 @@ DIALECT = Dialect(
         "Generation{",
         " assigned partitions",
         "ommit cannot be completed since ",
+        "CommitFailedException",
         _JOIN_FAILED,
         _NOT_AUTHORIZED,
         "FencedInstanceIdException: The ",
@@ -323,7 +324,7 @@ DIALECT = Dialect(
     example="2026-03-01 03:12:00,417 INFO [Consumer clientId=orders-1, groupId=orders] {}",
     heading=java_heading,
     templates=Templates(
-        (*BEFORE_1_0, *_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *_STREAMS, *OF_THE_NEWER_PROTOCOL)
+        (*BEFORE_1_0, *_JOINS, *_PARTITIONS, *_ENDS, *_COORDINATORS, *_STREAMS, *OF_THE_NEWER_PROTOCOL, *OF_EXCEPTIONS)
     ),
     among_its_own=wherever(_BESIDE_ITS_OWN),
     warns_of=(F.CLIENT_STATE,),  # Of Streams, whose own loggers may show more than the consumer's.

@@ -1,6 +1,6 @@
 """What sarama prints (Go): no levels, and no group in most lines.
 
-Source: `consumer_group.go`, `consumer.go` and `client.go` of 1.22 to 1.50; errors of joins by sarama-cluster. A
+Source: `consumer_group.go`, `consumer.go` and `client.go` of 1.22 to 1.60; errors of joins by sarama-cluster. A
 consumer's errors go to a channel, so the application prints them in words of its own around sarama's.
 """
 
@@ -16,7 +16,8 @@ from app_logs.templates import Template, Templates
 
 _BEGINS = re.compile(
     r"consumergroup/|consumer/broker/\d+ (?:added|abandoned|closed dead) subscription to |"
-    r"JoinGroup failed: group instance id |client/coordinator coordinator for consumergroup |"
+    r"JoinGroup failed: group instance id |client/coordinator coordinator for |"
+    r"client was not authorized to access group |consumer-group/claim |"
     r"kafka: error while consuming |rebalance error: kafka server: "
 )
 _OUT_OF_STEP = (
@@ -48,6 +49,9 @@ _TEMPLATES = (
         reason="NOT_COORDINATOR",
     ),
     Template(F.JOIN_REFUSED, "rebalance error: kafka server: {error}"),
+    Template(
+        F.NOT_AUTHORIZED, "client was not authorized to access group {group_id} while attempting to find coordinator"
+    ),
     Template(F.PARTITIONS_ADDED, "consumer/broker/{broker_id} added subscription to {partitions}"),
     Template(
         F.TAKEN_TOO_SLOWLY,
@@ -77,6 +81,9 @@ DIALECT = Dialect(
         "consumergroup",
         "consumer/broker/",
         "JoinGroup failed: group instance id",
+        "client was not authorized to access group ",
+        "consumer-group/claim ",
+        "client/coordinator coordinator for ",
         "kafka: error while consuming ",
         "rebalance error: kafka server: ",
     ),

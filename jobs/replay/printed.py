@@ -16,6 +16,7 @@ from app_logs.files import files_of, open_blocks, text_of
 from app_logs.group_effects import effects_of
 from app_logs.reading import FileRead, align, may_matter, merged, read_files
 from app_logs.story import groups_in
+from app_logs.unread import unread_sentences
 from app_logs.wording import may_be_forged
 from jobs.home import Home
 from jobs.replay.building import Files
@@ -95,7 +96,7 @@ class PrintedInput:
         for read in self._reads:
             kinds = some(read.titles) or "nobody whose lines are known"
             say(console, f"  {read.file}: {kinds}, {count(read.lines, 'line')}, {len(read.facts)} about groups")
-            for note in read.notes:
+            for note in (*read.notes, *unread_sentences(read.unread)):
                 say(console, f"    {note}")
         for sentence in self._not_known:
             say(console, f"  not known: {sentence}")

@@ -103,7 +103,7 @@ WANTED = {
     "f46": {"others_gone"},
     "f51": {"leader_behind_configs", "assignment_refused", "different_config_topics"},
     "f57": {"offsets_refused"},
-    "f65": {"assignment_refused", "coordinator_refuses_syncs"},
+    "f65": {"coordinator_refuses_syncs"},
     "f66": {"client_learned_of_it"},
     "f68": {"another_member"},
     "f70": {"client_session_timer", "client_learned_of_it"},
@@ -117,7 +117,7 @@ WANTED = {
 """What else a right answer says of some reports."""
 WRONG = {
     "f53": {"coordinator_moved", "coordinator_not_found"},
-    "f65": {"coordinator_moved", "owners"},
+    "f65": {"assignment_refused", "coordinator_moved", "owners"},
     "f70": {"expired_at_coordinator"},
     "f84": {"coordinator_moved", "coordinator_not_found"},
 }
@@ -134,3 +134,8 @@ def test_what_people_ask_is_answered(case: str) -> None:
 def test_what_is_wrong_is_not_said(case: str) -> None:
     for group in groups_of_case(case).values():
         assert not WRONG[case] & {finding.finding for finding in group.findings}
+
+
+def test_partitions_that_a_line_only_counts_are_said_with_their_number() -> None:
+    (group,) = groups_of_case("f32").values()
+    assert any(" had begun to give 1 partition up, " in finding.sentence for finding in group.findings)

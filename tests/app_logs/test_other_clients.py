@@ -520,6 +520,40 @@ def test_a_message_that_ends_in_franz_go_s_words_is_another(text: str) -> None:
     assert read_lines("app.log", [text]).facts == []
 
 
+@pytest.mark.parametrize("form", ["{}; group: orders", "{} group=orders"])
+def test_behind_a_name_franz_go_s_message_is_found_if_it_or_another_line_is_unmistakable(form: str) -> None:
+    begins, joins = (f"kgo.client {form.format(text)}" for text in ("beginning autocommit loop", "joining group"))
+    assert read_lines("app.log", [joins]).facts == []
+    kinds = [fact.kind for fact in read_lines("app.log", [begins, joins]).facts]
+    assert kinds == [FactKind.MEMBER_ID_SET, FactKind.JOIN_SENT]
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("group manage loop errored", FactKind.CLIENT_STATE),
+        ("fetch offsets failed with group-level error", FactKind.OFFSETS_REFUSED),
+        ("fetch offsets: stale member epoch after 10 retries, giving up", FactKind.OFFSETS_REFUSED),
+        ("offset commit: stale member epoch after 10 retries, giving up", FactKind.COMMIT_REFUSED),
+        ("default commit failed", FactKind.COMMIT_REFUSED),
+        ("beginning to manage the next-gen group lifecycle", FactKind.MEMBER_ID_SET),
+        ("consumer group initial heartbeat hit retryable error, backing off and retrying", FactKind.JOIN_REFUSED),
+    ],
+)
+def test_franz_go_1_21_s_words_are_read(message: str, kind: FactKind) -> None:
+    error = {} if "giving up" in message or "next-gen" in message else {"err": "UNRELEASED_INSTANCE_ID: in use"}
+    behind = "".join(f", {key}: {value}" for key, value in error.items())
+    for line in (franz(1, message, **error), f"[WARN] {message}; group: orders{behind}"):
+        (fact,) = facts_in(line)
+        assert (fact.kind, fact.group_id) == (kind, "orders")
+
+
+def test_sarama_names_the_group_to_which_it_has_no_right() -> None:
+    said = "client was not authorized to access group orders while attempting to find coordinator"
+    (fact,) = facts_in(f"[sarama] 2026/03/01 03:12:00 {said}")
+    assert (fact.kind, fact.group_id) == (FactKind.NOT_AUTHORIZED, "orders")
+
+
 @pytest.mark.parametrize("tag", ["", "[thread-1] ", "[thread-1] [[orders] {clicks: 0}:] ", "[orders] {clicks: 0}: "])
 def test_ruby_kafka_s_group_is_none_of_the_threads(tag: str) -> None:
     (fact,) = read_lines("app.log", [f"2026-03-01 03:12:00 {tag}Joining group `orders`"]).facts

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -89,7 +90,7 @@ def test_a_file_without_lines_about_groups_says_what_was_looked_for(tmp_path: Pa
     other.write_text("GET / HTTP/1.1\n")
     text = shown(str(other), KILLED)
     assert "not understood, 1 line, 0 about groups" in text
-    assert 'Its first line: "GET / HTTP/1.1"' in text
+    assert 'its first line: "GET / HTTP/1.1"' in text
     (tmp_path / "empty.log").write_text("")
     assert "it is empty" in shown(str(tmp_path / "empty.log"), KILLED)
 
@@ -139,7 +140,7 @@ def test_an_unknown_program_is_named_with_what_would_be_read(tmp_path: Path) -> 
         "lines of acme-kafka:ConsumerGroup are about groups, by a program that is unknown: `Heartbeat error ...` 2"
         in text
     )
-    assert "librdkafka's log (C, Python, Go, .NET); " in text
+    assert "librdkafka (C, Python, Go, .NET), " in text
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -176,6 +177,33 @@ def test_a_log_that_is_followed_prints_each_rebalance_when_it_ends() -> None:
     assert _as_they_come([*lines[: ends[0]]]) == ""
     assert _as_they_come([*lines[: ends[0] + 1]]).count("->") == 1
     assert "clicks-agg" not in _as_they_come([*lines], group_id="views-agg")
+
+
+UNREAD = [f"%7|1772334720.{place:03}|X|a#consumer-1| [thrd:main]: Group went {place}" for place in range(3)]
+SAID = "3 lines of librdkafka's log are not read: `Group went ...` 3\n"
+
+
+def test_lines_that_are_not_read_are_counted_at_the_end_of_a_log_that_is_followed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    leaves = '%7|1772334720.000|X|a#consumer-1| [thrd:main]: Group "g": leave (in state up)'
+    assert _as_they_come([leaves, *UNREAD]).endswith(SAID)
+    explain_as_they_come([leaves, *UNREAD], Asked(), "json", Terminal(quiet=True))
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["unread"][0]["lines"] == 3
+    with pytest.raises(NotUnderstood, match="3 lines of librdkafka's log are not read"):
+        _as_they_come([*UNREAD])
+
+
+def test_and_when_ctrl_c_ends_it() -> None:
+    def stopped() -> Iterator[str]:
+        yield from UNREAD
+        yield ""
+        raise KeyboardInterrupt
+
+    written = io.StringIO()
+    with pytest.raises(KeyboardInterrupt):
+        explain_as_they_come(stopped(), Asked(), "text", Terminal(file=written, highlight=False))
+    assert written.getvalue() == SAID
 
 
 def test_lines_of_a_pipe_come_with_the_pauses_between_them() -> None:

@@ -44,6 +44,26 @@ def sentences_of(group: LoggedGroup) -> list[str]:
 
 
 @pytest.mark.parametrize("name", INPUTS)
+def test_no_line_is_long_and_no_part_of_an_answer_says_a_thing_twice(name: str) -> None:
+    """A part is a file, a rebalance, a finding, or what lines cannot tell."""
+    lines = shown(*(path for path in INPUTS[name] if "request" not in path.name)).splitlines()
+    assert [line for line in lines if len(line.strip()) > LONGEST] == []
+    heads, part, place = set[str](), set[str](), ""
+    for line in lines:
+        depth = len(line) - len(line.lstrip())
+        if depth == 0:
+            heads, place = set(), line
+        if depth <= 2 and line:
+            key = line.strip()
+            assert key not in heads, place
+            heads.add(key)
+            part = set()
+        elif line:
+            assert line not in part, place
+            part.add(line)
+
+
+@pytest.mark.parametrize("name", INPUTS)
 def test_sentences_are_short_none_is_said_twice_and_none_is_kafka_s(name: str) -> None:
     groups = answer_of([str(path) for path in INPUTS[name] if "request" not in path.name], None).groups
     sentences = [*left_open(groups), *(sentence for group in groups for sentence in sentences_of(group))]

@@ -270,7 +270,7 @@ def test_a_log_in_json_whose_lines_have_the_field_of_a_dump_is_none(
     log.write_text('{"timestamp_ms": 1, "message": "started"}\n')
     (file,) = (file for file in answer(capsys, log, KILLED)["files"] if file["file"] == str(log))
     assert (file["kinds"], file["lines"]) == ([], 1)
-    assert 'Its first line: "{"timestamp_ms": 1, "message": "started"}"' in file["notes"][-1]
+    assert 'its first line: "{"timestamp_ms": 1, "message": "started"}"' in file["notes"][-1]
 
 
 def test_a_request_log_without_a_group_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

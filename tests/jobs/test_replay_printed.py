@@ -67,6 +67,14 @@ def test_a_brokers_log_becomes_a_home_with_the_true_causes(tmp_path: Path, capsy
     assert "who held what is unknown" in explained
 
 
+def test_the_report_counts_lines_that_are_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "server.log"
+    unread = "[2026-11-21 05:38:57,000] INFO [GroupCoordinator 1]: Something new happened (kafka.coordinator.group.G)\n"
+    log.write_bytes(gzip.decompress(KILLED.read_bytes()) + unread.encode() * 2)
+    assert replayed(tmp_path / "home", log) == 0
+    assert "    2 lines of a broker's log are not read: `Something new happened` 2\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_beside_the_topic_causes_are_the_lines_and_names_the_topics(name: str, tmp_path: Path) -> None:
     home = tmp_path / "home"
