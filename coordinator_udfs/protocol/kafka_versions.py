@@ -1,4 +1,4 @@
-"""What Kafka's versions answer differently, one field a difference, and which version has it.
+"""What Kafka's versions answer differently, one field a difference, and how a version is recognized.
 
 Knows versions and the numbers of Kafka's issues; must not know how a rule uses a field.
 """
@@ -20,8 +20,10 @@ class KafkaVersion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """The rules of one version that another version does not have. All are of consumer groups (KIP-848)."""
+    """What one version does and another does not. The rules are all of consumer groups (KIP-848)."""
 
+    last_api_versions: int
+    """The last version of ApiVersions that it answers."""
     is_empty_group_assigned: bool
     """KAFKA-20442: once the last member is gone, the assignment's epoch is the group's, and its interval is over."""
     is_epoch_raised_by_votes: bool
@@ -34,12 +36,14 @@ class Differences:
 
 DIFFERENCES = {
     KafkaVersion.V4_3: Differences(
+        last_api_versions=4,
         is_empty_group_assigned=False,
         is_epoch_raised_by_votes=False,
         may_static_member_join_full_group=False,
         of_unreadable_subscription=Error.UNKNOWN_SERVER_ERROR,
     ),
     KafkaVersion.V4_4: Differences(
+        last_api_versions=5,
         is_empty_group_assigned=True,
         is_epoch_raised_by_votes=True,
         may_static_member_join_full_group=True,
