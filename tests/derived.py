@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.kept import page_of, read_kept
 from exporter.monitoring import FILES as MONITORING
 from tests import shares
+from tests.protocol.parity import ANSWERS_HEAD, answers_table
 from tests.source_tree import ROOT
 from tests.supply import licences
 from views import page as views
@@ -32,9 +33,13 @@ def performance() -> str:
 
 
 def proven() -> str:
-    """docs/what-is-proven.md, with its table as the recorded incidents have it now."""
-    table, written = shares.table(), WHAT_IS_PROVEN.read_text()
-    return re.sub(rf"^{re.escape(shares.HEAD)}(\|.*\n)*", lambda _: table, written, flags=re.MULTILINE)
+    """docs/what-is-proven.md, with its tables as the scenarios and the recorded incidents have them now."""
+    written = _with_table(WHAT_IS_PROVEN.read_text(), ANSWERS_HEAD, answers_table())
+    return _with_table(written, shares.HEAD, shares.table())
+
+
+def _with_table(page: str, head: str, table: str) -> str:
+    return re.sub(rf"^{re.escape(head)}(\|.*\n)*", lambda _: table, page, flags=re.MULTILINE)
 
 
 PAGES: dict[Path, Callable[[], str]] = {

@@ -114,14 +114,22 @@ def read(path: Path, kafka: KafkaVersion = KafkaVersion.V4_3) -> Scenario:
 
 def differences(scenario: Scenario, answers: Mapping[int, Answer] | None = None) -> list[str]:
     """What the core answers otherwise than Kafka did, or what these answers do, one line a field."""
+    return [line for lines in differing_steps(scenario, answers) for line in lines]
+
+
+def differing_steps(scenario: Scenario, answers: Mapping[int, Answer] | None = None) -> list[list[str]]:
+    """The same, apart for each step that has differences."""
     if answers is None:
         answers = Playing(scenario).answers()
-    return [
-        f"{step_name(number, step)}: {field}: Kafka {expected!r}, here {got!r}"
+    found = [
+        [
+            f"{step_name(number, step)}: {field}: Kafka {expected!r}, here {got!r}"
+            for field, expected, got in differing(step["answer"], answers[number])
+        ]
         for number, step in enumerate(scenario.steps, 1)
         if "lenient" not in step
-        for field, expected, got in differing(step["answer"], answers[number])
     ]
+    return [lines for lines in found if lines]
 
 
 def line_of(number: int, step: Step) -> dict[str, Any]:
