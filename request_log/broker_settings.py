@@ -1,8 +1,10 @@
 """Broker settings that a log shows, under Kafka's keys, for users who do not know the broker's settings. The wait of a
 new group's first member shows the initial delay. A member refused by a full group shows the maximum size. Accepted and
-refused session timeouts show their bounds. Only settings that differ from Kafka's defaults are given.
+refused session timeouts show their bounds. An Empty group's assignment epoch shows Kafka's version. Only settings that
+differ from the defaults are given.
 
-Knows JoinGroups and their answers; keeps a few numbers in all, and the latest generation of each group.
+Knows JoinGroups, ConsumerGroupDescribes and their answers; keeps a few numbers in all, and the latest generation of
+each group.
 """
 
 from __future__ import annotations
@@ -10,9 +12,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from coordinator_udfs.protocol.config import KEYS, GroupConfig
+from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
+from coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion
 from request_log.recorded import LoggedRequest
 from schemas.errors import Error
-from schemas.messages import JoinGroupRequest, JoinGroupResponse
+from schemas.messages import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedConsumerGroup,
+    JoinGroupRequest,
+    JoinGroupResponse,
+)
 
 LATE_AT_MOST_MS = 80
 """How much longer than the initial delay a first member may be seen to wait."""
@@ -52,10 +62,15 @@ class SettingsSeen:
     """Session timeouts that were accepted, ms."""
     refused: set[int] = field(default_factory=set)
     """Session timeouts that were refused, ms."""
+    kafka_version: KafkaVersion | None = None
+    """By a line of API_VERSIONS, else by the first answer that only one version gives."""
 
     def note(self, entry: LoggedRequest) -> None:
         """Takes in one request."""
         request, recorded = entry.request, entry.recorded
+        if isinstance(request, ConsumerGroupDescribeRequest) and self.kafka_version is None:
+            assert isinstance(recorded.response, ConsumerGroupDescribeResponse)
+            self.kafka_version = next(filter(None, map(_version_of, recorded.response.groups)), None)
         if not isinstance(request, JoinGroupRequest) or request.session_timeout_ms <= 0:
             return
         match recorded.error:
@@ -107,6 +122,7 @@ class SettingsSeen:
             "group_max_size": max((self.most_members.get(group_id, 0) for group_id in self.full), default=0) or None,
             "group_min_session_timeout_ms": self._least_session_ms(),
             "group_max_session_timeout_ms": self._longest_session_ms(),
+            "kafka_version": self.kafka_version,
         }
         return {
             KEYS[name]: str(value) for name, value in found.items() if value not in (None, getattr(_DEFAULTS, name))
@@ -132,6 +148,15 @@ class SettingsSeen:
             return None
         bound = min((ms - 1 for ms in refused), default=_DEFAULTS.group_max_session_timeout_ms)
         return max([bound, *self.taken])
+
+
+def _version_of(group: DescribedConsumerGroup) -> KafkaVersion | None:
+    """The Kafka version that describes a group so; None if several may."""
+    if group.group_state != ConsumerGroupState.EMPTY:
+        return None
+    is_assigned = group.assignment_epoch == group.group_epoch
+    fitting = [version for version, of in DIFFERENCES.items() if of.is_empty_group_assigned == is_assigned]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _shows_default_delay(wait_ms: float) -> bool:

@@ -152,6 +152,7 @@ class LiveImport:
         """Takes in a request whose time is decided."""
         self.came_back.note(entry)
         self.seen.note(entry)
+        self.seen.kafka_version = self.reader.topics.kafka_version or self.seen.kafka_version
         held = self.group(entry.group_id)
         held.changes += 1
         held.rest_proofs.note(entry)

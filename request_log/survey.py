@@ -155,7 +155,7 @@ class Surveying:
 
     def __init__(self, topics: TopicMetadata) -> None:
         """topics: as the lines of the whole log show them."""
-        self.seen = SettingsSeen()
+        self.seen = SettingsSeen(kafka_version=topics.kafka_version)
         self._topics = topics
         self._waits: defaultdict[str, array[float]] = defaultdict(lambda: array("d"))
         self._came_back = CameBack()
@@ -193,7 +193,9 @@ def settings_shown(path: Path, zone: ZoneInfo) -> SettingsSeen:
     """The broker's settings that a log of any length shows. Raises LogFileError where there is no log."""
     seen = SettingsSeen()
     for section in sections_of(path, zone):
-        for placed in SectionReading(section, zone, lambda line: None):
+        reading = SectionReading(section, zone, lambda line: None)
+        for placed in reading:
             if is_looked_at(placed.logged):
                 seen.note(placed.logged)
+        seen.kafka_version = reading.topics.kafka_version or seen.kafka_version
     return seen

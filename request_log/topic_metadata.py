@@ -1,4 +1,5 @@
-"""What METADATA lines show of topics: which id has which name, and how many partitions, since when.
+"""What lines of no group show: METADATA which topic id has which name, and how many partitions, since when;
+API_VERSIONS which version of Kafka the broker has.
 
 A broker's log has many such lines, and most repeat an answer: those are told apart by their bytes, before any JSON is
 decoded. A line that cannot be read is passed over: groups do not need it. Knows the layout of these lines; knows no
@@ -7,17 +8,21 @@ group.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right, insort
 from typing import NamedTuple
 
 import msgspec
 
+from coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion
 from schemas.cluster_sizes import is_topic_id
 
-KEY = b"3"
-"""The API's number."""
+KEY, VERSIONS_KEY = b"3", b"18"
+"""The APIs' numbers."""
 SKIPPED = "names topics: METADATA"
 """Why such a line is skipped: it is read for the names of topics only."""
+SKIPPED_VERSIONS = "another API: API_VERSIONS"
+_LAST_API_VERSIONS = re.compile(rb'"apiKey":18,"minVersion":0,"maxVersion":([0-9]{1,3})[,}]')
 _RESPONSE, _AFTER = b'"response":{', b',"connection":"'
 _ANSWERS_KEPT = 10_000
 _TOPICS_KEPT = 100_000
@@ -59,15 +64,24 @@ class TopicMetadata:
         """By topic id."""
         self.shown: dict[str, list[Shown]] = {}
         """By name, what is new since when, the earlier first. A topic that is made again has another id."""
+        self.kafka_version: KafkaVersion | None = None
+        """None before the first line of API_VERSIONS; an earlier version of Kafka counts as the first that is known."""
         self._answers: set[int] = set()
         self._decoder = msgspec.json.Decoder(_Line)
 
-    def __getstate__(self) -> tuple[dict[str, str], dict[str, list[Shown]]]:
-        return self.names, self.shown
+    def __getstate__(self) -> tuple[dict[str, str], dict[str, list[Shown]], KafkaVersion | None]:
+        return self.names, self.shown, self.kafka_version
 
-    def __setstate__(self, state: tuple[dict[str, str], dict[str, list[Shown]]]) -> None:
+    def __setstate__(self, state: tuple[dict[str, str], dict[str, list[Shown]], KafkaVersion | None]) -> None:
         self.__init__()  # type: ignore[misc]
-        self.names, self.shown = state
+        self.names, self.shown, self.kafka_version = state
+
+    def read_versions(self, text: bytes) -> None:
+        """Takes in a line of API_VERSIONS; the first one that shows the broker's version counts."""
+        found = _LAST_API_VERSIONS.search(text) if self.kafka_version is None else None
+        if found is not None:
+            reached = [version for version, of in DIFFERENCES.items() if of.last_api_versions <= int(found[1])]
+            self.kafka_version = reached[-1] if reached else KafkaVersion.V4_3
 
     def read(self, text: bytes, at_ms: int | None) -> None:
         """Takes in a line of METADATA."""
@@ -96,7 +110,8 @@ class TopicMetadata:
             insort(known, shown)
 
     def add(self, other: TopicMetadata) -> None:
-        """Adds what other lines showed."""
+        """Adds what other, later lines showed."""
+        self.kafka_version = self.kafka_version or other.kafka_version
         for name, known in other.shown.items():
             for shown in known:
                 self.note(name, shown)

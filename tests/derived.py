@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmarks.kept import page_of, read_kept
 from exporter.monitoring import FILES as MONITORING
 from tests import field_reports, shares
+from tests.protocol.parity import ANSWERS_HEAD, answers_table
 from tests.source_tree import ROOT
 from tests.supply import licences
 from views import page as views
@@ -32,9 +33,9 @@ def performance() -> str:
 
 
 def proven() -> str:
-    """docs/what-is-proven.md, with its tables as the recorded incidents and the public reports have them now."""
-    page = WHAT_IS_PROVEN.read_text()
-    for head, table in ((shares.HEAD, shares.table()), (field_reports.HEAD, field_reports.table())):
+    """docs/what-is-proven.md, with its tables as scenarios, recorded incidents and public reports have them now."""
+    page, made = WHAT_IS_PROVEN.read_text(), (ANSWERS_HEAD, answers_table())
+    for head, table in (made, (shares.HEAD, shares.table()), (field_reports.HEAD, field_reports.table())):
         page = re.sub(rf"^{re.escape(head)}(\|.*\n)*", table.replace("\\", r"\\"), page, flags=re.MULTILINE)
     return page
 

@@ -38,6 +38,7 @@ BROKER = frozenset(BROKER_KEYS.values()) & frozenset(
         "group.max.size",
         "group.max.session.timeout.ms",
         "group.min.session.timeout.ms",
+        "kafka.version",
     }
 ) | {
     "group.consumer.assignment.interval.ms",

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
+from coordinator_udfs.protocol.kafka_versions import DIFFERENCES, Differences, KafkaVersion
+
 INT32_MAX = 2147483647
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member's first JoinGroup may stay parked (in Kafka a constant, not a setting)."""
@@ -128,6 +130,8 @@ class GroupConfig:
     offset_metadata_max_bytes: int = _setting("offset.metadata.max.bytes", 4096)
     offsets_retention_minutes: int = _setting("offsets.retention.minutes", 10_080, least=1)
     offsets_retention_check_interval_ms: int = _setting("offsets.retention.check.interval.ms", 600_000, least=1)
+    kafka_version: KafkaVersion = _setting("kafka.version", KafkaVersion.V4_4)  # noqa: RUF009 - as above
+    """The version whose answers are given. Not a setting of Kafka."""
     topics: Mapping[str, int] | None = _setting("topics", None)
     """The topics that exist, with their partition counts; None: every topic and partition exists, but a consumer group
     is assigned none, since nobody knows how many there are.
@@ -164,6 +168,11 @@ class GroupConfig:
     def is_of_a_recording(self) -> bool:
         """Whether requests are those of a recording, which a broker has accepted: see `of_a_recording`."""
         return self.are_patterns_recorded
+
+    @property
+    def kafka(self) -> Differences:
+        """What the Kafka version in use answers otherwise than another one."""
+        return DIFFERENCES[self.kafka_version]
 
     @property
     def offsets_retention_ms(self) -> int:

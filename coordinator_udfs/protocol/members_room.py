@@ -56,7 +56,9 @@ def why_no_room_to_beat(
     size += sum(size_of_text(text or "") for text in texts) + size_of_topics(request.subscribed_topic_names or ())
     if isinstance(member, ConsumerMember):
         size += 0 if request.subscribed_topic_names is not None else size_of_topics(member.topics)
-        size += 0 if request.subscribed_topic_regex is not None else size_of_text(member.pattern)
+        given = (request.subscribed_topic_regex, request.rack_id, request.server_assignor, request.instance_id)
+        kept = (member.pattern, member.rack_id, member.server_assignor, member.instance_id)
+        size += sum(size_of_text(text or "") for text, new in zip(kept, given, strict=True) if new is None)
     return _why_no_room(group, member, size + _size_of_replaced(member, member_id), config)
 
 

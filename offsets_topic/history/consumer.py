@@ -69,6 +69,8 @@ def emit_member(member_id: str, value: MemberMetadataValue, at_ms: int, story: S
         return
     operation.gone.remove(old)
     operation.returned.append(member_id)
+    if old.server_assignor != new.server_assignor:
+        operation.voted.append(member_id)
     story.removed(old, at_ms, REPLACED, replaced_by=member_id)
     story.joined(new, at_ms, replaces_member_id=old.member_id)
     story.subscribed(new, at_ms)
@@ -90,6 +92,8 @@ def _go_on(member: Member, new: Member, at_ms: int, story: Story) -> Member:
     has_other_vote = member.server_assignor != new.server_assignor or member.is_classic != new.is_classic
     for name in ("since_ms", "held", "target", "commits", "epoch", "state", "state_since_ms", "is_away"):
         setattr(new, name, getattr(member, name))
+    if member.server_assignor != new.server_assignor:
+        operation.voted.append(new.member_id)
     if is_other:
         operation.changed.append(new.member_id)
         if not (member.topics or member.pattern) and at_ms - member.since_ms <= HEARTBEAT_INTERVAL_MS:
@@ -153,11 +157,14 @@ def emit_target(member_id: str, value: TargetAssignmentMemberValue, at_ms: int, 
 
 
 def emit_target_epoch(value: TargetAssignmentMetadataValue, at_ms: int, story: Story) -> None:
-    """A target assignment is complete; its assignor is the one that most members ask for, empty if none does."""
+    """A target assignment is complete; its assignor is the one that most members ask for, empty if none does.
+
+    The one of an Empty group assigns nothing (since Kafka 4.4, KAFKA-20442).
+    """
     history = story.history
     history.target_epoch = value.assignment_epoch
     votes = Counter(one.server_assignor for one in history.members.values() if one.server_assignor)
-    if epochs.has_begun(history):
+    if epochs.has_begun(history) and history.members:
         targets = history.operation.targets
         story.emit(
             TargetAssigned(

@@ -182,14 +182,20 @@ def _cause(
             return cause_by(found[0].kind, verdicts[0][0], is_inferred=True)
         return cause_among(found, [member for member, _ in verdicts])
     if operation.changed:
-        member = history.members[operation.changed[0]]
-        is_return = member.member_id in operation.returned
-        return cause_by(CauseKind.STATIC_MEMBER_REPLACED if is_return else CauseKind.SUBSCRIPTION_CHANGED, member)
+        return _caused_by(operation.changed[0], operation, history)
     if operation.resolved:
         return Cause(kind=CauseKind.PATTERN_RESOLVED)
     if history.metadata_hash is not None and history.metadata_hash != value.metadata_hash:
         return Cause(kind=CauseKind.METADATA_CHANGED)
+    if operation.voted:
+        return _caused_by(operation.voted[0], operation, history)
     return cause_among([candidate(CauseKind.METADATA_CHANGED), candidate(CauseKind.PATTERN_RESOLVED)], [])
+
+
+def _caused_by(member_id: str, operation: Operation, history: History) -> Cause:
+    is_return = member_id in operation.returned
+    kind = CauseKind.STATIC_MEMBER_REPLACED if is_return else CauseKind.SUBSCRIPTION_CHANGED
+    return cause_by(kind, history.members[member_id])
 
 
 def verdict_of(member: Member, operation: Operation, at_ms: int, history: History) -> Verdict:

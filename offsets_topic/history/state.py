@@ -85,6 +85,8 @@ class Operation(Kept):
     gone: list[Member] = []
     changed: list[str] = []
     """Ids of members with other topics."""
+    voted: list[str] = []
+    """Ids of members that ask for another assignor, which raises the epoch since Kafka 4.4 (KAFKA-20434)."""
     coming: list[str] = []
     """Those of them that have joined just before, without a subscription, and have their first one."""
     resolved: list[str] = []

@@ -19,7 +19,7 @@ from request_log.lines.clock import TIMESTAMP_LENGTH
 from request_log.lines.files import LINE_MAX_BYTES, LogLine
 from request_log.lines.wire import Message, code_of, error_of, message_of
 from request_log.recorded import BLANK, OF_LAG, OTHER_LINE, LoggedRequest, Recorded
-from request_log.topic_metadata import KEY, SKIPPED, TopicMetadata
+from request_log.topic_metadata import KEY, SKIPPED, SKIPPED_VERSIONS, VERSIONS_KEY, TopicMetadata
 from schemas.errors import Error
 from schemas.fan_out import group_id_of, groups_named, listed_in, split
 from schemas.messages import (
@@ -137,6 +137,8 @@ class LineReader:
         if isinstance(message, str):
             if message is SKIPPED:
                 self.topics.read(text, line.at_ms)
+            elif message is SKIPPED_VERSIONS:
+                self.topics.read_versions(text)
             return message
         if line.at_ms is None:
             raise Unreadable(Kind.NO_TIMESTAMP)
@@ -363,6 +365,8 @@ def _message_of(text: bytes, at: int) -> Message | str:
         return f"{OF_LAG}{KEYS[key]}"
     if key == KEY:
         return SKIPPED
+    if key == VERSIONS_KEY:
+        return SKIPPED_VERSIONS
     if api is None:
         start = text.find(_NAME, at)
         name = text[start + len(_NAME) : text.find(b'"', start + len(_NAME))] if start >= 0 else key

@@ -58,7 +58,9 @@ def classic(name: str, *partitions: int, topics: Sequence[str] = (T,), bytes_: b
     )
 
 
-def member(at_ms: int, name: str, *topics: str, pattern: str = "", instance_id: str | None = None) -> Record:
+def member(
+    at_ms: int, name: str, *topics: str, pattern: str = "", instance_id: str | None = None, vote: str | None = None
+) -> Record:
     value = MemberMetadataValue(
         instance_id=instance_id,
         rack_id=None,
@@ -67,7 +69,7 @@ def member(at_ms: int, name: str, *topics: str, pattern: str = "", instance_id: 
         subscribed_topic_names=list(topics),
         subscribed_topic_regex=pattern,
         rebalance_timeout_ms=300_000,
-        server_assignor=None,
+        server_assignor=vote,
     )
     return record(5, at_ms, MemberKey(group=G, member_id=f"{name}-id"), value)
 

@@ -15,8 +15,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+from coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from tests.protocol.rules import Rule, rules_of
-from tests.protocol.scenario import FOLDER, read, scenario_files
+from tests.protocol.scenario import CONSUMER_PROFILES, FOLDER, differing_steps, read, scenario_files
 
 HERE = Path(__file__).resolve().parent
 CONSUMER_LIST = "consumer_kafka_tests.txt"
@@ -53,6 +54,9 @@ Every rule of the classic group protocol and of the newer one (KIP-848) has a re
 the answers of a real Apache Kafka 4.3.1, or a test under `tests/protocol`. Beside a rule stand the tests of Kafka's own
 suites that pin it down too. What is done otherwise on purpose stands in docs/decisions.
 """
+
+
+ANSWERS_HEAD = "| answers as | protocol | scenarios | answers | equal |\n|---|---|---|---|---|\n"
 
 
 class Proof(NamedTuple):
@@ -184,6 +188,19 @@ def _scenarios() -> Iterator[str]:
         yield "\n| scenario | settings | what it shows |\n|---|---|---|"
         for scenario in scenarios:
             yield _row(scenario.name, scenario.profile, scenario.title)
+
+
+def answers_table() -> str:
+    """The table of docs/what-is-proven.md: of each version and protocol how many recorded answers are equal."""
+    rows = []
+    for kafka in KafkaVersion:
+        scenarios = [read(path, kafka) for path in scenario_files()]
+        for protocol, is_newer in (("classic", False), ("consumer (KIP-848)", True)):
+            chosen = [scenario for scenario in scenarios if (scenario.profile in CONSUMER_PROFILES) is is_newer]
+            answers = sum("lenient" not in step for scenario in chosen for step in scenario.steps)
+            equal = answers - sum(len(differing_steps(scenario)) for scenario in chosen)
+            rows.append(_row(f"Kafka {kafka}", protocol, str(len(chosen)), f"{answers:,}", f"{equal:,}"))
+    return ANSWERS_HEAD + "\n".join(rows) + "\n"
 
 
 def _row(*cells: str) -> str:

@@ -2,7 +2,7 @@
 
 A file holds one scenario: what it shows, the profile of broker settings, the topics there are at first (t1 and t2 with
 4 partitions each if it does not say), when it ends, and its steps. A step is the line that the trace reads, and how
-Apache Kafka 4.3.1 answered:
+Apache Kafka 4.3.1 answered, and 4.4.0 where its answer differs (`answer_4.4`):
 
 - `$m1` stands for the member id that a JoinGroup with `"bind": "m1"` was given. Bytes are a text (its UTF-8),
   `{"topics": [...], "user": "..."}` (a consumer's subscription, version 1), `{"assigned": {...}}` or `{"hex": ...}`.
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from coordinator_udfs.trace import Trace, config_from
 from schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
 from tests.protocol.scenario_answers import Answer, answer_of
@@ -88,6 +89,7 @@ class Scenario:
     end_ms: int
     steps: list[Step]
     topics: Mapping[str, int] | None = None
+    kafka: KafkaVersion = KafkaVersion.V4_3
 
     @property
     def config(self) -> GroupConfig:
@@ -95,7 +97,7 @@ class Scenario:
         pairs = (PROFILES | CONSUMER_PROFILES)[self.profile]
         if self.topics:
             pairs = pairs | {"topics": ",".join(f"{topic}:{count}" for topic, count in self.topics.items())}
-        return config_from(f"{key}={value}" for key, value in pairs.items())
+        return config_from(f"{key}={value}" for key, value in {**pairs, "kafka.version": self.kafka}.items())
 
 
 def scenario_files() -> list[Path]:
@@ -103,21 +105,31 @@ def scenario_files() -> list[Path]:
     return sorted(FOLDER.rglob("*.json"))
 
 
-def read(path: Path) -> Scenario:
+def read(path: Path, kafka: KafkaVersion = KafkaVersion.V4_3) -> Scenario:
+    """A file's scenario with the answers of this version."""
     scenario = json.loads(path.read_text())
-    return Scenario(**scenario | {"steps": in_bytes(scenario["steps"])})
+    steps = [step | {"answer": step.get(f"answer_{kafka}", step["answer"])} for step in scenario["steps"]]
+    return Scenario(**scenario | {"steps": in_bytes(steps)}, kafka=kafka)
 
 
 def differences(scenario: Scenario, answers: Mapping[int, Answer] | None = None) -> list[str]:
     """What the core answers otherwise than Kafka did, or what these answers do, one line a field."""
+    return [line for lines in differing_steps(scenario, answers) for line in lines]
+
+
+def differing_steps(scenario: Scenario, answers: Mapping[int, Answer] | None = None) -> list[list[str]]:
+    """The same, apart for each step that has differences."""
     if answers is None:
         answers = Playing(scenario).answers()
-    return [
-        f"{step_name(number, step)}: {field}: Kafka {expected!r}, here {got!r}"
+    found = [
+        [
+            f"{step_name(number, step)}: {field}: Kafka {expected!r}, here {got!r}"
+            for field, expected, got in differing(step["answer"], answers[number])
+        ]
         for number, step in enumerate(scenario.steps, 1)
         if "lenient" not in step
-        for field, expected, got in differing(step["answer"], answers[number])
     ]
+    return [lines for lines in found if lines]
 
 
 def line_of(number: int, step: Step) -> dict[str, Any]:

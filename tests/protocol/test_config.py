@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator_udfs.protocol.config import CONSUMER_KEYS, KEYS, ConsumerConfig, GroupConfig, MigrationPolicy
+from coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from coordinator_udfs.trace import config_from
 from programs.errors import ConfigError
 from programs.settings import from_texts
@@ -22,6 +23,7 @@ def test_the_defaults_are_kafkas() -> None:
         "offset.metadata.max.bytes": 4_096,
         "offsets.retention.minutes": 10_080,
         "offsets.retention.check.interval.ms": 600_000,
+        "kafka.version": KafkaVersion.V4_4,
         "topics": None,
     }
 
@@ -51,6 +53,7 @@ def test_which_partitions_exist() -> None:
         ("group.max.size", "2147483648", "group.max.size=2147483648: must be at most 2147483647"),
         ("group.min.session.timeout.ms", "1800001", "is above group.max.session.timeout.ms=1800000"),
         ("group.initial.rebalance.delay.ms", "-1", "group.initial.rebalance.delay.ms=-1: must be at least 0"),
+        ("kafka.version", "4.2", "kafka.version=4.2: is neither 4.3 nor 4.4"),
         ("topics", "t1", "topics=t1: 't1' is not of the form topic:partitions"),
         ("topics", "t1:0", "'t1:0' is not of the form"),
         ("topics", ":4", "':4' is not of the form"),

@@ -171,7 +171,7 @@ def test_votes() -> None:
     assert [len(ps) for ps in bench.targets()["a"].values()] == [2, 2]
     bench.beat("a", server_assignor="uniform")
     bench.join("c", *both, server_assignor="uniform")
-    assert (bench.describe().assignor_name, bench.epoch) == ("uniform", 4)
+    assert (bench.describe().assignor_name, bench.epoch) == ("uniform", 5)
 
 
 @rule(

@@ -213,3 +213,13 @@ def test_without_the_setting_there_is_no_limit() -> None:
     bench.stable("m1")
     for number in range(40):
         assert bench.join(f"{'c' * 30_000}{number}", v=3, protocols=protocols(500_000)).is_parked
+
+
+@rule("ConsumerGroupHeartbeat: the assignor and the rack that a member keeps go on taking room")
+def test_what_a_consumer_keeps_takes_room() -> None:
+    bench = ConsumerBench(members_max_bytes=ROOM)
+    bench.join("m1", "t1")
+    bench.join("m2", "t1", server_assignor="uniform", rack_id="r")
+    bench.join("m2", "t1", instance_id="i2")
+    assert bench.group.held_at_most is not None
+    assert bench.group.held_at_most >= bench.group.held_bytes

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from tests.protocol.rules import rule
 from tests.protocol.scenario import FOLDER, differences, read, scenario_files
 
@@ -13,12 +14,13 @@ FILES = scenario_files()
 
 
 @rule(
-    "Scenarios: contents, release and the form of fresh ids are those of Apache Kafka 4.3.1",
+    "Scenarios: contents, release and the form of fresh ids are those of Apache Kafka 4.3.1, and of 4.4.0",
     origin="testConcurrentRandomSequence",
 )
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER).with_suffix("")))
-def test_the_core_answers_as_kafka_did(path: Path) -> None:
-    assert differences(read(path)) == []
+@pytest.mark.parametrize("kafka", KafkaVersion)
+def test_the_core_answers_as_kafka_did(path: Path, kafka: KafkaVersion) -> None:
+    assert differences(read(path, kafka)) == []
 
 
 @rule("Scenarios: a wrong field of any answer would be noticed")

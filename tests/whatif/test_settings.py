@@ -28,6 +28,11 @@ def test_the_group_protocol_is_a_setting_and_may_be_swept() -> None:
     assert [each.protocol for each in swept.settings] == list(GroupProtocol)
 
 
+def test_the_kafka_version_is_a_setting_of_the_broker_and_may_be_swept() -> None:
+    trial = trial_of(["kafka.version=4.3,4.4"])
+    assert [each.broker for each in trial.settings] == [{"kafka.version": "4.3"}, {"kafka.version": "4.4"}]
+
+
 def test_what_is_set_for_a_single_group_may_be_swept() -> None:
     key = "groups.my.orders.consumer.session.timeout.ms"
     trial = trial_of([f"{key}=8000,20000"])
@@ -70,6 +75,7 @@ def test_a_list_is_swept_in_its_own_order() -> None:
         ("max.size=0", "group.max.size=0: must be at least 1"),
         ("session.timeout.ms=,", "session.timeout.ms=,: names no value"),
         ("enable.auto.commit=maybe", "enable.auto.commit=maybe: is neither true nor false"),
+        ("kafka.version=4.2", "kafka.version=4.2: is neither 4.3 nor 4.4"),
         ("group.protocol=newer", "group.protocol=newer: is neither classic nor consumer"),
         ("group.protocol=classic,other", "group.protocol=other: is neither classic nor consumer"),
         (

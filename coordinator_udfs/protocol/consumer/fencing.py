@@ -1,6 +1,7 @@
 """Removes members that leave, expire, are removed by an administrator, or do not give partitions up in time.
 
-The epoch rises once for all of them. No target is computed here: the next heartbeat does that. If only classic members
+The epoch rises once for all of them. No target is computed here: the next heartbeat does that, unless the group is
+Empty and counts as assigned (`kafka_versions`). If only classic members
 stay, the group becomes a classic one again if the policy allows it. Source: consumerGroupFenceMembers.
 """
 
@@ -41,4 +42,6 @@ def remove_members(group: Group, consumer: ConsumerGroup, gone: Sequence[Gone], 
     forget_unused_patterns(consumer)
     look_at_topics(group, consumer, turn)
     raise_epoch(group, consumer, cause, turn, gone=named)
+    if not consumer.members and turn.config.kafka.is_empty_group_assigned:
+        consumer.target_epoch, consumer.target_at_ms = group.generation_id, None
     update_state(group, consumer, turn)

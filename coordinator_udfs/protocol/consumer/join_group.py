@@ -15,6 +15,7 @@ from coordinator_udfs.protocol.consumer.deadlines import arm, cancel
 from coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup
 from coordinator_udfs.protocol.consumer.lifecycle import update_state
 from coordinator_udfs.protocol.consumer.membership import MemberFields, apply_fields, enter
+from coordinator_udfs.protocol.consumer.refusals import has_place
 from coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns
 from coordinator_udfs.protocol.consumer.states import MemberTimer
 from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
@@ -53,7 +54,7 @@ def join_consumer_group(group: Group, request: JoinGroupRequest, turn: Turn) -> 
         return refuse_join(request, error, turn, member_id="")
     subscription = _subscription(request)
     if subscription is None:
-        return refuse_join(request, Error.UNKNOWN_SERVER_ERROR, turn, member_id="")
+        return refuse_join(request, turn.config.kafka.of_unreadable_subscription, turn, member_id="")
     if is_first_join(request):
         member_id = _new_member_id(group, consumer, request)
         return refuse_join(request, Error.MEMBER_ID_REQUIRED, turn, member_id=member_id)
@@ -72,7 +73,7 @@ def _refusal(group: Group, consumer: ConsumerGroup, request: JoinGroupRequest, t
     config = turn.consumer
     if config.migration_policy is MigrationPolicy.DISABLED:
         return Error.INCONSISTENT_GROUP_PROTOCOL
-    if len(consumer.members) >= config.max_size and request.member_id not in consumer.members:
+    if not has_place(consumer, request.member_id, request.group_instance_id, turn):
         return Error.GROUP_MAX_SIZE_REACHED
     if why_no_room_to_join(group, request, turn.config) is not None:
         return Error.GROUP_MAX_SIZE_REACHED

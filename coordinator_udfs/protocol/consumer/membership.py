@@ -16,7 +16,7 @@ from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_e
 from coordinator_udfs.protocol.consumer.reconciliation import Claimed, reconcile
 from coordinator_udfs.protocol.consumer.regex import change_pattern, forget_unused_patterns
 from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
-from coordinator_udfs.protocol.consumer.target import maybe_assign
+from coordinator_udfs.protocol.consumer.target import maybe_assign, preferred_assignor
 from coordinator_udfs.protocol.group import Group
 from coordinator_udfs.protocol.history import cause_by, member_removed, member_updated, note_newcomer
 from coordinator_udfs.protocol.turn import Turn
@@ -103,6 +103,7 @@ def apply_fields(
     # A recording found this member without its subscription, which now comes for the first time: nothing has changed.
     is_coming = is_new or (replaces is None and _is_coming(member, turn))
     is_learnt = turn.config.is_of_a_recording and not (is_coming or member.topics or member.pattern)
+    wanted = preferred_assignor(consumer, turn.consumer) if _votes_anew(member, given, turn) else None
     has_new_topics = _update(consumer, member, given)
     change = change_pattern(consumer, member, given.pattern, turn)
     consumer.note_changed(member)
@@ -116,7 +117,8 @@ def apply_fields(
             history.member_subscribed(member, turn)
     if replaces is not None and replaces.owned():
         history.note_assigned(member, turn)
-    is_other = (has_new_topics and not is_learnt) or change.is_resolved
+    has_other_assignor = wanted is not None and wanted != preferred_assignor(consumer, turn.consumer, member)
+    is_other = (has_new_topics and not is_learnt) or change.is_resolved or has_other_assignor
     has_other_topics = (has_new_topics or is_other or not consumer.has_seen(turn.topics)) and look_at_topics(
         group, consumer, turn
     )
@@ -142,6 +144,15 @@ def apply_fields(
         consumer.table.put(member.member_id)
     keep_alive(group, member, turn)
     return change.is_due
+
+
+def _votes_anew(member: ConsumerMember, given: MemberFields, turn: Turn) -> bool:
+    """Whether the member asks for another assignor than before, and votes may raise the epoch."""
+    if not turn.config.kafka.is_epoch_raised_by_votes or given.server_assignor in (None, member.server_assignor):
+        return False
+    # Nobody knows how a member voted that a recording found.
+    is_found = turn.config.is_of_a_recording and not member.joined_at_ms
+    return not is_found or member.server_assignor is not None
 
 
 def _change_timers(group: Group, member: ConsumerMember, turn: Turn) -> None:

@@ -88,7 +88,7 @@ def refusal_of_beat(
         if why is not None:
             return Refusal(Error.GROUP_ID_NOT_FOUND, why)
     roster = group.roster
-    if len(roster.members) >= turn.consumer.max_size and member_id not in roster.members:
+    if not has_place(roster, member_id, request.instance_id, turn):
         limit = turn.consumer.max_size
         message = f"The consumer group has reached its maximum capacity of {limit} members."
         return Refusal(Error.GROUP_MAX_SIZE_REACHED, message)
@@ -103,6 +103,13 @@ def refusal_of_beat(
         message = f"SubscribedTopicRegex `{request.subscribed_topic_regex}` is not a valid regular expression: {why}."
         return Refusal(Error.INVALID_REGULAR_EXPRESSION, message)
     return None
+
+
+def has_place(roster: Roster, member_id: str, instance_id: str | None, turn: Turn) -> bool:
+    """Whether a member may join or stay as far as `group.consumer.max.size` goes."""
+    if turn.config.kafka.may_static_member_join_full_group and roster.static_member_id(instance_id) is not None:
+        return True
+    return len(roster.members) < turn.consumer.max_size or member_id in roster.members
 
 
 def _other_kind(group: Group) -> Refusal:

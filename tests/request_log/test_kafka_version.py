@@ -1,0 +1,71 @@
+"""The version of Kafka that a log is from: by its API_VERSIONS lines, else by an answer that one version gives."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from request_log.lines.files import LogLine
+from request_log.lines.line import LineReader
+from request_log.survey import settings_shown
+from request_log.topic_metadata import SKIPPED_VERSIONS, TopicMetadata
+from tests.request_log.broker import START_MS, line
+from tests.request_log.imported import imported
+from tests.request_log.recordings import INCIDENTS
+from tests.request_log.truth import FOLDER as CAPTURES
+
+V4_3, V4_4 = KafkaVersion
+_EMPTY = re.compile(rb'("groupState":"Empty","groupEpoch":(\d+),"assignmentEpoch":)\d+')
+
+
+def versions_line(last: int) -> bytes:
+    """A line of API_VERSIONS of a broker that answers this API up to this version."""
+    keys = [{"apiKey": 3, "minVersion": 0, "maxVersion": 13}, {"apiKey": 18, "minVersion": 0, "maxVersion": last}]
+    header: dict[str, Any] = {"requestApiKey": 18, "requestApiKeyName": "API_VERSIONS"}
+    return line(START_MS, "Heartbeat", 3, {}, {"errorCode": 0, "apiKeys": keys}, **header).encode()
+
+
+@pytest.mark.parametrize(("last", "version"), [(3, V4_3), (4, V4_3), (5, V4_4), (6, V4_4)])
+def test_a_line_of_api_versions_shows_it(last: int, version: KafkaVersion) -> None:
+    reader = LineReader()
+    assert reader.read(LogLine("f", 1, START_MS, versions_line(last))) == SKIPPED_VERSIONS
+    assert reader.topics.kafka_version == version
+
+
+def test_the_first_line_counts_also_where_sections_are_read_apart() -> None:
+    whole, early, late = TopicMetadata(), TopicMetadata(), TopicMetadata()
+    early.read_versions(b"cut off")
+    early.read_versions(versions_line(4))
+    late.read_versions(versions_line(5))
+    for section in (early, late):
+        whole.add(pickle.loads(pickle.dumps(section)))
+    assert whole.kafka_version == V4_3
+
+
+def test_a_whole_log_shows_it() -> None:
+    path = CAPTURES / "raw-sample" / "requests-unfiltered.log.gz"
+    assert settings_shown(path, ZoneInfo("UTC")).shown()["kafka.version"] == V4_3
+
+
+@pytest.mark.parametrize("name", ["storm-13", "storm-41"])
+def test_an_empty_group_that_is_described_shows_it(name: str, tmp_path: Path) -> None:
+    path = INCIDENTS / "storms" / f"{name}.log.gz"
+    found = imported(path)
+    assert (found.config.kafka_version, found.parity.share) == (V4_3, 1.0)
+    as_new, count = _EMPTY.subn(rb"\1\2", gzip.decompress(path.read_bytes()))
+    assert count
+    (tmp_path / "kafka-request.log").write_bytes(as_new)
+    found = imported(tmp_path)
+    assert (found.config.kafka_version, found.parity.share) == (V4_4, 1.0)
+
+
+def test_what_a_user_says_counts_more() -> None:
+    path = INCIDENTS / "storms" / "storm-13.log.gz"
+    assert imported(path, settings={"kafka.version": "4.4"}).config.kafka_version == V4_4
