@@ -89,7 +89,7 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
     files = files_of(paths)
     for file in files:
         if file != STANDARD_INPUT and comes_once(file):
-            tell(f"FILE={file}: waiting for data from a pipe; Ctrl-C ends", is_error=True)
+            tell(f"{file}: waiting for data from a pipe; Ctrl-C ends", is_error=True)
     answer = answer_of(files, asked.zone)
     if not any(read.facts or read.titles for read in answer.reads):
         raise _nothing_understood(answer.reads)

@@ -110,7 +110,7 @@ def _is_dump(read: FileRead) -> bool:
     try:
         return is_dump(Path(read.file))
     except DumpError as error:
-        read.titles, read.notes = (DUMP,), (*read.notes, str(error))
+        read.titles, read.notes = (DUMP,), (*read.notes, str(error).removeprefix(f"LOG={read.file}: "))
         return False
 
 

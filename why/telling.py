@@ -131,7 +131,7 @@ def remarks(e: Explanation) -> list[str]:
     """Remarks beside the headline: how it was found, which others it might be, who is awaited, what is unclear."""
     found = [] if e.note is None else [e.note]
     if e.others:
-        others = (f"{moment(one.started_at_ms)} {name_of(one.cause.kind)}{_asked_by(one)}" for one in e.others)
+        others = (f"{moment(one.started_at_ms)} {name_of(one.cause.kind)}{_led_to(e, one)}" for one in e.others)
         found.append(f"The others: {some(others, 5)}.")
     found += e.kind.unread(e)
     names = awaited(e)
@@ -208,12 +208,12 @@ def following(e: Explanation) -> str | None:
     pause = duration(after.started_at_ms - e.rebalance.ended_at_ms)
     began = "began" if after.is_start_known else "was under way"
     by = f", by {e.names.of(after.cause.member_id, after.cause.client_id)}" if after.cause.member_id else ""
-    return f"The next rebalance {began} {pause} later: {name_of(after.cause.kind)}{by}{_asked_by(after)}."
+    return f"The next rebalance {began} {pause} later: {name_of(after.cause.kind)}{by}{_led_to(e, after)}."
 
 
-def _asked_by(rebalance: Rebalance) -> str:
-    """How `why` is asked for it by its generation, which it has once it is over."""
-    return "" if rebalance.to_generation_id is None else f" (GENERATION={rebalance.to_generation_id})"
+def _led_to(e: Explanation, rebalance: Rebalance) -> str:
+    """The generation by which `why` finds it, once it is over."""
+    return "" if rebalance.to_generation_id is None else f" ({e.kind.step} {rebalance.to_generation_id})"
 
 
 def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:

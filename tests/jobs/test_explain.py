@@ -86,7 +86,7 @@ def test_a_moment_counts_from_the_latest_line(since: str, rebalances: int, capsy
 
 @pytest.mark.parametrize("option", ["since", "until"])
 def test_a_moment_that_is_none_is_refused_before_a_file_is_read(option: str) -> None:
-    with pytest.raises(UserError, match=f"--{option} soon: invalid time"):
+    with pytest.raises(UserError, match=f"{option.upper()}=soon: invalid time"):
         shown("no-such-file", **{option: "soon"})
 
 
@@ -247,4 +247,4 @@ def test_a_pipe_is_read_once_and_a_word_says_that_it_waits(tmp_path: Path, capsy
     text = shown(str(pipe))
     writer.join()
     assert text.replace(str(pipe), KILLED) == shown(KILLED)
-    assert f"FILE={pipe}: waiting for data from a pipe; Ctrl-C ends" in capsys.readouterr().err
+    assert f"{pipe}: waiting for data from a pipe; Ctrl-C ends" in capsys.readouterr().err

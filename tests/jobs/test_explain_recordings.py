@@ -287,7 +287,7 @@ def test_a_dump_without_times_is_named_with_what_it_lacks(tmp_path: Path, capsys
     dump.write_text('{"key":{"type":1,"data":{"group":"orders"}},"value":null}\n')
     (file,) = answer(capsys, dump)["files"]
     assert file["kinds"] == ["a dump of __consumer_offsets"]
-    assert f"LOG={dump}: a JSON formatter of kafka-console-consumer wrote it" in file["notes"][-1]
+    assert file["notes"][-1].startswith("a JSON formatter of kafka-console-consumer wrote it")
 
 
 def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

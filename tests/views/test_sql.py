@@ -83,7 +83,7 @@ def test_an_answer_too_wide_for_the_terminal_is_shown_row_by_row(spark: SparkSes
 def test_a_long_answer_is_cut_and_says_how_to_get_it_whole(spark: SparkSession) -> None:
     text = printed(spark, "SELECT id FROM range(2000)", "table")
     assert text.count("│") == 2 * 1000 + 2 - 2
-    assert text.endswith("the first 1000 rows, times in UTC; FORMAT=csv or FORMAT=json gives all\n")
+    assert text.endswith("the first 1000 rows, times in UTC; --format csv or json gives all\n")
     assert len(printed(spark, "SELECT id FROM range(2000)", "csv").splitlines()) == 2001
 
 

@@ -74,7 +74,7 @@ def test_of_many_members_the_slowest_are_shown_and_the_rest_counted() -> None:
     shown = [line.split()[0] for line in lines if re.match(r"  member-\d\d .*10\.0\.0\.1", line)]
     assert shown[:3] == ["member-00", "member-59", "member-58"]
     assert len(shown) == 20
-    assert any(re.match(r"  and 40 more, all in within \d+ ms; FORMAT=json tells of each", line) for line in lines)
+    assert any(re.match(r"  and 40 more, all in within \d+ ms; JSON output lists each", line) for line in lines)
 
 
 def test_members_that_share_a_client_id_and_host_are_distinguished_and_the_page_says_what_is_unknown() -> None:
@@ -110,14 +110,17 @@ def test_json_is_one_object_a_line_with_times_that_name_their_zone(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--format", "xml", "two"], "FORMAT=xml: is none of text, json."),
-        ([""], "GROUP= names no group: make why GROUP=orders."),
-        (["--generation", "1", "--at", "1970-01-01 00:00", "two"], "GENERATION and AT: name one of them, not both."),
-        (["--generation", "one", "two"], "GENERATION=one: is not a whole number."),
+        (["--format", "xml", "two"], "--format xml: is none of text, json."),
+        ([""], "GROUP names no group."),
+        (
+            ["--generation", "1", "--at", "1970-01-01 00:00", "two"],
+            "--generation and --at: name one of them, not both.",
+        ),
+        (["--generation", "one", "two"], "--generation one: is not a whole number."),
         (["--at", "noon", "two"], "--at noon: invalid time; expected 2026-03-01 03:12, "),
-        (["twwo"], "GROUP=twwo: no such group in the home; did you mean two?"),
-        (["orders"], "GROUP=orders: no such group in the home; known groups: left, two."),
-        (["--generation", "9", "two"], "GENERATION=9: no rebalance of two led to it; there are 1 to 2."),
+        (["twwo"], "twwo: no such group in the home; did you mean two?"),
+        (["orders"], "orders: no such group in the home; known groups: left, two."),
+        (["--generation", "9", "two"], "--generation 9: no rebalance of two led to it; there are 1 to 2."),
     ],
 )
 def test_a_mistake_is_one_sentence_and_status_2(
