@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from jobs.rollcall.__main__ import main
+from jobs.shown.terminal import Terminal
 from jobs.shown.why_page import show_page
 from tests.views.histories import one_expires, one_leaves, rebalancing, two_members
 from tests.views.story import Story, write_effects
@@ -141,4 +143,20 @@ def test_a_home_that_is_none_or_has_no_facts_is_refused(tmp_path: Path, capsys: 
 
 
 def test_an_expiry_says_since_when_its_culprit_was_silent() -> None:
-    assert "  heard of last   1970-01-01 00:00:03.300 UTC, 9.800 s before\n" in page(explained(one_expires()))
+    lines = page(explained(one_expires()))
+    said = "b on 10.0.0.1 sent nothing that renews its session for its session timeout (10 s) and was removed: "
+    assert said in lines
+    assert "  session renewed   1970-01-01 00:00:03.100 UTC, 10 s before\n" in lines
+    seen = "1970-01-01 00:00:03.300 UTC, 9.800 s before, by a SyncGroup, which does not renew a session"
+    assert f"  heard of last     {seen}\n" in lines
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("story", [one_expires, one_leaves, lambda: crowd(30)])
+def test_no_line_is_wider_than_the_terminal(story: Callable[[], Story], width: int) -> None:
+    out, whole = io.StringIO(), page(explained(story()))
+    show_page(explained(story()), Terminal(file=out, force_terminal=True, color_system=None, width=width))
+    shown = out.getvalue().splitlines()
+    assert [line for line in shown if len(line) > width and " " in line.strip()] == []
+    words = {word.strip(":") for word in " ".join(shown).split()}
+    assert {word.strip(":") for word in whole.split()} - words == set()
