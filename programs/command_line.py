@@ -27,11 +27,23 @@ DEFAULT_HOME = ".rollcall"
 
 
 class Commands(click.Group):
-    """Commands that are imported when they are asked for. places: `module:name` of each, in the order of the help."""
+    """Commands that are imported when they are asked for. groups: the `module:name` of each, by heading."""
 
-    def __init__(self, *, places: Mapping[str, str], **settings: Any) -> None:
+    def __init__(self, *, groups: Mapping[str, Mapping[str, str]], **settings: Any) -> None:
         super().__init__(**settings)
-        self.places = places
+        self.groups = groups
+        self.places = {name: place for places in groups.values() for name, place in places.items()}
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        longest = max(map(len, self.places))
+        for heading, places in self.groups.items():
+            commands = ((name, self.get_command(ctx, name)) for name in places)
+            with formatter.section(heading):
+                room = formatter.width - longest - 4
+                rows = [
+                    (name.ljust(longest), command.get_short_help_str(room)) for name, command in commands if command
+                ]
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Also takes `help`, `help COMMAND` and `version`, as other tools do."""
