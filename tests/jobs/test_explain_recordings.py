@@ -305,6 +305,7 @@ def test_a_request_log_on_standard_input_is_to_be_named() -> None:
     status, out, _ = ran("explain", "-", given=text)
     assert status == 0
     assert "it is a broker's request log, which is read from a file: name one instead of -" in out.replace("\n  ", " ")
+    assert "unknown" not in out
 
 
 def test_a_request_log_is_not_followed() -> None:
