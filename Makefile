@@ -19,13 +19,105 @@ RUNS_OF_THEIR_OWN := --ignore=tests/browser --ignore=tests/engines --ignore=test
 WORKERS := 3
 SIDE_BY_SIDE = -n $(WORKERS) --no-loadscope-reorder
 
+# A target's variables reach the command by the environment, so that quotes, blanks and dollars in them stay as they are.
+ROLLCALL := $(BIN)/python -m jobs.rollcall
+PLACES = $${CONF:+--conf "$$CONF"} $${LISTEN:+--listen "$$LISTEN"} $${TOPICS:+--topics "$$TOPICS"} \
+  $${UPSTREAM:+--upstream "$$UPSTREAM"} $${METRICS:+--metrics "$$METRICS"}
+MOMENT = $${AT:+--at "$$AT"}
+FORM = $${FORMAT:+--format "$$FORMAT"}
+LOGGED = $${SET:+--set "$$SET"} $${ZONE:+--zone "$$ZONE"}
+NEEDS_LOG = test -n "$$LOG" || { echo "rollcall: LOG= names no log: make $@ LOG=$(1)" >&2; exit 2; }
+
 ##@ Start here
 
 .PHONY: help
 help: ## List what can be done (this list).
 	@awk 'BEGIN { FS = ":.*## "; print "Usage: make TARGET [NAME=value ...]" } \
 	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+	  /^[a-z-]+:.*## / { line = sprintf("  %-18s", $$1); words = split($$2, word, " "); \
+	    for (i = 1; i <= words; i++) { \
+	      if (length(line) + length(word[i]) > 98) { print line; line = sprintf("%20s", "") } \
+	      line = line " " word[i] } \
+	    print line }' Makefile
+
+.PHONY: explain
+explain: setup ## Explain rebalances from what brokers and clients printed or recorded: LOG="server.log app.log" or a folder, GROUP=, SINCE=, UNTIL=, ZONE=, EVIDENCE=1, FORMAT=text or json.
+	@$(call NEEDS_LOG,server.log)
+	@exec $(ROLLCALL) explain $${GROUP:+--group "$$GROUP"} $${SINCE:+--since "$$SINCE"} $${UNTIL:+--until "$$UNTIL"} \
+	  $${ZONE:+--zone "$$ZONE"} $(if $(filter 1,$(EVIDENCE)),--evidence) $(FORM) -- $$LOG
+
+.PHONY: demo
+demo: setup ## Show a recorded incident in a browser, without Java: LISTEN=host:port, BROWSER=0 for the address alone.
+	@exec $(ROLLCALL) demo $${LISTEN:+--listen "$$LISTEN"} $(if $(filter 0,$(BROWSER)),--no-browser)
+
+.PHONY: run
+run: jars ## Run coordinator, gateway, page and demo fleet until Ctrl-C (LISTEN=, PAGE=host:port or 0, TOPICS=t1:4, CONF=, DEMO=0, DEMO_SECONDS=, ROLLCALL_HOME=).
+	@exec $(ROLLCALL) run $(PLACES) $${PAGE:+--page "$$PAGE"} $(if $(filter 0,$(DEMO)),--no-demo) $${DEMO_SECONDS:+--demo-seconds "$$DEMO_SECONDS"}
+
+.PHONY: page
+page: setup ## Show a home in a browser: PAGE=127.0.0.1:8080, CONF=, ROLLCALL_HOME=.
+	@exec $(ROLLCALL) page $${CONF:+--conf "$$CONF"} $${PAGE:+--listen "$$PAGE"}
+
+##@ Record a history
+
+.PHONY: replay
+replay: setup ## Replay a broker's request log, its server.log, a dump of __consumer_offsets, or LOG="log dump" together: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, PROCESSES=, ENGINE=spark, ROLLCALL_HOME=.
+	@$(call NEEDS_LOG,kafka-request.log)
+	@exec $(ROLLCALL) replay $(LOGGED) $(if $(filter 1,$(FRESH)),--fresh) $${ENGINE:+--engine "$$ENGINE"} \
+	  $${PROCESSES:+--processes "$$PROCESSES"} -- "$$LOG"
+
+.PHONY: shadow
+shadow: $(if $(FROM),archive,setup) ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, a broker's log (server.log or kafka-request.log): LOG=file, SET=, ZONE=, or both; ROLLCALL_HOME=.
+	@test -n "$$LOG$$FROM" || { echo "rollcall: FROM= names no cluster and LOG= no log: make shadow FROM=kafka://host:port" >&2; exit 2; }
+	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- $${LOG:+"$$LOG"} $${FROM:+"$$FROM"}
+
+.PHONY: gateway
+gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port, TOPICS=t1:4,t2:4, UPSTREAM=, METRICS=, CONF=, ROLLCALL_HOME=).
+	@exec $(ROLLCALL) gateway $(PLACES)
+
+##@ Ask a history
+
+.PHONY: why
+why: setup ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (else the latest), FORMAT=text or json, ROLLCALL_HOME=.
+	@exec $(ROLLCALL) why $${GENERATION:+--generation "$$GENERATION"} $(MOMENT) $(FORM) -- "$$GROUP"
+
+.PHONY: lag
+lag: setup ## How far behind groups are: GROUP=g (else all), WATCH=1, AT="2026-03-01 03:12", FORMAT=text or json, ROLLCALL_HOME=.
+	@exec $(ROLLCALL) lag $${WATCH:+--watch} $(MOMENT) $(FORM) -- "$$GROUP"
+
+.PHONY: sql
+sql: setup ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12" for how it was, FORMAT=table, json, csv or csv-raw, ENGINE=, ROLLCALL_HOME=.
+	@exec $(ROLLCALL) sql $(FORM) $(MOMENT) $${ENGINE:+--engine "$$ENGINE"} -- "$$Q"
+
+.PHONY: pictures
+pictures: setup ## Draw a group (GROUP=g, AT=, MINUTES=30), a rebalance (GENERATION=n) or a sweep (WHATIF=build/whatif.jsonl); OUT=build/pictures.
+	@exec $(ROLLCALL) pictures $${GENERATION:+--generation "$$GENERATION"} $(MOMENT) $${MINUTES:+--minutes "$$MINUTES"} \
+	  $${WHATIF:+--whatif "$$WHATIF"} $${OUT:+--out "$$OUT"} -- "$$GROUP"
+
+.PHONY: whatif
+whatif: setup ## What if a log's groups had had other settings: LOG=, SET="session.timeout.ms=6000..60000/8 static=true", WAS=, ZONE=, FORMAT=, OUT=.
+	@$(call NEEDS_LOG,kafka-request.log SET=\"static=true\")
+	@exec $(ROLLCALL) whatif $(LOGGED) $${WAS:+--was "$$WAS"} $(FORM) $${OUT:+--out "$$OUT"} -- "$$LOG"
+
+.PHONY: notebook
+notebook: notebook-tools archive ## Open the notebooks: live groups, an incident from its raw log to its culprit, a what-if.
+	@exec $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
+
+##@ Watch it
+
+.PHONY: status
+status: setup ## Say of each home in this folder who works in it and what is in trouble: FORMAT=json.
+	@exec $(ROLLCALL) status $(FORM)
+
+.PHONY: alerts
+alerts: setup ## Send alarms of a home's troubles to whom rollcall.alerts.* of CONF= name, WHAT=test or history; ROLLCALL_HOME=.
+	@exec $(ROLLCALL) alerts $${CONF:+--conf "$$CONF"} $$WHAT
+
+.PHONY: export
+export: setup ## Serve a home's groups to Prometheus: LISTEN=host:port (127.0.0.1:9308), CONF=, ROLLCALL_HOME=.
+	@exec $(ROLLCALL) export $${CONF:+--conf "$$CONF"} $${LISTEN:+--listen "$$LISTEN"}
+
+##@ Set-up, which other targets do by themselves
 
 .PHONY: setup
 setup: .venv/.set-up ## Make .venv with what runs, each package at its pinned version (Python 3.11 or newer, and a network).
@@ -76,77 +168,62 @@ jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .ja
 archive: jars ## Keep Spark's classes ready in .jars for a quick start: forty seconds, 200 MB. `make run` does so beside its work.
 	@$(BIN)/python -m jobs.spark.archive
 
-# A target's variables reach the command by the environment, so that quotes, blanks and dollars in them stay as they are.
-ROLLCALL := $(BIN)/python -m jobs.rollcall
-PLACES = $${CONF:+--conf "$$CONF"} $${LISTEN:+--listen "$$LISTEN"} $${TOPICS:+--topics "$$TOPICS"} \
-  $${UPSTREAM:+--upstream "$$UPSTREAM"} $${METRICS:+--metrics "$$METRICS"}
-MOMENT = $${AT:+--at "$$AT"}
-FORM = $${FORMAT:+--format "$$FORMAT"}
-LOGGED = $${SET:+--set "$$SET"} $${ZONE:+--zone "$$ZONE"}
-NEEDS_LOG = test -n "$$LOG" || { echo "rollcall: LOG= names no log: make $@ LOG=$(1)" >&2; exit 2; }
+##@ Upkeep
 
-.PHONY: run
-run: jars ## Run coordinator, gateway, page and demo fleet until Ctrl-C (LISTEN=, PAGE=host:port or 0, TOPICS=t1:4, CONF=, DEMO=0, DEMO_SECONDS=, ROLLCALL_HOME=).
-	@exec $(ROLLCALL) run $(PLACES) $${PAGE:+--page "$$PAGE"} $(if $(filter 0,$(DEMO)),--no-demo) $${DEMO_SECONDS:+--demo-seconds "$$DEMO_SECONDS"}
+.PHONY: doctor
+doctor: setup ## Say what this machine lacks, and of CLUSTER=kafka://host:port whether it can be followed (CONF=, ROLLCALL_HOME=).
+	@exec $(ROLLCALL) doctor $${CONF:+--conf "$$CONF"} -- $${CLUSTER:+"$$CLUSTER"}
 
-.PHONY: page
-page: setup ## Show a home in a browser: PAGE=127.0.0.1:8080, CONF=, ROLLCALL_HOME=.
-	@exec $(ROLLCALL) page $${CONF:+--conf "$$CONF"} $${PAGE:+--listen "$$PAGE"}
+# Every package at one version for all platforms and Pythons, each file by its SHA-256; versions that fit stay as they are.
+LOCK = $(BIN)/uv pip compile --quiet --system-certs --universal --python-version 3.11 --generate-hashes --no-annotate \
+  --custom-compile-command "make lock" $(if $(filter 1,$(UPGRADE)),--upgrade)
 
-.PHONY: replay
-replay: setup ## Replay a broker's request log, its server.log, a dump of __consumer_offsets, or LOG="log dump" together: LOG=file or folder, SET="group.max.size=3", ZONE=, FRESH=1, PROCESSES=, ENGINE=spark, ROLLCALL_HOME=.
-	@$(call NEEDS_LOG,kafka-request.log)
-	@exec $(ROLLCALL) replay $(LOGGED) $(if $(filter 1,$(FRESH)),--fresh) $${ENGINE:+--engine "$$ENGINE"} \
-	  $${PROCESSES:+--processes "$$PROCESSES"} -- "$$LOG"
+.PHONY: check-rows
+check-rows: setup ## Ask a home for rows that cannot be, whatever happened: ROLLCALL_HOME=, ENGINE=duckdb or spark, FORMAT=json.
+	@exec $(ROLLCALL) check $${ENGINE:+--engine "$$ENGINE"} $(FORM)
 
-.PHONY: whatif
-whatif: setup ## What if a log's groups had had other settings: LOG=, SET="session.timeout.ms=6000..60000/8 static=true", WAS=, ZONE=, FORMAT=, OUT=.
-	@$(call NEEDS_LOG,kafka-request.log SET=\"static=true\")
-	@exec $(ROLLCALL) whatif $(LOGGED) $${WAS:+--was "$$WAS"} $(FORM) $${OUT:+--out "$$OUT"} -- "$$LOG"
+.PHONY: maintain
+maintain: jars ## Put small files together and remove what is old, for a stopped home or a cluster's (ROLLCALL_HOME=, CONF=).
+	@exec $(ROLLCALL) maintain $${CONF:+--conf "$$CONF"}
 
-.PHONY: shadow
-shadow: $(if $(FROM),archive,setup) ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, a broker's log (server.log or kafka-request.log): LOG=file, SET=, ZONE=, or both; ROLLCALL_HOME=.
-	@test -n "$$LOG$$FROM" || { echo "rollcall: FROM= names no cluster and LOG= no log: make shadow FROM=kafka://host:port" >&2; exit 2; }
-	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- $${LOG:+"$$LOG"} $${FROM:+"$$FROM"}
+.PHONY: repartition
+repartition: jars ## Move a cluster's home, whose job is stopped, to PARTITIONS=n shuffle partitions (ROLLCALL_HOME=).
+	@test -n "$$PARTITIONS" || { echo "rollcall: PARTITIONS= names no number: make repartition PARTITIONS=48" >&2; exit 2; }
+	@exec $(ROLLCALL) repartition --partitions "$$PARTITIONS"
 
-.PHONY: sql
-sql: setup ## Ask a home in SQL: Q="select * from groups", AT="2026-03-01 03:12" for how it was, FORMAT=table, json, csv or csv-raw, ENGINE=, ROLLCALL_HOME=.
-	@exec $(ROLLCALL) sql $(FORM) $(MOMENT) $${ENGINE:+--engine "$$ENGINE"} -- "$$Q"
+.PHONY: package
+package: setup ## Pack the project for spark-submit's --py-files: dist/rollcall.zip.
+	@$(ROLLCALL) package
 
-.PHONY: explain
-explain: setup ## Explain rebalances from what brokers and clients printed or recorded: LOG="server.log app.log" or a folder, GROUP=, SINCE=, UNTIL=, ZONE=, EVIDENCE=1, FORMAT=text or json.
-	@$(call NEEDS_LOG,server.log)
-	@exec $(ROLLCALL) explain $${GROUP:+--group "$$GROUP"} $${SINCE:+--since "$$SINCE"} $${UNTIL:+--until "$$UNTIL"} \
-	  $${ZONE:+--zone "$$ZONE"} $(if $(filter 1,$(EVIDENCE)),--evidence) $(FORM) -- $$LOG
+.PHONY: wheel
+wheel: setup ## Build dist/rollcall-*.whl, which pipx or `uv tool install` makes a command of, without a checkout.
+	@rm -rf build/lib build/bdist.* dist/rollcall-*.whl
+	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	@rm -rf build/lib build/bdist.*
+	@ls dist/rollcall-*.whl
 
-.PHONY: why
-why: setup ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (else the latest), FORMAT=text or json, ROLLCALL_HOME=.
-	@exec $(ROLLCALL) why $${GENERATION:+--generation "$$GENERATION"} $(MOMENT) $(FORM) -- "$$GROUP"
+.PHONY: lock
+lock: tools ## Resolve locks/ anew from the pins of pyproject.toml: UPGRADE=1 takes the newest of what is not pinned there.
+	@grep -oE '"(setuptools|uv)==[^"]*"' pyproject.toml | tr -d '"' | $(LOCK) - --output-file locks/build.txt
+	@$(LOCK) --extra dev pyproject.toml --output-file locks/dev.txt
+	@$(LOCK) --constraints locks/dev.txt --extra notebook pyproject.toml --output-file locks/notebook.txt
+	@$(LOCK) --constraints locks/dev.txt pyproject.toml --output-file locks/run.txt
 
-.PHONY: lag
-lag: setup ## How far behind groups are: GROUP=g (else all), WATCH=1, AT="2026-03-01 03:12", FORMAT=text or json, ROLLCALL_HOME=.
-	@exec $(ROLLCALL) lag $${WATCH:+--watch} $(MOMENT) $(FORM) -- "$$GROUP"
+.PHONY: sbom
+sbom: tools ## Write dist/rollcall.cdx.json: a CycloneDX bill of what is installed.
+	@mkdir -p dist
+	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file dist/rollcall.cdx.json .venv
+	@echo "rollcall: the bill of materials is dist/rollcall.cdx.json."
 
-.PHONY: export
-export: setup ## Serve a home's groups to Prometheus: LISTEN=host:port (127.0.0.1:9308), CONF=, ROLLCALL_HOME=.
-	@exec $(ROLLCALL) export $${CONF:+--conf "$$CONF"} $${LISTEN:+--listen "$$LISTEN"}
+.PHONY: audit
+audit: tools ## Ask for known vulnerabilities of what the locks name (an index that answers such questions).
+	@$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r locks/dev.txt -r locks/notebook.txt || { \
+	  echo "rollcall: the audit found what stands above, or its index could not answer for every package." >&2; exit 1; }
 
-.PHONY: alerts
-alerts: setup ## Send alarms of a home's troubles to whom rollcall.alerts.* of CONF= name, WHAT=test or history; ROLLCALL_HOME=.
-	@exec $(ROLLCALL) alerts $${CONF:+--conf "$$CONF"} $$WHAT
-
-.PHONY: pictures
-pictures: jars ## Draw a group (GROUP=g, AT=, MINUTES=30), a rebalance (GENERATION=n) or a sweep (WHATIF=build/whatif.jsonl); OUT=build/pictures.
-	@exec $(ROLLCALL) pictures $${GENERATION:+--generation "$$GENERATION"} $(MOMENT) $${MINUTES:+--minutes "$$MINUTES"} \
-	  $${WHATIF:+--whatif "$$WHATIF"} $${OUT:+--out "$$OUT"} -- "$$GROUP"
-
-.PHONY: notebook
-notebook: notebook-tools archive ## Open the notebooks: live groups, an incident from its raw log to its culprit, a what-if.
-	@exec $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
-
-.PHONY: gateway
-gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port, TOPICS=t1:4,t2:4, UPSTREAM=, METRICS=, CONF=, ROLLCALL_HOME=).
-	@exec $(ROLLCALL) gateway $(PLACES)
+.PHONY: clean
+clean: ## Remove what was built and cached; .venv, .jars and tables stay.
+	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
 ##@ Look after the code
 
@@ -175,6 +252,7 @@ test-sample: notebook-tools archive ## Run what tests/sample.txt names of the la
 
 # Each suite's output stands in a file of its own, and a suite that fails does not keep the next from running.
 ALL := check test test-peers test-engines test-upgrade test-notebooks test-cluster test-browser test-monitoring test-attack
+
 .PHONY: test-all
 test-all: ## Run every suite whole, one after the other, with other examples each time, and say at the end what failed: two hours (SUITES="test test-peers").
 	@mkdir -p build/test-all; failed=; for suite in $(or $(SUITES),$(ALL)); do \
@@ -303,68 +381,3 @@ bench: tools archive ## Measure, one layer with ARGS=core; FORMAT=json: one obje
 .PHONY: monitoring
 monitoring: setup ## Make the folder monitoring anew: Prometheus' rules, Grafana's dashboard, a ServiceMonitor.
 	@$(BIN)/python -m exporter.monitoring
-
-##@ Upkeep
-
-.PHONY: maintain
-maintain: jars ## Put small files together and remove what is old, for a stopped home or a cluster's (ROLLCALL_HOME=, CONF=).
-	@exec $(ROLLCALL) maintain $${CONF:+--conf "$$CONF"}
-
-.PHONY: repartition
-repartition: jars ## Move a cluster's home, whose job is stopped, to PARTITIONS=n shuffle partitions (ROLLCALL_HOME=).
-	@test -n "$$PARTITIONS" || { echo "rollcall: PARTITIONS= names no number: make repartition PARTITIONS=48" >&2; exit 2; }
-	@exec $(ROLLCALL) repartition --partitions "$$PARTITIONS"
-
-.PHONY: package
-package: setup ## Pack the project for spark-submit's --py-files: dist/rollcall.zip.
-	@$(ROLLCALL) package
-
-.PHONY: wheel
-wheel: setup ## Build dist/rollcall-*.whl, which pipx or `uv tool install` makes a command of, without a checkout.
-	@rm -rf build/lib build/bdist.* dist/rollcall-*.whl
-	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
-	@rm -rf build/lib build/bdist.*
-	@ls dist/rollcall-*.whl
-
-.PHONY: demo
-demo: setup ## Show a recorded incident in a browser, without Java: LISTEN=host:port, BROWSER=0 for the address alone.
-	@exec $(ROLLCALL) demo $${LISTEN:+--listen "$$LISTEN"} $(if $(filter 0,$(BROWSER)),--no-browser)
-
-.PHONY: status
-status: setup ## Say of each home in this folder who works in it and what is in trouble: FORMAT=json.
-	@exec $(ROLLCALL) status $(FORM)
-
-.PHONY: check-rows
-check-rows: setup ## Ask a home for rows that cannot be, whatever happened: ROLLCALL_HOME=, ENGINE=duckdb or spark, FORMAT=json.
-	@exec $(ROLLCALL) check $${ENGINE:+--engine "$$ENGINE"} $(FORM)
-
-.PHONY: doctor
-doctor: setup ## Say what this machine lacks, and of CLUSTER=kafka://host:port whether it can be followed (CONF=, ROLLCALL_HOME=).
-	@exec $(ROLLCALL) doctor $${CONF:+--conf "$$CONF"} -- $${CLUSTER:+"$$CLUSTER"}
-
-# Every package at one version for all platforms and Pythons, each file by its SHA-256; versions that fit stay as they are.
-LOCK = $(BIN)/uv pip compile --quiet --system-certs --universal --python-version 3.11 --generate-hashes --no-annotate \
-  --custom-compile-command "make lock" $(if $(filter 1,$(UPGRADE)),--upgrade)
-
-.PHONY: lock
-lock: tools ## Resolve locks/ anew from the pins of pyproject.toml: UPGRADE=1 takes the newest of what is not pinned there.
-	@grep -oE '"(setuptools|uv)==[^"]*"' pyproject.toml | tr -d '"' | $(LOCK) - --output-file locks/build.txt
-	@$(LOCK) --extra dev pyproject.toml --output-file locks/dev.txt
-	@$(LOCK) --constraints locks/dev.txt --extra notebook pyproject.toml --output-file locks/notebook.txt
-	@$(LOCK) --constraints locks/dev.txt pyproject.toml --output-file locks/run.txt
-
-.PHONY: sbom
-sbom: tools ## Write dist/rollcall.cdx.json: a CycloneDX bill of what is installed.
-	@mkdir -p dist
-	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file dist/rollcall.cdx.json .venv
-	@echo "rollcall: the bill of materials is dist/rollcall.cdx.json."
-
-.PHONY: audit
-audit: tools ## Ask for known vulnerabilities of what the locks name (an index that answers such questions).
-	@$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r locks/dev.txt -r locks/notebook.txt || { \
-	  echo "rollcall: the audit found what stands above, or its index could not answer for every package." >&2; exit 1; }
-
-.PHONY: clean
-clean: ## Remove what was built and cached; .venv, .jars and tables stay.
-	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
-	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -21,6 +21,7 @@ from duckdb.sqltypes import DuckDBPyType
 from duck_sql import known_equal, spark_sql
 from duck_sql.known_equal import NoSuchName, NotEqual, NotParsed, NotSelect
 from duck_sql.spark_sql import Translated
+from duck_sql.statements import syntax_error_at
 from programs.errors import UserError
 from schemas.tables import EFFECTS_FOLDER
 from tables.duck_database import files_of, open_database, quoted, rows_of, spill_folder
@@ -85,7 +86,7 @@ def ask(
     refuses the query, and NoSuchName; UserError while rows are read.
     """
     found = Translated(query, ()) if is_duckdbs else statement(query) or spark_sql.translated(query, columns())
-    sql = _one_select(found.sql)
+    sql = _one_select(found.sql, query)
     try:
         connection, first = _begun(home, names_in(query), until_ms, [*found.macros, sql])
     except (duckdb.Error, TableError, OSError) as error:
@@ -182,12 +183,19 @@ def _in_duckdbs(view: View) -> Translated:
     return spark_sql.of_view(view.sql, columns()[view.name])
 
 
-def _one_select(sql: str) -> str:
-    """Raises NotEqual: it is other than one SELECT by DuckDB's own reading."""
+_NEAR = re.compile(r'syntax error at or near "([^"]+)"')
+
+
+def _one_select(sql: str, query: str = "") -> str:
+    """Raises NotEqual: it is other than one SELECT by DuckDB's own reading; NotParsed, naming the place."""
     try:
         statements = duckdb.extract_statements(sql)
         is_select = [one.type for one in statements] == [duckdb.StatementType.SELECT]
     except duckdb.Error as error:
+        near = _NEAR.search(str(error))
+        place = query.lower().rfind(near[1].lower()) if near else -1
+        if near is not None and place >= 0:
+            raise NotParsed(syntax_error_at(query, place, query[place : place + len(near[1])])) from None
         raise NotEqual(_reason(error)) from None
     except ValueError:
         # Of a kind that DuckDB's Python has no name for.

@@ -21,10 +21,16 @@ def unknown_statement(query: str) -> str:
     first = _FIRST_WORD.match(query)
     if first is None or first[1].lower() in READS + WRITES:
         return ""
-    before, word = query[: first.start(1)], first[1]
+    word = first[1]
     meant = get_close_matches(word.lower(), READS, 1)
     hint = f"Did you mean {meant[0].upper()}?" if meant else f"Expected {', '.join(READS).upper()}."
-    return f"{syntax_error(before.count(chr(10)) + 1, len(before) - before.rfind(chr(10)), word)} {hint}"
+    return f"{syntax_error_at(query, first.start(1), word)} {hint}"
+
+
+def syntax_error_at(query: str, place: int, word: str) -> str:
+    """Return the sentence for a query that a parser stopped at. place: characters before the word."""
+    before = query[:place]
+    return syntax_error(before.count("\n") + 1, place - before.rfind("\n"), word)
 
 
 def syntax_error(line: int, column: int, word: str) -> str:

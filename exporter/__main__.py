@@ -54,7 +54,7 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, a
     pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
     settings = from_texts(ExportSettings, {key: text for key, text in pairs.items() if key.startswith(PREFIX)})
     hosts = from_texts(MetricsHosts, {key: text for key, text in pairs.items() if key == KEY_OF_HOSTS})
-    address = parse_address("--listen", listen or DEFAULT_PLACE)
+    address = parse_address("LISTEN", listen or DEFAULT_PLACE)
     if not address.is_loopback and not allow_others:
         raise ConfigError(
             f"--listen={address}: others reach it and nobody has to authenticate: give --allow-others, or an address "

@@ -19,9 +19,8 @@ LOG = Path(__file__).with_name("demo.log.gz")
 """tests/captures/d-kill: a real broker with three groups, in each of which one consumer was killed."""
 BEGINS = "rebalance?group=clicks-agg&generation=2"
 SAYS = (
-    "rollcall: a real broker's request log, in which three consumers were killed, is on the page:",
-    "rollcall:   {address}{begins} explains one of the three rebalances",
-    "rollcall:   {address} has all groups, and the box for SQL",
+    "rollcall: a consumer of clicks-agg was killed, and why it was removed is at {address}{begins}",
+    "rollcall:   {address} has all three groups of a real broker's request log, and the box for SQL",
     "rollcall: Ctrl-C ends it and leaves nothing behind.",
 )
 

@@ -26,6 +26,7 @@ from listeners.ports import refuse_unusable
 from page.settings import DEFAULT_ADDRESS
 from programs.errors import ConfigError, UserError
 from programs.kafka_options import client_settings
+from programs.typed import as_typed
 from schemas.tables import EFFECTS_FOLDER
 from tables.versions import is_table
 
@@ -52,8 +53,8 @@ def findings(home: Home, kafka: Mapping[str, str]) -> Iterator[Finding]:
         ("home", lambda: _home(home)),
         ("disk", lambda: _disk(home)),
         ("clock", lambda: _clock(home)),
-        ("port of the gateway", lambda: _port(home, Settings().listen, "LISTEN", "the gateway")),
-        ("port of the page", lambda: _port(home, DEFAULT_ADDRESS, "PAGE", "the page")),
+        ("port of the gateway", lambda: _port(home, Settings().listen, as_typed("LISTEN", "--listen"), "the gateway")),
+        ("port of the page", lambda: _port(home, DEFAULT_ADDRESS, as_typed("PAGE", "--listen"), "the page")),
     ]
     if kafka:
         checks += [("cluster", lambda: _cluster(kafka)), (TOPIC, lambda: _offsets_topic(kafka))]

@@ -6,9 +6,11 @@ in `jobs.recorded_groups`.
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -19,6 +21,7 @@ from app_logs.common_causes import alike_at_once
 from app_logs.course import course
 from app_logs.dialects.catalog import DIALECTS
 from app_logs.dialects.redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
+from app_logs.entries import Clock
 from app_logs.files import STANDARD_INPUT, comes_once, files_of
 from app_logs.following import KEPT, Following
 from app_logs.logged_facts import LoggedFact
@@ -42,7 +45,7 @@ from jobs.not_understood import NotUnderstood, is_text, not_understood
 from jobs.shown.terminal import Line, say_all
 from programs.errors import UserError
 from programs.log_lines import tell
-from programs.timestamps import Moment
+from programs.timestamps import read_moment
 from programs.visible import visible
 from schemas.causes import name_of
 from why.words import count, some
@@ -58,8 +61,9 @@ class Asked(NamedTuple):
     """What of the answer is wanted."""
 
     group_id: str = ""
-    since: Moment | None = None
-    until: Moment | None = None
+    since: str = ""
+    until: str = ""
+    """Moments, as they are typed."""
     shows_evidence: bool = False
     zone: ZoneInfo | None = None
     """Of times that are printed without one."""
@@ -67,20 +71,32 @@ class Asked(NamedTuple):
     """The lines that the answer rests on."""
     columns: int = LONGEST_SHOWN
     """Maximum length of such a line."""
+    from_ms: float = -inf
+    to_ms: float = inf
+    """The first and the last millisecond of the chosen time: what the moments are once the lines' own time is known."""
+
+    def counted_from(self, latest_ms: int) -> Asked:
+        """Return it with its time. latest_ms: of the lines, ms since the epoch. Raises MomentError."""
+        return self._replace(
+            from_ms=read_moment(self.since, lambda: latest_ms, "since").from_ms if self.since else -inf,
+            to_ms=read_moment(self.until, lambda: latest_ms, "until").to_ms if self.until else inf,
+        )
 
 
 def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> None:
-    """Reads the files and prints the answer."""
+    """Reads the files and prints the answer. Raises MomentError, before a file is read."""
+    asked = asked.counted_from(_now_ms())
     files = files_of(paths)
     for file in files:
         if file != STANDARD_INPUT and comes_once(file):
-            tell(f"FILE={file}: waiting for data from a pipe; Ctrl-C ends", is_error=True)
+            tell(f"{file}: waiting for data from a pipe; Ctrl-C ends", is_error=True)
     answer = answer_of(files, asked.zone)
     if not any(read.facts or read.titles for read in answer.reads):
         raise _nothing_understood(answer.reads)
     known = [group.group_id for group in answer.groups]
     if asked.group_id and asked.group_id not in known:
         raise no_such_group(asked.group_id, known, "these files" if len(files) > 1 else f"LOG={files[0]}")
+    asked = asked.counted_from(max(_all_times(answer), default=_now_ms()))
     groups = sorted(answer.groups, key=lambda group: (-trouble_of(group), group.group_id))
     chosen = [part for group in groups if asked.group_id in ("", group.group_id) for part in (_within(group, asked),)]
     if form == "json":
@@ -89,6 +105,19 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
         if asked.shows_evidence:
             asked = asked._replace(texts=texts_of(chosen, answer.reads), columns=_columns_of(console))
         say_all(console, _answer_lines(answer, chosen, asked))
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def _all_times(answer: Answer) -> Iterator[int]:
+    """The moments in files that a person reads there."""
+    for read in answer.reads:
+        yield from (fact.at_ms for fact in read.facts if fact.at_ms is not None and fact.clock is not Clock.NONE)
+    for group in answer.groups:
+        for one in group.rebalances:
+            yield from _own_times(one)
 
 
 def _columns_of(console: Console) -> int:
@@ -109,7 +138,8 @@ def _nothing_understood(reads: Sequence[FileRead]) -> NotUnderstood:
 
 
 def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, console: Console) -> None:
-    """Prints each rebalance as it ends."""
+    """Prints each rebalance as it ends. Moments count from now. Raises MomentError."""
+    asked = asked.counted_from(_now_ms())
     following = Following(STANDARD_INPUT, asked.zone, lambda number: tell(of_lines(CUT, [number]), is_error=True))
     texts = OrderedDict[tuple[str, int], str]()
     asked, first_line = asked._replace(texts=texts, columns=_columns_of(console)), ""
@@ -167,8 +197,13 @@ def _within(group: LoggedGroup, asked: Asked) -> LoggedGroup:
 
 
 def _times_of(one: LoggedRebalance) -> list[int]:
+    return [*_times(one.facts), *_own_times(one)]
+
+
+def _own_times(one: LoggedRebalance) -> list[int]:
+    """The times that no line gives."""
     own = (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if one.source is not Source.LINES else ()
-    return [*_times(one.facts), *(ms for ms in own if ms is not None)]
+    return [ms for ms in own if ms is not None]
 
 
 def _times(facts: Iterable[LoggedFact]) -> list[int]:
@@ -177,10 +212,8 @@ def _times(facts: Iterable[LoggedFact]) -> list[int]:
 
 def _is_within(times_ms: Sequence[int], asked: Asked) -> bool:
     if not times_ms:
-        return asked.since is None and asked.until is None
-    return (asked.since is None or max(times_ms) >= asked.since.from_ms) and (
-        asked.until is None or min(times_ms) <= asked.until.to_ms
-    )
+        return (asked.from_ms, asked.to_ms) == (-inf, inf)
+    return max(times_ms) >= asked.from_ms and min(times_ms) <= asked.to_ms
 
 
 def as_json(answer: Answer, groups: Sequence[LoggedGroup]) -> dict[str, Any]:

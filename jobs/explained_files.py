@@ -99,7 +99,7 @@ def _is_dump(read: FileRead) -> bool:
     """Whether a file in which nobody's line is known is a dump; notes why it cannot be read as one, or from where."""
     if comes_once(read.file):
         if REQUEST.decode() in read.first_line:
-            read.titles = (REQUEST_LOG,)
+            read.titles, read.unread = (REQUEST_LOG,), ()
             read.notes = (
                 *read.notes,
                 f"it is {REQUEST_LOG}, which is read from a file: name one instead of {read.file}",
@@ -110,7 +110,7 @@ def _is_dump(read: FileRead) -> bool:
     try:
         return is_dump(Path(read.file))
     except DumpError as error:
-        read.titles, read.notes = (DUMP,), (*read.notes, str(error))
+        read.titles, read.notes = (DUMP,), (*read.notes, str(error).removeprefix(f"LOG={read.file}: "))
         return False
 
 

@@ -20,6 +20,8 @@ from jobs.home import Home
 from jobs.moments import moment_of
 from jobs.no_such_group import NoSuchGroup
 from jobs.queries import check_home
+from jobs.shown.columns import aligned
+from jobs.shown.terminal import Terminal, width_of
 from programs.visible import visible, visible_json
 from tables.duck_database import quoted
 from views.lag import TREND_MS
@@ -105,13 +107,9 @@ def _write(rows: Sequence[dict[str, Any]], form: str, out: TextIO) -> None:
     if rows and all(row["end_offset"] is None for row in rows):
         out.write("Where these logs end is not known: no FETCH or LIST_OFFSETS line and no broker's answer says it.\n")
     table = [[title for title, _ in _SHOWN], *([_text(name, row) for _, name in _SHOWN] for row in rows)]
-    widths = [max(len(line[place]) for line in table) for place in range(len(_SHOWN))]
-    for line in table:
-        cells = (
-            cell.ljust(width) if name in _TEXTS else cell.rjust(width)
-            for cell, width, (_, name) in zip(line, widths, _SHOWN, strict=True)
-        )
-        out.write("  ".join(cells).rstrip() + "\n")
+    numbers = [place for place, (_, name) in enumerate(_SHOWN) if name not in _TEXTS]
+    for line in aligned(table, width_of(Terminal(file=out)), gap="  ", numbers=numbers):
+        out.write(line + "\n")
 
 
 def _text(name: str, row: Mapping[str, Any]) -> str:

@@ -134,7 +134,7 @@ def draw(home: Home, asked: Asked, folder: Path) -> list[Path]:
     if asked.whatif:
         return write_pictures(sweep_of(Path(asked.whatif)), folder, "whatif")
     if not asked.group_id:
-        raise PictureError("GROUP= names no group: make pictures GROUP=orders.")
+        raise PictureError("GROUP= names no group.")
     return write_pictures(_scenes(home, asked), folder, file_name(asked.group_id))
 
 

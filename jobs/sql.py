@@ -27,7 +27,6 @@ from jobs.home import Home, NotReadHere
 from jobs.moments import moment_of
 from jobs.queries import QueryError, check_home, check_query
 from jobs.shown.plain_answers import FORMATS, write_answer
-from programs.typed import as_typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,8 +115,7 @@ def _answered_by_duckdb(
     except NoSuchName as missing:
         raise QueryError(f"query: {missing}") from None
     except NotParsed as unclear:
-        spark = as_typed("ENGINE=spark", "--engine spark")
-        raise QueryError(f"query: {unclear} If Spark knows this syntax, use {spark}.") from None
+        raise QueryError(f"query: {unclear} If Spark knows this syntax, use ENGINE=spark.") from None
     except (NotEqual, NotReadHere) as reason:
         return str(reason).rstrip(".")
     return None

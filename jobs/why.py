@@ -108,9 +108,9 @@ def answer(home: Home, group_id: str, generation: str, at: str, form: str) -> No
     Raises WhyError, naming what is wrong with the question, and as explanation_of does.
     """
     if not group_id:
-        raise WhyError("GROUP= names no group: make why GROUP=orders.")
+        raise WhyError("GROUP= names no group.")
     if generation and at:
-        raise WhyError("GENERATION and AT: name one of them, not both.")
+        raise WhyError("GENERATION= and AT=: name one of them, not both.")
     if generation and not generation.isdecimal():
         raise WhyError(f"GENERATION={generation}: is not a whole number.")
     found = explanation_of(home, group_id, int(generation) if generation else None, at or None)

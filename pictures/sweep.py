@@ -28,7 +28,7 @@ def sweep(rows: Iterable[Mapping[str, Any]]) -> dict[str, Lanes | Curves]:
     of_all = [row for row in rows if row["group_id"] is None]
     tried = [row for row in of_all if row["run"] == "whatif" and isinstance(row["value"], int | float)]
     if len(tried) < 2:
-        raise NothingToShow('no setting with a range was tried: make whatif SET="session.timeout.ms=6000..60000/8".')
+        raise NothingToShow('no setting with a range was tried by what-if, such as "session.timeout.ms=6000..60000/8".')
     recorded = next((row for row in of_all if row["run"] == "recorded"), {})
     fidelity = next((row["fidelity"] for row in of_all if row["run"] == "baseline"), None)
     return {

@@ -34,7 +34,7 @@ from schemas.effects import JoinPhaseEnded
 from why.facts import Fact
 from why.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING, Step
 from why.rebalances import Rebalance
-from why.slack import last_request_ms
+from why.slack import last_request
 from why.words import clock, duration, ended, moment
 
 MEMBER = "member"
@@ -80,7 +80,7 @@ def _bars(period: Period, places: dict[str, int]) -> Iterator[Bar]:
         own = [fact for fact in by_member[one.member_id] if one.joined_at_ms <= fact.at_ms <= ended_ms]
         changes = list(_changes(period, own, one.joined_at_ms))
         if one.end_cause == "session_expired":
-            seen_ms = last_request_ms(own, one.member_id, ended_ms)
+            seen_ms, _ = last_request(own, one.member_id, ended_ms) or (None, "")
             changes = [change for change in changes if seen_ms is None or change[0] <= seen_ms]
             changes += [] if seen_ms is None else [(seen_ms, "silent")]
         name = period.names.of(one.member_id)

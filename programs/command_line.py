@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from programs.errors import UserError
 from programs.running import run_program
+from programs.typed import is_after_make
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -25,11 +27,23 @@ DEFAULT_HOME = ".rollcall"
 
 
 class Commands(click.Group):
-    """Commands that are imported when they are asked for. places: `module:name` of each, in the order of the help."""
+    """Commands that are imported when they are asked for. groups: the `module:name` of each, by heading."""
 
-    def __init__(self, *, places: Mapping[str, str], **settings: Any) -> None:
+    def __init__(self, *, groups: Mapping[str, Mapping[str, str]], **settings: Any) -> None:
         super().__init__(**settings)
-        self.places = places
+        self.groups = groups
+        self.places = {name: place for places in groups.values() for name, place in places.items()}
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        longest = max(map(len, self.places))
+        for heading, places in self.groups.items():
+            commands = ((name, self.get_command(ctx, name)) for name in places)
+            with formatter.section(heading):
+                room = formatter.width - longest - 4
+                rows = [
+                    (name.ljust(longest), command.get_short_help_str(room)) for name, command in commands if command
+                ]
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Also takes `help`, `help COMMAND` and `version`, as other tools do."""
@@ -77,6 +91,10 @@ def _run(command: click.Command, name: str, arguments: list[str]) -> int | None:
         with command.make_context(name, arguments) as context:
             status: int | None = command.invoke(context)
             return status
+    except UserError as error:
+        if not is_after_make():
+            error.args = tuple(with_options(str(line), _innermost(context, command)) for line in error.args)
+        raise
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.Abort:
@@ -99,24 +117,63 @@ def _path(context: click.Context | None, name: str) -> str:
     return name if context is None else " ".join(filter(None, (context.command_path, context.invoked_subcommand)))
 
 
+def _innermost(context: click.Context | None, command: click.Command) -> click.Command:
+    """The subcommand that was called, else the command."""
+    if context is None or not isinstance(command, click.Group) or not context.invoked_subcommand:
+        return command
+    return command.get_command(context, context.invoked_subcommand) or command
+
+
+_MAKES_NAME = re.compile(r"(?<![^\s(`])([A-Z][A-Z_]*)=(?:([01])\b)?(?=(\S?))")
+_OTHER_NAMES = {"ROLLCALL_HOME": "HOME", "FROM": "CLUSTER", "FILE": "LOG"}
+
+
+def with_options(sentence: str, command: click.Command) -> str:
+    """Return a sentence that names make's variables, `NAME=value`, with a command's own options and arguments."""
+
+    def spelt(found: re.Match[str]) -> str:
+        name, switch, value = _OTHER_NAMES.get(found[1], found[1]), found[2] or "", found[3].strip(";:,.)")
+        param = next((param for param in command.params if name in _makes_names(param)), None)
+        if param is None:
+            return found[0]
+        if isinstance(param, click.Argument):
+            return switch or ("" if value else name)
+        assert isinstance(param, click.Option)
+        if param.is_flag:
+            return (param.secondary_opts if switch == "0" else param.opts)[0]
+        return f"{param.opts[0]} {switch}" if switch or value else param.opts[0]
+
+    return _MAKES_NAME.sub(spelt, sentence)
+
+
+def _makes_names(param: click.Parameter) -> set[str]:
+    return (
+        {(param.metavar or "").strip("[].")} if isinstance(param, click.Argument) else set(map(_makes_name, param.opts))
+    )
+
+
+def _makes_name(option: str) -> str:
+    return option.lstrip("-").replace("-", "_").upper()
+
+
 def examples(*lines: str) -> str:
     """The end of a command's help: lines that can be typed as they stand."""
     return "\n".join(["\b", "For example:", *(f"  {line}" for line in lines)])
 
 
 class OneOf(click.ParamType[str]):
-    """One of some words, which the shell completes. variable: what the Makefile calls it."""
+    """One of some words, which the shell completes."""
 
     name = "word"
 
-    def __init__(self, variable: str, words: Sequence[str]) -> None:
-        self.variable = variable
+    def __init__(self, words: Sequence[str]) -> None:
         self.words = words
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Raises UserError, naming the words that it may be."""
         if value not in self.words:
-            raise UserError(f"{self.variable}={value}: is none of {', '.join(self.words)}.")
+            option = "" if param is None else f"{_makes_name(param.opts[0])}="
+            raise UserError(f"{option}{value}: is none of {', '.join(self.words)}.")
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -174,7 +231,7 @@ def at_option(what: str) -> Callable[[Decorated], Decorated]:
 def format_option(words: Sequence[str]) -> Callable[[Decorated], Decorated]:
     """The option `--format`; its default is the first word."""
     return click.option(
-        "--format", "form", default=words[0], type=OneOf("FORMAT", words), metavar="|".join(words), show_default=True
+        "--format", "form", default=words[0], type=OneOf(words), metavar="|".join(words), show_default=True
     )
 
 

@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from programs.errors import UserError
-from programs.typed import as_typed
 
 _FORM = re.compile(
     r"(?:(?P<day>\d{4}-\d{2}-\d{2}|today|yesterday)(?:T|\s+|(?=$|[Z+-]|UTC)))?"
@@ -72,7 +71,7 @@ def read_moment(text: str, latest_ms: Callable[[], int] | None = None, option: s
 
 def _refused(option: str, text: str, why: str) -> MomentError:
     reason = f"invalid time; {why}."
-    return MomentError(f"{as_typed(f'{option.upper()}={text}', f'--{option} {text}')}: {reason}", reason)
+    return MomentError(f"{option.upper()}={text}: {reason}", reason)
 
 
 def _in_epoch(text: str) -> Moment | None:

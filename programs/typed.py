@@ -8,6 +8,11 @@ from __future__ import annotations
 import os
 
 
+def is_after_make() -> bool:
+    """Return whether make started this program: without a checkout there is no make."""
+    return "MAKELEVEL" in os.environ
+
+
 def as_typed(after_make: str, else_typed: str) -> str:
-    """The first where make started this program, else the second: without a checkout there is no make."""
-    return after_make if "MAKELEVEL" in os.environ else else_typed
+    """Return the first if make started this program, else the second."""
+    return after_make if is_after_make() else else_typed

@@ -135,7 +135,7 @@ def trial_of(texts: Iterable[str]) -> Trial:
             raise SettingError(f"{key}={text}: is given twice")
         chosen[name] = _values(key, text)
     if not chosen:
-        raise SettingError('SET= names nothing to try: make whatif LOG=... SET="session.timeout.ms=30000"')
+        raise SettingError('SET= names nothing to try, such as SET="session.timeout.ms=30000"')
     swept = [name for name, values in chosen.items() if len(values) > 1]
     if len(swept) > 1:
         raise SettingError(f"{swept[1]}={','.join(chosen[swept[1]])}: {swept[0]} is swept already, one key may be")

@@ -21,7 +21,7 @@ from why.moves import Move, Owners, moves_of
 from why.parts import parts_of
 from why.past import EVER, LONGEST_SESSION_MS, Read, past_of
 from why.rebalances import Choice, Rebalance, Span, choose
-from why.slack import Slack, last_request_ms, slack_of
+from why.slack import Seen, Slack, last_seen, slack_of
 
 AFTERWARDS_MS = 5 * 60_000
 """How long after a rebalance partitions that move back are looked for."""
@@ -52,8 +52,8 @@ class Explanation(Course):
     """When the latest fact that was read happened."""
     names: Names
     culprit: Membership | None
-    silent_since_ms: int | None
-    """When the last request of a culprit that expired arrived."""
+    last_seen: Seen | None
+    """The last request of a culprit that expired."""
     moves: list[Move]
     kept_count: int
     unheld_ms: dict[Partition, int]
@@ -79,6 +79,11 @@ class Explanation(Course):
     """The group's lag is known at other times, but not around it."""
 
     @property
+    def silent_since_ms(self) -> int | None:
+        """When the last request of a culprit that expired arrived."""
+        return None if self.last_seen is None else self.last_seen.at_ms
+
+    @property
     def culprit_name(self) -> str:
         cause = self.rebalance.cause
         return self.names.of(cause.member_id, cause.client_id or cause.group_instance_id or "")
@@ -99,7 +104,7 @@ def explain(group_id: str, read: Read, generation_id: int | None = None, at: Spa
     longest_ms = max((one.session_timeout_ms or 0 for one in memberships), default=0)
     actions_from_ms = round_from_ms - min(longest_ms, LONGEST_SESSION_MS)
     facts = past.around(read, round_from_ms, actions_from_ms, last_ms)
-    if choice.rebalance.cause.kind in SILENT and _silent_since_ms(choice.rebalance, facts, actions_from_ms) is None:
+    if choice.rebalance.cause.kind in SILENT and _last_seen(choice.rebalance, facts, actions_from_ms) is None:
         # A coordinator that was away, or is slow, notices the end of a session late.
         actions_from_ms = round_from_ms - 2 * LONGEST_SESSION_MS
         facts = past.around(read, round_from_ms, actions_from_ms, last_ms)
@@ -154,7 +159,7 @@ def _explained(
         known_until_ms=known_until_ms,
         names=names,
         culprit=culprit_among(memberships, rebalance, end_ms),
-        silent_since_ms=_silent_since_ms(rebalance, facts, meanwhile.actions_from_ms)
+        last_seen=_last_seen(rebalance, facts, meanwhile.actions_from_ms)
         if are_requests_known and cause.kind in SILENT
         else None,
         protocol_name=None if phase is None else phase.protocol_name,
@@ -190,10 +195,10 @@ def culprit_among(memberships: Iterable[Membership], rebalance: Rebalance, end_m
     return next(reversed(over or own), None)
 
 
-def _silent_since_ms(rebalance: Rebalance, facts: Iterable[Fact], from_ms: int) -> int | None:
+def _last_seen(rebalance: Rebalance, facts: Iterable[Fact], from_ms: int) -> Seen | None:
     """The culprit's last request; None: none since from_ms, before which not everything was read."""
-    actions = (fact for fact in facts if fact.at_ms >= from_ms)
-    return last_request_ms(actions, rebalance.cause.member_id, rebalance.started_at_ms)
+    actions = [fact for fact in facts if fact.at_ms >= from_ms]
+    return last_seen(actions, rebalance.cause.member_id, rebalance.started_at_ms)
 
 
 def _protocol_type(effects: Iterable[Effect], until_ms: int) -> str | None:

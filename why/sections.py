@@ -193,7 +193,7 @@ def _members(e: Explanation) -> Section:
         hint=e.kind.hint if known else "",
         if_none="nobody was a member",
         shown=SHOWN_MEMBERS,
-        rest=f"and {len(hidden)} more{within}; FORMAT=json tells of each",
+        rest=f"and {len(hidden)} more{within}; JSON output lists each",
     )
 
 
@@ -269,7 +269,7 @@ def _moved(e: Explanation) -> Section:
         if_none="nothing" if e.holdings else "unknown",
         sentences=tuple(below),
         shown=SHOWN_MOVES,
-        rest=f"and {len(rows) - SHOWN_MOVES} more lines; FORMAT=json tells of each partition",
+        rest=f"and {len(rows) - SHOWN_MOVES} more lines; JSON output lists each partition",
     )
 
 

@@ -16,6 +16,8 @@ from why.facts import BEGIN_ANEW, OF_REQUESTS, Fact
 from why.kinds import kind_of
 from why.members import Membership, Names
 
+_API_OF: dict[str, str] = {EffectName.SYNC_RECEIVED: "SyncGroup"}
+
 
 class Gap(NamedTuple):
     """A time during which a member's session timer ran without a request."""
@@ -116,14 +118,37 @@ def is_expiry(fact: Fact) -> bool:
     return fact.effect == EffectName.MEMBER_REMOVED and fact.cause == "session_expired"
 
 
-def last_request_ms(facts: Iterable[Fact], member_id: str, before_ms: int) -> int | None:
-    """When a member's latest accepted request before a moment arrived; None if it is not known, as of nobody (an empty
-    id, which some requests have).
+class Seen(NamedTuple):
+    """A member's latest accepted request before its session ended."""
+
+    at_ms: int
+    api: str
+    renewed_ms: int | None
+    """When its session was renewed for the last time; None: not known."""
+
+    @property
+    def does_renew(self) -> bool:
+        """Whether the session was not renewed before it, as far as is known."""
+        return self.renewed_ms is None or self.renewed_ms >= self.at_ms
+
+
+def last_seen(facts: Sequence[Fact], member_id: str, before_ms: int) -> Seen | None:
+    """Return a member's latest request before the end of its session; None if it is not known."""
+    request = last_request(facts, member_id, before_ms)
+    if request is None:
+        return None
+    renewed_ms = next((one.from_ms for one in gaps_of(facts) if one[::2] == (member_id, before_ms)), None)
+    return Seen(*request, renewed_ms)
+
+
+def last_request(facts: Iterable[Fact], member_id: str, before_ms: int) -> tuple[int, str] | None:
+    """Return when a member's latest accepted request before a moment arrived, and its API; None if it is not known, as
+    of nobody (an empty id, which some requests have).
     """
     if not member_id:
         return None
     seen = [
-        fact.received_at_ms if fact.is_answer else fact.at_ms
+        (fact.received_at_ms if fact.is_answer else fact.at_ms, fact.api or _API_OF.get(fact.effect, ""))
         for fact in facts
         if fact.member_id == member_id
         and fact.at_ms < before_ms

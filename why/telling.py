@@ -5,15 +5,17 @@ Knows what each cause means to a person on call. Must not know a table or a term
 
 from __future__ import annotations
 
-from schemas.causes import name_of, row_of
+from schemas.causes import CauseKind, name_of, row_of
 from why.cost import Cost, Peak
 from why.explanation import Explanation
 from why.holdings import Partition
 from why.kinds import GroupKind
 from why.rebalances import Rebalance
+from why.slack import Seen
 from why.words import at_most, clock, count, duration, ended, moment, partitions, some
 
 NO_REQUESTS = "no request of this group is recorded around it, so what its members did in between is left out"
+NOT_RENEWED = "{who} sent nothing that renews its session for its session timeout ({session}) and was removed"
 SHORTEST_SHOWN_MS = 50
 """A shorter time would be 0.0 s in a line."""
 
@@ -65,6 +67,8 @@ def cause_clause(e: Explanation) -> str:
     if cause.kind == "unknown" and cause.candidates:
         return f"it is open what set the rebalance off ({_candidates(e)})"
     sentence = row.sentence if cause.member_id or not row.of_nobody else row.of_nobody
+    if cause.kind == CauseKind.SESSION_EXPIRED and e.last_seen is not None and not e.last_seen.does_renew:
+        sentence = NOT_RENEWED
     return sentence.format(who=who, session=session, poll=poll, partitions=e.kind.many, why_again=e.kind.why_again)
 
 
@@ -80,9 +84,8 @@ def trigger(e: Explanation) -> list[tuple[str, str]]:
             points.append(("its own words", f'"{cause.client_reason}"' if cause.client_reason else "it gave no reason"))
     elif "{who}" in row_of(cause.kind).sentence or cause.kind == "unknown":
         points.append(("client", "unknown"))
-    if e.silent_since_ms is not None:
-        silence = duration(e.rebalance.started_at_ms - e.silent_since_ms)
-        points.append(("heard of last", f"{moment(e.silent_since_ms)} UTC, {silence} before"))
+    if e.last_seen is not None:
+        points += _seen_points(e, e.last_seen)
     if cause.candidates:
         points.append(("what fits", _candidates(e)))
     if cause.is_inferred and e.are_requests_known:
@@ -90,6 +93,18 @@ def trigger(e: Explanation) -> list[tuple[str, str]]:
     if not e.are_requests_known:
         points.append(("not known", NO_REQUESTS))
     return points
+
+
+def _seen_points(e: Explanation, seen: Seen) -> list[tuple[str, str]]:
+    """When the culprit was last seen, and, if that did not renew its session, what did."""
+
+    def ago(at_ms: int) -> str:
+        return f"{moment(at_ms)} UTC, {duration(e.rebalance.started_at_ms - at_ms)} before"
+
+    if seen.renewed_ms is None or seen.does_renew:
+        return [("heard of last", ago(seen.at_ms))]
+    by = f"{ago(seen.at_ms)}, by a {seen.api}, which does not renew a session"
+    return [("session renewed", ago(seen.renewed_ms)), ("heard of last", by)]
 
 
 def timeline(e: Explanation) -> list[tuple[int, str]]:
@@ -131,7 +146,7 @@ def remarks(e: Explanation) -> list[str]:
     """Remarks beside the headline: how it was found, which others it might be, who is awaited, what is unclear."""
     found = [] if e.note is None else [e.note]
     if e.others:
-        others = (f"{moment(one.started_at_ms)} {name_of(one.cause.kind)}{_asked_by(one)}" for one in e.others)
+        others = (f"{moment(one.started_at_ms)} {name_of(one.cause.kind)}{_led_to(e, one)}" for one in e.others)
         found.append(f"The others: {some(others, 5)}.")
     found += e.kind.unread(e)
     names = awaited(e)
@@ -208,12 +223,12 @@ def following(e: Explanation) -> str | None:
     pause = duration(after.started_at_ms - e.rebalance.ended_at_ms)
     began = "began" if after.is_start_known else "was under way"
     by = f", by {e.names.of(after.cause.member_id, after.cause.client_id)}" if after.cause.member_id else ""
-    return f"The next rebalance {began} {pause} later: {name_of(after.cause.kind)}{by}{_asked_by(after)}."
+    return f"The next rebalance {began} {pause} later: {name_of(after.cause.kind)}{by}{_led_to(e, after)}."
 
 
-def _asked_by(rebalance: Rebalance) -> str:
-    """How `why` is asked for it by its generation, which it has once it is over."""
-    return "" if rebalance.to_generation_id is None else f" (GENERATION={rebalance.to_generation_id})"
+def _led_to(e: Explanation, rebalance: Rebalance) -> str:
+    """The generation by which `why` finds it, once it is over."""
+    return "" if rebalance.to_generation_id is None else f" ({e.kind.step} {rebalance.to_generation_id})"
 
 
 def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:

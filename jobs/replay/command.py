@@ -27,10 +27,9 @@ from jobs.replay.work import Work
 from jobs.spark.machine import this_machine
 from jobs.stream.home_tables import open_effects, open_quarantine, open_requests
 from programs.settings import read_pairs
-from programs.typed import as_typed
 from request_log.lines.clock import zone_of
 
-FRESH = as_typed("FRESH=1", "--fresh")
+FRESH = "FRESH=1"
 LITTLE_BYTES = 12 << 20
 """A shorter input is read before other processes could start."""
 _LEFT_BY_EARLIER_VERSIONS = ("records", "log", "topic")

@@ -17,6 +17,7 @@ from jobs.replay.row_files import RowFiles, take_rows
 from jobs.replay.work import Work
 from jobs.shown.terminal import say
 from offsets_topic.beside_lines import ENRICHED, enriched
+from programs.typed import as_typed
 from schemas.effect_rows import effect_in, row_of, texts_of
 from schemas.effects import Effect
 from schemas.tables import AFTER_THE_LOGS
@@ -86,4 +87,5 @@ class PrintedBesideTopic:
             "the lines are in the topic at that time",
         )
         if self._in_lines and not self._in_both:
-            say(console, "  the times of the lines are not those of the topic: ZONE= says of which zone they are")
+            zone = as_typed("ZONE=", "--zone")
+            say(console, f"  the times of the lines are not those of the topic: name their zone with {zone}")

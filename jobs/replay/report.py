@@ -27,6 +27,7 @@ NO_REQUEST = (
     "no request of a group is in it: looked for lines of a request log (`Completed request:`), for lines of brokers "
     "and clients about groups, and for a dump of __consumer_offsets"
 )
+SET = as_typed("SET=", "--set ")
 SHOWN_DIFFERENCES = 5
 SHOWN_REBALANCES = 40
 
@@ -65,7 +66,7 @@ def say_log(console: Console, replayed: Replayed) -> None:
     for line in log_lines(replayed.tally, replayed.seconds):
         say(console, line)
     for key, value in replayed.inferred.items():
-        say(console, f"  the log shows that the broker had {key}={value}; SET= overrides it")
+        say(console, f"  the log shows that the broker had {key}={value}; {SET.strip()} overrides it")
     for line in session_lines(replayed.tally):
         say(console, line)
     if not replayed.tally.used:
@@ -79,7 +80,7 @@ def session_lines(tally: Tally) -> Iterator[str]:
         if bounds.likely_ms:
             yield (
                 f"  {group_id}: sessions end after {bounds.text}; its own consumer.session.timeout.ms is likely "
-                f"{bounds.likely_ms / 1000:g} s; SET=groups.{group_id}.consumer.session.timeout.ms= overrides it"
+                f"{bounds.likely_ms / 1000:g} s; {SET}groups.{group_id}.consumer.session.timeout.ms= overrides it"
             )
 
 

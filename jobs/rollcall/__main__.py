@@ -17,38 +17,49 @@ from programs.command_line import Commands, examples, run_command
 from programs.version import VERSION
 
 NAME = "rollcall"
-PLACES = {
-    "demo": "jobs.rollcall.serving:demo",
-    "run": "jobs.rollcall.serving:run",
-    "gateway": "gateway.__main__:command",
-    "page": "page.__main__:command",
-    "export": "exporter.__main__:command",
-    "alerts": "alerts.__main__:command",
-    "sql": "jobs.rollcall.asking:sql",
-    "explain": "jobs.rollcall.asking:explain",
-    "why": "jobs.rollcall.asking:why",
-    "lag": "jobs.rollcall.asking:lag",
-    "pictures": "jobs.rollcall.asking:pictures",
-    "check": "jobs.rollcall.asking:check",
-    "status": "jobs.rollcall.asking:status",
-    "doctor": "jobs.rollcall.serving:doctor",
-    "replay": "jobs.rollcall.logs:replay",
-    "shadow": "jobs.rollcall.logs:shadow",
-    "whatif": "jobs.rollcall.logs:whatif",
-    "trace": "coordinator_udfs.trace:command",
-    "maintain": "jobs.rollcall.serving:maintain",
-    "repartition": "jobs.rollcall.serving:repartition",
-    "package": "jobs.rollcall.serving:package",
+GROUPS = {
+    "Start here": {
+        "explain": "jobs.rollcall.asking:explain",
+        "demo": "jobs.rollcall.serving:demo",
+        "run": "jobs.rollcall.serving:run",
+        "page": "page.__main__:command",
+    },
+    "Record a history": {
+        "replay": "jobs.rollcall.logs:replay",
+        "shadow": "jobs.rollcall.logs:shadow",
+        "gateway": "gateway.__main__:command",
+    },
+    "Ask a history": {
+        "why": "jobs.rollcall.asking:why",
+        "lag": "jobs.rollcall.asking:lag",
+        "sql": "jobs.rollcall.asking:sql",
+        "pictures": "jobs.rollcall.asking:pictures",
+        "whatif": "jobs.rollcall.logs:whatif",
+    },
+    "Watch it": {
+        "status": "jobs.rollcall.asking:status",
+        "alerts": "alerts.__main__:command",
+        "export": "exporter.__main__:command",
+    },
+    "Upkeep": {
+        "doctor": "jobs.rollcall.serving:doctor",
+        "check": "jobs.rollcall.asking:check",
+        "maintain": "jobs.rollcall.serving:maintain",
+        "repartition": "jobs.rollcall.serving:repartition",
+        "package": "jobs.rollcall.serving:package",
+        "trace": "coordinator_udfs.trace:command",
+    },
 }
+PLACES = {name: place for places in GROUPS.values() for name, place in places.items()}
 
 command = Commands(
     name=NAME,
-    places=PLACES,
+    groups=GROUPS,
     help="A Kafka consumer-group coordinator that forgets nothing.",
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=examples("rollcall run", 'rollcall sql "select * from rebalances"', "rollcall why payments")
-    + "\n\n\b\nThe shell completes commands and options after\n"
-    + '  eval "$(_ROLLCALL_COMPLETE=bash_source rollcall)"    (zsh_source and fish_source for the others)',
+    epilog=examples("rollcall explain server.log", "rollcall demo", "rollcall why payments")
+    + "\n\n\b\nThe shell completes commands and options after (zsh: zsh_source, fish: fish_source)\n"
+    + '  eval "$(_ROLLCALL_COMPLETE=bash_source rollcall)"',
 )
 click.version_option(VERSION, prog_name=NAME)(command)
 

@@ -161,8 +161,8 @@ def check(context: click.Context, home: str, named: str, engine: str | None, for
 )
 @click.argument("files", metavar="LOG...", nargs=-1, required=True)
 @click.option("--group", metavar="GROUP", default="", help="This group alone.")
-@click.option("--since", metavar="MOMENT", default="", help="Nothing that was over before this moment.")
-@click.option("--until", metavar="MOMENT", default="", help="Nothing that began after this moment.")
+@click.option("--since", metavar="MOMENT", default="", help="Ignore what ended before: 05:39, -1h or a date.")
+@click.option("--until", metavar="MOMENT", default="", help="Ignore what began after.")
 @click.option(
     "--zone", metavar="ZONE", default="", help="The zone of times that are printed without one: Asia/Kolkata."
 )
@@ -183,22 +183,15 @@ def explain(
 
     LOG is a server.log, an application's log, a kafka-request.log, a dump of __consumer_offsets, a .gz, a folder of
     them, or - for what is printed on standard input. Nothing needs to be prepared, and nothing is written. Times are
-    those of the lines, in UTC where their zone is known.
+    those of the lines, in UTC where their zone is known. A moment without a date counts from the latest line.
     """
     from app_logs.files import STANDARD_INPUT, arriving_lines
     from jobs.explain import Asked, explain_as_they_come
     from jobs.explain import explain as explain_files
     from jobs.shown.terminal import Terminal
-    from programs.timestamps import read_moment
     from request_log.lines.clock import zone_of
 
-    asked = Asked(
-        group,
-        read_moment(since, option="since") if since else None,
-        read_moment(until, option="until") if until else None,
-        evidence,
-        zone_of(zone) if zone else None,
-    )
+    asked = Asked(group, since, until, evidence, zone_of(zone) if zone else None)
     console = Terminal(highlight=False)
     if not follow:
         explain_files(files, asked, form, console)

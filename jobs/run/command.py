@@ -165,9 +165,8 @@ class Run:
         if address is None:
             return
         topics = ", ".join(f"{topic} ({count})" for topic, count in settings.topics.items())
-        self._teller.say(
-            f"Kafka's clients join on {address}; topics and their partitions: {topics or 'none, see TOPICS='}."
-        )
+        topics = topics or f"none, see {as_typed('TOPICS=', '--topics')}"
+        self._teller.say(f"Kafka's clients join on {address}; topics and their partitions: {topics}.")
         if self._choices.why_no_demo:
             self._teller.say(f"The demo fleet stays out: {self._choices.why_no_demo}.")
         if self._choices.has_demo:

@@ -37,6 +37,11 @@ class Terminal(Console):
         raise BrokenPipeError("nobody reads any more")
 
 
+def width_of(console: Console) -> int | None:
+    """Return the width of a terminal; None if it is none, where a line may be of any length."""
+    return console.width if console.is_terminal else None
+
+
 def text_of(text: str, style: StyleType = "") -> Text:
     """A text as it stands, in one style; what would act on a terminal is written out."""
     return Text(visible(text), style=style)

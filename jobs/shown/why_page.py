@@ -5,11 +5,11 @@ Knows how a section is laid out in text. Must not know what any section is about
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
+from rich.style import StyleType
 
-from jobs.shown.terminal import say
+from jobs.shown.columns import aligned, wrapped
+from jobs.shown.terminal import say, width_of
 from programs.visible import visible
 from why.explanation import Explanation
 from why.sections import At, Cell, Named, Section, account_of
@@ -19,34 +19,44 @@ from why.words import clock
 def show_page(e: Explanation, console: Console) -> None:
     """Prints all of it."""
     page = account_of(e)
-    say(console, page.title, style="bold")
+    _say(console, page.title, style="bold")
     console.print()
     for sentence in (page.headline, *page.remarks):
-        say(console, sentence)
+        _say(console, sentence)
     for section in page.sections:
         _show(section, console)
     if page.following is not None:
         console.print()
-        say(console, page.following)
+        _say(console, page.following)
+
+
+def _say(console: Console, text: str, style: StyleType = "") -> None:
+    """Prints a text, on a terminal in lines of its width."""
+    for line in wrapped(visible(text), width_of(console)):
+        say(console, line, style)
 
 
 def _show(section: Section, console: Console) -> None:
     console.print()
     say(console, section.title.upper(), style="bold")
     if section.hint:
-        say(console, f"  {section.hint}")
+        _say(console, f"  {section.hint}")
     rows = section.rows[: section.shown or None]
-    cells = [[_text(cell) for cell in row.cells] for row in rows]
-    if any(section.columns) and rows:
+    cells = [[visible(_text(cell)) for cell in row.cells] for row in rows]
+    has_head = any(section.columns)
+    if has_head and rows:
         cells.insert(0, list(section.columns))
-    for line in _aligned(cells) if section.columns and rows else (one[0] for one in cells):
-        say(console, f"  {line}")
+    width = width_of(console)
+    lines = [one[0] for one in cells]
+    if section.columns:
+        lines = aligned(cells, None if width is None else width - 2, has_head=has_head)
     if len(rows) < len(section.rows):
-        say(console, f"  {section.rest}")
-    for sentence in section.sentences:
-        say(console, f"  {sentence}")
+        lines.append(section.rest)
+    lines += section.sentences
     if not section.rows and section.if_none:
-        say(console, f"  {section.if_none}")
+        lines.append(section.if_none)
+    for line in lines:
+        _say(console, f"  {line}")
 
 
 def _text(cell: Cell) -> str:
@@ -57,10 +67,3 @@ def _text(cell: Cell) -> str:
             return words if words == key else f"{words} ({key})"
         case _:
             return cell
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines, each column as wide as its widest cell; a last column of texts, as any, is never cut."""
-    shown = [[visible(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    return ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jobs.shown.terminal import add_row, say, text_of
+from programs.typed import as_typed
 from whatif.answer import Answer, assumptions, share_of, total
 from whatif.fidelity import Fidelity
 
@@ -89,7 +90,7 @@ def _say_recording(console: Console, report: Report) -> None:
         f"{len(recording.schedules)} groups, {processes} processes; {plays} plays in {report.seconds:.1f} s",
     )
     for key, value in report.inferred.items():
-        say(console, f"  the log shows that the broker had {key}={value}; WAS= overrides it")
+        say(console, f"  the log shows that the broker had {key}={value}; {as_typed('WAS=', '--was')} overrides it")
     for group_id, reason in recording.left_out.items():
         say(console, f"  not played: {group_id}, {reason}")
     if recording.moved:

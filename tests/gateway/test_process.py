@@ -145,7 +145,7 @@ def test_an_address_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
     assert err.startswith(
         f"rollcall: the gateway cannot start: nothing can listen on {address} (Address already in use)"
     )
-    assert "LISTEN=host:port" in err
+    assert "--listen host:port" in err
     assert "Traceback" not in err
     first.terminate()
     first.communicate(timeout=120)

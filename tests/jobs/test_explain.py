@@ -20,7 +20,6 @@ from jobs.not_understood import NotUnderstood
 from jobs.rollcall.__main__ import main
 from jobs.shown.terminal import Terminal
 from programs.errors import UserError
-from programs.timestamps import read_moment
 from tests.source_tree import ROOT
 
 LOGS = ROOT / "tests" / "app_logs"
@@ -68,9 +67,27 @@ def test_a_group_that_kafka_0_9_removed_had_no_next_generation(tmp_path: Path) -
 
 @pytest.mark.parametrize("log", [KILLED, str(ROOT / "tests" / "captures" / "d-kill" / "requests.log.gz")])
 def test_what_lies_within_a_time(log: str, capsys: pytest.CaptureFixture[str]) -> None:
-    since, until = read_moment("2026-11-21 05:38:58"), read_moment("2026-11-21 05:39:02")
-    (group,) = answer(capsys, log, group_id="clicks-agg", since=since, until=until)["groups"]
-    assert [one["generation_id"] for one in group["rebalances"]] == [2]
+    for since, until in (
+        ("2026-11-21 05:38:58", "2026-11-21 05:39:02"),
+        ("[2026-11-21 05:38:58,000]", "2026-11-21T07:39:02+02:00"),
+        ("1795239538", "1795239542000"),
+        ("05:38:58", "05:39:02"),
+        ("today 05:38:58", "-42s"),
+    ):
+        (group,) = answer(capsys, log, group_id="clicks-agg", since=since, until=until)["groups"]
+        assert [one["generation_id"] for one in group["rebalances"]] == [2], since
+
+
+@pytest.mark.parametrize(("since", "rebalances"), [("-1h", 9), ("now", 1), ("yesterday 05:39", 9), ("05:39:40", 1)])
+def test_a_moment_counts_from_the_latest_line(since: str, rebalances: int, capsys: pytest.CaptureFixture[str]) -> None:
+    groups = answer(capsys, KILLED, since=since)["groups"]
+    assert sum(len(group["rebalances"]) for group in groups) == rebalances
+
+
+@pytest.mark.parametrize("option", ["since", "until"])
+def test_a_moment_that_is_none_is_refused_before_a_file_is_read(option: str) -> None:
+    with pytest.raises(UserError, match=f"{option.upper()}=soon: invalid time"):
+        shown("no-such-file", **{option: "soon"})
 
 
 def test_a_client_that_gives_no_rebalance_is_reported_as_it_is() -> None:
@@ -230,4 +247,4 @@ def test_a_pipe_is_read_once_and_a_word_says_that_it_waits(tmp_path: Path, capsy
     text = shown(str(pipe))
     writer.join()
     assert text.replace(str(pipe), KILLED) == shown(KILLED)
-    assert f"FILE={pipe}: waiting for data from a pipe; Ctrl-C ends" in capsys.readouterr().err
+    assert f"{pipe}: waiting for data from a pipe; Ctrl-C ends" in capsys.readouterr().err

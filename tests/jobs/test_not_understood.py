@@ -40,7 +40,7 @@ def other(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def is_a_sentence(text: str, file: object) -> bool:
-    begins, lines = f"rollcall: LOG={file}: ", text.splitlines()
+    begins, lines = f"rollcall: {file}: ", text.splitlines()
     says = "is empty." in text or "is understood" in text
     return len(lines) == 1 and lines[0].startswith(begins) and says and not set(text.rstrip("\n")) & set("\ufffd\\\0")
 
@@ -164,7 +164,7 @@ def test_standard_input_may_be_compressed() -> None:
 def test_compressed_input_that_is_cut_off_is_an_error() -> None:
     status, out, err = ran("explain", "-", given=gzip.compress(LINES)[:-40])
     assert (status, out) == (2, "")
-    assert err.startswith("rollcall: FILE=-: cannot be read: ")
+    assert err.startswith("rollcall: -: cannot be read: ")
 
 
 # ---------------------------------------------------------------- questions without an answer
@@ -181,7 +181,7 @@ def test_a_group_that_is_not_there_is_an_error(group_id: str, says: str, capsys:
     assert main(["explain", str(KILLED), "--group", group_id]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err == f"rollcall: GROUP={group_id}: no such group in LOG={KILLED}; {says}\n"
+    assert said.err == f"rollcall: --group {group_id}: no such group in {KILLED}; {says}\n"
 
 
 @pytest.mark.parametrize("option", [("--since", "2027-01-01 00:00"), ("--until", "2020-01-01 00:00")])

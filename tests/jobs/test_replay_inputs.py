@@ -39,7 +39,7 @@ def test_a_path_with_a_blank_in_it_is_one_path(tmp_path: Path, capsys: pytest.Ca
     folder = tmp_path / "two words"
     folder.mkdir()
     assert main(["replay", "--home", str(tmp_path / "home"), str(folder)]) == 2
-    assert f"LOG={folder}" in capsys.readouterr().err
+    assert f"{folder}: " in capsys.readouterr().err
 
 
 def test_a_replay_is_not_begun_again_into_the_same_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,7 +93,7 @@ def test_beside_the_topic_causes_are_the_lines_and_names_the_topics(name: str, t
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--set", "group.max.size=3"], "SET=group.max.size: is said of a request log or a dump"),
+        (["--set", "group.max.size=3"], "--set group.max.size: is said of a request log or a dump"),
         ([], ""),
     ],
 )

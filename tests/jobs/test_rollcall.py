@@ -45,8 +45,10 @@ def test_the_package_installs_the_command() -> None:
 
 def test_alone_it_lists_every_subcommand_with_a_whole_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
-    listed = dict(re.findall(r"^  (\w+) +([A-Z].*)$", capsys.readouterr().out.partition("Commands:")[2], re.MULTILINE))
-    assert listed.keys() == PLACES.keys()
+    listed = dict(
+        re.findall(r"^  (\w+) +([A-Z].*)$", capsys.readouterr().out.partition("Start here:")[2], re.MULTILINE)
+    )
+    assert [*listed] == [*PLACES]
     assert all(sentence.endswith(".") and "..." not in sentence for sentence in listed.values())
 
 
@@ -196,7 +198,7 @@ def test_a_shadow_of_a_log_does_not_wait_for_sparks_classes(given: str, prepares
             "rollcall: No such option '--frehs'. Did you mean '--fresh'? See rollcall replay --help.",
         ),
         (("sql",), "rollcall: Missing argument 'QUERY'. See rollcall sql --help."),
-        (("sql", "--format", "xml", "x"), "rollcall: FORMAT=xml: is none of table, json, csv, csv-raw."),
+        (("sql", "--format", "xml", "x"), "rollcall: --format xml: is none of table, json, csv, csv-raw."),
         (("why", "a", "b"), "rollcall: Got unexpected extra argument (b). See rollcall why --help."),
         (("sql", "--at"), "rollcall: Option '--at' requires an argument. See rollcall sql --help."),
     ],
@@ -233,3 +235,12 @@ def test_the_shell_completes_commands_options_and_their_words(line: str, wanted:
 def test_the_shells_are_given_their_scripts() -> None:
     for shell in ("bash", "zsh", "fish"):
         assert "_ROLLCALL_COMPLETE" in ran(_ROLLCALL_COMPLETE=f"{shell}_source")[1]
+
+
+def test_help_begins_with_what_a_newcomer_wants_and_fits_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    make = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for text in (capsys.readouterr().out, make):
+        first = re.findall(r"^  (\w[\w-]*)", text.partition("Start here")[2], re.MULTILINE)
+        assert [name for name in first if name != "help"][:4] == ["explain", "demo", "run", "page"]
+        assert [line for line in text.splitlines() if len(line) > 100] == []

@@ -113,7 +113,7 @@ def test_what_lacks_is_said_with_what_to_do(
     assert "`make jars` fetches it" in failed["JARs"]
     assert "`rollcall maintain` removes what is old" in failed["disk"]
     assert failed["clock"].endswith("set this machine's clock, or the broker's.")
-    assert "name another place with PAGE=host:port" in failed["port of the page"]
+    assert "name another place with --listen=host:port" in failed["port of the page"]
 
 
 def test_a_port_in_use_is_no_fault_while_somebody_works_in_the_home(
@@ -160,4 +160,4 @@ def test_a_cluster_that_does_not_answer_is_named(
 
 def test_an_address_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "broker"]) == 2
-    assert "FROM=broker: is not of the form kafka://host:port" in capsys.readouterr().err
+    assert "rollcall: broker: is not of the form kafka://host:port" in capsys.readouterr().err

@@ -197,15 +197,15 @@ def test_what_does_not_go_with_a_brokers_own_log_is_refused(tmp_path: Path, caps
     log, home = tmp_path / "server.log", str(tmp_path / "home")
     log.write_bytes(b"".join(LINES))
     delay = ("--set", "group.initial.rebalance.delay.ms=0", "--home", home)
-    assert "SET= is said of a request log" in asked(capsys, str(log), *delay)
+    assert "--set is said of a request log" in asked(capsys, str(log), *delay)
     session = ("--set", "groups.g.consumer.session.timeout.ms=9000", "--home", home)
-    assert "SET= is said of a request log" in asked(capsys, str(log), *session)
-    assert "SET= of a broker is said of a request log" in asked(capsys, str(log), "kafka://127.0.0.1:1", *delay)
+    assert "--set is said of a request log" in asked(capsys, str(log), *session)
+    assert "--set of a broker is said of a request log" in asked(capsys, str(log), "kafka://127.0.0.1:1", *delay)
     other = tmp_path / "other.log"
     other.write_bytes(b"".join(LINES))
     finish(followed(Home(home), log))
     Home(home).check_kind("shadow of a broker's log", "driver")
-    assert f"follows LOG={log}, not {other}" in asked(capsys, str(other), "--home", home)
+    assert f"follows {log}, not {other}" in asked(capsys, str(other), "--home", home)
 
 
 class PrintedShadow(Shadow):

@@ -31,14 +31,14 @@ def test_an_address_without_a_server_is_named() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["kafka://h:9092", "--set", "group.max.size=3"], "ZONE= and SET= of a broker are said of a request log"),
-        (["kafka://h:9092", "--zone", "Asia/Kolkata"], "ZONE= and SET= of a broker are said of a request log"),
+        (["kafka://h:9092", "--set", "group.max.size=3"], "--zone and --set of a broker are said of a request log"),
+        (["kafka://h:9092", "--zone", "Asia/Kolkata"], "--zone and --set of a broker are said of a request log"),
         (["kafka://h:9092", "--set", "groups.g.x=3"], "groups.g.x=3: is not of the form groups.GROUP.KEY"),
-        (["requests.log", "--no-offsets"], "CONF= and OFFSETS= are said of a cluster"),
-        (["kafka://h:9092/topic", "--no-offsets"], "FROM=kafka://h:9092/topic: is not of the form kafka://host:port"),
+        (["requests.log", "--no-offsets"], "--conf and --offsets are said of a cluster"),
+        (["kafka://h:9092/topic", "--no-offsets"], "kafka://h:9092/topic: is not of the form kafka://host:port"),
         (["one.log", "two.log"], "names 2 logs and 0 clusters, and one of each is followed"),
         (["kafka://h:9092", "kafka://i:9092"], "names 0 logs and 2 clusters, and one of each is followed"),
-        (["one.log", "kafka://"], "FROM=kafka://: is not of the form kafka://host:port"),
+        (["one.log", "kafka://"], "kafka://: is not of the form kafka://host:port"),
     ],
 )
 def test_what_does_not_fit_what_is_followed_is_refused(

@@ -124,7 +124,7 @@ def test_fresh_clears_a_replay_and_nothing_else(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (["{tmp}/nothing.log"], "there is no such file"),
-        ([str(LOG), "--zone", "Mars/Olympus"], "ZONE=Mars/Olympus"),
+        ([str(LOG), "--zone", "Mars/Olympus"], "--zone Mars/Olympus"),
         ([str(LOG), "--set", "group.max.sice=3"], "group.max.sice"),
         ([str(LOG), "--set", "group.max.size"], "not of the form key=value"),
     ],

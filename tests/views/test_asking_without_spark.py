@@ -66,6 +66,7 @@ def test_an_answer_loads_neither_spark_nor_arrow(home: Path) -> None:
         ("xyz", 'syntax error at "xyz" (line 1, column 1). Expected SELECT, '),
         ("select *\n form groups", 'syntax error at "groups" (line 2, column 7).'),
         ("select 1 from groups wher state = 'x'", 'syntax error at "state" (line 1, column 27).'),
+        ("select *\nfrom groups group by", 'syntax error at "by" (line 2, column 19).'),
         ("select 'abc", "syntax error: a quote or a comment does not end."),
     ],
 )
@@ -75,7 +76,7 @@ def test_a_syntax_error_says_its_place_and_starts_no_spark(
     monkeypatch.setitem(sys.modules, "jobs.spark.answering", None)
     with pytest.raises(QueryError, match=re.escape(f"query: {says}")) as refused:
         answer_query(Home(home), query)
-    assert str(refused.value).endswith(" If Spark knows this syntax, use --engine spark.")
+    assert str(refused.value).endswith(" If Spark knows this syntax, use ENGINE=spark.")
     with pytest.raises(QueryError, match=re.escape(f"query: {says}")):
         frame_of(home, query)
 
@@ -145,7 +146,7 @@ def test_one_engine_alone_says_so_where_it_cannot_answer(home: Path, capsys: pyt
     arguments = ["sql", "--home", str(home), "--engine"]
     assert main([*arguments, "duckdb", "select no_such('a') as h"]) == 2
     assert capsys.readouterr().err.startswith(
-        "rollcall: ENGINE=duckdb: Catalog Error: Scalar Function with name no_such"
+        "rollcall: --engine duckdb: Catalog Error: Scalar Function with name no_such"
     )
     assert main([*arguments, "duckdb", "--format", "csv", "from groups select group_id, len([1, 2]) as n"]) == 0
     assert capsys.readouterr().out == "group_id,n\ntwo,2\n"

@@ -83,7 +83,7 @@ def test_an_answer_too_wide_for_the_terminal_is_shown_row_by_row(spark: SparkSes
 def test_a_long_answer_is_cut_and_says_how_to_get_it_whole(spark: SparkSession) -> None:
     text = printed(spark, "SELECT id FROM range(2000)", "table")
     assert text.count("│") == 2 * 1000 + 2 - 2
-    assert text.endswith("the first 1000 rows, times in UTC; FORMAT=csv or FORMAT=json gives all\n")
+    assert text.endswith("the first 1000 rows, times in UTC; --format csv or json gives all\n")
     assert len(printed(spark, "SELECT id FROM range(2000)", "csv").splitlines()) == 2001
 
 
@@ -187,7 +187,7 @@ def test_a_mistake_on_the_command_line_is_one_sentence_and_status_2(
 ) -> None:
     empty = tmp_path_factory.mktemp("empty")
     for arguments, sentence in (
-        (["--home", str(home), "--format", "xml", "select 1"], "FORMAT=xml: is none of table, json, csv, csv-raw."),
+        (["--home", str(home), "--format", "xml", "select 1"], "--format xml: is none of table, json, csv, csv-raw."),
         (["--home", str(home / "none"), "select 1"], f"{home}/none is no home: there is no such folder"),
         (["--home", str(empty), "select 1"], f"{empty} holds no tables yet"),
         (["--home", str(home), " "], "there is no query"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from jobs.rollcall.__main__ import main
+from jobs.shown.terminal import Terminal
 from jobs.shown.why_page import show_page
 from tests.views.histories import one_expires, one_leaves, rebalancing, two_members
 from tests.views.story import Story, write_effects
@@ -74,7 +76,7 @@ def test_of_many_members_the_slowest_are_shown_and_the_rest_counted() -> None:
     shown = [line.split()[0] for line in lines if re.match(r"  member-\d\d .*10\.0\.0\.1", line)]
     assert shown[:3] == ["member-00", "member-59", "member-58"]
     assert len(shown) == 20
-    assert any(re.match(r"  and 40 more, all in within \d+ ms; FORMAT=json tells of each", line) for line in lines)
+    assert any(re.match(r"  and 40 more, all in within \d+ ms; JSON output lists each", line) for line in lines)
 
 
 def test_members_that_share_a_client_id_and_host_are_distinguished_and_the_page_says_what_is_unknown() -> None:
@@ -110,14 +112,17 @@ def test_json_is_one_object_a_line_with_times_that_name_their_zone(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--format", "xml", "two"], "FORMAT=xml: is none of text, json."),
-        ([""], "GROUP= names no group: make why GROUP=orders."),
-        (["--generation", "1", "--at", "1970-01-01 00:00", "two"], "GENERATION and AT: name one of them, not both."),
-        (["--generation", "one", "two"], "GENERATION=one: is not a whole number."),
+        (["--format", "xml", "two"], "--format xml: is none of text, json."),
+        ([""], "GROUP names no group."),
+        (
+            ["--generation", "1", "--at", "1970-01-01 00:00", "two"],
+            "--generation and --at: name one of them, not both.",
+        ),
+        (["--generation", "one", "two"], "--generation one: is not a whole number."),
         (["--at", "noon", "two"], "--at noon: invalid time; expected 2026-03-01 03:12, "),
-        (["twwo"], "GROUP=twwo: no such group in the home; did you mean two?"),
-        (["orders"], "GROUP=orders: no such group in the home; known groups: left, two."),
-        (["--generation", "9", "two"], "GENERATION=9: no rebalance of two led to it; there are 1 to 2."),
+        (["twwo"], "twwo: no such group in the home; did you mean two?"),
+        (["orders"], "orders: no such group in the home; known groups: left, two."),
+        (["--generation", "9", "two"], "--generation 9: no rebalance of two led to it; there are 1 to 2."),
     ],
 )
 def test_a_mistake_is_one_sentence_and_status_2(
@@ -138,4 +143,20 @@ def test_a_home_that_is_none_or_has_no_facts_is_refused(tmp_path: Path, capsys: 
 
 
 def test_an_expiry_says_since_when_its_culprit_was_silent() -> None:
-    assert "  heard of last   1970-01-01 00:00:03.300 UTC, 9.800 s before\n" in page(explained(one_expires()))
+    lines = page(explained(one_expires()))
+    said = "b on 10.0.0.1 sent nothing that renews its session for its session timeout (10 s) and was removed: "
+    assert said in lines
+    assert "  session renewed   1970-01-01 00:00:03.100 UTC, 10 s before\n" in lines
+    seen = "1970-01-01 00:00:03.300 UTC, 9.800 s before, by a SyncGroup, which does not renew a session"
+    assert f"  heard of last     {seen}\n" in lines
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("story", [one_expires, one_leaves, lambda: crowd(30)])
+def test_no_line_is_wider_than_the_terminal(story: Callable[[], Story], width: int) -> None:
+    out, whole = io.StringIO(), page(explained(story()))
+    show_page(explained(story()), Terminal(file=out, force_terminal=True, color_system=None, width=width))
+    shown = out.getvalue().splitlines()
+    assert [line for line in shown if len(line) > width and " " in line.strip()] == []
+    words = {word.strip(":") for word in " ".join(shown).split()}
+    assert {word.strip(":") for word in whole.split()} - words == set()

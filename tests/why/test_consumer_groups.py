@@ -145,7 +145,7 @@ def test_who_does_not_give_up_is_waited_for_until_it_is_removed() -> None:
 def test_a_superseded_epoch_says_so_and_what_came_next() -> None:
     e = explained(third_comes_meanwhile(), 3)
     assert (e.rebalance.outcome, moved(e)) == ("superseded", [])
-    assert following(e) == "The next rebalance began 0 ms later: joined, by c (GENERATION=4)."
+    assert following(e) == "The next rebalance began 0 ms later: joined, by c (epoch 4)."
     assert held(explained(third_comes_meanwhile(), 4)) == [
         ("a", 1000, "it held on to partitions that others were to have")
     ]

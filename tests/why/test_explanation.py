@@ -188,7 +188,7 @@ def test_in_a_cooperative_group_somebody_consumes_all_the_time_and_what_nobody_h
     after = found.followed_by
     assert after is not None
     assert after.cause.kind == "cooperative_followup"
-    assert following(found) == "The next rebalance began 100 ms later: cooperative second round, by a (GENERATION=3)."
+    assert following(found) == "The next rebalance began 100 ms later: cooperative second round, by a (generation 3)."
 
 
 def test_a_superseded_one_is_reported_with_the_round_it_belongs_to() -> None:

@@ -31,7 +31,7 @@ from why.parts import parts_of
 from why.past import Read, past_of
 from why.rebalances import Rebalance, Span, rebalances_of
 from why.sections import lines_of
-from why.slack import last_request_ms
+from why.slack import last_request
 
 LOGS = sorted(path.parent.name for path in CAPTURES.glob("*/requests.log.gz"))
 INCIDENTS = [*(("log", name) for name in LOGS), *(("topic", name) for name in DUMPS)]
@@ -195,7 +195,7 @@ def test_the_culprit_that_came_back_under_its_id_is_the_one_that_expired() -> No
 def test_nobody_known_has_no_silence() -> None:
     """A session was over, and the recording does not show whose: requests without a member id are not its own."""
     sync = SyncReceived(at_ms=5000, member_id="", client_id="m", generation_id=13, is_leader=True)
-    assert last_request_ms(facts_of([as_columns(row_of(sync, 0))]), "", 9000) is None
+    assert last_request(facts_of([as_columns(row_of(sync, 0))]), "", 9000) is None
 
 
 def test_what_comes_after_a_superseded_rebalance_is_of_the_next_one_to_the_same_generation() -> None:

@@ -1,0 +1,109 @@
+"""Errors name the option that was typed: make's variable after make, else the command's own option or argument."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from jobs.rollcall.__main__ import PLACES, command, main
+from programs.command_line import with_options
+from tests.source_tree import ROOT
+
+KILLED = str(ROOT / "tests" / "app_logs" / "brokers" / "d-kill.log.gz")
+NAME = re.compile(r"(?<![^\s(`])([A-Z][A-Z_]+)=")
+OF_OTHERS = {"DEBUG", "KEY"}
+"""Kafka-node's variable, and a placeholder."""
+
+
+def commands() -> dict[str, click.Command]:
+    context = click.Context(command)
+    return {name: found for name in PLACES if (found := command.get_command(context, name)) is not None}
+
+
+def named_in_source() -> Iterator[tuple[str, str]]:
+    """The variables of make that a text of the product begins a mention with, each with its place."""
+    for package in sorted({path.parent for path in ROOT.glob("*/__init__.py")} - {ROOT / "tests", ROOT / "benchmarks"}):
+        for path in sorted(package.rglob("*.py")):
+            tree = ast.parse(path.read_text())
+            documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+                    for name in NAME.findall(node.value):
+                        yield name, f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_each_variable_of_make_in_a_sentence_is_an_option_of_some_command() -> None:
+    every = commands().values()
+    unknown = {
+        (name, place)
+        for name, place in named_in_source()
+        if name not in OF_OTHERS
+        and all(with_options(f"{name}=x: is wrong", one) == f"{name}=x: is wrong" for one in every)
+    }
+    assert not unknown
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (["why", "g", "--generation", "x"], "--generation x: is not a whole number."),
+        (["why", "", "--home", "."], "GROUP names no group."),
+        (["why", "g", "--format", "xml"], "--format xml: is none of text, json."),
+        (["why", "g", "--at", "soon"], "--at soon: invalid time; expected "),
+        (["explain", "no-such.log"], "no-such.log: there is no such file."),
+        (["explain", KILLED, "--group", "g"], f"--group g: no such group in {KILLED}; "),
+        (["explain", KILLED, "--zone", "Nowhere"], "--zone Nowhere: is no time zone's name"),
+        (["explain", KILLED, "--until", "soon"], "--until soon: invalid time; expected "),
+        (["replay", "no-such.log"], "no-such.log: there is no such file or folder"),
+        (["replay", KILLED, "--set", "a"], "--set a: is not of the form key=value"),
+        (["whatif", KILLED], "--set names nothing to try, such as --set "),
+        (["shadow", "kafka://h:1", "--zone", "Asia/Kolkata"], "kafka://h:1: --zone and --set of a broker are said of"),
+        (["shadow", KILLED, "--no-offsets"], f"{KILLED}: --conf and --offsets are said of a cluster"),
+        (["page", "--listen", "8099"], "--listen 8099: is not of the form host:port"),
+        (["page", "--listen", "0.0.0.0:80"], "--listen 0.0.0.0:80: others reach it, so it needs gateway.users and "),
+        (["export", "--listen", "8099"], "--listen 8099: is not of the form host:port"),
+        (["run", "--page", "8099"], "--page 8099: is not of the form host:port"),
+        (["pictures", "g", "--minutes", "long"], "--minutes long: is not a number."),
+        (["sql", "selec 1"], 'query: syntax error at "selec" (line 1, column 1). Did you mean SELECT? If Spark knows '),
+    ],
+)
+def test_an_error_names_what_was_typed(
+    typed: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "home"
+    assert main(["replay", str(ROOT / "tests" / "captures" / "d-kill"), "--home", str(home)]) == 0
+    capsys.readouterr()
+    if typed[0] in ("why", "sql", "pictures", "page", "export"):
+        typed = [*typed, "--home", str(home)] if "--home" not in typed else typed
+    monkeypatch.chdir(tmp_path)
+    status = main(typed)
+    said = capsys.readouterr().err
+    assert status == 2, said
+    assert says in said, said
+    assert not NAME.search(said), said
+
+
+def test_after_make_the_error_names_makes_variable(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MAKELEVEL", "1")
+    assert main(["explain", KILLED, "--until", "soon"]) == 2
+    assert "UNTIL=soon: invalid time" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_spelt"),
+    [
+        ("FRESH=1 clears it", "--fresh clears it"),
+        ("SET=a=1 and SET=; SET=, ZONE=.", "--set a=1 and --set; --set, --zone."),
+        ("a file DAY=1 of LOG=x LOG=", "a file DAY=1 of x LOG"),
+        ("nested:SET=1", "nested:SET=1"),
+    ],
+)
+def test_every_mention_is_spelt_as_the_command_has_it(sentence: str, is_spelt: str) -> None:
+    assert with_options(sentence, commands()["replay"]) == is_spelt
