@@ -70,7 +70,8 @@ def svg_of(
             present = {column.kind for column in scene.columns}
             names = [(kind, "") for key, kind in scene.kinds.items() if key in present]
     drawing.legend(names)
-    return Svg(drawing.text(scene.title if title else "", scene.title))
+    leads = isinstance(scene, Columns) and any(column.link for column in scene.columns)
+    return Svg(drawing.text(scene.title if title else "", scene.title, "group" if leads else "img"))
 
 
 class _Drawing:
@@ -174,8 +175,8 @@ class _Drawing:
             x += width
         self._height = y + LEGEND_ROW_PX
 
-    def text(self, title: str, name: str) -> str:
-        """title: the text above; name: the text for screen readers."""
+    def text(self, title: str, name: str, role: str) -> str:
+        """title: the text above; name: the text for screen readers; role: what the picture is for them."""
         if title:
             self.write(MARGIN_PX, TITLE_PX / 2, title, font_size=15, font_weight=600)
         size = f'width="{self._width}" height="{self._height:.0f}" viewBox="0 0 {self._width} {self._height:.0f}"'
@@ -184,7 +185,7 @@ class _Drawing:
             f'data-right="{self.right:.1f}" data-top="{self._first_top:.1f}" data-bottom="{self.bottom:.1f}"'
         )
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {place} role="img" aria-label="{_plain(name)}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {place} role="{role}" aria-label="{_plain(name)}" '
             f'font-family="system-ui, sans-serif" color="#1a1d21">'
             f'<rect class="ground" width="100%" height="100%" fill="#ffffff"></rect>{"".join(self._parts)}</svg>\n'
         )
