@@ -32,6 +32,7 @@ from page.queries import QueryRefused
 from page.sql_processes import RETRY_AFTER_S, Busy, SqlProcesses
 from pictures.period import NothingToShow
 from pictures.svg import svg_of
+from schemas.causes import row_of
 from views.catalog import DETECTORS, VIEWS
 from why.cost import ms_of
 from why.explanation import Explanation
@@ -97,7 +98,9 @@ def templates() -> Jinja2Templates:
     found.env.globals |= {
         "time_of": shown.time_of,
         "ago": shown.ago,
+        "id_of": shown.id_of,
         "cause_of": shown.cause_of,
+        "row_of": row_of,
         "section_cell": shown.section_cell,
         "length_of": shown.length_of,
         "at_most": at_most,
@@ -152,17 +155,22 @@ class Pages:
         found = await run_in_threadpool(details.group, self.history, group_id, fields.until_ms)
         if found is None:
             return self._missing(request, fields, f"The home knows no group {shown.shortened(group_id)} at that time.")
+        now_ms = self._now_ms(fields.until_ms)
+        troubles = await run_in_threadpool(lists.troubles_of, self.history, group_id, now_ms, fields.until_ms)
+        for trouble in troubles:
+            trouble["rebalance"] = details.rebalance_of(trouble, found["rebalances"])
+        details.fill_lost(found["offsets"], troubles)
         owned = None
         topic, partition = fields.topic, fields.partition
         if topic is not None and partition is not None:
-            at_ms = self._now_ms(fields.until_ms)
-            owned = await run_in_threadpool(details.owners, self.history, group_id, topic, partition, at_ms)
+            owned = await run_in_threadpool(details.owners, self.history, group_id, topic, partition, now_ms)
         return self.page(
             request,
             "group.html",
             fields,
             group_id=group_id,
-            now_ms=self._now_ms(fields.until_ms),
+            troubles=troubles,
+            now_ms=now_ms,
             kind=details.kind_of_group(found["group"]),
             minutes=minutes,
             topic=topic,
@@ -253,8 +261,8 @@ class Pages:
 
     async def strip(self, request: Request) -> Response:
         fields = self.fields_of(request)
-        until_ms, width_px = fields.until_ms, fields.width_px
-        return await _drawn(lambda: svg_of(drawings.strip(self.history, until_ms), width_px, title=False))
+        until_ms, width_px, span, at = fields.until_ms, fields.width_px, fields.span, fields.at
+        return await _drawn(lambda: svg_of(drawings.strip(self.history, until_ms, span, at), width_px, title=False))
 
     async def events(self, request: Request) -> Response:
         return _Events(self.watch)

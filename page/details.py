@@ -5,11 +5,12 @@ Knows the views and the explanation of a rebalance. Must not know a template or 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from page.history import History
 from tables.duck_database import quoted
-from why.cost import literal
+from why.cost import literal, ms_of
 from why.explanation import Explanation, explain, with_cost
 from why.kinds import CLASSIC, GroupKind, kind_of
 from why.rebalances import NoSuchRebalance, Span
@@ -50,8 +51,34 @@ def group(history: History, group_id: str, until_ms: int | None) -> dict[str, An
     for place, offset in offsets.items():
         of_partition = lag.get(place, {})
         offset |= {name: of_partition.get(name) for name in _OF_LAG}
+    owners = {text: member["client_id"] for member in found["members"] for text in member["assigned_partitions"] or ()}
+    for (topic, partition), offset in offsets.items():
+        offset["client_id"] = offset["client_id"] or owners.get(f"{topic}-{partition}")
     found["offsets"] = [offset for _, offset in sorted(offsets.items())][:SHOWN_OFFSETS]
     return {"group": found["groups"][0] if found["groups"] else None, **found}
+
+
+def rebalance_of(trouble: dict[str, Any], rebalances: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Which of a group's rebalances, the latest first, belongs to one of `lists.troubles_of`; None: none does."""
+    from_ms, until_ms = trouble["at_ms"], trouble["until_ms"]
+    if trouble["kind"].rebalance is None or from_ms is None:
+        return None
+    ran = [
+        row
+        for row in rebalances
+        if ms_of(row["known_from"]) <= until_ms and (row["ended_at"] is None or ms_of(row["ended_at"]) >= from_ms)
+    ]
+    return (ran[0] if trouble["kind"].rebalance == "latest" else ran[-1]) if ran else None
+
+
+def fill_lost(offsets: list[dict[str, Any]], troubles: list[dict[str, Any]]) -> None:
+    """Gives partitions the records that were lost in all, also before the latest commit."""
+    lost: defaultdict[tuple[str, int], int] = defaultdict(int)
+    for one in troubles:
+        if one["records_lost"]:
+            lost[one["link"]["topic"], one["link"]["partition"]] += one["records_lost"]
+    for row in offsets:
+        row["records_lost"] = max(row["records_lost"] or 0, lost[row["topic"], row["partition"]])
 
 
 def kind_of_group(row: dict[str, Any] | None) -> GroupKind:

@@ -1,6 +1,6 @@
 """Pictures for the page: the scenes that `make pictures` draws, and the strip of rebalances, as SVG of a place's width.
 
-Knows scenes. Must not know an address or a template.
+Knows scenes, and the address that a bar leads to. Must not know a template.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from page.history import History
 from page.lists import rebalances_over_time
+from page.shown import link
 from pictures.lag import lag_around, with_lag
 from pictures.ownership import ownership
 from pictures.period import NothingToShow, Period, latest_period, period_of
@@ -20,34 +21,39 @@ from pictures.timeline import timeline
 from schemas.causes import CAUSES, name_of, row_of
 from why.explanation import Explanation
 from why.rebalances import Span
-from why.words import moment
+from why.words import count, moment
 
 PICTURES: dict[str, Callable[[Period], Lanes | Curves]] = {
     "timeline": timeline,
     "ownership": ownership,
     "slack": heartbeat_slack,
 }
+NAMES_SHARE, NARROWEST_NAMES_PX, WIDEST_NAMES_PX = 0.15, 110, 200
+"""The room for names in all pictures of a group, so that their times stand below each other."""
 
 
 def of_group(
     history: History, group_id: str, name: str, at_ms: int | None, minutes: float, span: Span | None, width_px: int
 ) -> str:
-    """A picture of a group: of a span, else around a moment or up to its latest fact.
+    """A picture of a group: of a span, else up to a moment or its latest fact; nothing that is later than the moment.
 
     Raises NothingToShow, KeyError: no such name.
     """
-    draw, read = PICTURES[name], history.reader(group_id)
+    draw, read = PICTURES[name], history.reader(group_id, at_ms)
     if span is not None:
         period = period_of(group_id, read, span.from_ms, span.to_ms)
     else:
         _, last_ms = history.span_ms(group_id) or (0, 0)
-        period = latest_period(group_id, read, last_ms, at_ms, minutes)
+        is_cut = at_ms is not None and at_ms < last_ms
+        until_ms = at_ms if at_ms is not None and is_cut else last_ms
+        period = latest_period(group_id, read, until_ms, None, minutes, is_cut=is_cut)
     scene = draw(period)
     if name == "timeline" and isinstance(scene, Lanes):
         scene = with_lag(scene, history.asked(group_id, at_ms))
     if isinstance(scene, Curves) and not scene.curves:
         raise NothingToShow("No heartbeats are known of that time.")
-    return svg_of(scene, width_px, title=False)
+    names_px = min(max(NAMES_SHARE * width_px, NARROWEST_NAMES_PX), WIDEST_NAMES_PX)
+    return svg_of(scene, width_px, title=False, left_px=names_px)
 
 
 def of_rebalance(history: History, e: Explanation, span: Span | None, width_px: int) -> str:
@@ -64,8 +70,8 @@ def of_lag(history: History, e: Explanation, until_ms: int | None, width_px: int
     return svg_of(lag_around(e, e.cost, history.asked(e.group_id, until_ms)), width_px, title=False)
 
 
-def strip(history: History, until_ms: int | None) -> Columns:
-    """All rebalances over time, by cause."""
+def strip(history: History, until_ms: int | None, chosen: Span | None = None, at: str = "") -> Columns:
+    """All rebalances over time, by cause, each leading to the groups that rebalanced then. at: the chosen moment."""
     from_ms, to_ms = history.span_ms(until_ms=until_ms) or (0, 0)
     rows = rebalances_over_time(history, from_ms, to_ms, until_ms)
     causes = sorted({row["cause"] for row in rows}, key=lambda cause: [*CAUSES, cause].index(cause))
@@ -78,9 +84,11 @@ def strip(history: History, until_ms: int | None) -> Columns:
         columns=[
             Column(
                 *(row["from_ms"], row["from_ms"] + row["width_ms"], row["cause"], row["rebalances"]),
-                text=f"{row['rebalances']} x {name_of(row['cause'])} ({row['cause']}), {row['groups']} groups, "
-                f"from {moment(row['from_ms'])[:-4]} UTC",
+                text=f"{name_of(row['cause'])}: {count(row['rebalances'], 'rebalance')} of "
+                f"{count(row['groups'], 'group')} from {moment(row['from_ms'])[:-4]} UTC",
+                link=link("/", at=at, **{"from": row["from_ms"], "to": row["from_ms"] + row["width_ms"] - 1}),
             )
             for row in rows
         ],
+        chosen=None if chosen is None else (chosen.from_ms, chosen.to_ms),
     )

@@ -238,6 +238,14 @@ class History:
             make_views(cursor, self.home, named, where, until_ms, is_narrow=True)
             return {name: [*rows_by_column(cursor.execute(sql))] for name, sql in queries.items()}
 
+    def in_lists(
+        self, group_id: str, queries: Mapping[str, str], until_ms: int | None = None
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Rows of queries about lists, as `all` takes them, that name one group; of its facts where no list is kept."""
+        if self.is_ready if until_ms is None else until_ms in self._pasts:
+            return {name: self.all(sql, (), until_ms) for name, sql in queries.items()}
+        return self.of_group(group_id, {name: sql.replace("all_", "") for name, sql in queries.items()}, until_ms)
+
     def asked(self, group_id: str, until_ms: int | None = None) -> Asked:
         """Answers queries about a group's lag, in DuckDB's SQL."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from page.history import RAW, History
+from tables.duck_database import quoted
 from views.catalog import DETECTORS
 from views.view import Detector, View
 from why.cost import literal, ms_of
@@ -24,16 +25,23 @@ SHOWN_IN_TROUBLE, SHOWN_NAME = 5, 60
 """How many groups in trouble the overview's sentence names, and how many characters of each name."""
 SHOWN_TROUBLES = 200
 """At most this many of each kind are listed, the latest first."""
+TICKS = 60
+"""A group's small picture of the hour has this many equal times."""
 STRIP_BINS = 240
 """The strip of rebalances has this many equal times."""
 
 
 _OVERVIEW = f"""
 WITH span AS (SELECT make_timestamp(?::BIGINT * 1000) AS from_at, make_timestamp(?::BIGINT * 1000) AS to_at),
-hour AS (SELECT make_timestamp((?::BIGINT - 3600000) * 1000) AS from_at, make_timestamp(?::BIGINT * 1000) AS to_at),
+hour AS (SELECT make_timestamp((?::BIGINT - 3600000) * 1000) AS from_at, make_timestamp(?::BIGINT * 1000) AS to_at,
+  greatest(?::BIGINT, ?::BIGINT - {HOUR_MS}) AS first_ms),
 rebalanced AS (
   SELECT group_id, count_if(known_from > hour.from_at) AS in_hour,
-    count_if(known_from BETWEEN span.from_at AND span.to_at) AS in_span, max(known_from) AS latest_at
+    count_if(known_from BETWEEN span.from_at AND span.to_at) AS in_span, max(known_from) AS latest_at,
+    list(DISTINCT struct_pack(
+      place := (epoch_ms(known_from) - hour.first_ms) * {TICKS} // (epoch_ms(hour.to_at) - hour.first_ms + 1), cause))
+      FILTER (known_from > hour.from_at) AS ticks,
+    arg_max(struct_pack(cause, cause_client_id, is_inferred, to_generation_id), known_from) AS latest
   FROM all_rebalances, hour, span GROUP BY group_id
 ), stood AS (
   SELECT group_id, sum(epoch_ms(least(s.to_at, hour.to_at)) - epoch_ms(greatest(s.from_at, hour.from_at))) AS stood_ms
@@ -57,7 +65,7 @@ rebalanced AS (
   FROM all_lag now LEFT JOIN all_lag_before earlier USING (group_id, topic, partition) GROUP BY group_id
 )
 SELECT g.group_id, g.state, g.generation_id, g.member_count,
-  coalesce(r.in_hour, 0) AS in_hour, coalesce(r.in_span, 0) AS in_span, r.latest_at,
+  coalesce(r.in_hour, 0) AS in_hour, coalesce(r.in_span, 0) AS in_span, r.latest_at, r.latest, r.ticks,
   CASE WHEN e.group_id IS NOT NULL
     AND (g.member_count > 0 OR (r.latest_at IS NOT NULL AND g.state_since > hour.from_at)) THEN
     least(1, (coalesce(s.stood_ms, 0) + CASE WHEN g.member_count > 0 THEN 0 ELSE epoch_ms(hour.to_at)
@@ -75,7 +83,9 @@ def overview(history: History, now_ms: int, until_ms: int | None, span: Span | N
     """A row a group: those whose trouble goes on, those in trouble, each by lag, then by how long nobody consumed.
 
     now_ms: the end of the hour that is looked at; until_ms: all as it was then. `in_span` counts how often a group
-    began to rebalance in the span. `stood_share`: of the hour, or of the group's time if that is shorter; None: it had
+    began to rebalance in the span. `ticks`: in which of TICKS times of the hour, or of the
+    history if that is shorter, it began to, and by which cause.
+    `stood_share`: of the hour, or of the group's time if that is shorter; None: it had
     no members in it. `troubles` counts the kinds of trouble of the last day, `harms` those of the last hour;
     `going_on`: some have no end yet. `lag_records` of all partitions, the longest `lag_ms`, and `lag_trend`, by how
     much the records grew in TREND_MS; each None where it is not known, `lag_trend` also where that of one partition is
@@ -83,7 +93,8 @@ def overview(history: History, now_ms: int, until_ms: int | None, span: Span | N
     when no log of them has news.
     """
     chosen = span or Span(0, now_ms)
-    values = [chosen.from_ms, chosen.to_ms, now_ms, now_ms]
+    first_ms, _ = history.span_ms(until_ms=until_ms) or (0, 0)
+    values = [chosen.from_ms, chosen.to_ms, now_ms, now_ms, first_ms, now_ms]
     rows = history.all(_OVERVIEW, values, until_ms)
     troubles = _recent_troubles(history, now_ms, until_ms)
     for row in rows:
@@ -171,19 +182,46 @@ def troubles(history: History, now_ms: int, until_ms: int | None) -> list[dict[s
 def _found_by(view: View, kind: Detector, history: History, now_ms: int, until_ms: int | None) -> dict[str, Any]:
     where = f"FROM {as_of(view, kind, now_ms)} WHERE {kind.worth_telling}"
     total = history.all(f"SELECT count(*) AS n {where}", (), until_ms)[0]["n"]
-    sql = f"SELECT * {where} ORDER BY goes_on DESC, {kind.since} DESC, group_id LIMIT {SHOWN_TROUBLES}"
-    found = [
-        {
-            "group_id": row["group_id"],
-            "at_ms": ms_of(row[kind.since]),
-            "until_ms": ms_of(row[kind.until]),
-            "sentence": Named(filled(kind.sentence, row) + "; it goes on" * row["goes_on"], _key_of(row)),
-            "link": {column: row[column] for column in kind.link},
-        }
-        for row in history.all(sql, (), until_ms)
-    ]
+    found = [_as_found(row, kind) for row in history.all(_found(view, kind, now_ms), (), until_ms)]
     rule = f"{view.rule} {kind.worth_said}".rstrip()
     return {"view": view.name, "plural": kind.plural, "rule": rule, "total": total, "found": found}
+
+
+def troubles_of(history: History, group_id: str, now_ms: int, until_ms: int | None) -> list[dict[str, Any]]:
+    """One group's troubles of all kinds: open ones first, then the latest, and last what only explains."""
+    of_group = f"group_id = '{quoted(group_id)}'"
+    rows = history.in_lists(
+        group_id, {view.name: _found(view, kind, now_ms, of_group) for view, kind in detectors()}, until_ms
+    )
+    found = [
+        {**_as_found(row, kind), "kind": kind, "records_lost": row.get("records_lost")}
+        for view, kind in detectors()
+        for row in rows[view.name]
+    ]
+
+    def urgency(one: dict[str, Any]) -> tuple[bool, bool, int, str]:
+        return one["kind"].severity == "info", not one["goes_on"], -(one["at_ms"] or 0), one["sentence"].words
+
+    return sorted(found, key=urgency)
+
+
+def _found(view: View, kind: Detector, now_ms: int, where: str = "true") -> str:
+    """The query of what a detector found, the open ones first, then the latest."""
+    return (
+        f"SELECT * FROM {as_of(view, kind, now_ms)} WHERE ({kind.worth_telling}) AND {where} "
+        f"ORDER BY goes_on DESC, {kind.since} DESC, group_id LIMIT {SHOWN_TROUBLES}"
+    )
+
+
+def _as_found(row: dict[str, Any], kind: Detector) -> dict[str, Any]:
+    return {
+        "group_id": row["group_id"],
+        "at_ms": None if row[kind.since] is None else ms_of(row[kind.since]),
+        "until_ms": ms_of(row[kind.until]),
+        "goes_on": row["goes_on"],
+        "sentence": Named(filled(kind.sentence, row), _key_of(row)),
+        "link": {column: row[column] for column in kind.link},
+    }
 
 
 def _key_of(row: dict[str, Any]) -> str:

@@ -20,6 +20,7 @@ from why.sections import At, Cell, Named
 from why.words import duration, moment
 
 LONGEST_SENTENCE = 1000
+LONGEST_WHOLE_ID, _ID_END = 24, 8
 LONGEST_TEXT = 200
 """A longer text of a client is cut, with a mark; the whole of it is in the SQL box."""
 
@@ -37,6 +38,15 @@ def shortened(text: Any, longest: int = LONGEST_TEXT) -> str:
 def key(*parts: Any) -> str:
     """A short name for a row of a table, the same whenever its parts are."""
     return hashlib.blake2b(repr(parts).encode(errors="surrogatepass"), digest_size=9).hexdigest()
+
+
+def id_of(member_id: str | None) -> Markup | str:
+    """An id cut in its middle where there is no room; it is whole on hover, and when it is copied."""
+    whole = shortened(member_id)
+    if len(whole) <= LONGEST_WHOLE_ID:
+        return whole
+    markup = Markup('<span title="{}"><span class="cut">{}</span>{}</span>')
+    return markup.format(whole, whole[:-_ID_END], whole[-_ID_END:])
 
 
 def time_of(at: datetime | int | None) -> Markup | str:

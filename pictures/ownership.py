@@ -6,7 +6,7 @@ Knows ownership intervals. Must not know a drawing library.
 from __future__ import annotations
 
 from pictures.period import Period
-from pictures.scene import Bar, Kind, Lanes, colour_of
+from pictures.scene import Bar, Kind, Lanes
 from why.facts import effects_in
 from why.holdings import holdings_of
 from why.words import clock, duration, moment
@@ -35,7 +35,7 @@ def ownership(period: Period) -> Lanes:
         from_ms=period.from_ms,
         to_ms=period.to_ms,
         lanes=[f"{partition.topic}-{partition.number}" for partition in partitions],
-        kinds={name: Kind(name, colour_of(place)) for place, name in enumerate(owners)},
+        kinds={name: Kind(name, period.colours[name]) for name in owners},
         bars=bars,
         lines=[one.started_at_ms for one in period.rebalances if one.started_at_ms >= period.from_ms],
         nothing="Who owned which partition is not known: nothing that was recorded tells what a member was given.",

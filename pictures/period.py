@@ -9,6 +9,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
+from pictures.scene import colour_of
 from schemas.effect_names import EffectName
 from why.facts import OF_REQUESTS, Fact, effects_in
 from why.kinds import GroupKind, kind_at, kinds_of
@@ -62,22 +63,29 @@ class Period:
         """The names of all members, in the order in which they joined."""
         return list(dict.fromkeys(self.names.of(one.member_id) for one in self.memberships))
 
+    @cached_property
+    def colours(self) -> dict[str, str]:
+        """The colour of each member, the same in all pictures of the period."""
+        return {name: colour_of(place) for place, name in enumerate(self.lanes)}
+
 
 class NothingToShow(Exception):
     """The group has no fact in that period; the text is the sentence to show."""
 
 
-def latest_period(group_id: str, read: Read, last_ms: int, at_ms: int | None, minutes: float) -> Period:
+def latest_period(
+    group_id: str, read: Read, last_ms: int, at_ms: int | None, minutes: float, *, is_cut: bool = False
+) -> Period:
     """The period around a moment, or up to last_ms, that of the group's latest fact; cut to the group's own time.
 
-    Raises NothingToShow.
+    is_cut: it ends at last_ms, without room beside it. Raises NothingToShow.
     """
     length_ms = int(minutes * MINUTE_MS)
     to_ms = last_ms if at_ms is None else min(at_ms + length_ms // 2, last_ms)
     period = period_of(group_id, read, to_ms - length_ms, to_ms)
     first_ms = max(period.from_ms, min(one.joined_at_ms for one in period.memberships))
     room_ms = int(ROOM * (to_ms - first_ms)) + 1
-    return period_of(group_id, read, first_ms - room_ms, to_ms + room_ms)
+    return period_of(group_id, read, first_ms - room_ms, to_ms if is_cut else to_ms + room_ms)
 
 
 def period_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Period:

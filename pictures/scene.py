@@ -85,6 +85,8 @@ class Curves:
     """Named heights across the whole picture."""
     lines: list[int] = field(default_factory=list)
     """Moments that cut through it."""
+    span: tuple[int, int] | None = None
+    """The first and last x; None: those of the points."""
     nothing: str = ""
     """What is said instead where there is no curve."""
 
@@ -119,6 +121,8 @@ class Column:
     kind: str
     count: int
     text: str
+    link: str = ""
+    """An address that it leads to."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,8 @@ class Columns:
     y_label: str
     kinds: dict[str, Kind]
     columns: list[Column]
+    chosen: tuple[int, int] | None = None
+    """A span that is marked."""
 
 
 # Colours that people with colour blindness can tell apart (after Okabe and Ito), paler ones for what is healthy.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import nan
 
 from pictures.period import Period
-from pictures.scene import PALE, Curve, Curves, colour_of
+from pictures.scene import PALE, Curve, Curves
 from views.near_misses import SHARE
 from why.slack import Gap, gaps_of
 from why.words import moment
@@ -32,12 +32,12 @@ def heartbeat_slack(period: Period) -> Curves:
         if timeout_ms and gap.to_ms >= period.from_ms:
             points.setdefault(period.names.of(gap.member_id), []).append((gap, _left(gap, timeout_ms)))
     by_need = sorted(points, key=lambda name: (min(left for _, left in points[name]), name))
-    named = {name: place for place, name in enumerate(by_need[:NAMED])}
+    named = by_need[:NAMED]
     curves = [
         Curve(
             name,
             _line(points[name], period.from_ms),
-            colour_of(named.get(name, 0)) if name in named else PALE,
+            period.colours[name] if name in named else PALE,
             name not in named,
             True,
         )
@@ -46,9 +46,10 @@ def heartbeat_slack(period: Period) -> Curves:
     return Curves(
         title=f"{period.group_id}: heartbeat slack from {moment(period.from_ms)} to {moment(period.to_ms)} UTC",
         x_label="time (UTC)",
-        y_label="session left when heard of, %",
+        y_label="session left when last seen, %",
         curves=curves,
         is_time=True,
+        span=(period.from_ms, period.to_ms),
         levels={"expired": 0.0, "near miss": 100 * (1 - SHARE)},
         nothing="How long members were silent is not known: no two requests of one member were recorded.",
     )

@@ -16,7 +16,7 @@ from why.words import clock, moment
 
 WIDTH_PX = 1300
 TITLE_PX, BANDS_PX, AXIS_PX, LEGEND_ROW_PX, MARGIN_PX, RIGHT_PX = 30, 18, 44, 20, 12, 32
-CURVES_PX, BELOW_PX, COLUMNS_PX = 380, 130, 130
+CURVES_PX, BELOW_PX, COLUMNS_PX = 260, 130, 130
 """The heights of curves, curves under lanes, and columns, without axes and legends."""
 CURVES_LEFT_PX = 70
 WIDEST_NAMES = 0.35
@@ -50,22 +50,28 @@ class Svg(str):
         return str(self)
 
 
-def svg_of(scene: Lanes | Curves | Columns, width_px: int = WIDTH_PX, title: bool = True) -> Svg:
-    """The picture. title: False if the text around it has one."""
+def svg_of(
+    scene: Lanes | Curves | Columns, width_px: int = WIDTH_PX, title: bool = True, left_px: float | None = None
+) -> Svg:
+    """The picture. title: False if the text around it has one. left_px: the room for names; None: as they need."""
     match scene:
         case Lanes(lanes=[], nothing=sentence) | Curves(curves=[], nothing=sentence) if sentence:
             drawing, names = _sentence(sentence, width_px, title), []
         case Lanes():
-            drawing, names = _lanes(scene, width_px, title), [] if _writes_names(scene) else _shown_kinds(scene)
+            drawing, names = (
+                _lanes(scene, width_px, title, left_px),
+                [] if _writes_names(scene) else _shown_kinds(scene),
+            )
             names += _named(scene.below)
         case Curves():
-            drawing, names = _curves(scene, width_px, title), _named(scene)
+            drawing, names = _curves(scene, width_px, title, left_px), _named(scene)
         case Columns():
             drawing = _columns(scene, width_px, title)
             present = {column.kind for column in scene.columns}
             names = [(kind, "") for key, kind in scene.kinds.items() if key in present]
     drawing.legend(names)
-    return Svg(drawing.text(scene.title if title else "", scene.title))
+    leads = isinstance(scene, Columns) and any(column.link for column in scene.columns)
+    return Svg(drawing.text(scene.title if title else "", scene.title, "group" if leads else "img"))
 
 
 class _Drawing:
@@ -97,10 +103,12 @@ class _Drawing:
     def write(self, x: float, y: float, words: str, hint: str = "", /, **attributes: object) -> None:
         self.add("text", hint, words, x=x, y=y, **{"fill": "currentColor", "dominant_baseline": "middle", **attributes})
 
-    def fill(self, from_: float, to: float, y: float, height: float, colour: str, hint: str) -> None:
+    def fill(self, from_: float, to: float, y: float, height: float, colour: str, hint: str, link: str = "") -> None:
         """A bar; even the shortest one is seen."""
         x = self.x(from_)
         self.add("rect", hint, x=x, y=y, width=max(self.x(to) - x, THINNEST_PX), height=height, fill=colour)
+        if link:
+            self._parts[-1] = f'<a href="{_plain(link)}" aria-label="{_plain(hint)}">{self._parts[-1]}</a>'
 
     def rule(self, x1: float, y1: float, x2: float, y2: float, /, **attributes: object) -> None:
         self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, **{"class_": "grid", "stroke": "#d5d9de", **attributes})
@@ -149,8 +157,8 @@ class _Drawing:
         for value in ticks:
             self.rule(self.left, self.y(value), self.right, self.y(value))
             self.write(self.left - 6, self.y(value), f"{value:,.10g}", text_anchor="end", font_size=11)
-        middle = (self.top + self.bottom) / 2
-        self.write(12, middle, name, text_anchor="middle", font_size=11, transform=f"rotate(-90 12 {middle:.1f})")
+        x, middle = max(self.left - 58, 12), (self.top + self.bottom) / 2
+        self.write(x, middle, name, text_anchor="middle", font_size=11, transform=f"rotate(-90 {x:.1f} {middle:.1f})")
 
     def legend(self, names: Sequence[tuple[Kind, str]]) -> None:
         """Each kind with its colour, and its shape if it is a mark's, in as many rows as are needed."""
@@ -167,8 +175,8 @@ class _Drawing:
             x += width
         self._height = y + LEGEND_ROW_PX
 
-    def text(self, title: str, name: str) -> str:
-        """title: the text above; name: the text for screen readers."""
+    def text(self, title: str, name: str, role: str) -> str:
+        """title: the text above; name: the text for screen readers; role: what the picture is for them."""
         if title:
             self.write(MARGIN_PX, TITLE_PX / 2, title, font_size=15, font_weight=600)
         size = f'width="{self._width}" height="{self._height:.0f}" viewBox="0 0 {self._width} {self._height:.0f}"'
@@ -177,7 +185,7 @@ class _Drawing:
             f'data-right="{self.right:.1f}" data-top="{self._first_top:.1f}" data-bottom="{self.bottom:.1f}"'
         )
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {place} role="img" aria-label="{_plain(name)}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {place} role="{role}" aria-label="{_plain(name)}" '
             f'font-family="system-ui, sans-serif" color="#1a1d21">'
             f'<rect class="ground" width="100%" height="100%" fill="#ffffff"></rect>{"".join(self._parts)}</svg>\n'
         )
@@ -198,11 +206,11 @@ def _sentence(words: str, width_px: int, title: bool) -> _Drawing:
     return drawing
 
 
-def _lanes(scene: Lanes, width_px: int, title: bool) -> _Drawing:
+def _lanes(scene: Lanes, width_px: int, title: bool, left_px: float | None) -> _Drawing:
     lane_px, font_px = _sizes(len(scene.lanes))
     longest = max((len(visible(name)) for name in scene.lanes), default=0)
     left = min(EM * font_px * longest + 2 * MARGIN_PX, WIDEST_NAMES * width_px)
-    left = left if scene.below is None else max(left, CURVES_LEFT_PX)
+    left = left_px or (left if scene.below is None else max(left, CURVES_LEFT_PX))
     top = TITLE_PX * title + BANDS_PX
     drawing = _Drawing(width_px, left, top, max(len(scene.lanes), 1) * lane_px, (scene.from_ms, scene.to_ms))
     for band in scene.bands:
@@ -268,9 +276,10 @@ def _writes_names(scene: Lanes) -> bool:
 # ---------------------------------------------------------------- numbers
 
 
-def _curves(scene: Curves, width_px: int, title: bool) -> _Drawing:
-    xs = [x for curve in scene.curves for x, y in curve.points if not isnan(y)] or [0.0]
-    drawing = _Drawing(width_px, CURVES_LEFT_PX, TITLE_PX * title + MARGIN_PX, CURVES_PX, (min(xs), max(xs)))
+def _curves(scene: Curves, width_px: int, title: bool, left_px: float | None) -> _Drawing:
+    xs = scene.span or [x for curve in scene.curves for x, y in curve.points if not isnan(y)] or [0.0]
+    top = TITLE_PX * title + MARGIN_PX
+    drawing = _Drawing(width_px, left_px or CURVES_LEFT_PX, top, CURVES_PX, (min(xs), max(xs)))
     _add_curves(drawing, scene)
     return drawing
 
@@ -313,6 +322,9 @@ def _columns(scene: Columns, width_px: int, title: bool) -> _Drawing:
     drawing = _Drawing(width_px, 60, TITLE_PX * title + MARGIN_PX, COLUMNS_PX, xs)
     drawing.height_axis(max(reached.values(), default=1), scene.y_label, least_step=1)
     drawing.time_axis()
+    if scene.chosen is not None:
+        x, to = map(drawing.x, scene.chosen)
+        drawing.add("rect", class_="chosen", x=x, y=drawing.top, width=to - x, height=COLUMNS_PX, fill="#cfe0f5")
     below: dict[int, int] = {}
     for kind, drawn in scene.kinds.items():
         for column in scene.columns:
@@ -320,7 +332,8 @@ def _columns(scene: Columns, width_px: int, title: bool) -> _Drawing:
                 low = below.get(column.from_ms, 0)
                 below[column.from_ms] = low + column.count
                 y = drawing.y(low + column.count)
-                drawing.fill(column.from_ms, column.to_ms, y, drawing.y(low) - y, drawn.colour, column.text)
+                height = drawing.y(low) - y
+                drawing.fill(column.from_ms, column.to_ms, y, height, drawn.colour, column.text, column.link)
     return drawing
 
 

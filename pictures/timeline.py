@@ -155,7 +155,8 @@ def _legible(marks: list[Mark], period: Period) -> list[Mark]:
     found: list[Mark] = []
     for mark in marks:
         gaps_ms = [star_ms - mark.at_ms for star_ms in stars[mark.lane]]
-        if not any(0 < gap_ms <= width_ms for gap_ms in gaps_ms):
+        is_at_end = period.to_ms - mark.at_ms < width_ms
+        if not is_at_end and not any(0 < gap_ms <= width_ms for gap_ms in gaps_ms):
             found.append(mark)
         elif any(-2 * width_ms <= gap_ms < 0 for gap_ms in gaps_ms) or mark.at_ms - period.from_ms < width_ms:
             found.append(replace(mark, label=""))

@@ -58,7 +58,11 @@ function choosesSpan(place) {
     const ended = under(place.querySelector("svg"), event), first = began;
     began = null;
     chosen.remove();
-    if (Math.abs(ended.x - first.x) < 5) return;
+    if (Math.abs(ended.x - first.x) < 5) {
+      // The pointer is captured, so that a click reaches no link by itself.
+      document.elementFromPoint(event.clientX, event.clientY)?.closest("a")?.dispatchEvent(new MouseEvent("click"));
+      return;
+    }
     show(place, Math.min(first.ms, ended.ms), Math.max(first.ms, ended.ms));
   });
   place.addEventListener("pointercancel", () => { began = null; chosen?.remove(); });

@@ -63,6 +63,29 @@ def test_every_page_is_whole_legible_and_reachable_for_everyone(
     assert serious == []
 
 
+def test_the_overview_fits_a_window_and_on_a_phone_its_list_comes_before_the_filters(
+    window: Window, incident: str
+) -> None:
+    fits = (
+        "document.querySelector('#groups').scrollWidth <= document.querySelector('#groups').parentElement.clientWidth"
+    )
+    page = window(incident, 1400)
+    assert page.evaluate(fits)
+    expect(page.locator("th.of-lag")).to_be_hidden()
+    top = "document.querySelector({}).getBoundingClientRect().top"
+    is_first = f"{top.format(repr('#groups'))} < {top.format(repr('.filters'))}"
+    assert not page.evaluate(is_first)
+    assert window(incident, 390).evaluate(is_first)
+
+
+def test_a_bar_leads_to_the_groups_that_rebalanced_then(window: Window, incident: str) -> None:
+    page = window(incident)
+    drawn(page, 1)
+    page.locator("#strip a").first.click()
+    expect(page).to_have_url(re.compile("[?&]from="))
+    expect(page.locator("#strip .chosen")).to_have_count(1)
+
+
 def test_links_lead_from_the_overview_to_a_rebalance_and_its_neighbours(window: Window, incident: str) -> None:
     page = window(incident)
     page.get_by_role("link", name="clicks-agg").click()

@@ -54,7 +54,7 @@ def overview(client: TestClient, path: str = "/") -> dict[str, tuple[int, int]]:
         return int(text.partition(" (")[0].replace(",", "") or 0)
 
     listed = page(client, path).listed("groups")
-    return {row["Group"]: (number(row["Lag"]), number(row["Lag grew, last minute"])) for row in listed}
+    return {row["Group"]: (number(row["Lag"]), number(row["Lag growth, last minute"])) for row in listed}
 
 
 def test_the_overview_has_the_lag_of_each_group_and_its_trend(home: Path, client: TestClient) -> None:
@@ -107,7 +107,7 @@ def test_a_group_of_whose_ends_nothing_new_is_known_has_no_trend(home: Path, cli
     """It was away for a minute, and no line says that its log grew by 3,588 records: +0 would be a guess."""
     at_ms = 1_795_421_528_000
     listed = {row["Group"]: row for row in page(client, f"/?at={at_ms}").listed("groups")}
-    assert (listed["emails-send"]["Lag"], listed["emails-send"]["Lag grew, last minute"]) == ("55 (1 min ago)", "")
+    assert (listed["emails-send"]["Lag"], listed["emails-send"]["Lag growth, last minute"]) == ("55 (1 min ago)", "")
 
 
 def test_a_lag_is_dated_by_the_oldest_news_of_an_end(client: TestClient) -> None:
@@ -144,3 +144,9 @@ def test_a_stopped_groups_lag_grows_on_the_page_though_nothing_is_heard_of_it(tm
         assert overview(client) == {"stopped": (10, 0)}
         append_lag(tmp_path, LagRows(ends((70_000, 500))))
         until(lambda: overview(client) == {"stopped": (490, 480)}, "the new end")
+
+
+def test_a_group_s_page_has_what_it_lost_and_says_so_first(client: TestClient) -> None:
+    shown = page(client, "/group?group=metrics-rollup")
+    assert [row["Lost"] for row in shown.listed("offsets")] == ["2490", "2480", "4168", ""]
+    assert shown.text.index("4168 records of metrics-2 removed") < shown.text.index("The last 30 minutes")

@@ -180,6 +180,55 @@ def test_every_trouble_that_the_views_find_is_listed_with_its_rule(incident: Inc
     assert "A rebalance belongs to a storm if" in found.text
 
 
+def test_a_group_s_page_begins_with_its_troubles(incident: Incident) -> None:
+    facts, _, client = incident
+    of_all = page(client, "/troubles")
+    for group_id in facts:
+        shown = page(client, f"/group?group={quote(group_id)}")
+        (title,) = re.findall(r"Trouble(?=\s+(?:over|ongoing))|No trouble is known", shown.text)
+        listed = [row for name in DETECTORS for row in of_all.listed(f"list-{name}") if row["Group"] == group_id]
+        assert (title == "Trouble") == bool(listed)
+        for row in listed:
+            assert row["What"].removesuffix("; ongoing") in shown.text
+
+
+def test_each_group_leads_to_its_latest_rebalance(incident: Incident) -> None:
+    _, home, client = incident
+    shown = page(client, "/")
+    latest = "select group_id, max_by(cause, known_from), max(to_generation_id) from rebalances group by group_id"
+    causes = {row["Group"]: row["Latest rebalance"].partition(",")[0] for row in shown.listed("groups")}
+    for group_id, cause, generation_id in rows(home, latest):
+        assert causes[group_id] == name_of(cause)
+        assert f"/rebalance?group={quote(group_id)}&generation={generation_id}" in shown.links
+
+
+def test_who_owns_a_partition_stands_beside_it_where_no_lag_is_known(incident: Incident) -> None:
+    facts, home, client = incident
+    owners = {
+        f"{group_id}/{partition}": client_id
+        for group_id, client_id, partitions in rows(
+            home, "select group_id, client_id, assigned_partitions from members"
+        )
+        for partition in partitions
+    }
+    assert owners
+    for group_id in facts:
+        for row in page(client, f"/group?group={quote(group_id)}").listed("offsets"):
+            assert row["Owner"] == owners.get(f"{group_id}/{row['Topic']}-{row['Partition']}", "")
+
+
+def test_pictures_of_a_group_share_their_time_and_end_at_the_chosen_moment(incident: Incident) -> None:
+    _, home, client = incident
+    group_id, at = rows(home, "select group_id, max(known_from) from rebalances group by group_id order by group_id")[0]
+    for chosen in ({}, {"at": moment(ms_of(at))}):
+        asked = {"group": group_id, "width": 1000, **chosen}
+        answers = [client.get(f"/pictures/{name}.svg", params=asked) for name in ("timeline", "ownership", "slack")]
+        drawings = [drawn(answer.text)[0][1] for answer in answers if answer.status_code == 200]
+        places = {tuple(one[name] for name in ("data-left", "data-from", "data-to")) for one in drawings}
+        assert len(places) == 1
+        assert chosen == {} or [to for _, _, to in places] == [str(ms_of(at))]
+
+
 def test_pictures_are_the_scenes_of_make_pictures(incident: Incident) -> None:
     _, home, client = incident
     rebalances = "select group_id, max(to_generation_id) from rebalances group by group_id order by group_id"
@@ -207,11 +256,18 @@ def test_pictures_are_the_scenes_of_make_pictures(incident: Incident) -> None:
 def test_the_strip_counts_every_rebalance_once(incident: Incident) -> None:
     _, home, client = incident
     by_cause: Counter[str] = Counter()
-    for hint in hints(client.get("/strip.svg").text):
-        count, cause = re.match(r"(\d+) x (.*) \(\w+\), \d+ groups, from ", hint).groups()  # type: ignore[union-attr]
+    strip = client.get("/strip.svg").text
+    for hint in hints(strip):
+        cause, count = re.match(r"(.*): (\d+) rebalances? of \d+ groups? from ", hint).groups()  # type: ignore[union-attr]
         by_cause[cause] += int(count)
     counted = rows(home, "select cause, count(*) from rebalances group by cause")
     assert by_cause == {name_of(cause): count for cause, count in counted}
+    links = [one["href"] for tag, one in drawn(strip) if tag.endswith("a")]
+    assert len(links) == len(hints(strip))
+    assert page(client, links[0]).listed("groups")
+    span = dict(zip(("from", "to"), re.findall(r"=(\d+)", links[0]), strict=True))
+    chosen = [one for _, one in drawn(client.get("/strip.svg", params=span).text) if one.get("class") == "chosen"]
+    assert len(chosen) == 1
 
 
 def test_what_a_job_commits_is_shown(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_groups_in_trouble_stand_first_and_above_them_one_sentence(client: TestC
     assert set(groups[len(harmed) :]) == {"stays", "two", "static restart"}
     assert f"6 of {len(groups)} groups were in trouble: " in shown.text
     assert "storm (1 storm, 1 flapping member)" in shown.text
-    assert list(shown.listed("groups")[0])[:3] == ["Group", "Trouble, last day", "Not consuming, last hour"]
+    assert list(shown.listed("groups")[0])[:3] == ["Group", "State", "Trouble, last day"]
 
 
 def test_without_trouble_those_that_consumed_least_stand_first(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_what_goes_on_now_stands_first_and_then_whom_nobody_consumes_for(tmp_pat
         (reported,) = page(client, "/troubles").listed("list-standstills")
         assert reported == {
             "Group": "stuck",
-            "What": "nobody held a partition for 1 h 59 min; it goes on",
+            "What": "nobody held a partition for 1 h 59 min; ongoing",
             "Since": "1 h ago",
         }
         at = page(client, "/?at=1970-01-01+00:00:06.500")
