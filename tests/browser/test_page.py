@@ -296,7 +296,7 @@ def hide(page: Page, is_hidden: bool) -> None:
 def test_hostile_names_are_text(window: Window, strangers: str) -> None:
     page = window(strangers)
     expect(page.locator("#groups tbody tr")).to_have_count(len(HOSTILE))
-    addresses = page.locator("#groups tbody a").evaluate_all("links => links.map(link => link.href)")
+    addresses = page.locator("#groups tbody th a").evaluate_all("links => links.map(link => link.href)")
     for address in addresses:
         page.goto(address)
         drawn(page, 3)
