@@ -27,4 +27,4 @@ def refuse_unknown(name: str, kinds: Iterable[str]) -> None:
     """Raises ConfigError: there is no such kind."""
     for kind in kinds:
         if kind not in KINDS:
-            raise ConfigError(f"{name}={kind}: is no trouble; there are {', '.join(KINDS)}")
+            raise ConfigError(f"{name}={kind}: is not a trouble; there are {', '.join(KINDS)}")

@@ -21,7 +21,7 @@ class Zone(ZoneInfo):
         try:
             return cls(text)
         except (KeyError, OSError, ValueError):
-            raise ValueError("is no zone that is known here, as Europe/Berlin is") from None
+            raise ValueError("is not a zone that is known here, as Europe/Berlin is") from None
 
 
 class QuietTimes(str):

@@ -35,7 +35,7 @@ class Arguments(tuple[str, ...]):
         if not isinstance(arguments, list) or not all(
             isinstance(argument, str) and "\0" not in argument for argument in arguments
         ):
-            raise ValueError('is no list of texts in JSON, as ["/usr/local/bin/tell", "--team", "data"] is')
+            raise ValueError('is not a list of texts in JSON, as ["/usr/local/bin/tell", "--team", "data"] is')
         return cls(arguments)
 
     def __str__(self) -> str:
@@ -114,5 +114,5 @@ class AlertSettings:
             if address and not address.startswith(("http://", "https://")):
                 # The address may hold a secret.
                 raise ConfigError(
-                    f"{PREFIX}{name.replace('_', '.')}: is no address that begins with http:// or https://"
+                    f"{PREFIX}{name.replace('_', '.')}: is not an address that begins with http:// or https://"
                 )

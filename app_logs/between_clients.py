@@ -109,7 +109,7 @@ def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
         seen = tuple(fact for fact in one.facts if listed(fact))
         for member_id in absent:
             who = shortest_name(member_id)
-            yield Finding("member_dropped", f"{who} is no member of generation {one.generation_id} any more.", seen)
+            yield Finding("member_dropped", f"{who} is not a member of generation {one.generation_id} any more.", seen)
             held = one.held_by
             if held is not None and held.member_id == member_id and held.length_ms is not None:
                 yield Finding(

@@ -39,7 +39,7 @@ UNKNOWN_STATE = "Unknown"
 EITHER = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT)
 """How a member may have ended that leaves without a word."""
 _OUT = ("STALE", "UNSUBSCRIBED", "FENCED", "FATAL")
-"""States of a client of the newer protocol that is no member."""
+"""States of a client of the newer protocol that is not a member."""
 _FITS = {
     FactKind.POLL_TIMEOUT: (EndCause.POLL_TIMEOUT,),
     FactKind.LEAVE_SENT: EITHER,
@@ -160,7 +160,7 @@ class _Client:
 
 
 def _ends(fact: LoggedFact) -> bool:
-    """Whether a client that prints this line is no member. One that missed a generation is one."""
+    """Whether a client that prints this line is not a member. One that missed a generation is one."""
     if fact.kind is FactKind.MEMBERSHIP_LOST:
         return is_unknown_member(fact)
     return fact.kind in OWN_ENDS

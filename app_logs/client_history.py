@@ -112,7 +112,7 @@ class _History:
         self.is_new = False
         """Its lines show that it begins: else the log may have begun later than it."""
         self.lost: LoggedFact | None = None
-        """Its coordinator's answer that it is no member; it has not joined since, as far as the lines have it."""
+        """Its coordinator's answer that it is not a member; it has not joined since, as far as the lines have it."""
         self.begins = False
         """Its lines say that it begins, and it has not joined since."""
         self.is_first = False

@@ -21,7 +21,7 @@ FATAL = "fatal"
 TASKS_MIGRATED = "tasks migrated"
 """The state of a Streams thread that was refused as a member or as a producer: it takes either for the same."""
 
-OFFSETS_NOT_COMMITTED = "its commit of offsets was answered that it is no member"
+OFFSETS_NOT_COMMITTED = "its commit of offsets was answered that it is not a member"
 PRODUCER_FENCED = "its producer was fenced"
 """What such a thread was refused at, where its exception says it."""
 LEADS = "leads its group"

@@ -59,7 +59,7 @@ class _Epochs:
     def __init__(self) -> None:
         self.found: list[LoggedRebalance] = []
         self.epoch: int | None = None
-        """0 or less: it is no member; None: that is not known yet."""
+        """0 or less: it is not a member; None: that is not known yet."""
         self.asked: LoggedFact | None = None
         self.leave: LoggedRebalance | None = None
         """The one that it sets off by going, until it asks to join again."""

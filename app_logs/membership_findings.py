@@ -154,7 +154,7 @@ def _requests_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
 def _not_authorized(who: str, refused: Sequence[LoggedFact]) -> str:
     group = f"the group {refused[0].group_id} (READ on the group)"
     times = how_often(refused)
-    return f"A broker refused {who}{times}: its user is not authorized to access {group}. That is no rebalance."
+    return f"A broker refused {who}{times}: its user is not authorized to access {group}. That is not a rebalance."
 
 
 def _without_a_topic(who: str, lines: Sequence[LoggedFact]) -> str:
@@ -171,7 +171,7 @@ def _takes_too_slowly(who: str, slow: Sequence[LoggedFact]) -> str:
     messages = f"the messages of {some(sorted({fact.partitions for fact in slow}))} within {slow[0].reason}"
     return (
         f"The program of {who} did not take {messages}{how_often(slow)}: its client reads on once they are taken. "
-        "That is no rebalance."
+        "That is not a rebalance."
     )
 
 
@@ -219,7 +219,7 @@ def _sessions_outlived(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findin
                     (before, fact),
                     is_inferred=True,
                     candidates=(
-                        "the coordinator had answered that it is no member of that generation",
+                        "the coordinator had answered that it is not a member of that generation",
                         "its heartbeats got no answer",
                     ),
                 )

@@ -21,7 +21,7 @@ AT_ONCE_MS = 1_000
 """Clients that lose one broker within this time have one cause in common."""
 _ANSWERS = {
     FactKind.GROUP_IS_REBALANCING: "that the group rebalances",
-    FactKind.MEMBERSHIP_LOST: "that it is no member",
+    FactKind.MEMBERSHIP_LOST: "that it is not a member",
 }
 """What a failed heartbeat of a client was answered."""
 _CONNECTED = "UP"

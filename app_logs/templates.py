@@ -90,7 +90,7 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
 
 
 def field_of(name: str, text: str) -> Any:
-    """Return what a field of a fact holds, or None if the text is no value of it."""
+    """Return what a field of a fact holds, or None if the text is not a value of it."""
     return _READERS.get(name, str)(text)
 
 
@@ -197,7 +197,7 @@ class Template:
         return self._surer(left, right, by_client)
 
     def _whole(self, text: str) -> str:
-        """The message alone, up to its last fixed text, if what stands behind that is no part of it."""
+        """The message alone, up to its last fixed text, if what stands behind that is not a part of it."""
         begin = len(self._first) if self.names else 0
         found = self._end.search(text, begin) if text.startswith(self._first) else None
         return text if found is None else text[: found.end("end")]

@@ -49,7 +49,7 @@ def benches(names: Iterable[str]) -> dict[str, BenchFunction]:
             found |= {f"{layer}.{name}": thing for name, thing in vars(module).items() if is_bench(thing)}
     for name in wanted:
         if not any(bench.startswith(name) for bench in found):
-            raise UserError(f"{name}: is no bench; the layers are {', '.join(layers())}")
+            raise UserError(f"{name}: is not a bench; the layers are {', '.join(layers())}")
     return {bench: f for bench, f in found.items() if not wanted or bench.startswith(wanted)}
 
 

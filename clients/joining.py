@@ -169,7 +169,7 @@ def on_join_group(member: Membership, sent: InFlight, response: JoinGroupRespons
     member.generation = Generation(response.generation_id, response.member_id, response.protocol_name)
     _start_pulse(member, turn)
     if response.protocol_name not in member.assignors:
-        message = f"the coordinator selected {response.protocol_name!r}, which is none of ours"
+        message = f"the coordinator selected {response.protocol_name!r}, which is not one of ours"
         return _fail_for_good(member, "JoinGroup", None, ILLEGAL_STATE, message, turn)
     try:
         assignments = lead(member, response) if response.leader == response.member_id else []

@@ -66,7 +66,9 @@ class GroupMember:
         for name in names:
             if name not in assignors:
                 known = ", ".join(sorted(assignors))
-                raise ConsumerConfigError(f"partition.assignment.strategy={name}: is no assignor; known are {known}")
+                raise ConsumerConfigError(
+                    f"partition.assignment.strategy={name}: is not an assignor; known are {known}"
+                )
         chosen = {name: assignors[name] for name in names}
         self._member = Membership(
             config=config,

@@ -91,7 +91,7 @@ class Trace:
             return
         name = fields.pop("bind", None)
         if name is not None and not (isinstance(name, str) and name):
-            raise TraceError(f"bind: {name!r} is no name")
+            raise TraceError(f"bind: {name!r} is not a name")
         if name is not None and fields.get("api") not in _GIVES_ID:
             raise TraceError(f"bind: {name!r}: only the answer to a JoinGroup gives an id, not {fields.get('api')}")
         try:

@@ -25,7 +25,7 @@ def config_after(verb: str, named: Any, config: GroupConfig) -> GroupConfig:
     topics = dict(config.topics or {})
     if verb == "DeleteTopics":
         if not isinstance(named, list) or not all(isinstance(topic, str) for topic in named):
-            raise TopicError(f"topics: {named!r} is no list of names")
+            raise TopicError(f"topics: {named!r} is not a list of names")
         for topic in named:
             if topics.pop(topic, None) is None:
                 raise TopicError(f"topics: there is no topic {topic!r} to delete")

@@ -322,7 +322,7 @@ _MISSING = re.compile(
 
 
 def statement(query: str) -> Translated | None:
-    """DESCRIBE and SHOW of what there is, as a SELECT of what Spark answers; None: the query is none of them."""
+    """DESCRIBE and SHOW of what there is, as a SELECT of what Spark answers; None: the query is not one of them."""
     if (found := _DESCRIBE.fullmatch(query)) and (name := found[1].lower()) in columns():
         holds = {column.name: column.holds for view in VIEWS if view.name == name for column in view.columns}
         rows = [(column, kind, holds.get(column)) for column, kind in columns()[name].items()]

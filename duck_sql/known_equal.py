@@ -198,7 +198,7 @@ def outermost(aggregate: Node) -> Node:
 
 
 def _check(node: Node) -> None:
-    """Raises NotEqual: the node is none of what is known to be answered alike."""
+    """Raises NotEqual: the node is not one of what is known to be answered alike."""
     name = type(node).__name__
     if name not in NODES:
         raise NotEqual(name if not isinstance(node, exp.Func) else f"{node.sql_name().lower()}()")

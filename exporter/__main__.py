@@ -37,7 +37,7 @@ _TABLES = (EFFECTS_FOLDER, LOG_ENDS_FOLDER, FETCHES_FOLDER)
 @home_option
 @conf_option
 @set_option("A setting, over the file's")
-@click.option("--listen", metavar="HOST:PORT", default="", help=f"Where it is served; {DEFAULT_PLACE} else.")
+@click.option("--listen", metavar="HOST:PORT", default="", help=f"Where it is served (default: {DEFAULT_PLACE}).")
 @click.option("--allow-others", is_flag=True, help="Let others than this machine reach it: nobody authenticates there.")
 def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, allow_others: bool) -> None:
     """Serve Prometheus the metrics of a home's groups."""

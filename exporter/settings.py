@@ -27,7 +27,7 @@ class Pattern(str):
         except re2.error as error:
             reason = error.args[0]
             shown = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
-            raise ValueError(f"is no regular expression: {shown}") from None
+            raise ValueError(f"is not a regular expression: {shown}") from None
         return cls(text)
 
 

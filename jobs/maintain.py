@@ -43,7 +43,7 @@ def maintain(home: Home, config: JobConfig) -> list[str]:
         with held(spark, home, "maintenance"):
             return maintain_cluster(spark, home, config, now_ms)
     if not home.path.is_dir():
-        raise HomeError(f"{home.shown} is no home: there is no such folder.")
+        raise HomeError(f"{home.shown} does not exist. `rollcall replay` and `rollcall run` make a home.")
     done = []
     with home.locked("maintenance"):
         config = replace(config, effects_writer=home.read_note().get("writer", config.effects_writer))

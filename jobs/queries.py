@@ -32,11 +32,11 @@ def check_query(query: str) -> None:
 
 
 def check_home(home: Home) -> None:
-    """Raises HomeError: the home is no folder, or holds no table. One in an object store is checked by reading it."""
+    """Raises HomeError: the home is not a folder, or holds no table. One in a store is checked by reading it."""
     if not home.is_local:
         return
     if not home.path.is_dir():
-        raise HomeError(f"{home.shown} is no home: there is no such folder; name another home.")
+        raise HomeError(f"{home.shown} does not exist. `rollcall replay` and `rollcall run` make a home.")
     if not any(is_there(home, table) for table in TABLE_VIEWS):
         makers = as_typed("`make run` or `make replay`", "`rollcall run` or `rollcall replay`")
         raise HomeError(f"{home.shown} holds no tables yet: {makers} makes them.")

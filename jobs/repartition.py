@@ -74,7 +74,7 @@ def _owned(home: Home) -> Iterator[SparkSession]:
             yield spark
         return
     if not home.path.is_dir():
-        raise HomeError(f"{home.shown} is no home: there is no such folder; name another home.")
+        raise HomeError(f"{home.shown} does not exist. `rollcall replay` and `rollcall run` make a home.")
     with home.locked(who):
         yield spark_session("rollcall repartition", SETTINGS, is_brief=True)
 

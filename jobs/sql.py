@@ -83,9 +83,9 @@ def answer_query(
     has no answer.
     """
     if form not in FORMATS:
-        raise QueryError(f"FORMAT={form}: is none of {', '.join(FORMATS)}.")
+        raise QueryError(f"FORMAT={form}: is not one of {', '.join(FORMATS)}.")
     if engine and engine not in ENGINES:
-        raise QueryError(f"ENGINE={engine}: is none of {', '.join(ENGINES)}.")
+        raise QueryError(f"ENGINE={engine}: is not one of {', '.join(ENGINES)}.")
     check_query(query)
     moment = moment_of(home, at) if at else None
     check_home(home)

@@ -32,7 +32,7 @@ def status_of(home: Home) -> dict[str, Any]:
     """
     note = home.read_note()
     if not note:
-        raise HomeError(f"{home.shown} is no home: it has no {NOTE}.")
+        raise HomeError(f"{home.shown} is not a home: it has no {NOTE}.")
     found: dict[str, Any] = {"home": home.shown, "kind": note.get("kind"), "worker": home.worker() or None}
     history = History(home.path)
     try:
@@ -55,7 +55,7 @@ def status_of(home: Home) -> dict[str, Any]:
 def answer_status(homes: list[Home], form: str) -> None:
     """Prints a paragraph, or a line of JSON, for each home. Raises HomeError."""
     if not homes and form != "json":
-        print("rollcall: there is no home here; `rollcall status FOLDER` looks elsewhere.")
+        print("rollcall: no home was found here; `rollcall status FOLDER` looks elsewhere.")
     for home in homes:
         found = status_of(home)
         print(visible_json(json.dumps(found)) if form == "json" else "\n".join(map(visible, _lines(found))))
@@ -64,14 +64,14 @@ def answer_status(homes: list[Home], form: str) -> None:
 def _lines(found: dict[str, Any]) -> list[str]:
     now_ms = int(time.time() * 1000)
     if found["worker"] is None:
-        work = "nobody works in it"
+        work = "no job writes it"
     elif found["batch_at_ms"] is None:
-        work = f"{found['worker']} works in it"
+        work = f"{found['worker']} writes it"
     else:
-        work = f"{found['worker']} works in it, its last batch was done {duration(now_ms - found['batch_at_ms'])} ago"
+        work = f"{found['worker']} writes it; last batch {duration(now_ms - found['batch_at_ms'])} ago"
     lines = [f"{found['home']}: a {found['kind']} history; {work}"]
     if found["reason"]:
         lines.append(f"  its job failed: {found['reason']}")
     if found["fact_at_ms"] is not None:
-        lines.append(f"  its latest fact is of {moment(found['fact_at_ms'])} UTC")
+        lines.append(f"  latest fact: {moment(found['fact_at_ms'])} UTC")
     return [*lines, f"  {found['troubles']}"]

@@ -173,7 +173,7 @@ def _parse(where: str, line: str) -> tuple[str, Credential]:
         raise ConfigError(f"{where}: is not of the form name mechanism iterations salt stored_key server_key")
     name, mechanism, iterations, *keys = words
     if mechanism not in HASHES:
-        raise ConfigError(f"{where}: {mechanism!r} is none of {', '.join(HASHES)}")
+        raise ConfigError(f"{where}: {mechanism!r} is not one of {', '.join(HASHES)}")
     if not iterations.isdecimal() or int(iterations) < MIN_ITERATIONS:
         raise ConfigError(f"{where}: {iterations!r} iterations: at least {MIN_ITERATIONS} are asked for")
     try:

@@ -27,7 +27,7 @@ ENDS_MEMBERSHIP = frozenset(map(CauseKind, {*EndCause} & {*CauseKind})) - {
     CauseKind.STATIC_MEMBER_REPLACED,
     CauseKind.UNKNOWN,
 }
-"""Causes of a rebalance after which its culprit is no member."""
+"""Causes of a rebalance after which its culprit is not a member."""
 _Of = TypeVar("_Of", MemberJoined, MemberRemoved)
 
 

@@ -31,7 +31,10 @@ LISTENS = "rollcall: the page is at "
 @home_option
 @conf_option
 @click.option(
-    "--listen", "--page", "listen", metavar="HOST:PORT", default="", help=f"Where it is served; {DEFAULT_PLACE} else."
+    *("--listen", "--page", "listen"),
+    metavar="HOST:PORT",
+    default="",
+    help=f"Where it is served (default: {DEFAULT_PLACE}).",
 )
 def command(home: str, conf: Path | None, listen: str) -> None:
     """Show a home in a browser."""
@@ -61,7 +64,7 @@ def read_home(home: str, tables: Sequence[str]) -> Iterator[Path]:
     if not is_in_a_store(home):
         folder = folder_of(home)
         if not folder.is_dir():
-            raise ConfigError(f"{home} is no home: there is no such folder; name another home.")
+            raise ConfigError(f"{home} does not exist. `rollcall replay` and `rollcall run` make a home.")
         yield folder
         return
     from tables.store_copy import StoreError, followed_copy

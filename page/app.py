@@ -330,7 +330,7 @@ class Pages:
         return self._error(request, "Invalid request", str(error), 400)
 
     async def unknown(self, request: Request, error: Exception) -> Response:
-        """An address that is no page."""
+        """An address that is not a page."""
         return self._error(request, "Not found", f"There is no page {request.url.path}.", 404)
 
     def _error(self, request: Request, heading: str, sentence: str, status: int) -> Response:

@@ -173,7 +173,7 @@ class OneOf(click.ParamType[str]):
         """Raises UserError, naming the words that it may be."""
         if value not in self.words:
             option = "" if param is None else f"{_makes_name(param.opts[0])}="
-            raise UserError(f"{option}{value}: is none of {', '.join(self.words)}.")
+            raise UserError(f"{option}{value}: is not one of {', '.join(self.words)}.")
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -218,7 +218,7 @@ def zone_option(function: Decorated) -> Decorated:
         default="UTC",
         metavar="ZONE",
         callback=lambda ctx, param, value: value or "UTC",
-        help="The zone of the log's timestamps, such as Asia/Kolkata; UTC else.",
+        help="The zone of the log's timestamps, such as Asia/Kolkata (default: UTC).",
     )(function)
 
 
@@ -254,8 +254,8 @@ def place_options(function: Decorated) -> Decorated:
 
 
 _PLACES = (
-    ("--listen", "HOST:PORT", "Where Kafka's clients connect; 127.0.0.1:9092 else."),
+    ("--listen", "HOST:PORT", "Where Kafka's clients connect (default: 127.0.0.1:9092)."),
     ("--topics", "T1:4,T2:4", "The topics there are, with their partition counts."),
     ("--upstream", "HOST:PORT", "A broker of the Kafka cluster that has the data."),
-    ("--metrics", "HOST:PORT", "Where /metrics and /health are served; 127.0.0.1:9464 else."),
+    ("--metrics", "HOST:PORT", "Where /metrics and /health are served (default: 127.0.0.1:9464)."),
 )

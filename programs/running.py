@@ -21,7 +21,7 @@ def run_program(main: "Callable[[], int | None]") -> int:
 
     It is main's own (None: 0). For a UserError it is the error's, 2, after `rollcall: sentence` on standard error; for
     Ctrl-C 130; for any other error 1, with the traceback, since that is our mistake. That the reader of
-    standard output has gone, such as `head`, is no error.
+    standard output has gone, such as `head`, is not an error.
     """
     try:
         status = main() or 0

@@ -112,7 +112,7 @@ def unknown_key(key: str, known: Iterable[str], otherwise: str = "", prefixes: t
     by_short = {short(name): name for name in known}
     found = difflib.get_close_matches(short(key), by_short, n=1, cutoff=_SIMILAR)
     hint = f"did you mean {by_short[found[0]]}?" if found else otherwise
-    return ConfigError(f"{key}: is no setting{f'; {hint}' if hint else ''}")
+    return ConfigError(f"{key}: is not a setting{f'; {hint}' if hint else ''}")
 
 
 def read_file(path: Path) -> dict[str, str]:
@@ -230,4 +230,4 @@ def _unfit(kind: Any) -> str:
     if kind in _KINDS:
         return _KINDS[kind]
     choices = [str(each) for each in (kind if isinstance(kind, EnumType) else get_args(kind))]
-    return f"is neither {choices[0]} nor {choices[1]}" if len(choices) == 2 else f"is none of {', '.join(choices)}"
+    return f"is neither {choices[0]} nor {choices[1]}" if len(choices) == 2 else f"is not one of {', '.join(choices)}"

@@ -31,7 +31,7 @@ EXPECTED = (
 
 
 class MomentError(UserError):
-    """A text that is no moment. reason: the error without the option that it was given as."""
+    """A text that is not a moment. reason: the error without the option that it was given as."""
 
     def __init__(self, sentence: str, reason: str = "") -> None:
         super().__init__(sentence)

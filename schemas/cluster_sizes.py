@@ -25,7 +25,7 @@ def unfit_cluster(request: object) -> str:
         return f"cluster_topics: a topic has {request.cluster_topics[below]} partitions"
     unfit = next((text for text in (request.topic_ids or {}).values() if not is_topic_id(text)), None)
     if unfit is not None:
-        return f"topic_ids: {unfit[:100]!r} is no id of a topic"
+        return f"topic_ids: {unfit[:100]!r} is not an id of a topic"
     return "" if is_believable(request.cluster_topics) else f"cluster_topics: more than {PARTITIONS_MAX} partitions"
 
 

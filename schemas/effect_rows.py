@@ -30,7 +30,7 @@ AnyFact = AnyEffect | ConsumerEffect | RecordedEffect
 """Every effect that a row of the effects table may be."""
 
 QUARANTINED = "quarantined"
-"""What stands in `effect` of a row that is no fact but goes to quarantine: the reason in `cause`, the raw text in
+"""What stands in `effect` of a row that is not a fact but goes to quarantine: the reason in `cause`, the raw text in
 `detail`.
 """
 

@@ -126,7 +126,7 @@ def parse_request(fields: dict[str, Any], *, is_replay: bool = False) -> AnyRequ
     api = fields.get("api")
     known = APIS | (REPLAY_APIS if is_replay else {})
     if not isinstance(api, str) or api not in known:
-        raise RequestError(f"api: {api!r} is none of {', '.join(sorted(known))}")
+        raise RequestError(f"api: {api!r} is not one of {', '.join(sorted(known))}")
     version = fields.get("api_version")
     versions = known[api].versions
     if not isinstance(version, int) or isinstance(version, bool) or not versions.has(version):

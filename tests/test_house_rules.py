@@ -97,7 +97,7 @@ the middle."""
 class Base:
     kept: int
 class Pair(Base):
-    """Two. first: the one. kept, third: are others. Note that: this is no name."""
+    """Two. first: the one. kept, third: are others. Note that: this is not a name."""
     first: int
     """The one that comes"""
 def turn(pair: Pair) -> None:

@@ -219,7 +219,7 @@ def module_imports(sources: dict[str, str]) -> dict[str, set[str]]:
 
 
 def module_of(imported: str, sources: Collection[str]) -> str:
-    """The module that a dotted name is or lies in, empty if it is none of ours."""
+    """The module that a dotted name is or lies in, empty if it is not one of ours."""
     while imported and imported not in sources:
         imported = imported.rpartition(".")[0]
     return imported

@@ -130,7 +130,7 @@ def trial_of(texts: Iterable[str]) -> Trial:
         name = ALIASES.get(key, key)
         if name not in BROKER | CLIENT | {STATIC} and not name.startswith(PREFIX):
             known = ", ".join(sorted(BROKER | CLIENT | set(ALIASES) | {STATIC}))
-            raise SettingError(f"{key}={text}: is no setting that can be tried; known are {known}")
+            raise SettingError(f"{key}={text}: is not a setting that can be tried; known are {known}")
         if name in chosen:
             raise SettingError(f"{key}={text}: is given twice")
         chosen[name] = _values(key, text)
@@ -188,7 +188,7 @@ def _refuse_unfit(setting: Setting) -> None:
     for name in assignors_of(setting):
         if name not in ASSIGNORS:
             known = ", ".join(sorted(ASSIGNORS))
-            raise SettingError(f"assignor={name}: is no assignor that can be played; known are {known}")
+            raise SettingError(f"assignor={name}: is not an assignor that can be played; known are {known}")
     _refuse_of_other_protocol(setting.client)
     session = setting.client.get("session.timeout.ms")
     low, high = broker.group_min_session_timeout_ms, broker.group_max_session_timeout_ms
@@ -212,7 +212,7 @@ def _refuse_of_other_protocol(client: Mapping[str, str]) -> None:
         raise SettingError(f"{PROTOCOL}={name}: is neither {' nor '.join(GroupProtocol)}")
     if assignor is not None and assignor not in REMOTE_ASSIGNORS:
         known = ", ".join(REMOTE_ASSIGNORS)
-        raise SettingError(f"{REMOTE_ASSIGNOR}={assignor}: is no assignor of a coordinator; known are {known}")
+        raise SettingError(f"{REMOTE_ASSIGNOR}={assignor}: is not an assignor of a coordinator; known are {known}")
     refused = OF_CLASSIC_CLIENTS if name == GroupProtocol.CONSUMER else ()
     for key in refused:
         if key in client:

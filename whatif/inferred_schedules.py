@@ -37,7 +37,7 @@ LATE_ACKNOWLEDGEMENT_MS = 250
 STEADY_WITHIN = 0.05
 """A rhythm is steady if the middle half of its gaps differs by at most this share of their median."""
 LEAST_PACE_MS = 100
-"""A shorter gap is no part of a rhythm: a retry, or one of many requests at once."""
+"""A shorter gap is not a part of a rhythm: a retry, or one of many requests at once."""
 DEFAULT_BEAT_MS = ConsumerConfig().heartbeat_interval_ms
 LATENCY_AT_MOST_MS = 500
 CONSUMER = "consumer"

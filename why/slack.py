@@ -48,7 +48,7 @@ class Slack:
 def gaps_of(facts: Sequence[Fact]) -> list[Gap]:
     """Every gap, in order of its end: from the timer's restart to the next request that restarted or held it, or to the
     expiry. A generation restarts the timer of each member in it, and a session may begin anew without a request. A
-    member's absence is no gap, and a member of which no request is known has none.
+    member's absence is not a gap, and a member of which no request is known has none.
     """
     heard = {fact.member_id for fact in facts if _is_request(fact)}
     since: dict[str, int] = {}

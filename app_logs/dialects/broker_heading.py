@@ -22,7 +22,7 @@ MARKS = (
     "due to signal",
     "ontrolled shutdown",
 )
-"""A line without any of these is none of the brokers' templates'."""
+"""A line without any of these is not one of the brokers' templates'."""
 _PREFIX = re.compile(
     r"\[(?:GroupCoordinator|GroupMetadataManager|Group Metadata Manager on Broker)"
     r" (?:(?:id|brokerId)=)?(?P<broker_id>\d{1,10})(?: topic=__consumer_offsets partition=(?P<partition>\d{1,9}))?\]:? "

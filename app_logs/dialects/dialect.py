@@ -61,7 +61,7 @@ class Dialect(NamedTuple):
     title: str
     """Who prints them, for people: `a broker's log`, `librdkafka's log (C, Python, Go, .NET)`."""
     marks: tuple[str, ...]
-    """A line that has none of these texts in it is none of this dialect: a cheap test before any other."""
+    """A line that has none of these texts in it is not one of this dialect: a cheap test before any other."""
     example: str
     """A line of it, as it stands in a file, with `{}` for the message."""
     heading: Callable[[Entry], Heading | None]
@@ -85,11 +85,11 @@ class Dialect(NamedTuple):
         return self.level or level_of(printed) or Level.INFO
 
     def fact(self, entry: Entry) -> LoggedFact | None:
-        """What the line says; None if it is none of this dialect's, or none of its templates."""
+        """What the line says; None if it is not one of this dialect's, or none of its templates."""
         return self.read(entry)[1]
 
     def read(self, entry: Entry) -> tuple[Heading | None, LoggedFact | None]:
-        """What stands before its message, None if the line is none of this dialect's; and what it says."""
+        """What stands before its message, None if the line is not one of this dialect's; and what it says."""
         return self._read(entry, self.heading)
 
     def fact_among_its_own(self, entry: Entry) -> LoggedFact | None:

@@ -86,7 +86,7 @@ _AT_AN_END = (*_NAMES, "generation", "leader")
 
 
 def _in_a_line(text: str, heads: Iterable[re.Pattern[str]]) -> tuple[str, Mapping[str, Any]]:
-    """Its own fields: what an application puts behind the last one is no part of a name."""
+    """Its own fields: what an application puts behind the last one is not a part of a name."""
     message, fields = named_fields(text, _FIELD)
     if not fields:
         message, fields = named_fields(text, _PAIR)
@@ -100,7 +100,7 @@ def _text(value: Any) -> str:
 
 
 def _behind(fields: Mapping[str, Any], key: str) -> str:
-    """A field behind the message. What a logger made of an error that it does not know is no text."""
+    """A field behind the message. What a logger made of an error that it does not know is not text."""
     value = fields.get(key)
     return f"; {key}: {value}" if isinstance(value, str) and value not in _NOBODY else ""
 

@@ -2,7 +2,7 @@
 
 Each change of a member's state is a line that has its epoch: 0 while it asks to join, -1 when it has left, -2 when a
 static member has left for a while. The local epoch of `Reconciling assignment` counts the member's own assignments and
-is none of the group's. What it is to own stands in the lines behind that one.
+is not one of the group's. What it is to own stands in the lines behind that one.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def _refusal(request: FindCoordinatorRequest, key: str) -> str:
         case 2:
             return "" if is_share_key(key) else f"key: {key!r} is not of the form group:topic id:partition"
         case _:
-            return f"key_type: {request.key_type} is none of group (0), transaction (1), share (2)"
+            return f"key_type: {request.key_type} is not one of group (0), transaction (1), share (2)"
 
 
 def is_share_key(key: str) -> bool:

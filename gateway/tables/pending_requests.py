@@ -46,7 +46,7 @@ class Pending:
     answer: asyncio.Future[Response] | None = None
     """What its client waits for; None: it has its answer, or is gone."""
     member_id: str = ""
-    """Its member's id as of the last commit; empty: it is no member."""
+    """Its member's id as of the last commit; empty: it is not a member."""
     generation_id: int = -1
     is_parked: bool = False
     is_lost: bool = False

@@ -118,7 +118,7 @@ def _admits_none(declared: Any) -> bool:
 
 
 def _element_type(declared: Any) -> Any:
-    """What an array holds, None for what is no array."""
+    """What an array holds, None for what is not an array."""
     declared = without_none(declared)
     return get_args(declared)[0] if get_origin(declared) in (tuple, list) else None
 

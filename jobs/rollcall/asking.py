@@ -43,7 +43,7 @@ def _uncollected() -> Iterator[None]:
 @format_option(("table", "json", "csv", "csv-raw"))
 @at_option("Everything as it was at a moment")
 @click.option(
-    "--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone; Spark is asked second else."
+    "--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone (default: DuckDB, then Spark)."
 )
 @home_option
 @_uncollected()
@@ -103,7 +103,7 @@ def lag(group: str, watch: bool, at: str, form: str, home: str) -> None:
 @click.argument("group", metavar="GROUP", default="")
 @_generation
 @at_option("The middle of the time that is shown")
-@click.option("--minutes", metavar="N", default="", help="How much time is shown; 30 else.")
+@click.option("--minutes", metavar="N", default="", help="How much time is shown (default: 30).")
 @click.option("--whatif", metavar="FILE", default="", help="Draw the rows that `rollcall whatif` left instead.")
 @click.option("--out", metavar="FOLDER", default=PICTURES, show_default=True, help="Where the files are put.")
 @home_option
@@ -134,7 +134,7 @@ def status(homes: tuple[str, ...], named: tuple[str, ...], form: str) -> None:
 @click.command(epilog=examples("rollcall check", "rollcall check .rollcall-d-kill --format json"))
 @click.argument("home", metavar="[HOME]", envvar="ROLLCALL_HOME", default=DEFAULT_HOME)
 @click.option("--home", "named", metavar="FOLDER", default="", help="The same as HOME.")
-@click.option("--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone; DuckDB is asked else.")
+@click.option("--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone (default: duckdb).")
 @format_option(("text", "json"))
 @click.pass_context
 @_uncollected()

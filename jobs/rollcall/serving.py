@@ -23,7 +23,7 @@ from programs.command_line import conf_option, examples, home_option, place_opti
 @conf_option
 @place_options
 @click.option(
-    "--page", metavar="HOST:PORT|0", default="", help="Where the page is served, 0: nowhere; 127.0.0.1:8080 else."
+    "--page", metavar="HOST:PORT|0", default="", help="Where the page is served, 0: nowhere (default: 127.0.0.1:8080)."
 )
 @click.option("--demo/--no-demo", default=True, help="With the demo's consumers, or without.")
 @click.option("--demo-seconds", metavar="SECONDS", default="", help="End by itself after this many seconds.")
@@ -47,7 +47,7 @@ def run(
 
 @click.command(epilog=examples("rollcall demo", "rollcall demo --listen 127.0.0.1:8090 --no-browser"))
 @click.option(
-    "--listen", metavar="HOST:PORT", default="", help="Where the page is served; any free port of 127.0.0.1 else."
+    "--listen", metavar="HOST:PORT", default="", help="Where the page is served (default: any free port of 127.0.0.1)."
 )
 @click.option("--browser/--no-browser", default=True, help="Open the browser, or only print the address.")
 def demo(listen: str, browser: bool) -> None:

@@ -14,5 +14,5 @@ def servers_of(text: str) -> list[str]:
     parts = urlsplit(text)
     servers = [Address.from_text(server) for server in parts.netloc.split(",")]
     if not text.startswith(SCHEME) or not all(server.host for server in servers) or parts.path.strip("/"):
-        raise ValueError("is no address of a cluster")
+        raise ValueError("is not an address of a cluster")
     return [str(server) for server in servers]

@@ -58,7 +58,7 @@ def archive_options() -> str:
 def make_archive(environ: Mapping[str, str] = os.environ, folder: Path = JARS_FOLDER) -> None:
     """Makes the archive unless it is there, in place of those for another Java, Spark or set of JARs.
 
-    Where the JVM cannot make one (another vendor's, a full disk) a sentence says so, and it is no error.
+    Where the JVM cannot make one (another vendor's, a full disk) a sentence says so, and it is not an error.
     """
     path = archive_path(environ, folder)
     if path.is_file():

@@ -25,7 +25,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _LOOKED_AT_LINES = 200
 _JSON_FORMATTER = b'{"key":{"type"'
 REPEATED = "stands in the dump twice"
-NO_RECORD = "is no record"
+NO_RECORD = "is not a record"
 OTHER_FILE = "is a file of another kind"
 
 

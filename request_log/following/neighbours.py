@@ -78,7 +78,7 @@ def first_to_be_assigned(upcoming: Upcoming, entry: LoggedRequest, near_ms: floa
 
 
 def is_refused_join(entry: LoggedRequest) -> bool:
-    """A refused client is no member, whatever unseen state of the group explains it."""
+    """A refused client is not a member, whatever unseen state of the group explains it."""
     request = entry.request
     is_join = isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == JOIN
     return is_join and entry.recorded.error is not Error.NONE

@@ -71,5 +71,5 @@ def test_a_secret_that_cannot_be_read_and_a_home_in_a_store_are_refused(tmp_path
     config = JobConfig.from_pairs({"rollcall.alerts.webhook": "http://127.0.0.1:1/"})
     with pytest.raises(ConfigError, match="a home in an object store has no alarms of its own"):
         receivers_for(Home("s3a://bucket/home"), config.alerts)
-    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.kinds=storm: is no trouble"):
+    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.kinds=storm: is not a trouble"):
         JobConfig.from_pairs({"rollcall.alerts.kinds": "storm"})

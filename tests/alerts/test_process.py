@@ -50,7 +50,7 @@ def test_it_tries_sends_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--home", "/no/such/home"], "/no/such/home is no home"),
+        (["--home", "/no/such/home"], "/no/such/home is not a home"),
         (
             ["--home", "s3a://bucket/home"],
             "s3a://bucket/home: a home in an object store has no alarms of its own: `rollcall export` serves it to",
@@ -59,7 +59,7 @@ def test_it_tries_sends_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[
             ["--home", "HOME"],
             "no receiver: set rollcall.alerts.webhook, webhook.file, slack.file, teams.file, alertmanager,",
         ),
-        (["--home", "HOME", "--set", "rollcall.alerts.kind=x"], "rollcall.alerts.kind: is no setting; did you mean"),
+        (["--home", "HOME", "--set", "rollcall.alerts.kind=x"], "rollcall.alerts.kind: is not a setting; did you mean"),
     ],
 )
 def test_what_it_cannot_do_it_says(

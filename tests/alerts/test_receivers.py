@@ -242,23 +242,23 @@ def test_files_and_addresses_that_are_none_are_refused_without_being_shown(tmp_p
     assert "s3cret" not in str(refused.value)
     with pytest.raises(ConfigError, match=r"rollcall\.alerts\.webhook\.secret\.file=.*cannot be read"):
         receivers_of(AlertSettings(webhook="http://w/", webhook_secret_file=tmp_path / "none"))
-    with pytest.raises(ConfigError, match="is no address"):
+    with pytest.raises(ConfigError, match="is not an address"):
         AlertSettings(alertmanager="s3cret")
-    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.kinds=storm: is no trouble"):
+    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.kinds=storm: is not a trouble"):
         AlertSettings(kinds=("storm",))
 
 
 @pytest.mark.parametrize(
     ("key", "text", "says"),
     [
-        ("command", "page-me --now", 'is no list of texts in JSON, as ["/usr/local/bin/tell", "--team", "data"] is'),
-        ("command", '["a", 1]', "is no list of texts in JSON"),
-        ("command", '["a\\u0000"]', "is no list of texts in JSON"),
+        ("command", "page-me --now", 'is not a list of texts in JSON, as ["/usr/local/bin/tell", "--team", "data"] is'),
+        ("command", '["a", 1]', "is not a list of texts in JSON"),
+        ("command", '["a\\u0000"]', "is not a list of texts in JSON"),
         ("quiet", "22-06", "'22-06' is not of the form Mon-Fri 22:00-06:00"),
         ("quiet", "Sat 25:00-26:00", "has no times between 00:00 and 24:00"),
-        ("quiet.zone", "Mars/Olympus", "is no zone that is known here"),
-        ("slack.severity", "bad", "is none of info, warning, critical"),
-        ("pagerduty.address", "s3cret", "rollcall.alerts.pagerduty.address: is no address"),
+        ("quiet.zone", "Mars/Olympus", "is not a zone that is known here"),
+        ("slack.severity", "bad", "is not one of info, warning, critical"),
+        ("pagerduty.address", "s3cret", "rollcall.alerts.pagerduty.address: is not an address"),
     ],
 )
 def test_what_a_setting_is_not_it_says(key: str, text: str, says: str) -> None:

@@ -1,4 +1,4 @@
-"""What a logger prints around a name is no part of it: labels of librdkafka's clients, and Go's misprints."""
+"""What a logger prints around a name is not a part of it: labels of librdkafka's clients, and Go's misprints."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_settings_are_read_by_kafkas_keys() -> None:
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ({"session.timeout": "1"}, "session.timeout: is no setting; did you mean session.timeout.ms?"),
+        ({"session.timeout": "1"}, "session.timeout: is not a setting; did you mean session.timeout.ms?"),
         ({"session.timeout.ms": "ten"}, "session.timeout.ms=ten: is not a whole number"),
         ({"enable.auto.commit": "yes"}, "enable.auto.commit=yes: is neither true nor false"),
         ({"max.poll.interval.ms": "0"}, "max.poll.interval.ms=0: must be at least 1"),

@@ -135,7 +135,7 @@ def test_a_member_is_cooperative_only_if_all_its_assignors_are(
 
 def test_an_assignor_that_is_not_there_is_refused_by_name() -> None:
     config = ConsumerConfig(group_id="g", partition_assignment_strategy=("range", "fastest"))
-    with pytest.raises(ConsumerConfigError, match=r"partition\.assignment\.strategy=fastest: is no assignor"):
+    with pytest.raises(ConsumerConfigError, match=r"partition\.assignment\.strategy=fastest: is not an assignor"):
         GroupMember(config)
 
 
@@ -290,7 +290,7 @@ def test_a_follower_does_not_watch_metadata_nor_one_that_led_before() -> None:
     ("fields", "message"),
     [
         ({"protocol_type": "connect"}, "JoinGroup was answered with protocol type 'connect', not ours"),
-        ({"protocol_name": "sticky"}, "the coordinator selected 'sticky', which is none of ours"),
+        ({"protocol_name": "sticky"}, "the coordinator selected 'sticky', which is not one of ours"),
     ],
 )
 def test_a_join_group_answer_for_another_protocol_is_fatal(fields: dict[str, Any], message: str) -> None:

@@ -97,7 +97,7 @@ def test_a_moved_home_answers_as_one_that_stayed(session: SparkSession, tmp_path
 
 
 def test_what_cannot_be_moved_stays_as_it_is_in_a_sentence(session: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(HomeError, match="is no home: there is no such folder"):
+    with pytest.raises(HomeError, match="does not exist"):
         repartition(Home(tmp_path / "nowhere"), 4)
     with pytest.raises(HomeError, match=r"^PARTITIONS=0: is not between 1 and 10000\.$"):
         repartition(Home(tmp_path), 0)

@@ -29,7 +29,7 @@ def gateway_before(
 
 
 def other(correlation_id: int, body: bytes = b"", api_key: int = OTHER_API, version: int = 0) -> bytes:
-    """A request that is none of the gateway's, its length first."""
+    """A request that is not one of the gateway's, its length first."""
     return framed(struct.pack(">hhih", api_key, version, correlation_id, 0) + body)
 
 

@@ -1,4 +1,4 @@
-"""Rules of access: what they mean together, whatever their order, and what is no rule."""
+"""Rules of access: what they mean together, whatever their order, and what is not a rule."""
 
 from __future__ import annotations
 

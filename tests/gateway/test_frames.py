@@ -1,4 +1,4 @@
-"""The cutter gives the frames that were sent, however they are cut into chunks, and refuses what is no length."""
+"""The cutter gives the frames that were sent, however they are cut into chunks, and refuses what is not a length."""
 
 from __future__ import annotations
 

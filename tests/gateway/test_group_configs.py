@@ -1,4 +1,4 @@
-"""Configs of groups over the wire: whose are answered, and what is no group's."""
+"""Configs of groups over the wire: whose are answered, and what is not a group's."""
 
 from __future__ import annotations
 

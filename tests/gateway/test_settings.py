@@ -78,8 +78,8 @@ def test_every_setting_says_what_it_means() -> None:
 @pytest.mark.parametrize(
     ("pairs", "why"),
     [
-        ({"gateway.lisen": "x"}, r"gateway.lisen: is no setting; did you mean gateway.listen\?"),
-        ({"gateway.blue": "x"}, "gateway.blue: is no setting$"),
+        ({"gateway.lisen": "x"}, r"gateway.lisen: is not a setting; did you mean gateway.listen\?"),
+        ({"gateway.blue": "x"}, "gateway.blue: is not a setting$"),
         (
             {"gateway.heartbeats.at.the.door": "false"},
             "gateway.heartbeats.at.the.door: is called gateway.heartbeats.answered.early now$",
@@ -89,7 +89,7 @@ def test_every_setting_says_what_it_means() -> None:
         ({"gateway.listen": "::1:9092"}, r"gateway.listen=::1:9092: an IPv6 address stands in brackets, \[::1\]:9092"),
         ({"gateway.max.connections": "many"}, "gateway.max.connections=many: is not a whole number"),
         ({"gateway.max.connections": "0"}, "gateway.max.connections=0: must be at least 1"),
-        ({"gateway.sasl.mechanisms": "PLAIN,GSSAPI"}, "'GSSAPI' is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        ({"gateway.sasl.mechanisms": "PLAIN,GSSAPI"}, "'GSSAPI' is not one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
         ({"gateway.sasl.mechanisms": " ,"}, "gateway.sasl.mechanisms=: names none of PLAIN, SCRAM-SHA-256"),
         ({"gateway.allow.anonymous.beyond.loopback": "yes"}, "=yes: is neither true nor false"),
         ({"gateway.ssl.key": "/k.pem"}, "gateway.ssl.key: needs gateway.ssl.certificate"),

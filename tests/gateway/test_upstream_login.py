@@ -110,12 +110,12 @@ def unfit(pairs: dict[str, str], why: str) -> None:
 
 def test_contradictions_are_refused_by_name() -> None:
     upstream = {"upstream": "kafka:9092"}
-    unfit({"upstream.security.protocol": "TLS", **upstream}, "security.protocol=TLS: is none of PLAINTEXT, SSL")
+    unfit({"upstream.security.protocol": "TLS", **upstream}, "security.protocol=TLS: is not one of PLAINTEXT, SSL")
     unfit({"upstream.security.protocol": "SSL"}, "security.protocol=SSL: needs gateway.upstream")
     unfit({"upstream.ssl.ca": "/ca", **upstream}, "upstream.ssl.ca: needs .* to be one with SSL")
     unfit({"upstream.sasl.username": "u", **upstream}, "upstream.sasl.username: needs .* to be one with SASL")
     unfit({"upstream.security.protocol": "SASL_SSL", **upstream}, "needs gateway.upstream.sasl.username and")
-    unfit({"upstream.sasl.mechanism": "GSSAPI", **upstream}, "sasl.mechanism=GSSAPI: is none of PLAIN")
+    unfit({"upstream.sasl.mechanism": "GSSAPI", **upstream}, "sasl.mechanism=GSSAPI: is not one of PLAIN")
     key = {"upstream.ssl.key": "/k", "upstream.security.protocol": "SSL", **upstream}
     unfit(key, "upstream.ssl.key: needs gateway.upstream.ssl.certificate")
 

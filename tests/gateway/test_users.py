@@ -46,7 +46,7 @@ def test_a_change_of_the_file_counts_at_once_and_an_unfit_one_changes_nothing(tm
     ("line", "why"),
     [
         ("alice SCRAM-SHA-256 4096 AAAA AAAA", "line 2: is not of the form"),
-        ("alice MD5 4096 AAAA AAAA AAAA", "'MD5' is none of SCRAM-SHA-256, SCRAM-SHA-512"),
+        ("alice MD5 4096 AAAA AAAA AAAA", "'MD5' is not one of SCRAM-SHA-256, SCRAM-SHA-512"),
         ("alice SCRAM-SHA-256 4095 AAAA AAAA AAAA", "'4095' iterations: at least 4096"),
         ("alice SCRAM-SHA-256 4096 ? AAAA AAAA", "salt and keys are not base64"),
     ],

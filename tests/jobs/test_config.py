@@ -83,9 +83,9 @@ def test_what_overrides_comes_later(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pairs", "says"),
     [
-        ({"group.max.siz": "3"}, "group.max.siz: is no setting; did you mean group.max.size?"),
-        ({"spark.coordinator.tick": "3"}, "spark.coordinator.tick: is no setting"),
-        ({"spark.sql.shuffle.partitions": "3"}, "spark.sql.shuffle.partitions: is no setting"),
+        ({"group.max.siz": "3"}, "group.max.siz: is not a setting; did you mean group.max.size?"),
+        ({"spark.coordinator.tick": "3"}, "spark.coordinator.tick: is not a setting"),
+        ({"spark.sql.shuffle.partitions": "3"}, "spark.sql.shuffle.partitions: is not a setting"),
         (
             {"spark.coordinator.metrics.listen": "9465"},
             "spark.coordinator.metrics.listen=9465: is not of the form host:port",
@@ -94,14 +94,14 @@ def test_what_overrides_comes_later(tmp_path: Path) -> None:
             {"spark.coordinator.metrics.listen": "0.0.0.0:9465"},
             "spark.coordinator.metrics.listen=0.0.0.0:9465: others reach it and nobody has to authenticate",
         ),
-        ({"rollcall.export.groups": "(b"}, "rollcall.export.groups=(b: is no regular expression: missing ): (b"),
+        ({"rollcall.export.groups": "(b"}, "rollcall.export.groups=(b: is not a regular expression: missing ): (b"),
         ({"rollcall.export.groups.max": "-1"}, "rollcall.export.groups.max=-1: must be at least 0"),
         ({"group.max.size": "many"}, "group.max.size=many: is not a whole number"),
         ({"group.max.size": "0"}, "group.max.size=0: must be at least 1"),
         ({"spark.coordinator.stall.ms": "x"}, "spark.coordinator.stall.ms=x: is not a whole number"),
         ({"spark.coordinator.stall.ms": "0"}, "spark.coordinator.stall.ms=0: must be at least 1"),
         ({"spark.coordinator.clock": "wall"}, "spark.coordinator.clock=wall: is neither processing nor event"),
-        ({"spark.coordinator.source": "files"}, "spark.coordinator.source=files: is none of delta, kafka"),
+        ({"spark.coordinator.source": "files"}, "spark.coordinator.source=files: is not one of delta, kafka"),
         ({"spark.coordinator.effects.writer": "both"}, "effects.writer=both: is neither driver nor cluster"),
         ({"spark.coordinator.source.tick.ms": "0"}, "on the processing clock nothing would ever expire"),
         (

@@ -284,7 +284,7 @@ def test_another_function_is_served_by_sparks_own_code_also_after_the_coordinato
 
 
 def test_an_error_of_the_function_reaches_spark() -> None:
-    """A state that is no tuple of the declared columns."""
+    """A state that is not a tuple of the declared columns."""
     group = Given("a", [[arrived(join("a", T))[0].text]])
     data = batches_of([group], Clock.PROCESSING, T, 2).replace(b'"defined": false', b'"defined": true ')
     with pytest.raises(TypeError):

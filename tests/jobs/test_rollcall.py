@@ -198,7 +198,7 @@ def test_a_shadow_of_a_log_does_not_wait_for_sparks_classes(given: str, prepares
             "rollcall: No such option '--frehs'. Did you mean '--fresh'? See rollcall replay --help.",
         ),
         (("sql",), "rollcall: Missing argument 'QUERY'. See rollcall sql --help."),
-        (("sql", "--format", "xml", "x"), "rollcall: --format xml: is none of table, json, csv, csv-raw."),
+        (("sql", "--format", "xml", "x"), "rollcall: --format xml: is not one of table, json, csv, csv-raw."),
         (("why", "a", "b"), "rollcall: Got unexpected extra argument (b). See rollcall why --help."),
         (("sql", "--at"), "rollcall: Option '--at' requires an argument. See rollcall sql --help."),
     ],

@@ -40,8 +40,8 @@ def test_each_home_of_the_folder_has_its_paragraph(
     assert main(["status"]) == 0
     said = capsys.readouterr().out
     assert said.count(".rollcall-d-kill: a replay history") == 1
-    assert ".rollcall-d-kill: a replay history; nobody works in it\n  its latest fact is of 2026-11-21 05:39:51" in said
-    assert "job: a live history; nobody works in it" in said
+    assert ".rollcall-d-kill: a replay history; no job writes it\n  latest fact: 2026-11-21 05:39:51" in said
+    assert "job: a live history; no job writes it" in said
     assert "  3 of 3 groups were in trouble: audit-trail (1 member removed), clicks-agg (1 member removed), " in said
 
 
@@ -52,7 +52,7 @@ def test_a_folder_with_a_file_named_like_the_note_of_a_home_is_none(
     (tmp_path / "pages" / "home.json").write_text('{"title": "Welcome"}')
     monkeypatch.chdir(tmp_path)
     assert main(["status"]) == 0
-    assert "there is no home here" in capsys.readouterr().out
+    assert "no home was found here" in capsys.readouterr().out
 
 
 def test_who_works_in_a_home_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +73,7 @@ def test_who_died_in_a_home_works_there_no_more(tmp_path: Path) -> None:
 
 def test_what_is_no_home_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", str(tmp_path)]) == 2
-    assert capsys.readouterr().err == f"rollcall: {tmp_path} is no home: it has no home.json.\n"
+    assert capsys.readouterr().err == f"rollcall: {tmp_path} is not a home: it has no home.json.\n"
 
 
 # ---------------------------------------------------------------- the doctor

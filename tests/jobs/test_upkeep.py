@@ -253,4 +253,4 @@ def test_a_stopped_home_is_maintained_and_a_used_one_is_not(
         maintain(home, JobConfig())
     monkeypatch.setenv("ROLLCALL_HOME", str(tmp_path / "nowhere"))
     assert main(["maintain"]) == 2
-    assert "nowhere is no home: there is no such folder" in capsys.readouterr().err
+    assert "nowhere does not exist" in capsys.readouterr().err

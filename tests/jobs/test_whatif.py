@@ -104,11 +104,11 @@ def test_a_sweep_is_shown_as_a_curve_and_groups_that_part_are_named() -> None:
     [
         (["nowhere.log", "--set", "static=true"], "nowhere.log"),
         (["{log}"], "--set names nothing to try"),
-        (["{log}", "--set", "sesion=1"], "sesion=1: is no setting that can be tried"),
+        (["{log}", "--set", "sesion=1"], "sesion=1: is not a setting that can be tried"),
         (["{log}", "--set", "session.timeout.ms=1999 group.min.session.timeout.ms=1"], "would beat every"),
         (["{log}", "--set", "static=true", "--was", "group.max.size=0"], "group.max.size=0: must be at least 1"),
-        (["{log}", "--set", "static=true", "--zone", "Mars"], "--zone Mars: is no time zone's name"),
-        (["{log}", "--set", "static=true", "--format", "xml"], "--format xml: is none of table, json."),
+        (["{log}", "--set", "static=true", "--zone", "Mars"], "--zone Mars: is not a time zone's name"),
+        (["{log}", "--set", "static=true", "--format", "xml"], "--format xml: is not one of table, json."),
         (["{empty}", "--set", "static=true"], "no group of consumers joins in this log"),
     ],
 )

@@ -68,7 +68,7 @@ class Coordinator:
         return self.call("DescribeGroups", 5, groups=[group]).groups[0]
 
     def describe_newer(self, group: str) -> Any:
-        """The group as ConsumerGroupDescribe describes it, None: it is none of the newer protocol."""
+        """The group as ConsumerGroupDescribe describes it, None: it is not one of the newer protocol."""
         (reported,) = self.call("ConsumerGroupDescribe", 1, group_ids=[group]).groups
         return reported if reported.error_code.name == "none" else None
 

@@ -53,11 +53,11 @@ def test_each_variable_of_make_in_a_sentence_is_an_option_of_some_command() -> N
     [
         (["why", "g", "--generation", "x"], "--generation x: is not a whole number."),
         (["why", "", "--home", "."], "GROUP names no group."),
-        (["why", "g", "--format", "xml"], "--format xml: is none of text, json."),
+        (["why", "g", "--format", "xml"], "--format xml: is not one of text, json."),
         (["why", "g", "--at", "soon"], "--at soon: invalid time; expected "),
         (["explain", "no-such.log"], "no-such.log: there is no such file."),
         (["explain", KILLED, "--group", "g"], f"--group g: no such group in {KILLED}; "),
-        (["explain", KILLED, "--zone", "Nowhere"], "--zone Nowhere: is no time zone's name"),
+        (["explain", KILLED, "--zone", "Nowhere"], "--zone Nowhere: is not a time zone's name"),
         (["explain", KILLED, "--until", "soon"], "--until soon: invalid time; expected "),
         (["replay", "no-such.log"], "no-such.log: there is no such file or folder"),
         (["replay", KILLED, "--set", "a"], "--set a: is not of the form key=value"),

@@ -39,8 +39,8 @@ def test_a_programs_own_status_is_its_exit_status(given: int | None, status: int
 def test_what_a_user_can_put_right_is_one_sentence_and_2(
     kind: type[UserError], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_program(raising(kind("x=1: is no setting"))) == 2
-    assert capsys.readouterr() == ("", "rollcall: x=1: is no setting\n")
+    assert run_program(raising(kind("x=1: is not a setting"))) == 2
+    assert capsys.readouterr() == ("", "rollcall: x=1: is not a setting\n")
 
 
 def test_ctrl_c_is_130_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:

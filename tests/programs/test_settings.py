@@ -64,13 +64,13 @@ def test_an_empty_text_is_none_where_there_may_be_none_and_no_topics_where_there
 @pytest.mark.parametrize(
     ("key", "text", "says"),
     [
-        ("paint.litre", "7", "paint.litre: is no setting; did you mean paint.litres?"),
-        ("brush", "7", "brush: is no setting; known are paint.colour, paint.file, "),
+        ("paint.litre", "7", "paint.litre: is not a setting; did you mean paint.litres?"),
+        ("brush", "7", "brush: is not a setting; known are paint.colour, paint.file, "),
         ("paint.litres", "few", "paint.litres=few: is not a whole number"),
         ("paint.litres", "-1", "paint.litres=-1: must be at least 0"),
         ("paint.litres", "101", "paint.litres=101: must be at most 100"),
         ("paint.colour", "green", "paint.colour=green: is neither red nor blue"),
-        ("paint.finish", "rough", "paint.finish=rough: is none of matt, silk, gloss"),
+        ("paint.finish", "rough", "paint.finish=rough: is not one of matt, silk, gloss"),
         ("paint.thin", "yes", "paint.thin=yes: is neither true nor false"),
         ("paint.walls", "north,up", "paint.walls=north,up: 'up' is neither north nor south"),
         ("topics", "t1", "topics=t1: 't1' is not of the form topic:partitions"),

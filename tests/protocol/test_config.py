@@ -47,7 +47,7 @@ def test_which_partitions_exist() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "says"),
     [
-        ("group.max.sise", "2", "group.max.sise: is no setting"),
+        ("group.max.sise", "2", "group.max.sise: is not a setting"),
         ("group.max.size", "two", "group.max.size=two: is not a whole number"),
         ("group.max.size", "0", "group.max.size=0: must be at least 1"),
         ("group.max.size", "2147483648", "group.max.size=2147483648: must be at most 2147483647"),
@@ -102,9 +102,9 @@ def test_settings_of_consumer_groups_are_read() -> None:
         ("group.consumer.min.session.timeout.ms=60001", "=60001: is above group.consumer.max.session.timeout.ms=60000"),
         ("group.consumer.assignors=sticky", "group.consumer.assignors=sticky: must name some of uniform, range"),
         ("group.consumer.assignors=range,range", "each once"),
-        ("group.consumer.migration.policy=maybe", "group.consumer.migration.policy=maybe: is none of bidirectional"),
+        ("group.consumer.migration.policy=maybe", "group.consumer.migration.policy=maybe: is not one of bidirectional"),
         ("group.consumer.regex.refresh.interval.ms=9999", "must be at least 10000"),
-        ("group.consumer.maximum=1", "group.consumer.maximum: is no setting"),
+        ("group.consumer.maximum=1", "group.consumer.maximum: is not a setting"),
     ],
 )
 def test_a_bad_setting_of_consumer_groups_is_named(word: str, says: str) -> None:

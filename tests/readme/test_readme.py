@@ -55,8 +55,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def replayed(home: Path) -> str:
-    """What `make replay` and the first question print; the home is there for the rest."""
-    return run(block_with("sh", "make replay LOG=tests/captures/d-kill/"), home)
+    """What `make replay` and the first question print the second time; the home is there for the rest."""
+    run(block_with("sh", "make replay LOG=tests/captures/d-kill/requests"), home)
+    return run(block_with("sh", "make replay LOG=tests/captures/d-kill/requests"), home)
 
 
 def test_a_broker_s_own_log_says_what_is_shown(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ DIES_MS = 20_000
 
 
 def once_classic(stage: Broker, act: Callable[[], Any]) -> None:
-    """Acts as soon as the group is no consumer group any more."""
+    """Acts as soon as the group is not a consumer group any more."""
     if stage.groups["g"].consumer is None:
         act()
     else:

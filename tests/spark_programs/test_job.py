@@ -138,7 +138,7 @@ def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(day: Day, tmp
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--set", "group.max.siz=3"), "group.max.siz: is no setting; did you mean group.max.size?"),
+        (("--set", "group.max.siz=3"), "group.max.siz: is not a setting; did you mean group.max.size?"),
         (("--set", "group.max.size"), "--set group.max.size: is not of the form key=value"),
         (("--conf-file", "/nowhere/my.conf"), "/nowhere/my.conf: cannot be read: No such file or directory"),
         (

@@ -41,14 +41,14 @@ def test_what_was_due_before_a_malformed_line_is_answered_too() -> None:
     run = command(text_of([join(0, "j"), {"at_ms": 9000, "api": "Nonsense"}]))
     assert run.status == 2
     assert [(line["request_id"], line["at_ms"]) for line in run.lines] == [("j", 3000)]
-    assert run.errors.startswith("rollcall: line 2: api: 'Nonsense' is none of ")
+    assert run.errors.startswith("rollcall: line 2: api: 'Nonsense' is not one of ")
 
 
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
         ("group.max.size", "--config group.max.size: is not of the form key=value"),
-        ("group.max.sice=2", "group.max.sice: is no setting; did you mean group.max.size?"),
+        ("group.max.sice=2", "group.max.sice: is not a setting; did you mean group.max.size?"),
         ("group.max.size=two", "group.max.size=two: is not a whole number"),
         ("group.max.size=0", "group.max.size=0: must be at least 1"),
         ("group.min.session.timeout.ms=9999999", "is above group.max.session.timeout.ms"),

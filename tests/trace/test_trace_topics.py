@@ -49,7 +49,7 @@ def test_topics_come_grow_and_go() -> None:
         ("CreatePartitions", {"t1": 2}, "topics: 't1': 2 is not a number of partitions from 3 on"),
         ("CreatePartitions", {"t2": 2}, "topics: 't2' does not exist"),
         ("DeleteTopics", ["t2"], "topics: there is no topic 't2' to delete"),
-        ("DeleteTopics", {"t1": 1}, "is no list of names"),
+        ("DeleteTopics", {"t1": 1}, "is not a list of names"),
     ],
 )
 def test_topics_that_cannot_be_changed_so_are_named(api: str, topics: Any, says: str) -> None:

@@ -150,7 +150,7 @@ def test_one_engine_alone_says_so_where_it_cannot_answer(home: Path, capsys: pyt
     )
     assert main([*arguments, "duckdb", "--format", "csv", "from groups select group_id, len([1, 2]) as n"]) == 0
     assert capsys.readouterr().out == "group_id,n\ntwo,2\n"
-    with pytest.raises(QueryError, match=r"^ENGINE=presto: is none of duckdb, spark\.$"):
+    with pytest.raises(QueryError, match=r"^ENGINE=presto: is not one of duckdb, spark\.$"):
         answer_query(Home(home), "select 1", engine="presto")
 
 

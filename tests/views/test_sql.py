@@ -187,8 +187,8 @@ def test_a_mistake_on_the_command_line_is_one_sentence_and_status_2(
 ) -> None:
     empty = tmp_path_factory.mktemp("empty")
     for arguments, sentence in (
-        (["--home", str(home), "--format", "xml", "select 1"], "--format xml: is none of table, json, csv, csv-raw."),
-        (["--home", str(home / "none"), "select 1"], f"{home}/none is no home: there is no such folder"),
+        (["--home", str(home), "--format", "xml", "select 1"], "--format xml: is not one of table, json, csv"),
+        (["--home", str(home / "none"), "select 1"], f"{home}/none does not exist"),
         (["--home", str(empty), "select 1"], f"{empty} holds no tables yet"),
         (["--home", str(home), " "], "there is no query"),
     ):

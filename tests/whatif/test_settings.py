@@ -59,9 +59,9 @@ def test_a_list_is_swept_in_its_own_order() -> None:
     [
         ("", "SET= names nothing to try"),
         ("session.timeout.ms", "SET=session.timeout.ms: is not of the form key=value"),
-        ("sesion.timeout.ms=6000", "sesion.timeout.ms=6000: is no setting that can be tried; known are assignor, "),
-        ("group.id=x", "group.id=x: is no setting that can be tried"),
-        ("topics=t:3", "topics=t:3: is no setting that can be tried"),
+        ("sesion.timeout.ms=6000", "sesion.timeout.ms=6000: is not a setting that can be tried; known are assignor, "),
+        ("group.id=x", "group.id=x: is not a setting that can be tried"),
+        ("topics=t:3", "topics=t:3: is not a setting that can be tried"),
         ("session.timeout.ms=long", "session.timeout.ms=long: is not a whole number"),
         ("session.timeout.ms=5000", "session.timeout.ms=5000: a broker takes 6000 to 1800000"),
         ("session.timeout.ms=6000..9000", "session.timeout.ms=6000..9000: a range is of the form"),
@@ -71,7 +71,7 @@ def test_a_list_is_swept_in_its_own_order() -> None:
         ("max.size=1 group.max.size=2", "group.max.size=2: is given twice"),
         ("max.size=1,2 static=true,false", "static=true,false: group.max.size is swept already, one key may be"),
         ("static=yes", "static=yes: is neither true nor false"),
-        ("assignor=stiky", "assignor=stiky: is no assignor that can be played; known are cooperative-sticky, range"),
+        ("assignor=stiky", "assignor=stiky: is not an assignor that can be played; known are cooperative-sticky"),
         ("max.size=0", "group.max.size=0: must be at least 1"),
         ("session.timeout.ms=,", "session.timeout.ms=,: names no value"),
         ("enable.auto.commit=maybe", "enable.auto.commit=maybe: is neither true nor false"),
@@ -88,7 +88,7 @@ def test_a_list_is_swept_in_its_own_order() -> None:
         ),
         (
             "group.remote.assignor=sticky",
-            "group.remote.assignor=sticky: is no assignor of a coordinator; known are uniform",
+            "group.remote.assignor=sticky: is not an assignor of a coordinator; known are uniform",
         ),
         (
             "group.protocol=classic group.remote.assignor=range",
