@@ -1,0 +1,49 @@
+"""The golden facts: of every case how many lines each program says, a hash of them, and how far two programs agree.
+
+`make golden` compares all cases with `golden.jsonl` and prints what differs; `make golden WRITE=1` keeps them as they
+are now. Knows cases and programs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.golden.cases import Case, lay_out
+from tests.golden.drivers import explained, followed, replayed
+
+KEPT = Path(__file__).parent / "golden.jsonl"
+SEED = 7
+
+
+def say(case: Case) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """The row that is kept of a case, and what each program says of it."""
+    texts: dict[str, list[str]] = {}
+    with TemporaryDirectory(prefix="golden-") as folder:
+        files = Path(folder) / "files"
+        files.mkdir()
+        paths = lay_out(case, files)
+        texts["explain"], explain_tells = explained(paths)
+        texts["replay"], replay_tells = replayed(paths, Path(folder) / "home")
+        if case.name.endswith("/lines"):
+            texts["shadow"] = followed(paths[0], Path(folder) / "shadow", SEED)
+    both = sum((Counter(explain_tells) & Counter(replay_tells)).values())
+    alone = {"explain alone": len(explain_tells) - both, "replay alone": len(replay_tells) - both}
+    row: dict[str, Any] = {"case": case.name, "rebalances": {"both": both, **alone}}
+    return row | {name: {"lines": len(lines), "hash": _hash(lines)} for name, lines in texts.items()}, texts
+
+
+def kept_rows() -> dict[str, dict[str, Any]]:
+    """The rows that are kept, by case."""
+    if not KEPT.exists():
+        return {}
+    return {row["case"]: row for row in map(json.loads, KEPT.read_text().splitlines())}
+
+
+def _hash(lines: Sequence[str]) -> str:
+    return hashlib.blake2b("\n".join(lines).encode(errors="surrogatepass"), digest_size=8).hexdigest()
