@@ -24,6 +24,7 @@ _ANSWERS = {
     FactKind.MEMBERSHIP_LOST: "that it is not a member",
 }
 """What a failed heartbeat of a client was answered."""
+_DENIALS = (FactKind.JOIN_REFUSED, FactKind.JOIN_FAILED, FactKind.COORDINATOR_LOST)
 _CONNECTED = "UP"
 _NO_ERROR = "Success"
 _Thing = TypeVar("_Thing")
@@ -136,7 +137,7 @@ def _coordinator_denies(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findi
                     yield _denied(who, denied)
                     denied = []
                 named = fact
-            case FactKind.JOIN_REFUSED | FactKind.JOIN_FAILED if named is not None and _denies(fact):
+            case kind if kind in _DENIALS and named is not None and _denies(named, fact):
                 denied += (named, fact)
                 named = None
             case FactKind.JOINED | FactKind.SYNCED | FactKind.HEARTBEAT | FactKind.COORDINATOR_LOST:
@@ -164,8 +165,12 @@ def _denied(who: str, denied: Sequence[LoggedFact]) -> Finding:
     )
 
 
-def _denies(fact: LoggedFact) -> bool:
-    return error_name(fact.error) == NOT_COORDINATOR
+def _denies(named: LoggedFact, fact: LoggedFact) -> bool:
+    """Whether the broker that was named says that it is not the coordinator; long after, it may be so no more."""
+    if fact.kind is not FactKind.COORDINATOR_LOST:
+        return error_name(fact.error) == NOT_COORDINATOR
+    is_soon = (between_ms(named, fact) or 0) <= BEATS_WITHIN_MS
+    return is_soon and fact.broker_id == named.broker_id and error_name(fact.reason) == NOT_COORDINATOR
 
 
 SESSION_RULES: Sequence[Rule] = (
@@ -182,14 +187,14 @@ def common_causes(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
     by_broker: dict[str, list[tuple[int, int, LoggedFact]]] = {}
     for place, facts in enumerate(clients):
         for fact in facts:
-            is_silence = fact.kind is FactKind.SESSION_GIVEN_UP and not in_a_rebalance(fact)
-            if is_silence and fact.at_ms is not None and fact.broker_id:
+            if _hears_nothing(fact) and fact.at_ms is not None and fact.broker_id:
                 by_broker.setdefault(fact.broker_id, []).append((fact.at_ms, place, fact))
     for broker_id, lost in by_broker.items():
         for together in at_once(sorted(lost, key=lambda one: one[:2])):
             who = {place for _, place, _ in together}
             if len(who) > 1:
-                within = duration(together[-1][0] - together[0][0])
+                least_ms = 1000 if together[0][2].is_whole_seconds else 0
+                within = duration(max(together[-1][0] - together[0][0], least_ms))
                 yield Finding(
                     "common_cause",
                     f"{count(len(who), 'client')} lost broker {broker_id} within {within}: what stopped was not each "
@@ -197,11 +202,18 @@ def common_causes(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
                     tuple(fact for _, _, fact in together),
                     is_inferred=True,
                     candidates=(
-                        f"broker {broker_id} stood still",
+                        f"broker {broker_id} stood still or closed its connections",
                         "the machine or container host of the clients stood still",
                         "the network between them failed",
                     ),
                 )
+
+
+def _hears_nothing(fact: LoggedFact) -> bool:
+    """Whether a client gives its coordinator up, and no answer of a broker is the reason."""
+    if fact.kind is FactKind.COORDINATOR_LOST:
+        return not error_name(fact.reason) and "error response" not in fact.reason
+    return fact.kind is FactKind.SESSION_GIVEN_UP and not in_a_rebalance(fact)
 
 
 def at_once(lost: Sequence[tuple[int, int, _Thing]]) -> Iterator[list[tuple[int, int, _Thing]]]:
