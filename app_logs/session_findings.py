@@ -24,6 +24,8 @@ _ANSWERS = {
     FactKind.MEMBERSHIP_LOST: "that it is not a member",
 }
 """What a failed heartbeat of a client was answered."""
+SAYS_NOT_WHY = ("", "coordinator unavailable")
+"""Why a client gives its coordinator up, in words that do not say whether it was silent or answered."""
 _DENIALS = (FactKind.JOIN_REFUSED, FactKind.JOIN_FAILED, FactKind.COORDINATOR_LOST)
 _CONNECTED = "UP"
 _NO_ERROR = "Success"
@@ -186,34 +188,47 @@ def common_causes(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
     """Several clients of a group that lost one broker at once: then it was none of them by itself."""
     by_broker: dict[str, list[tuple[int, int, LoggedFact]]] = {}
     for place, facts in enumerate(clients):
-        for fact in facts:
-            if _hears_nothing(fact) and fact.at_ms is not None and fact.broker_id:
+        for fact in _losses(facts):
+            if fact.at_ms is not None and fact.broker_id:
                 by_broker.setdefault(fact.broker_id, []).append((fact.at_ms, place, fact))
     for broker_id, lost in by_broker.items():
         for together in at_once(sorted(lost, key=lambda one: one[:2])):
-            who = {place for _, place, _ in together}
-            if len(who) > 1:
-                least_ms = 1000 if together[0][2].is_whole_seconds else 0
-                within = duration(max(together[-1][0] - together[0][0], least_ms))
-                yield Finding(
-                    "common_cause",
-                    f"{count(len(who), 'client')} lost broker {broker_id} within {within}: what stopped was not each "
-                    "of them by itself.",
-                    tuple(fact for _, _, fact in together),
-                    is_inferred=True,
-                    candidates=(
-                        f"broker {broker_id} stood still or closed its connections",
-                        "the machine or container host of the clients stood still",
-                        "the network between them failed",
-                    ),
-                )
+            first = {place: fact for _, place, fact in reversed(together)}
+            if len(first) > 1:
+                yield _common_cause(broker_id, sorted(first.values(), key=lambda one: one.at_ms or 0))
 
 
-def _hears_nothing(fact: LoggedFact) -> bool:
-    """Whether a client gives its coordinator up, and no answer of a broker is the reason."""
-    if fact.kind is FactKind.COORDINATOR_LOST:
-        return not error_name(fact.reason) and "error response" not in fact.reason
-    return fact.kind is FactKind.SESSION_GIVEN_UP and not in_a_rebalance(fact)
+def _losses(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
+    """Where a client gives a broker up for its silence, as far as its lines say. Where others are found it moved."""
+    found: LoggedFact | None = None
+    for fact in reversed(facts):
+        if fact.kind is FactKind.COORDINATOR_FOUND:
+            found = fact
+        elif fact.kind is FactKind.COORDINATOR_LOST:
+            is_answered = error_name(fact.reason) != "" or "error response" in fact.reason
+            if not is_answered and (found is None or found.broker_id == fact.broker_id):
+                yield fact
+        elif fact.kind is FactKind.SESSION_GIVEN_UP and not in_a_rebalance(fact):
+            yield fact
+
+
+def _common_cause(broker_id: str, lost: Sequence[LoggedFact]) -> Finding:
+    """What the clients have in common. lost: in each one's lines the first that says so, in order."""
+    within_ms = max(between_ms(lost[0], lost[-1]) or 0, 1000 if lost[0].is_whole_seconds else 0)
+    says_not_why = any(fact.kind is FactKind.COORDINATOR_LOST and fact.reason in SAYS_NOT_WHY for fact in lost)
+    return Finding(
+        "common_cause",
+        f"{count(len(lost), 'client')} lost broker {broker_id} within {duration(within_ms)}: what stopped was not each "
+        "of them by itself.",
+        tuple(lost),
+        is_inferred=True,
+        candidates=(
+            f"broker {broker_id} stood still or closed its connections",
+            *((f"broker {broker_id} answered that it does not coordinate the group",) if says_not_why else ()),
+            "the machine or container host of the clients stood still",
+            "the network between them failed",
+        ),
+    )
 
 
 def at_once(lost: Sequence[tuple[int, int, _Thing]]) -> Iterator[list[tuple[int, int, _Thing]]]:

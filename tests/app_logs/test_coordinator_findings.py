@@ -220,6 +220,19 @@ def test_clients_that_lose_one_broker_at_once_have_a_cause_in_common(
     assert not found("common_cause", lines[0], java(1.2, text.format(BROKER_1))), "it is one client"
 
 
+def test_a_broker_that_others_follow_was_not_lost_and_one_that_says_not_why_may_have_answered() -> None:
+    ids = ("orders-1", "orders-2")
+    lost = [java(place, DEAD.format(BROKER_1), each) for place, each in enumerate(ids, 1)]
+    again = [java(3 + place, text.format(BROKER_1), ids[0]) for place, text in enumerate((DISCOVERED, DEAD))]
+    (cause,) = found("common_cause", *lost, *again)
+    assert "2 clients lost broker 1 within 1 s" in cause.sentence, "each one's first line counts"
+    assert any("does not coordinate" in one for one in cause.candidates)
+    silent = [java(place, LOST.format(BROKER_1, "null"), each) for place, each in enumerate(ids, 1)]
+    (cause,) = found("common_cause", *silent)
+    assert not any("does not coordinate" in one for one in cause.candidates)
+    assert not found("common_cause", *lost, *(java(5, DISCOVERED.format(BROKER_2), each) for each in ids))
+
+
 @pytest.mark.parametrize(
     ("broker_id", "reason", "second", "denies"),
     [
