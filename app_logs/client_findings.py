@@ -18,7 +18,7 @@ from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, L
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, client_id_of, shortest_name
 from app_logs.membership_findings import MEMBERSHIP_RULES
-from app_logs.session_findings import SESSION_RULES
+from app_logs.session_findings import SAYS_NOT_WHY, SESSION_RULES
 from app_logs.topic_findings import TOPIC_RULES
 from app_logs.wording import how_often_within, lasting
 from why.words import count, duration, some
@@ -42,7 +42,7 @@ _OF_A_JOIN = (
     ),
 )
 """Lines that say how a request to join went on, or why it was sent."""
-_NO_REASONS = ("", "null", "coordinator unavailable")
+_NO_REASONS = (*SAYS_NOT_WHY, "null")
 """Why a coordinator is unavailable, in words that do not say it."""
 _ASKS = (FactKind.JOIN_SENT, FactKind.JOINED_AND_SYNCED)
 """Lines of which one shows that a client asked to join: some print no more than the answer."""

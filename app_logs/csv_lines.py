@@ -14,7 +14,8 @@ from app_logs.stamps import Stamp, stamp_at
 MOST_LINES = 200
 """Of a row that is put together. One that does not end within them is taken line by line."""
 _FIELD_BELOW = re.compile(
-    r"\s{0,40}(?:(?P<key>[A-Za-z_][\w.-]{0,60})(?:: ?|=)(?P<value>[^\"]{0,4000}?),?|\{|\}|)\s{0,40}\"?\s{0,40}"
+    r'\s{0,40}(?:(?:"")?(?P<key>[A-Za-z_][\w.-]{0,60})(?:"")?(?:: ?|=)(?:"")?(?P<value>[^"]{0,4000}?)(?:"")?,?|\{|\}|)'
+    r'\s{0,40}"?\s{0,40}'
 )
 _NAME = re.compile(r"[@\w. -]{1,60}")
 _OBJECT = ',"{""'
@@ -38,7 +39,7 @@ def whole_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
             pairs += [f"{pair['key']}: {pair['value']}"] if pair["key"] else []
         parts.append((number, line))
         if pair is not None and line.count('"') % 2:
-            message = parts[0][1].replace('"""', '"').removesuffix('""')
+            message = parts[0][1].replace('"""', '"').removesuffix(" {").removesuffix('""')
             yield parts[0][0], f'{message}; {", ".join(pairs)}"'
             parts, pairs = [], []
     yield from parts

@@ -6,30 +6,30 @@ several explanations fit, all are named. Knows one group's facts and rebalances.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 
 from app_logs.broker_owners import owners
-from app_logs.error_names import error_said
-from app_logs.holders import INITIAL_DELAY_MS, Before
+from app_logs.coordinator_findings import COORDINATOR_RULES, Rule
+from app_logs.holders import INITIAL_DELAY_MS, TIMER_SLACK_MS, Before, is_a_timeout
 from app_logs.logged_facts import NEWER, FactKind, LoggedFact, between_ms
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, shortest_name
 from app_logs.static_members import static_members
 from schemas.causes import CauseKind, name_of
 from why.words import count, duration, some
 
-Rule = Callable[[LoggedGroup], Iterator[Finding]]
 OFTEN = 3
 """This number of rebalances by one member is a pattern."""
 _NAMED = 2
 """Member ids that one sentence has: they are long."""
 NOT_WAITED_MS = 1
-COMMON_TIMEOUTS_MS = (5_000, 6_000)
-"""Timeouts that people set are multiples of these: 6 s is the least that brokers allow as shipped."""
+LONGEST_SESSION_MS = 45_000
+"""The longest session timeout that clients have as shipped."""
 BESIDE_MS = 100
 """Ids that are given out this close together may be one client's."""
-TIMER_SLACK_MS = 50
-"""A timer fires this much late at most, on a broker that is not overloaded."""
+_NAMES_NOT_ALL = (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.GROUP_TAKEN_OVER)
+_JOIN_PHASE = "PreparingRebalance"
+_WAITED_FOR = ("the join phase waits for it", "it joined, and the broker's level hides that line")
 
 
 def findings_of(group: LoggedGroup) -> list[Finding]:
@@ -45,57 +45,15 @@ def _emptied(group: LoggedGroup) -> Iterator[Finding]:
             )
 
 
-def _moved(group: LoggedGroup) -> Iterator[Finding]:
-    for fact in group.facts:
-        at = "" if fact.generation_id is None else f" with generation {fact.generation_id}"
-        broker = f"Broker {fact.broker_id}" if fact.broker_id else "A broker"
-        if fact.kind is FactKind.GROUP_TAKEN_OVER:
-            yield Finding("coordinator_moved", f"{broker} became the group's coordinator and loaded it{at}.", (fact,))
-        elif fact.kind is FactKind.GROUP_UNLOADED:
-            yield Finding("coordinator_moved", f"{broker} ceased to be the group's coordinator{at}.", (fact,))
-
-
-def _gone(group: LoggedGroup) -> Iterator[Finding]:
-    for fact in group.facts:
-        if fact.kind is FactKind.GROUPS_DELETED:
-            yield Finding("group_deleted", "The group was deleted.", (fact,))
-        elif fact.kind is FactKind.GROUP_DIED:
-            # From 0.10 on it had no committed offsets either; before, a group without members went at once.
-            yield Finding("group_removed", "The coordinator removed the group, which had no members left.", (fact,))
-
-
-def _silent_since_loaded(group: LoggedGroup) -> Iterator[Finding]:
-    """A member that expired one session after its coordinator had loaded the group never spoke with that one."""
-    loaded: LoggedFact | None = None
-    for fact in group.facts:
-        if fact.kind is FactKind.GROUP_TAKEN_OVER:
-            loaded = fact
-        elif loaded is not None and fact.kind is FactKind.MEMBER_EXPIRED:
-            after_ms = between_ms(loaded, fact)
-            if after_ms is not None and _is_a_timeout(after_ms):
-                yield Finding(
-                    "never_spoke_with_the_new_coordinator",
-                    f"{fact.member_id} expired {duration(after_ms)} after this coordinator had loaded the group, which "
-                    "is a whole session timeout: the new coordinator did not hear from it at all.",
-                    (loaded, fact),
-                    is_inferred=True,
-                    candidates=(
-                        "its process was down",
-                        "it still spoke with the broker that was the coordinator before",
-                        "its network did not reach this broker",
-                    ),
-                )
-        elif fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.MEMBER_ADDED):
-            loaded = None
-
-
 def _never_synced(group: LoggedGroup) -> Iterator[Finding]:
     """Members that expired one session after the join phase, whose leader's assignment never came."""
     for before, rebalance in pairwise(group.rebalances):
-        if before.joined_at_ms is None or before.ended_at_ms is not None or rebalance.began_at_ms is None:
+        if rebalance.cause.kind is not CauseKind.SESSION_EXPIRED or rebalance.began_at_ms is None:
             continue
-        after_ms = rebalance.began_at_ms - before.joined_at_ms
-        if rebalance.cause.kind is CauseKind.SESSION_EXPIRED and _is_a_timeout(after_ms):
+        if before.ended_at_ms is not None:
+            yield from _silent_since_assigned(before, rebalance, rebalance.began_at_ms - before.ended_at_ms)
+        elif before.joined_at_ms is not None and is_a_timeout(rebalance.began_at_ms - before.joined_at_ms):
+            after_ms = rebalance.began_at_ms - before.joined_at_ms
             yield Finding(
                 "assignment_never_came",
                 f"After the join phase of generation {before.generation_id} the leader never sent the assignment; "
@@ -104,6 +62,25 @@ def _never_synced(group: LoggedGroup) -> Iterator[Finding]:
                 is_inferred=True,
                 candidates=("the member died", "its network failed", "it never got the answer to its JoinGroup"),
             )
+
+
+def _silent_since_assigned(before: LoggedRebalance, rebalance: LoggedRebalance, after_ms: int) -> Iterator[Finding]:
+    """A member that sent its generation's assignment, as leader or alone, and that expired soon."""
+    assigned, member_id = before.facts[-1], rebalance.cause.member_id
+    is_sender = before.members == 1 or (member_id != "" and assigned.member_id == member_id)
+    is_known = assigned.kind is FactKind.ASSIGNMENT_RECEIVED and _follows(before, rebalance)
+    if is_known and is_sender and 0 < after_ms <= LONGEST_SESSION_MS + TIMER_SLACK_MS:
+        yield Finding(
+            "silent_since_assigned",
+            f"{shortest_name(member_id) or 'A member'} expired {duration(after_ms)} after it had sent the assignment "
+            f"of generation {before.generation_id}: it may have been silent since then.",
+            (assigned, rebalance.facts[-1]),
+            is_inferred=True,
+            candidates=(
+                "it sent no heartbeat in this generation",
+                "its session timeout is shorter, and its heartbeats ended later",
+            ),
+        )
 
 
 def _again_and_again(group: LoggedGroup) -> Iterator[Finding]:
@@ -189,13 +166,24 @@ def _initial_delay(group: LoggedGroup) -> Iterator[Finding]:
     before = Before(group.facts)
     for one in group.rebalances:
         length_ms = one.join_phase_ms
-        if length_ms is not None and length_ms >= INITIAL_DELAY_MS - TIMER_SLACK_MS and before.was_empty(one):
+        if length_ms is None or length_ms < INITIAL_DELAY_MS - TIMER_SLACK_MS:
+            continue
+        if before.was_empty(one):
             yield Finding(
                 "initial_delay",
                 f"The join phase of generation {one.generation_id} took {duration(length_ms)} because the group was "
                 "empty: its coordinator waits for more members (group.initial.rebalance.delay.ms). Nobody was slow.",
                 tuple(one.facts),
                 is_inferred=True,
+            )
+        elif length_ms <= INITIAL_DELAY_MS + TIMER_SLACK_MS and before.may_have_been_empty(one):
+            yield Finding(
+                "initial_delay",
+                f"The join phase of generation {one.generation_id} took {duration(length_ms)}, which is the initial "
+                "delay of an empty group as shipped (group.initial.rebalance.delay.ms).",
+                tuple(one.facts),
+                is_inferred=True,
+                candidates=("the group was empty, and nobody was slow", "a member came back that late"),
             )
 
 
@@ -251,6 +239,7 @@ def _came_back_as_new(one: LoggedRebalance, expired: LoggedFact) -> Iterator[Fin
 def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
     """Ids that were given out and never joined."""
     given = [fact for fact in group.facts if fact.kind is FactKind.MEMBER_ID_GIVEN]
+    yield from _given_last(group.facts)
     places = {fact.member_id: place for place, fact in reversed([*enumerate(given)])}
     for fact in group.facts:
         if fact.kind is not FactKind.PENDING_MEMBER_EXPIRED:
@@ -271,6 +260,24 @@ def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
                 (asked, *near),
                 is_inferred=True,
                 candidates=("one client asked twice and forgot the first answer", "two clients, of which one was gone"),
+            )
+
+
+def _given_last(facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """Ids that no later line has, given out since the last rebalance began: its lines may not name who joins."""
+    since = [*takewhile(lambda one: one.kind not in _NAMES_NOT_ALL, reversed(facts))]
+    latest = {one.member_id: one for one in reversed(since)}
+    open_ = [one for one in reversed(since) if one.kind is FactKind.MEMBER_ID_GIVEN and latest[one.member_id] is one]
+    for is_waiting in (False, True):
+        given = [one for one in open_ if (one.state == _JOIN_PHASE) == is_waiting]
+        if given:
+            which = f"{some([one.member_id for one in given], _NAMED)} {'was' if len(given) == 1 else 'were'} given out"
+            yield Finding(
+                "id_without_a_join",
+                f"{which} to a client that asked to join. By the end of these lines nobody has joined with it.",
+                tuple(given),
+                is_inferred=is_waiting,
+                candidates=_WAITED_FOR if is_waiting else (),
             )
 
 
@@ -309,18 +316,10 @@ def _is_bumped(one: LoggedRebalance) -> bool:
     return any(fact.kind is FactKind.EPOCH_BUMPED for fact in one.facts)
 
 
-def _not_stored(group: LoggedGroup) -> Iterator[Finding]:
-    for fact in group.facts:
-        if fact.kind is FactKind.WRITE_FAILED:
-            error = error_said(fact.error)
-            yield Finding("write_failed", f"The broker could not write the group's metadata: {error}.", (fact,))
-
-
 RULES: Sequence[Rule] = (
-    _not_stored,
+    *COORDINATOR_RULES,
     static_members,
     _again_and_again,
-    _silent_since_loaded,
     _never_synced,
     _nobody_waited,
     _came_again,
@@ -328,8 +327,6 @@ RULES: Sequence[Rule] = (
     _inside,
     _expired_apart,
     _emptied,
-    _moved,
-    _gone,
     _initial_delay,
     _missing,
     owners,
@@ -344,8 +341,3 @@ def _gap_ms(before: LoggedRebalance, after: LoggedRebalance) -> int | None:
 
 def _follows(before: LoggedRebalance, after: LoggedRebalance) -> bool:
     return after.from_generation_id is not None and after.from_generation_id == before.generation_id
-
-
-def _is_a_timeout(length_ms: int) -> bool:
-    """Whether a time is one that people set, and the little by which a timer fires late."""
-    return any(length_ms >= each and length_ms % each <= TIMER_SLACK_MS for each in COMMON_TIMEOUTS_MS)

@@ -7,7 +7,7 @@ member that expired, members that were not back in time. Else the length alone s
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from app_logs.logged_facts import FactKind, LoggedFact
@@ -22,6 +22,10 @@ TOGETHER_MS = 50
 """A removal this close before the end of the join phase ended it."""
 INITIAL_DELAY_MS = 3_000
 """group.initial.rebalance.delay.ms as shipped."""
+COMMON_TIMEOUTS_MS = (5_000, 6_000)
+"""Timeouts that people set are multiples of these: 6 s is the least that brokers allow as shipped."""
+TIMER_SLACK_MS = 50
+"""A timer fires this much late at most, on a broker that is not overloaded."""
 
 _REBALANCE_TIMEOUTS_MS = (30_000, 60_000, 300_000)
 """As Kafka's clients and others have them as shipped."""
@@ -31,6 +35,8 @@ _NOBODY_CAME = "only the member that had come was in it, so that those of the ge
 _ONE_CAME = "one member alone was in it: it took that long to join again, or others did not join again at all"
 _MAYBE_EMPTY = "members had to join again, or the group was empty and its coordinator waited for more of them"
 _EMPTIED = (FactKind.GROUP_EMPTIED, FactKind.NOBODY_BACK)
+_ASKED = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
+_EMPTY = "Empty"
 _FORMED = (FactKind.JOIN_PHASE_ENDED, FactKind.ASSIGNMENT_RECEIVED, FactKind.GROUP_TAKEN_OVER)
 _ENDED_BY = {
     FactKind.PENDING_MEMBER_EXPIRED: "an id that the coordinator had given out and that never joined",
@@ -48,7 +54,7 @@ class Before:
     def __init__(self, facts: Sequence[LoggedFact]) -> None:
         self._facts = facts
         self._seen = {fact.generation_id for fact in facts if fact.kind in _FORMED}
-        self._emptied = {fact.generation_id for fact in facts if fact.kind in _EMPTIED}
+        self._emptied = {*_generations_without_members(facts)}
         self._places = {id(fact): place for place, fact in enumerate(facts)}
         self._latest_ms = list(accumulate((fact.at_ms or 0 for fact in facts), max))
         self._known: dict[str, None] = {}
@@ -87,6 +93,15 @@ class Before:
                 pass
 
 
+def _generations_without_members(facts: Sequence[LoggedFact]) -> Iterator[int | None]:
+    """The generations at whose end a line says so, or the state that the next member found the group in."""
+    state = ""
+    for fact in facts:
+        if fact.kind in _EMPTIED or (fact.kind is FactKind.REBALANCE_BEGAN and state == _EMPTY):
+            yield fact.generation_id
+        state = fact.state if fact.kind in _ASKED else ""
+
+
 def holder_of(rebalance: LoggedRebalance, before: Before) -> Holder | None:
     """Who held it; None: nobody for long, or the lines do not have its length."""
     length_ms = rebalance.join_phase_ms
@@ -107,8 +122,14 @@ def holder_of(rebalance: LoggedRebalance, before: Before) -> Holder | None:
 
 def _why(rebalance: LoggedRebalance, length_ms: int, before: Before) -> str:
     """What a join phase waited for that was long."""
+    is_alone = rebalance.members == 1 and rebalance.cause.kind is CauseKind.MEMBER_JOINED
     if any(0 <= length_ms - each <= TOGETHER_MS for each in _REBALANCE_TIMEOUTS_MS):
-        return _AT_TIMEOUT
+        return f"{_AT_TIMEOUT}; {_NOBODY_CAME}" if is_alone else _AT_TIMEOUT
     if rebalance.members == 1:
-        return _NOBODY_CAME if rebalance.cause.kind is CauseKind.MEMBER_JOINED else _ONE_CAME
+        return _NOBODY_CAME if is_alone else _ONE_CAME
     return _MAYBE_EMPTY if before.may_have_been_empty(rebalance) else _LAST_CAME
+
+
+def is_a_timeout(length_ms: int) -> bool:
+    """Return whether a time is one that people set, and the little by which a timer fires late."""
+    return any(length_ms >= each and length_ms % each <= TIMER_SLACK_MS for each in COMMON_TIMEOUTS_MS)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from app_logs.client_rules import Rule, one_finding
 from app_logs.error_names import NOT_COORDINATOR, OF_COORDINATORS, OF_NO_MEMBER, error_name
+from app_logs.leaders import listed
 from app_logs.logged_facts import (
     COMMITS,
     HEARTBEATS_STOPPED,
@@ -32,6 +33,10 @@ OUTLIVED_MS = 1_000
 """A session that is released later than this after its heartbeats stopped did not end by itself."""
 _JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
 _REFUSED = (FactKind.JOIN_REFUSED, FactKind.SYNC_REFUSED, FactKind.INSTANCE_FENCED)
+_NO_ANSWER = ("disconnect", "timeout")
+"""In the errors of requests that may have been carried out."""
+_TAIL = 12
+"""Characters of an id."""
 _ID_NEEDED = "MemberIdRequired"
 """The error by which a new member is given its id: it asks again with it."""
 _NOT_IN_IT = "it was out, or the group had rebalanced without it"
@@ -98,6 +103,39 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         errors = errors_in(failed)
         why = f": {errors}" if errors else ""
         yield Finding("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
+
+
+def _joined_twice(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+    """A leader whose join got no answer, and who finds another member with its client id: that join may be in force."""
+    failed: LoggedFact | None = None
+    own = {fact.generation_id: fact.member_id for fact in facts if fact.kind in (FactKind.JOINED, FactKind.SYNCED)}
+    for fact in facts:
+        if fact.kind is FactKind.JOIN_FAILED and any(each in fact.error.lower() for each in _NO_ANSWER):
+            failed = fact
+        elif fact.kind is FactKind.ASSIGNED_ALL and failed is not None:
+            member_id = own.get(fact.generation_id) or ""
+            named, client_id, _ = member_id.rpartition(fact.client_id)
+            alike = [one for one in listed(fact) if one.startswith(f"{named}{client_id}-")]
+            others = [one for one in alike if one != member_id and len(one) == len(member_id)] if client_id else []
+            if others:
+                yield Finding(
+                    "joined_twice",
+                    f"Generation {fact.generation_id} has {len(others) + 1} members with the client id of {who}, and "
+                    f"its own join had got no answer before. It is {_end(member_id)}; the other id is "
+                    f"{some(map(_end, others))}.",
+                    (failed, fact),
+                    is_inferred=True,
+                    candidates=(
+                        "the other id is of its own first join, and nobody reads its partitions",
+                        "another process has that client id",
+                    ),
+                )
+            failed = None
+
+
+def _end(member_id: str) -> str:
+    """The end of a long id, by which ids of one client id differ."""
+    return f"...{member_id[-_TAIL:]}"
 
 
 def _syncs_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -255,6 +293,7 @@ MEMBERSHIP_RULES: Sequence[Rule] = (
     _commits_refused,
     _lost,
     _joins_failed,
+    _joined_twice,
     _syncs_refused,
     one_finding("offsets_refused", lambda fact: fact.kind is FactKind.OFFSETS_REFUSED, _offsets_refused),
     _requests_refused,

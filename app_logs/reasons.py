@@ -6,6 +6,7 @@ open: all causes that fit are candidates. Knows the wordings of Kafka 2.1 to 4.3
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from app_logs.logged_facts import FactKind
@@ -16,6 +17,12 @@ NOT_PROVIDED = "not provided"
 """What a broker prints where a client gave no reason."""
 DOWNGRADED = "from consumer to classic for member leaving"
 """The end of a reason that names nobody: the line before it does."""
+
+
+_CAPACITY = re.compile(
+    r"(?:GroupConfig\(\d{1,9},\d{1,9},|\(size (?P<members>\d{1,9})\) is over capacity )(?P<limit>\d{1,9})"
+)
+"""Kafka 2 and 3 print all settings of groups, of which group.max.size is the third."""
 
 
 class Reason(NamedTuple):
@@ -141,6 +148,14 @@ def read_reason(text: str) -> Reason | None:
         # The member is the leader whose SyncGroup was in hand: the broker's own log refused, so nobody is to blame.
         return Reason(CauseKind.ASSIGNMENT_NOT_STORED, client_reason=error)
     return named._replace(kind=CauseKind(rule))
+
+
+def capacity_in(text: str) -> tuple[int | None, int | None]:
+    """Return how many members a loaded group has and group.max.size, as far as a coordinator's reason has them."""
+    found = _CAPACITY.search(text)
+    if found is None:
+        return None, None
+    return None if found["members"] is None else int(found["members"]), int(found["limit"])
 
 
 def left(named: Reason) -> Reason:

@@ -27,6 +27,7 @@ from why.words import duration
 
 REMOVED_WITHIN_MS = 600_000
 """A removal longer ago than this is laid beside a client's line only by the member id."""
+_JOINS = (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
 _OUT = ("its session expired, and the coordinator removed it", "it left by itself at its own poll timeout")
 _FENCED = ("another producer with its transactional.id fenced it", "its transaction outlasted its timeout")
 _WHY_MIGRATED = {OFFSETS_NOT_COMMITTED: _OUT, PRODUCER_FENCED: _FENCED, "": (*_OUT, "another producer fenced its own")}
@@ -74,14 +75,19 @@ def removal_findings(of_broker: Sequence[LoggedFact], facts: Sequence[LoggedFact
     removals, member_id = _removals_in(of_broker), ""
     alone: list[tuple[LoggedFact, str]] = []
     """Those of which no broker's line tells, each with the member id."""
+    left: LoggedFact | None = None
     for fact in facts:
+        if fact.kind is FactKind.LEAVE_SENT:
+            left = fact
+        elif fact.kind in _JOINS:
+            left = None
         if fact.kind is FactKind.MEMBERSHIP_LOST:
             removed = _removal_of(removals, fact, fact.member_id or member_id)
             if removed is None and is_unknown_member(fact):
                 alone.append((fact, fact.member_id or member_id))
                 member_id = ""
                 continue
-            yield _learnt_of_it(fact, removed, fact.member_id or member_id)
+            yield _learnt_of_it(fact, removed, fact.member_id or member_id, left)
             if removed is not None and is_unknown_member(fact):
                 yield _alive(fact, removed)
             member_id = ""
@@ -108,8 +114,18 @@ def _removal_of(removals: Sequence[LoggedFact], lost: LoggedFact, member_id: str
     return near[0] if len(near) == 1 else None
 
 
-def _learnt_of_it(lost: LoggedFact, removed: LoggedFact | None, member_id: str) -> Finding:
+def _learnt_of_it(
+    lost: LoggedFact, removed: LoggedFact | None, member_id: str, left: LoggedFact | None = None
+) -> Finding:
     who = member_id or lost.client_id or "The client"
+    if lost.state == TASKS_MIGRATED and left is not None and lost.reason != PRODUCER_FENCED:
+        return Finding(
+            "client_learned_of_it",
+            f"{who} was refused since it had left by itself{lasting(' {} before', left, lost)}. It gives all its tasks "
+            "away and joins anew.",
+            (left, lost),
+            is_inferred=True,
+        )
     if lost.state == TASKS_MIGRATED:
         return Finding(
             "client_learned_of_it",

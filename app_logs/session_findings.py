@@ -24,6 +24,9 @@ _ANSWERS = {
     FactKind.MEMBERSHIP_LOST: "that it is not a member",
 }
 """What a failed heartbeat of a client was answered."""
+SAYS_NOT_WHY = ("", "coordinator unavailable")
+"""Why a client gives its coordinator up, in words that do not say whether it was silent or answered."""
+_DENIALS = (FactKind.JOIN_REFUSED, FactKind.JOIN_FAILED, FactKind.COORDINATOR_LOST)
 _CONNECTED = "UP"
 _NO_ERROR = "Success"
 _Thing = TypeVar("_Thing")
@@ -136,7 +139,7 @@ def _coordinator_denies(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findi
                     yield _denied(who, denied)
                     denied = []
                 named = fact
-            case FactKind.JOIN_REFUSED | FactKind.JOIN_FAILED if named is not None and _denies(fact):
+            case kind if kind in _DENIALS and named is not None and _denies(named, fact):
                 denied += (named, fact)
                 named = None
             case FactKind.JOINED | FactKind.SYNCED | FactKind.HEARTBEAT | FactKind.COORDINATOR_LOST:
@@ -164,8 +167,12 @@ def _denied(who: str, denied: Sequence[LoggedFact]) -> Finding:
     )
 
 
-def _denies(fact: LoggedFact) -> bool:
-    return error_name(fact.error) == NOT_COORDINATOR
+def _denies(named: LoggedFact, fact: LoggedFact) -> bool:
+    """Whether the broker that was named says that it is not the coordinator; long after, it may be so no more."""
+    if fact.kind is not FactKind.COORDINATOR_LOST:
+        return error_name(fact.error) == NOT_COORDINATOR
+    is_soon = (between_ms(named, fact) or 0) <= BEATS_WITHIN_MS
+    return is_soon and fact.broker_id == named.broker_id and error_name(fact.reason) == NOT_COORDINATOR
 
 
 SESSION_RULES: Sequence[Rule] = (
@@ -181,27 +188,47 @@ def common_causes(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
     """Several clients of a group that lost one broker at once: then it was none of them by itself."""
     by_broker: dict[str, list[tuple[int, int, LoggedFact]]] = {}
     for place, facts in enumerate(clients):
-        for fact in facts:
-            is_silence = fact.kind is FactKind.SESSION_GIVEN_UP and not in_a_rebalance(fact)
-            if is_silence and fact.at_ms is not None and fact.broker_id:
+        for fact in _losses(facts):
+            if fact.at_ms is not None and fact.broker_id:
                 by_broker.setdefault(fact.broker_id, []).append((fact.at_ms, place, fact))
     for broker_id, lost in by_broker.items():
         for together in at_once(sorted(lost, key=lambda one: one[:2])):
-            who = {place for _, place, _ in together}
-            if len(who) > 1:
-                within = duration(together[-1][0] - together[0][0])
-                yield Finding(
-                    "common_cause",
-                    f"{count(len(who), 'client')} lost broker {broker_id} within {within}: what stopped was not each "
-                    "of them by itself.",
-                    tuple(fact for _, _, fact in together),
-                    is_inferred=True,
-                    candidates=(
-                        f"broker {broker_id} stood still",
-                        "the machine or container host of the clients stood still",
-                        "the network between them failed",
-                    ),
-                )
+            first = {place: fact for _, place, fact in reversed(together)}
+            if len(first) > 1:
+                yield _common_cause(broker_id, sorted(first.values(), key=lambda one: one.at_ms or 0))
+
+
+def _losses(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
+    """Where a client gives a broker up for its silence, as far as its lines say. Where others are found it moved."""
+    found: LoggedFact | None = None
+    for fact in reversed(facts):
+        if fact.kind is FactKind.COORDINATOR_FOUND:
+            found = fact
+        elif fact.kind is FactKind.COORDINATOR_LOST:
+            is_answered = error_name(fact.reason) != "" or "error response" in fact.reason
+            if not is_answered and (found is None or found.broker_id == fact.broker_id):
+                yield fact
+        elif fact.kind is FactKind.SESSION_GIVEN_UP and not in_a_rebalance(fact):
+            yield fact
+
+
+def _common_cause(broker_id: str, lost: Sequence[LoggedFact]) -> Finding:
+    """What the clients have in common. lost: in each one's lines the first that says so, in order."""
+    within_ms = max(between_ms(lost[0], lost[-1]) or 0, 1000 if lost[0].is_whole_seconds else 0)
+    says_not_why = any(fact.kind is FactKind.COORDINATOR_LOST and fact.reason in SAYS_NOT_WHY for fact in lost)
+    return Finding(
+        "common_cause",
+        f"{count(len(lost), 'client')} lost broker {broker_id} within {duration(within_ms)}: what stopped was not each "
+        "of them by itself.",
+        tuple(lost),
+        is_inferred=True,
+        candidates=(
+            f"broker {broker_id} stood still or closed its connections",
+            *((f"broker {broker_id} answered that it does not coordinate the group",) if says_not_why else ()),
+            "the machine or container host of the clients stood still",
+            "the network between them failed",
+        ),
+    )
 
 
 def at_once(lost: Sequence[tuple[int, int, _Thing]]) -> Iterator[list[tuple[int, int, _Thing]]]:

@@ -101,7 +101,9 @@ def name_alone(text: str) -> str:
 
 
 IGNORED = frozenset(("", "number", "old_state"))
-"""Fields that a fact has no place for: they are checked, and dropped."""
+"""Fields that tell one reading from another by no more than that they hold what they must."""
+_PLACE_OF = {**PLACES, **dict.fromkeys(IGNORED, PLACES[IS_CERTAIN]), "old_state": PLACES["state"]}
+"""Where in a fact a field belongs; what it has no place for is laid where another is laid over it."""
 
 
 _FREE = frozenset(("error", "reason", "client_reason"))
@@ -154,8 +156,8 @@ class Template:
 
     @cached_property
     def places(self) -> list[int]:
-        """Where in a fact each value belongs; what it has no place for is laid where another is laid over it."""
-        return [PLACES[IS_CERTAIN if name in IGNORED else name] for name in self._all_names]
+        """Where in a fact each value belongs."""
+        return [_PLACE_OF[name] for name in self._all_names]
 
     def match(self, text: str, *, by_client: bool = False) -> Match | None:
         """What the message holds, by the names of its fields; None if it is another one.

@@ -89,7 +89,7 @@ OF_LINES = frozenset(
     (
         *("owners", "generations_missing", "expired_apart", "coordinator_not_found", "given_nothing", "idle_member"),
         *("client_learned_of_it", "left_others_rebalance", "partitions_missing", "rejoin_unanswered", "own_partitions"),
-        "assignment_refused",
+        *("assignment_refused", "id_without_a_join"),
     )
 )
 """Findings of what stands in lines, whatever others stand elsewhere."""

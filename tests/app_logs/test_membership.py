@@ -7,7 +7,7 @@ import pytest
 from app_logs.logged_rebalances import Finding
 from app_logs.reading import read_lines
 from app_logs.story import groups_in
-from tests.app_logs.printed import MEMBER
+from tests.app_logs.printed import MEMBER, OTHER
 
 JAVA = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {}"
 JOINED = "Successfully joined group with generation {}"
@@ -182,3 +182,55 @@ def test_only_a_coordinator_that_does_not_know_the_member_says_that_it_is_none(a
     assert all(says in one.sentence for one in learnt)
     assert learnt
     assert bool(found("removed_in_a_loop", *lines)) is (says == "no member any more")
+
+
+# ---------------------------------------------------------------- what the client itself had done before
+
+LEFT = f"Member {MEMBER} sending LeaveGroup request to coordinator b:9092 (id: 2147483646 rack: null) due to {{}}"
+MIGRATED = "Detected that the thread is being fenced. {}"
+BY_PRODUCER = "org.apache.kafka.streams.errors.TaskMigratedException: Producer got fenced"
+SYNCED = "Successfully synced group in generation Generation{{generationId={}, memberId='{}', protocol='range'}}"
+FAILED = "Rebalance failed.\norg.apache.kafka.common.errors.{}"
+ASSIGNS = "Finished assignment for group at generation {}: {{{}}}"
+
+
+def refused(*lines: str) -> str:
+    (learnt,) = found("client_learned_of_it", *lines)
+    assert learnt.is_inferred
+    return learnt.sentence
+
+
+@pytest.mark.parametrize("why", ["consumer poll timeout has expired.", "the consumer is being closed"])
+def test_a_streams_thread_that_had_left_is_refused_since_it_left(why: str) -> None:
+    left, lost = java(1, LEFT.format(why)), java(83, MIGRATED.format("This implies"))
+    assert "since it had left by itself 1 min 22.0 s before" in refused(left, lost)
+    assert "left by itself" not in refused(lost)
+    assert "left by itself" not in refused(left, java(9, "(Re-)joining group"), lost)
+    assert "left by itself" not in refused(left, java(83, MIGRATED.format(BY_PRODUCER)))
+
+
+def members_alike(error: str, other: str, *, own: str = MEMBER) -> list[Finding]:
+    given = ", ".join(f"{each}=Assignment(partitions=[orders-{place}])" for place, each in enumerate((own, other)))
+    lines = [
+        java(0, "(Re-)joining group"),
+        *java(1, FAILED.format(error)).splitlines(),
+        java(1, "(Re-)joining group"),
+        java(60, ASSIGNS.format(18, given)),
+        java(60, SYNCED.format(18, own)),
+    ]
+    return found("joined_twice", *lines)
+
+
+AT_A_HOST = "b.example:c:orders:I:{}-48fcc06cf767456e801d323f9a5b33{}"
+
+
+def test_a_join_without_an_answer_may_be_the_second_member_with_that_client_id() -> None:
+    (twice,) = members_alike("DisconnectException", OTHER)
+    assert twice.is_inferred
+    assert len(twice.candidates) == 2
+    assert f"...{MEMBER[-12:]}; the other id is ...{OTHER[-12:]}" in twice.sentence
+    own = AT_A_HOST.format("orders-1", "aa")
+    assert members_alike("DisconnectException", AT_A_HOST.format("orders-1", "bb"), own=own)
+    assert not members_alike("DisconnectException", AT_A_HOST.format("orders-10", "bb"), own=own)
+    assert not members_alike("DisconnectException", OTHER.replace("orders-1", "orders-2"))
+    assert not members_alike("GroupMaxSizeReachedException", OTHER)

@@ -258,13 +258,15 @@ def test_what_only_looks_like_such_a_field_is_a_line_of_its_own(value: str) -> N
     assert fact.line_number == 2
 
 
-@pytest.mark.parametrize("message", ['""joined""', "joined"])
+@pytest.mark.parametrize("message", ['""joined""', "joined", '""joined"" {', "joined {"])
 @pytest.mark.parametrize(
     "fields",
     [
         ["group: orders", "member_id: m-1", 'generation: 4"'],
         ["", "  group=orders,", "  member_id=m-1,", "  generation=4", '"'],
         ["{", "  group: orders,", "  member_id: m-1,", "  generation: 4", '}"'],
+        ["{", '  ""group"": ""orders"",', '  ""member_id"": ""m-1"",', '  ""generation"": 4', '}"'],
+        ['group: ""orders""', 'member_id: ""m-1""', 'generation: ""4"""'],
     ],
 )
 def test_fields_below_a_message_in_a_row_of_csv_are_its_own(message: str, fields: list[str]) -> None:

@@ -1,0 +1,112 @@
+"""What a coordinator's lines show of itself: groups that it loads, hands over, removes, or cannot keep as they are.
+
+Each rule looks at one group. Knows one group's facts. Must not know how lines are worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from app_logs.error_names import error_said
+from app_logs.holders import is_a_timeout
+from app_logs.logged_facts import BROKER, FactKind, LoggedFact, between_ms
+from app_logs.logged_rebalances import Finding, LoggedGroup
+from app_logs.reasons import capacity_in
+from app_logs.wording import lasting
+from why.words import count, duration
+
+Rule = Callable[[LoggedGroup], Iterator[Finding]]
+_HANDS_OVER = (FactKind.GROUP_UNLOADED, FactKind.GROUPS_DELETED)
+"""Lines that a broker prints which is the coordinator no more."""
+
+
+def _not_stored(group: LoggedGroup) -> Iterator[Finding]:
+    for fact in group.facts:
+        if fact.kind is FactKind.WRITE_FAILED:
+            error = error_said(fact.error)
+            yield Finding("write_failed", f"The broker could not write the group's metadata: {error}.", (fact,))
+
+
+def _moved(group: LoggedGroup) -> Iterator[Finding]:
+    for fact in group.facts:
+        at = "" if fact.generation_id is None else f" with generation {fact.generation_id}"
+        broker = f"Broker {fact.broker_id}" if fact.broker_id else "A broker"
+        if fact.kind is FactKind.GROUP_TAKEN_OVER:
+            yield Finding("coordinator_moved", f"{broker} became the group's coordinator and loaded it{at}.", (fact,))
+        elif fact.kind is FactKind.GROUP_UNLOADED:
+            yield Finding("coordinator_moved", f"{broker} ceased to be the group's coordinator{at}.", (fact,))
+
+
+def _elsewhere(group: LoggedGroup) -> Iterator[Finding]:
+    """A broker whose first line follows the last line of another one: it took the group over, and no line says so."""
+    printed = [one for one in group.facts if one.dialect == BROKER and one.broker_id and one.kind not in _HANDS_OVER]
+    first = {one.broker_id: one for one in reversed(printed)}
+    last = {one.broker_id: one for one in printed}
+    for before, fact in pairwise(printed):
+        is_said = fact.kind is FactKind.GROUP_TAKEN_OVER
+        if before is last[before.broker_id] and fact is first[fact.broker_id] and not is_said:
+            yield Finding(
+                "coordinator_moved",
+                f"Broker {before.broker_id} coordinated the group up to this line, and broker {fact.broker_id} does "
+                f"from its own first line on{lasting(', {} later', before, fact)}. No line says why.",
+                (before, fact),
+            )
+
+
+def _gone(group: LoggedGroup) -> Iterator[Finding]:
+    for fact in group.facts:
+        if fact.kind is FactKind.GROUPS_DELETED:
+            yield Finding("group_deleted", "The group was deleted.", (fact,))
+        elif fact.kind is FactKind.GROUP_DIED:
+            # From 0.10 on it had no committed offsets either; before, a group without members went at once.
+            yield Finding("group_removed", "The coordinator removed the group, which had no members left.", (fact,))
+
+
+def _silent_since_loaded(group: LoggedGroup) -> Iterator[Finding]:
+    """A member that expired one session after its coordinator had loaded the group never spoke with that one."""
+    loaded: LoggedFact | None = None
+    for fact in group.facts:
+        if fact.kind is FactKind.GROUP_TAKEN_OVER:
+            loaded = fact
+        elif loaded is not None and fact.kind is FactKind.MEMBER_EXPIRED:
+            after_ms = between_ms(loaded, fact)
+            if after_ms is not None and is_a_timeout(after_ms):
+                yield Finding(
+                    "never_spoke_with_the_new_coordinator",
+                    f"{fact.member_id} expired {duration(after_ms)} after this coordinator had loaded the group, which "
+                    "is a whole session timeout: the new coordinator did not hear from it at all.",
+                    (loaded, fact),
+                    is_inferred=True,
+                    candidates=(
+                        "its process was down",
+                        "it still spoke with the broker that was the coordinator before",
+                        "its network did not reach this broker",
+                    ),
+                )
+        elif fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.MEMBER_ADDED):
+            loaded = None
+
+
+def _over_capacity(group: LoggedGroup) -> Iterator[Finding]:
+    """How many members a group has that is over group.max.size, as far as lines before it or its reason say so."""
+    loaded: dict[str, LoggedFact] = {}
+    for before, fact in zip((None, *group.facts), group.facts, strict=False):
+        if fact.kind is FactKind.MEMBER_LOADED:
+            loaded = loaded if before is not None and before.kind is fact.kind else {}
+            loaded[fact.member_id] = fact
+        if fact.kind is not FactKind.REBALANCE_BEGAN:
+            continue
+        members, limit = capacity_in(fact.reason)
+        members = members or len(loaded)
+        if limit is not None and members > limit:
+            yield Finding(
+                "over_capacity",
+                f"group.max.size is {limit}, and the group has {count(members, 'member')}: at least {members - limit} "
+                "of them cannot stay.",
+                (*loaded.values(), fact),
+            )
+        loaded = {}
+
+
+COORDINATOR_RULES: Sequence[Rule] = (_not_stored, _silent_since_loaded, _over_capacity, _moved, _elsewhere, _gone)
