@@ -250,6 +250,10 @@ test-sample: notebook-tools archive ## Run what tests/sample.txt names of the la
 	@$(BIN)/python -m tests.browser.chromium || echo "test-sample: the tests of the page in a browser are left out."
 	@NIGHTLY=all $(BIN)/python -m pytest @tests/sample.txt -n 2 --no-loadscope-reorder $(ARGS)
 
+.PHONY: golden
+golden: tools ## Compare what explain, replay and shadow say of every recording with what is kept (CASES="d-kill killed", WRITE=1 keeps it): four minutes.
+	@$(BIN)/python -m tests.golden $(if $(filter 1,$(WRITE)),--write) $(CASES)
+
 # Each suite's output stands in a file of its own, and a suite that fails does not keep the next from running.
 ALL := check test test-peers test-engines test-upgrade test-notebooks test-cluster test-browser test-monitoring test-attack
 
