@@ -68,6 +68,20 @@ def test_an_empty_group_that_is_described_shows_it(name: str, tmp_path: Path) ->
     assert (found.config.kafka_version, found.parity.share) == (V4_4, 1.0)
 
 
+@pytest.mark.parametrize("name", ["k44-classic", "k44-mixed", "k44-newer"])
+def test_a_recorded_kafka_4_4_shows_it(name: str) -> None:
+    assert settings_shown(INCIDENTS / f"{name}.log.gz", ZoneInfo("UTC")).kafka_version == V4_4
+
+
+def test_a_recorded_kafka_4_4_is_followed_as_4_4_alone() -> None:
+    """Its Empty group was described twice, and a vote raised an epoch."""
+    path = INCIDENTS / "k44-newer.log.gz"
+    as_older = imported(path, settings={"kafka.version": "4.3"})
+    assert [one.api for one in as_older.parity.first] == ["ConsumerGroupDescribe"] * 2
+    changed = [str(kind) for _, kind, _ in as_older.rebalances("orders-newer")].count("subscription_changed")
+    assert changed < [kind for _, kind, _ in imported(path).rebalances("orders-newer")].count("subscription_changed")
+
+
 def test_what_a_user_says_counts_more() -> None:
     path = INCIDENTS / "storms" / "storm-13.log.gz"
     assert imported(path, settings={"kafka.version": "4.4"}).config.kafka_version == V4_4
