@@ -52,3 +52,21 @@ def test_every_rebalance_has_its_cause_and_its_culprit(name: str, is_debug: bool
                 # Only a line of DEBUG names who subscribes, and none says who votes for another assignor.
                 assert one.cause.kind == kind or kind in {other.kind for other in one.cause.candidates}
                 assert one.cause.kind == "unknown" or one.cause.is_inferred
+
+
+def test_a_classic_member_of_a_consumer_group_that_is_given_an_id_is_no_sign_of_forgery() -> None:
+    says = (
+        "Dynamic member with unknown member id joins the consumer group. Created a new member id {} and requesting "
+        "the member to rejoin with this id.",
+        "Member {} joins the consumer group using the classic protocol.",
+        "Bumped group epoch to 3 with metadata hash -27.",
+    )
+    program = "[GroupCoordinator id=1 topic=__consumer_offsets partition=0]"
+    head = f"[2026-11-29 02:34:33,11{{}}] INFO {program} [GroupId g] {{}} ({{}})"
+    logger = "org.apache.kafka.coordinator.group.GroupMetadataManager"
+    lines = [head.format(n, each.format("W1QMlpyhTDSnXxfE8PlNSg"), logger) for n, each in enumerate(says)]
+    found = read_lines("server.log", lines)
+    (group,) = groups_in(merged([found]))
+    assert found.unread == ()
+    assert [(one.cause.kind, one.cause.is_inferred) for one in group.rebalances] == [("member_joined", False)]
+    assert group.findings == []
