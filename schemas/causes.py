@@ -153,7 +153,7 @@ CAUSES: dict[str, Row] = {
     ),
     CauseKind.SUBSCRIPTION_CHANGED: Row(
         *("#aa4499", "", "", "subscription changed"),
-        "{who} subscribed to something else",
+        "{who} changed its subscription or its assignor",
     ),
     CauseKind.PATTERN_RESOLVED: Row(
         *("#117733", "", "log", "pattern resolved anew"),

@@ -63,6 +63,13 @@ OF_CONSUMER_GROUPS = (
     Template(F.EPOCH_BUMPED, _G + "Bumped group epoch to {generation_id} with metadata hash {reason}", since="4.1"),
     Template(F.EPOCH_BUMPED, _G + "Bumped group epoch to {generation_id}", since="3.8"),
     Template(
+        F.MEMBER_ID_GIVEN,
+        _G + "Dynamic member with unknown member id joins the {group_type} group. "
+        "Created a new member id {member_id} and requesting the member to rejoin with this id",
+        since="4.0",
+        is_static=False,
+    ),
+    Template(
         F.MEMBER_JOINED_EPOCH,
         _G + "Member {member_id} joins the {group_type} group using the {operation} protocol",
         since="3.9",

@@ -65,6 +65,8 @@ _VERSION = b'"requestApiVersion":'
 _NAME = b'"requestApiKeyName":"'
 _IS_NAME = re.compile(rb"[A-Z][A-Z_]{0,60}|-?\d{1,5}")
 _API_BY_KEY = {str(api.key).encode(): name for name, api in APIS.items()}
+_READ_AS = {("DeleteGroups", 3): 2}
+"""Versions with the same request, whose answer has only a text beside: v3 is Kafka 4.4's."""
 _UNGROUPED = frozenset({"FindCoordinator", "ListGroups", "ListConfigResources"})
 PASSED_ON = "a broker's line and the controller's tell of one request"
 OF_NO_GROUP = "configs of no group"
@@ -376,6 +378,7 @@ def _message_of(text: bytes, at: int) -> Message | str:
     if not digits.isdigit() or len(digits) > 5:
         raise Unreadable(Kind.VERSION, f"{api}: requestApiVersion is missing or no number")
     version, known = int(digits), APIS[api].versions
+    version = _READ_AS.get((api, version), version)
     if not known.has(version):
         raise Unreadable(Kind.VERSION, f"{api}: requestApiVersion {version}; {known.first} to {known.last} are known")
     return NO_GROUP.format(api) if api in _UNGROUPED else message_of(api, version)

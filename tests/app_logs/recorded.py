@@ -17,6 +17,7 @@ INCIDENTS = ROOT / "tests" / "app_logs" / "incidents"
 LOGS = {"brokers": ("server-*.log.gz",), "all": ("server-*.log.gz", "clients/*.gz"), "members": ("clients/*.gz",)}
 """Whose logs of an incident."""
 BROKERS = ROOT / "tests" / "app_logs" / "brokers"
+KAFKA_4_4 = ROOT / "tests" / "app_logs" / "k44"
 NAMES = sorted(path.name.removesuffix(".log.gz") for path in BROKERS.glob("*.log.gz"))
 CASES = sorted(path.stem for path in FIELD.glob("*.json"))
 

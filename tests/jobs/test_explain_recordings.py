@@ -31,8 +31,10 @@ from schemas.effect_names import EffectName
 from schemas.effects import GroupNotCovered
 from schemas.tables import AFTER_THE_LOGS
 from tests.app_logs.forged import VICTIM, perfect
-from tests.app_logs.recorded import BROKERS
+from tests.app_logs.recorded import BROKERS, KAFKA_4_4
 from tests.command_run import ran
+from tests.offsets_topic.folded import OF_SESSIONS as TOPICS
+from tests.request_log.recordings import INCIDENTS as LOGS
 from tests.source_tree import ROOT
 from why.facts import Fact
 
@@ -115,6 +117,21 @@ def test_all_of_an_incident_together_gives_each_rebalance_once(
     assert files == {str(log), str(lines)}
     printed = {group["group_id"]: group["findings"] for group in answer(capsys, lines)["groups"]}
     assert {group["group_id"]: group["findings"] for group in found["groups"]} == printed
+
+
+@pytest.mark.parametrize("left_out", [None, 0, 1, 2])
+@pytest.mark.parametrize("name", ["k44-classic", "k44-mixed", "k44-newer"])
+def test_what_a_kafka_4_4_leaves_tells_of_the_same_rebalances(
+    name: str, left_out: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [LOGS / f"{name}.log.gz", TOPICS / f"{name}.dump.gz", KAFKA_4_4 / f"{name}.log.gz"]
+    if left_out is not None:
+        del paths[left_out]
+    true = json.loads((LOGS / f"{name}.json").read_text())
+    reported: dict[str, list[Any]] = {group: [] for group in true}
+    for group, one in rebalances(answer(capsys, *paths)):
+        reported[group].append([one["generation_id"] - 1, one["cause"], one["cause_member_id"]])
+    assert reported == true
 
 
 def test_a_topic_from_which_compaction_removed_records_is_merged_as_in_a_home(

@@ -70,3 +70,10 @@ def test_what_is_concluded_of_members_that_went_is_true(name: str, is_known: boo
     found = compared(name, SESSIONS[name] if is_known else {})
     assert found.wrong == []
     assert found.counts == expected
+
+
+@pytest.mark.parametrize(("name", "open_count"), [("k44-classic", 0), ("k44-mixed", 0), ("k44-newer", 1)])
+def test_what_is_concluded_of_a_kafka_4_4_is_true(name: str, open_count: int) -> None:
+    found = compared(name, {})
+    assert (found.wrong, found.counts["open"]) == ([], open_count)
+    assert compared(name, {"orders-newer": 6_000, "orders-mixed": 6_000}).counts.keys() == {"exact"}

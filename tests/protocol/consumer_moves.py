@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from hypothesis import strategies as st
 
 from coordinator_udfs.protocol.config import INT32_MAX, ConsumerConfig, GroupConfig, MigrationPolicy
+from coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
 from schemas.errors import Error
 from tests import requests
@@ -272,6 +273,7 @@ configs = st.builds(
     offsets_retention_minutes=st.just(1),
     offsets_retention_check_interval_ms=st.sampled_from((20_000, 600_000)),
     topics=st.just(TOPICS),
+    kafka_version=st.sampled_from(KafkaVersion),
     consumer=st.builds(
         ConsumerConfig,
         session_timeout_ms=st.just(6000),

@@ -117,6 +117,19 @@ def test_a_member_that_joined_before_it_knew_its_topics_sets_off_a_rebalance_by_
     assert (began.cause.kind, began.cause.member_id, began.members_before) == (kind, "m2", 2 - joined)
 
 
+@rule("Consumer heartbeat: who unsubscribes and subscribes again has come only once")
+@pytest.mark.parametrize("topics", [[], ["t1"]])
+def test_a_member_that_subscribes_again_at_once_joins_once(topics: list[str]) -> None:
+    bench = ConsumerBench().with_members("m1")
+    bench.join("m2", *topics)
+    for said in (["t1"], [], ["t1"]):
+        bench.beat("m2", subscribed_topic_names=said)
+    kinds = [began.cause.kind for began in bench.of(RebalanceStarted)]
+    assert kinds.count(CauseKind.MEMBER_JOINED) == 2
+    assert bench.of(RebalanceStarted)[-1].members_before == 2
+    assert bench.of(RebalanceEnded)[-1].members_after == 2
+
+
 @rule("Consumer heartbeat: rack and timeout of a member, and a vote that decides nothing, change without a new epoch")
 @pytest.mark.parametrize("said", [{"server_assignor": "uniform"}, {"rack_id": "r"}, {"rebalance_timeout_ms": 7}])
 def test_what_is_no_cause_of_a_rebalance(said: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Incidents of our own against a real broker 4.3.1, with what its server log says of each rebalance.
+"""Incidents of our own against a real broker, with what its server log says of each rebalance.
 
 `clients`: static members that restart, processes that are stopped and go on, instance ids that clash, no protocol in
 common, partitions added, slow applications, resubscribing, of three libraries. `java`: the same of the Java client.
@@ -7,7 +7,8 @@ five libraries that close, are killed, stopped or too slow. `night`: all of thes
 stopped and started. `dusk` and `dawn`: the same once more in other orders, with clients of no protocol in common,
 static members that clash and a broker that is killed. `dying`, `unanswered`: members that die at every step of a
 rebalance. `failover`: the broker stopped and started, then killed and started. `full-group`: group.max.size 3 and an
-initial delay of 1 s, which the importer does not know.
+initial delay of 1 s, which the importer does not know. `k44-*`: a broker 4.4.0, the others are of 4.3.1. Members join,
+leave and are killed, the broker restarts, a subscription and an assignor change, a group goes over and back.
 """
 
 from __future__ import annotations
@@ -32,6 +33,16 @@ INFERRED = {
     "unanswered": {"a JoinGroup that left no line"},
     # A broker is stopped and started.
     "sessions-changed": {"the coordinator is away", "a coordinator has loaded the group"},
+    "k44-classic": {"the coordinator is away", "a coordinator has loaded the group"},
+    "k44-mixed": {"answers show the group's heartbeat interval"},
+    "k44-newer": {
+        "the coordinator is away",
+        "a coordinator has loaded the group",
+        "answers show the group's heartbeat interval",
+        # No line says how long its sessions are.
+        "an epoch rose without a line, and a member was silent",
+        "an epoch rose without a line, and a member was silent: sessions of this group end after 5.2 to 6.5 s",
+    },
     "night": {
         "the coordinator is away",
         "a coordinator has loaded the group",

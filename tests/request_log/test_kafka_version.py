@@ -16,6 +16,8 @@ from request_log.lines.files import LogLine
 from request_log.lines.line import LineReader
 from request_log.survey import settings_shown
 from request_log.topic_metadata import SKIPPED_VERSIONS, TopicMetadata
+from schemas.errors import Error
+from schemas.messages import DeleteGroupsRequest
 from tests.request_log.broker import START_MS, line
 from tests.request_log.imported import imported
 from tests.request_log.recordings import INCIDENTS
@@ -66,6 +68,37 @@ def test_an_empty_group_that_is_described_shows_it(name: str, tmp_path: Path) ->
     assert (found.config.kafka_version, found.parity.share) == (V4_4, 1.0)
 
 
+@pytest.mark.parametrize("name", ["k44-classic", "k44-mixed", "k44-newer"])
+def test_a_recorded_kafka_4_4_shows_it(name: str) -> None:
+    assert settings_shown(INCIDENTS / f"{name}.log.gz", ZoneInfo("UTC")).kafka_version == V4_4
+
+
+def test_a_recorded_kafka_4_4_is_followed_as_4_4_alone() -> None:
+    """Its Empty group was described twice, and a vote raised an epoch."""
+    path = INCIDENTS / "k44-newer.log.gz"
+    as_older = imported(path, settings={"kafka.version": "4.3"})
+    assert [one.api for one in as_older.parity.first] == ["ConsumerGroupDescribe"] * 2
+    changed = [str(kind) for _, kind, _ in as_older.rebalances("orders-newer")].count("subscription_changed")
+    assert changed < [kind for _, kind, _ in imported(path).rebalances("orders-newer")].count("subscription_changed")
+
+
 def test_what_a_user_says_counts_more() -> None:
     path = INCIDENTS / "storms" / "storm-13.log.gz"
     assert imported(path, settings={"kafka.version": "4.4"}).config.kafka_version == V4_4
+
+
+def test_a_group_deleted_as_in_kafka_4_4_is_deleted() -> None:
+    """Its answer has a text more."""
+    deleted = {"groupsNames": ["g", "h"]}
+    results = [{"groupId": group, "errorCode": 0, "errorMessage": None} for group in "gh"]
+    logged = line(START_MS, "DeleteGroups", 3, deleted, {"throttleTimeMs": 0, "results": results})
+    found = LineReader().read(LogLine("f", 1, START_MS, logged.encode()))
+    assert not isinstance(found, str)
+    asked = [(one.group_id, type(one.request), one.recorded.error) for one in found]
+    assert asked == [(group, DeleteGroupsRequest, Error.NONE) for group in "gh"]
+
+
+def test_offsets_that_a_transaction_of_kafka_4_4_commits_are_passed_over_as_before() -> None:
+    header: dict[str, Any] = {"requestApiKey": 28, "requestApiVersion": 6, "requestApiKeyName": "TXN_OFFSET_COMMIT"}
+    logged = line(START_MS, "Heartbeat", 6, {}, {}, **header)
+    assert LineReader().read(LogLine("f", 1, START_MS, logged.encode())) == "another API: TXN_OFFSET_COMMIT"

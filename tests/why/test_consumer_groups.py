@@ -59,7 +59,7 @@ def test_the_last_to_settle_ends_it() -> None:
 
 def test_what_set_it_off_is_reported_in_the_words_of_its_cause() -> None:
     assert headline(recorded("maps-render", 4)).startswith("the topics that members subscribe to, or their partitions")
-    assert headline(recorded("home-page", 4)).startswith("home-page-0 on 127.0.1.14 subscribed to something else")
+    assert headline(recorded("home-page", 4)).startswith("home-page-0 on 127.0.1.14 changed its subscription")
     assert headline(recorded("csv-make", 5)).startswith("csv-make-1 on 127.0.1.13 did not poll within its max.poll")
     assert "pattern" in headline(recorded("log-index", 4))
 

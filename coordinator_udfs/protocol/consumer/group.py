@@ -100,6 +100,8 @@ class ConsumerMember:
     timers: dict[MemberTimer, ArmedTimer] = field(default_factory=dict)
     last_seen_at_ms: int = 0
     """When its last request came; it and `session_start` are as for a classic group's member."""
+    has_unsubscribed: bool = False
+    """It has once subscribed, and later to nothing."""
 
     @property
     def name(self) -> str:
@@ -110,6 +112,11 @@ class ConsumerMember:
     def group_instance_id(self) -> str | None:
         """Its instance id, by the name that a classic group's member has for it."""
         return self.instance_id
+
+    @property
+    def is_subscribed(self) -> bool:
+        """It names topics or an expression."""
+        return bool(self.topics or self.pattern)
 
     @property
     def is_away(self) -> bool:

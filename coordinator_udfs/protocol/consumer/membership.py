@@ -99,13 +99,14 @@ def apply_fields(
     """
     terms_before, subscription = history.terms_of(member, turn.consumer), history.subscription_of(member)
     has_other_session = is_of_another_session(member, turn)
-    had_classic = member.classic is not None
+    had_classic, had_subscription = member.classic is not None, member.is_subscribed
     # A recording found this member without its subscription, which now comes for the first time: nothing has changed.
     is_coming = is_new or (replaces is None and _is_coming(member, turn))
-    is_learnt = turn.config.is_of_a_recording and not (is_coming or member.topics or member.pattern)
+    is_learnt = turn.config.is_of_a_recording and not (is_coming or had_subscription)
     wanted = preferred_assignor(consumer, turn.consumer) if _votes_anew(member, given, turn) else None
     has_new_topics = _update(consumer, member, given)
     change = change_pattern(consumer, member, given.pattern, turn)
+    member.has_unsubscribed |= had_subscription and not member.is_subscribed
     consumer.note_changed(member)
     if is_new or replaces is not None:
         history.member_joined(member, turn, None if replaces is None else replaces.member_id)
@@ -166,8 +167,8 @@ def _is_coming(member: ConsumerMember, turn: Turn) -> bool:
     """Whether it has joined without a subscription and sends its first one: a client that subscribes by a pattern joins
     before it knows the topics. What that sets off is set off by its coming, and by nothing that it changed.
     """
-    since_ms = turn.now_ms - member.joined_at_ms
-    return not (member.topics or member.pattern) and since_ms <= turn.consumer.heartbeat_interval_ms
+    has_come = member.is_subscribed or member.has_unsubscribed
+    return not has_come and turn.now_ms - member.joined_at_ms <= turn.consumer.heartbeat_interval_ms
 
 
 def _kind(is_coming: bool, replaces: ConsumerMember | None) -> CauseKind:
