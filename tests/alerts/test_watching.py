@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from alerts import queue, watching
 from alerts.alarm import NAME_BYTES, Alarm, Due, Event, Kept, Sent, bounded, id_of, key_of, read_kept
-from alerts.kinds import BEHIND_MS, EMPTY_MS, NEWS_MS, REBALANCING_MS
+from alerts.kinds import BEHIND_MS
 from alerts.quiet import QuietTimes
 from alerts.receivers import Receiver
 from alerts.sending import NotTaken
@@ -28,7 +28,9 @@ from page.lists import TROUBLE_MS
 from programs.errors import UserError
 from tests.alerts.homes import STOOD_STILL_MS, standstill, write_home
 from tests.views.story import one_member, write_effects
+from views.rebalance_goes_on import REBALANCING_MS
 from views.view import Severity
+from views.went_empty import EMPTY_MS, NEWS_MS
 
 HEADLINE = "a on 10.0.0.1, a member already, joined again: 1 -> 1 members, nobody consumed for 12 s."
 
@@ -389,7 +391,7 @@ def test_a_group_that_went_empty_is_reported_after_a_while_and_is_over_when_some
         assert alarms.kept.open == {}
         alarms.look(3_000 + EMPTY_MS)
         (alarm,) = alarms.kept.open.values()
-    assert (alarm.severity, alarm.since_ms, alarm.sentence) == ("critical", 3_000, "no member since 5 min")
+    assert (alarm.severity, alarm.since_ms, alarm.sentence) == ("critical", 3_000, "no member for 5 min")
     assert "a on 10.0.0.1 left the group: 1 -> 0 members" in alarm.why
     assert alarm.who == "a"
     seen = len(story.rows)
