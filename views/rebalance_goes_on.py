@@ -34,7 +34,6 @@ WHERE state NOT IN ('Empty', 'Stable', 'Dead')
         worth_telling=f"duration_ms >= {REBALANCING_MS}",
         worth_said=f"Listed as trouble are those of at least {REBALANCING_MS // 60_000} min.",
         severity="critical",
-        worth_an_alarm="goes_on",
         rebalance="first",
     ),
     of_consumers="The time in one of the states Assigning and Reconciling.",

@@ -13,7 +13,7 @@ through LATERAL VIEW, LEFT SEMI JOIN, or tables of a WITH that are read twice by
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged, MemberSubscribed
 from schemas.effects import (
@@ -30,10 +30,15 @@ from schemas.effects import (
 from schemas.tables import Column
 from views.details import facts, opened
 
-__all__ = ["Column", "Detector", "Severity", "View"]
+__all__ = ["Column", "Detector", "Severity", "View", "rank"]
 
 Severity = Literal["info", "warning", "critical"]
 """How bad a kind of trouble is; info: it only explains what happened, and alarms are sent if asked for."""
+
+
+def rank(severity: Severity) -> int:
+    """The higher, the worse."""
+    return get_args(Severity).index(severity)
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Detector:
     worth_an_alarm: str = "true"
     """The condition, in DuckDB's SQL, for a row worth an alarm; an open trouble lasts until now."""
     is_news: str = "true"
-    """The condition for a row that opens an alarm; an alarm that is open stays so without it."""
+    """The condition for a row that puts its group in trouble; without it an alarm is opened no more, but stays open."""
     rebalance: Literal["first", "latest"] | None = None
     """Which rebalance belongs to it: the one that ran when it began, or the latest of many; None: none need be."""
 

@@ -35,7 +35,6 @@ WHERE state = 'Empty' AND generation_id > 0
         worth_telling=f"duration_ms >= {EMPTY_MS}",
         worth_said=f"Listed as trouble are those of at least {EMPTY_MS // 60_000} min, which no restart takes.",
         severity="critical",
-        worth_an_alarm="goes_on",
         is_news=f"duration_ms < {NEWS_MS}",
         rebalance="first",
     ),

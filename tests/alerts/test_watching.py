@@ -381,7 +381,7 @@ def test_what_is_more_severe_than_a_groups_alarm_is_reported_beside_it(tmp_path:
 # ---------------------------------------------------------------- groups and jobs that do nothing
 
 
-def test_a_group_that_went_empty_is_reported_after_a_while_and_is_over_when_somebody_comes(tmp_path: Path) -> None:
+def test_a_group_that_went_empty_is_reported_after_a_while_and_once(tmp_path: Path) -> None:
     story = one_member()
     story.leave(3_000, "a", "the consumer is being closed")
     write_home(tmp_path, [story])
@@ -396,9 +396,12 @@ def test_a_group_that_went_empty_is_reported_after_a_while_and_is_over_when_some
     assert alarm.who == "a"
     seen = len(story.rows)
     story.join(3_100 + EMPTY_MS, "b")
+    story.sync(3_200 + EMPTY_MS, "b", {"b": ["t-0"]})
     write_effects(tmp_path, {"orders": story.rows[seen:]})
-    with closing(Alarms(tmp_path, AlertSettings(kinds=kinds), [Reported()])) as alarms:
+    with closing(Alarms(tmp_path, AlertSettings(), [Reported()])) as alarms:
         alarms.look(4_000 + EMPTY_MS)
+        assert [alarm.kind for alarm in alarms.kept.open.values()] == ["went_empty"], "the standstill belongs to it"
+        alarms.look(3_200 + EMPTY_MS + TROUBLE_MS + 1)
         assert alarms.kept.open == {}
 
 
