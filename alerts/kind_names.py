@@ -1,4 +1,4 @@
-"""The kinds of trouble that alarms are of, and how bad each is: those that views find, and what time alone shows.
+"""The kinds of trouble that alarms are of, and how bad each is: those that views find, and of a job.
 
 Knows names; must not know how a trouble is found.
 """
@@ -11,12 +11,9 @@ from programs.errors import ConfigError
 from views.catalog import DETECTORS
 from views.view import Severity
 
-WENT_EMPTY, REBALANCE_GOES_ON = "went_empty", "rebalance_goes_on"
 JOB_BEHIND, LEFT_OUT = "job_behind", "alarms_left_out"
 KINDS: dict[str, Severity] = {
     **{name: view.detector.severity for name, view in DETECTORS.items() if view.detector is not None},
-    WENT_EMPTY: "critical",
-    REBALANCE_GOES_ON: "critical",
     JOB_BEHIND: "critical",
     LEFT_OUT: "warning",
 }

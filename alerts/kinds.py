@@ -1,6 +1,6 @@
-"""The kinds of trouble that alarms are of: those that views find, and what only shows with the time that passes.
+"""The trouble that there is now, which alarms are of: what views find, and a job that does nothing.
 
-Knows the page's lists, how long something may last, and what a job says of itself; must not know an alarm.
+Knows the page's lists, and what a job says of itself; must not know an alarm.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from alerts.alarm import id_of
-from alerts.kind_names import JOB_BEHIND, KINDS, LEFT_OUT, REBALANCE_GOES_ON, WENT_EMPTY
+from alerts.kind_names import JOB_BEHIND, KINDS, LEFT_OUT
 from alerts.settings import AlertSettings
 from exporter.settings import chosen_groups
 from page.history import History
 from page.lists import detectors, troubles_now
 from page.live import Liveness, liveness_of
 from views.view import Detector, Severity, View
-from why.cost import literal, ms_of
+from why.cost import ms_of
 from why.words import duration, filled
 
-EMPTY_MS, REBALANCING_MS, BEHIND_MS = 300_000, 360_000, 120_000
-"""So long a restart may leave a group without members, Kafka's clients may take to come back, a job may do nothing."""
-NEWS_MS = 24 * 3_600_000
-"""A group that has been empty for longer when it is first looked at has been given up, and is no news."""
+BEHIND_MS = 120_000
+"""So long a job may do nothing."""
 
 
 class Found(NamedTuple):
@@ -65,9 +63,8 @@ def found_in(history: History, settings: AlertSettings, now_ms: int) -> Iterator
     for view, kind in detectors():
         if view.name in wanted:
             yield from _by_detector(history, view, kind, condition, patterns, as_of_ms)
-    for one in (*_of_groups(history, condition, patterns, as_of_ms), *_of_the_job(live, now_ms)):
-        if one.kind in wanted:
-            yield one
+    if JOB_BEHIND in wanted:
+        yield from _of_the_job(live, now_ms)
 
 
 def _known_until_ms(history: History, live: Liveness, now_ms: int) -> int:
@@ -83,7 +80,7 @@ def _by_detector(
     """All rows of a detector for a group are one trouble: its sentence has the first row, and the number of others."""
     known = "(SELECT coalesce(created_at, found_at) FROM all_groups g WHERE g.group_id = found.group_id)"
     sql = (
-        f"SELECT *, coalesce({kind.since}, {known}, {kind.until}) AS known_since "
+        f"SELECT *, {kind.is_news} AS is_news, coalesce({kind.since}, {known}, {kind.until}) AS known_since "
         f"FROM {troubles_now(view, kind, now_ms)} AS found WHERE {condition} AND ({kind.worth_an_alarm}) "
         "ORDER BY group_id, known_since"
     )
@@ -95,26 +92,8 @@ def _by_detector(
         sentence = filled(kind.sentence, first) + more
         since_ms = ms_of(first["known_since"])
         who = first.get("client_id") or first.get("cause_client_id") or ""
-        yield Found(group_id, view.name, since_ms, until_ms, goes_on, sentence, who=who, rebalance=kind.rebalance)
-
-
-def _of_groups(history: History, condition: str, patterns: list[str], now_ms: int) -> Iterator[Found]:
-    """Groups that had members and have none, or that do not come out of a rebalance."""
-    empty = f"state = 'Empty' AND generation_id > 0 AND state_since <= {literal(now_ms - EMPTY_MS)}"
-    rebalancing = f"state NOT IN ('Empty', 'Stable', 'Dead') AND state_since <= {literal(now_ms - REBALANCING_MS)}"
-    sql = (
-        f"SELECT group_id, state, state_since FROM all_groups WHERE ({empty} OR {rebalancing}) AND {condition} "
-        "ORDER BY group_id"
-    )
-    for row in history.all(sql, patterns):
-        since_ms = ms_of(row["state_since"])
-        lasted = duration(now_ms - since_ms)
-        if row["state"] == "Empty":
-            is_news = now_ms - since_ms < NEWS_MS
-            yield Found(row["group_id"], WENT_EMPTY, since_ms, since_ms, True, f"no member since {lasted}", is_news)
-        else:
-            sentence = f"rebalancing for {lasted} ({row['state']})"
-            yield Found(row["group_id"], REBALANCE_GOES_ON, since_ms, now_ms, True, sentence)
+        is_news = any(row["is_news"] for row in (first, *others))
+        yield Found(group_id, view.name, since_ms, until_ms, goes_on, sentence, is_news, who, kind.rebalance)
 
 
 def _of_the_job(live: Liveness, now_ms: int) -> Iterator[Found]:

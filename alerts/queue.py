@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from alerts.alarm import Due
-from alerts.receivers import rank
+from views.view import rank
 
 FIRST_WAIT_MS, LONGEST_WAIT_MS = 1_000, 600_000
 LONGEST_PAUSE_MS = 10_000

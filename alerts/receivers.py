@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 from alerts.alarm import Alarm, Event
 from alerts.secrets import address_of, blanked, login_of, parts_of, secret_of, variable_of
@@ -23,7 +23,7 @@ from alerts.settings import PREFIX, AlertSettings
 from programs.errors import ConfigError
 from programs.timestamps import iso_utc
 from programs.visible import visible
-from views.view import Severity
+from views.view import Severity, rank
 
 VERSION = 1
 """Of the webhook's JSON."""
@@ -33,7 +33,6 @@ SHOWN_ANSWER = 200
 _LINKED = re.compile(r":(?=//)|(?<![a-z])(?:mailto:|tel:|www\.)", re.IGNORECASE)
 """By these, programs find addresses in plain text, also behind a digit or a character of another script."""
 _HOUR_MS = 3_600_000
-_SEVERITIES = get_args(Severity)
 
 Written = tuple[str, dict[str, str], bytes]
 """An address, headers and a body."""
@@ -65,11 +64,6 @@ class Receiver:
 
     def _shown(self, said: str) -> str:
         return blanked(said, self.secrets)[:SHOWN_ANSWER]
-
-
-def rank(severity: Severity) -> int:
-    """The higher, the worse."""
-    return _SEVERITIES.index(severity)
 
 
 def receivers_of(settings: AlertSettings) -> list[Receiver]:

@@ -23,12 +23,13 @@ from alerts.kind_names import LEFT_OUT
 from alerts.kinds import Found, found_in, left_out
 from alerts.queue import LONGEST_PAUSE_MS, LONGEST_WAIT_MS, next_due, surplus, wait_ms
 from alerts.reason import Reason, reason_of
-from alerts.receivers import Receiver, rank
+from alerts.receivers import Receiver
 from alerts.sending import NotTaken
 from alerts.sent_table import SentTable
 from alerts.settings import AlertSettings
 from page.history import History
 from programs.errors import UserError
+from views.view import rank
 
 GIVEN_UP_MS = 24 * 3_600_000
 _LOOK_S = 0.2

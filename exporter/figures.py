@@ -171,7 +171,7 @@ class Figures:
         for view, kind in detectors():
             rows = self._history.all(
                 f"SELECT group_id, '{view.name}' AS kind, count(*) AS n FROM {troubles_now(view, kind, now_ms)} "
-                "GROUP BY group_id ORDER BY group_id"
+                f"WHERE {kind.is_news} GROUP BY group_id ORDER BY group_id"
             )
             samples |= self._summed(rows, "n", "kind")
         means = f"Troubles that go on or were over within {TROUBLE_MS // 1000} s, by the view that tells of them"

@@ -50,19 +50,15 @@ ALERTS = (
         "warning",
         "{{ $labels.group }} began to rebalance {{ $value | humanize }} times in a quarter of an hour.",
     ),
-    Alert(
+    _trouble(
         "KafkaGroupRebalancing",
-        "kafka_consumergroup_group_state == 1 or kafka_consumergroup_group_state == 2",
-        "5m",
-        "critical",
-        "{{ $labels.group }} has not come out of a rebalance for five minutes: nobody consumes.",
+        "rebalance_goes_on",
+        "{{ $labels.group }} did not come out of a rebalance for six minutes or longer.",
     ),
-    Alert(
+    _trouble(
         "KafkaGroupWentEmpty",
-        "kafka_consumergroup_members == 0 and max_over_time(kafka_consumergroup_members[1h]) > 0",
-        "5m",
-        "critical",
-        "{{ $labels.consumergroup }} had members within the last hour and has none.",
+        "went_empty",
+        "{{ $labels.group }} had members, and then none for five minutes or longer.",
     ),
     _trouble("KafkaGroupStoodStill", "standstills", "For a time nobody in {{ $labels.group }} held a partition."),
     _trouble(

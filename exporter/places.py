@@ -82,7 +82,7 @@ def _in_trouble(history: ExportHistory, now_ms: int) -> set[str]:
         row["group_id"]
         for view, kind in detectors()
         if kind.severity != "info"
-        for row in history.all(f"SELECT DISTINCT group_id FROM {troubles_now(view, kind, now_ms)}")
+        for row in history.all(f"SELECT DISTINCT group_id FROM {troubles_now(view, kind, now_ms)} WHERE {kind.is_news}")
     }
 
 

@@ -46,8 +46,8 @@ def status_of(home: Home) -> dict[str, Any]:
         now_ms = int(time.time() * 1000) if found["worker"] or span is None else span[1]
         rows = overview(history, now_ms, None, None)
         found |= {"fact_at_ms": None if span is None else span[1], "groups": len(rows)}
-        harmed = [row["group_id"] for row in rows if row["harms"]]
-        return {**found, "in_trouble": harmed, "troubles": in_trouble(rows, is_live=bool(found["worker"]))}
+        harmed = [row["group_id"] for row in rows if row["harm"]]
+        return {**found, "in_trouble": harmed, "troubles": in_trouble(history, rows, is_live=bool(found["worker"]))}
     finally:
         history.close()
 

@@ -134,13 +134,15 @@ class Pages:
         until_ms, span = fields.until_ms, fields.span
         now_ms = self._now_ms(until_ms)
         rows = await run_in_threadpool(lists.overview, self.history, now_ms, until_ms, span)
+        is_live = self.watch.liveness.is_live or until_ms is not None
+        sentence = await run_in_threadpool(lists.in_trouble, self.history, rows, is_live=is_live)
         states = sorted({row["state"] for row in rows if row["state"]})
         return self.page(
             request,
             "overview.html",
             fields,
             rows=[row for row in rows if span is None or row["in_span"]],
-            in_trouble=lists.in_trouble(rows, is_live=self.watch.liveness.is_live or until_ms is not None),
+            in_trouble=sentence,
             now_ms=now_ms,
             states=states,
             detectors=[view.detector for view in DETECTORS.values()],

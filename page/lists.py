@@ -6,23 +6,25 @@ Knows the lists that `page.history` keeps ready. Must not know a template or an 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from page.history import RAW, History
 from tables.duck_database import quoted
 from views.catalog import DETECTORS
-from views.view import Detector, View
+from views.view import Detector, View, rank
 from why.cost import literal, ms_of
 from why.rebalances import Span
 from why.sections import Named
-from why.words import HOUR_MS, count, filled, some
+from why.words import HOUR_MS, count, filled, moment
 
 RECENT_MS = 24 * HOUR_MS
 """The overview names a group's troubles of this last span of time."""
+HALF_DAY_MS = 12 * HOUR_MS
+"""A moment of longer ago is shown with its date."""
 TROUBLE_MS = 300_000
 """For monitoring, a trouble lasts until this long after its end."""
-SHOWN_IN_TROUBLE, SHOWN_NAME = 5, 60
-"""How many groups in trouble the overview's sentence names, and how many characters of each name."""
+SHOWN_IN_TROUBLE, SHOWN_NAME, SHOWN_SENTENCE = 3, 60, 240
+"""How many groups the overview's sentence names, and how many characters of each name and of what each suffers."""
 SHOWN_TROUBLES = 200
 """At most this many of each kind are listed, the latest first."""
 TICKS = 60
@@ -80,14 +82,14 @@ ORDER BY g.group_id
 
 
 def overview(history: History, now_ms: int, until_ms: int | None, span: Span | None) -> list[dict[str, Any]]:
-    """A row a group: those whose trouble goes on, those in trouble, each by lag, then by how long nobody consumed.
+    """A row a group: the worst harm first, each by lag, then by how long nobody consumed.
 
     now_ms: the end of the hour that is looked at; until_ms: all as it was then. `in_span` counts how often a group
     began to rebalance in the span. `ticks`: in which of TICKS times of the hour, or of the
     history if that is shorter, it began to, and by which cause.
     `stood_share`: of the hour, or of the group's time if that is shorter; None: it had
-    no members in it. `troubles` counts the kinds of trouble of the last day, `harms` those of the last hour;
-    `going_on`: some have no end yet. `lag_records` of all partitions, the longest `lag_ms`, and `lag_trend`, by how
+    no members in it. `troubles` counts the kinds of trouble of the last day; `harm` is the worst one of the last hour,
+    None: there is none. `lag_records` of all partitions, the longest `lag_ms`, and `lag_trend`, by how
     much the records grew in TREND_MS; each None where it is not known, `lag_trend` also where that of one partition is
     not, or where its end has no news since. `is_upper_bound`: the records are at most that many. `end_known_at`: since
     when no log of them has news.
@@ -98,45 +100,66 @@ def overview(history: History, now_ms: int, until_ms: int | None, span: Span | N
     rows = history.all(_OVERVIEW, values, until_ms)
     troubles = _recent_troubles(history, now_ms, until_ms)
     for row in rows:
-        row["troubles"], row["harms"], row["going_on"] = troubles.get(row["group_id"], ([], [], False))
+        row["troubles"], row["harm"] = troubles.get(row["group_id"], ([], None))
     rows.sort(key=_urgency)
     return rows
 
 
-def _urgency(row: dict[str, Any]) -> tuple[bool, bool, int, float, str]:
+class Harm(NamedTuple):
+    """A group's trouble for people. The greatest is the worst: it goes on, is more severe, or is later."""
+
+    goes_on: bool
+    rank: int
+    at_ms: int
+    sentence: str
+
+
+def _urgency(row: dict[str, Any]) -> tuple[bool, int, int, float, str]:
     lag, stood_share = (-1 if row[name] is None else row[name] for name in ("lag_records", "stood_share"))
-    return not row["going_on"], not row["harms"], -lag, -stood_share, row["group_id"]
+    harm = row["harm"] or Harm(False, -1, 0, "")
+    return not harm.goes_on, -harm.rank, -lag, -stood_share, row["group_id"]
 
 
-def in_trouble(rows: list[dict[str, Any]], *, is_live: bool) -> str:
+def in_trouble(history: History, rows: list[dict[str, Any]], *, is_live: bool) -> str:
     """Return the overview in one sentence: which groups are in trouble, and by what. is_live: no finished recording."""
+    first_ms, last_ms = history.span_ms() or (0, 0)
+    when = "in this recording" if last_ms - first_ms <= HOUR_MS else "in the last hour of this recording"
+    when = "in the last hour" if is_live else when
     of = count(len(rows), "group")
-    harmed = [f"{row['group_id'][:SHOWN_NAME]} ({', '.join(row['harms'])})" for row in rows if row["harms"]]
+    harmed = [f"{row['group_id'][:SHOWN_NAME]}: {row['harm'].sentence[:SHOWN_SENTENCE]}" for row in rows if row["harm"]]
     if not harmed:
-        return f"No trouble in the last hour{'' if is_live else ' of this recording'} ({of})."
-    verb = ("is" if is_live else "was") if len(harmed) == 1 else ("are" if is_live else "were")
-    return f"{len(harmed)} of {of} {verb} in trouble: {some(harmed, SHOWN_IN_TROUBLE)}."
+        return f"No trouble {when} ({of})."
+    more = len(harmed) - SHOWN_IN_TROUBLE
+    named = harmed[:SHOWN_IN_TROUBLE] + [f"and {count(more, 'more group')}"] * (more > 0)
+    return f"{len(harmed)} of {of} had trouble {when}: {'; '.join(named)}."
 
 
-def _recent_troubles(
-    history: History, now_ms: int, until_ms: int | None
-) -> dict[str, tuple[list[str], list[str], bool]]:
-    """By group: the troubles of the last day and the harms of the last hour, counted by kind; whether any is open."""
-    found: dict[str, tuple[list[str], list[str], bool]] = {}
+def _recent_troubles(history: History, now_ms: int, until_ms: int | None) -> dict[str, tuple[list[str], Harm | None]]:
+    """By group: the troubles of the last day, counted by kind, and the worst harm of the last hour."""
+    found: dict[str, tuple[list[str], Harm | None]] = {}
     for view, kind in detectors():
         sql = f"""
-            SELECT group_id, count(*) AS n, count_if({kind.until} > {literal(now_ms - HOUR_MS)}) AS n_now,
-              count_if(goes_on) > 0 AS goes_on
-            FROM {as_of(view, kind, now_ms)}
-            WHERE {kind.until} > {literal(now_ms - RECENT_MS)} AND {kind.worth_telling} GROUP BY group_id
+            SELECT *, count(*) OVER (PARTITION BY group_id) AS n,
+              {kind.until} > {literal(now_ms - HOUR_MS)} AND ({kind.is_news}) AS is_harm
+            FROM {as_of(view, kind, now_ms)} WHERE {kind.until} > {literal(now_ms - RECENT_MS)} AND {kind.worth_telling}
+            QUALIFY row_number() OVER (PARTITION BY group_id ORDER BY goes_on DESC, {kind.until} DESC, {kind.since}) = 1
         """
         for row in history.all(sql, (), until_ms):
-            troubles, harms, goes_on = found.get(row["group_id"], ([], [], False))
+            troubles, harm = found.get(row["group_id"], ([], None))
             troubles.append(_counted(row["n"], kind))
-            if kind.severity != "info" and row["n_now"]:
-                harms.append(_counted(row["n_now"], kind))
-            found[row["group_id"]] = troubles, harms, goes_on or row["goes_on"]
+            if kind.severity != "info" and row["is_harm"]:
+                harms = (harm, _harm(row, kind, now_ms))
+                harm = max(one for one in harms if one is not None)
+            found[row["group_id"]] = troubles, harm
     return found
+
+
+def _harm(row: dict[str, Any], kind: Detector, now_ms: int) -> Harm:
+    word, at = ("since", row[kind.since]) if row["goes_on"] else ("until", row[kind.until])
+    at_ms = 0 if at is None else ms_of(at)
+    when = moment(at_ms)[:16] if now_ms - at_ms > HALF_DAY_MS else moment(at_ms)[11:19]
+    sentence = filled(kind.sentence, row) + (f", {word} {when} UTC" if at is not None else "")
+    return Harm(row["goes_on"], rank(kind.severity), at_ms, sentence)
 
 
 def detectors() -> Iterator[tuple[View, Detector]]:
@@ -153,8 +176,8 @@ def as_of(view: View, kind: Detector, now_ms: int) -> str:
 
 
 def troubles_now(view: View, kind: Detector, now_ms: int) -> str:
-    """What a detector found that is worth telling and goes on, or was over within TROUBLE_MS, as a table in SQL."""
-    recent = f"{kind.until} >= {literal(now_ms - TROUBLE_MS)}"
+    """What a detector found of present groups that is worth telling and not over for TROUBLE_MS, as a table in SQL."""
+    recent = f"{kind.until} >= {literal(now_ms - TROUBLE_MS)} AND group_id IN (SELECT group_id FROM all_groups)"
     return f"(SELECT * FROM {as_of(view, kind, now_ms)} WHERE {recent} AND {kind.worth_telling})"
 
 

@@ -29,6 +29,7 @@ from views.near_misses import NEAR_MISSES
 from views.offsets import OFFSETS
 from views.partition_lag import PARTITION_LAG
 from views.rebalance_costs import REBALANCE_COSTS
+from views.rebalance_goes_on import REBALANCE_GOES_ON
 from views.rebalances import REBALANCES
 from views.records_lost import RECORDS_LOST
 from views.replies import REPLIES
@@ -38,6 +39,7 @@ from views.storms import STORMS
 from views.tables import TABLE_VIEWS
 from views.unconsumed import UNCONSUMED
 from views.view import View
+from views.went_empty import WENT_EMPTY
 
 VIEWS: tuple[View, ...] = (
     GROUPS,
@@ -60,6 +62,8 @@ VIEWS: tuple[View, ...] = (
     LEADER_ONLY_LOOPS,
     NEAR_MISSES,
     MEMBERS_REMOVED,
+    WENT_EMPTY,
+    REBALANCE_GOES_ON,
     DEPLOYS,
     DOUBLE_OWNERS,
     FALLING_BEHIND,

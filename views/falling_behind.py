@@ -67,7 +67,8 @@ FROM found
     detector=Detector(
         "group that falls behind",
         "groups that fall behind",
-        "consumes {topic} and falls behind: {is_upper_bound:at most }{lag_from} to {lag_to} records in {duration_ms}",
+        "consumes {topic} and falls behind, from {is_upper_bound:at most }{lag_from} to {lag_to} records in "
+        "{duration_ms}",
         link=("topic",),
     ),
 )

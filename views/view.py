@@ -13,17 +13,32 @@ through LATERAL VIEW, LEFT SEMI JOIN, or tables of a WITH that are read twice by
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged, MemberSubscribed
-from schemas.effects import GroupFound, GroupObserved, HeartbeatsTaken, JoinPhaseEnded, MemberJoined, MemberUpdated
+from schemas.effects import (
+    GroupCreated,
+    GroupFound,
+    GroupObserved,
+    GroupRemoved,
+    HeartbeatsTaken,
+    JoinPhaseEnded,
+    MemberJoined,
+    MemberUpdated,
+    StateChanged,
+)
 from schemas.tables import Column
 from views.details import facts, opened
 
-__all__ = ["Column", "Detector", "Severity", "View"]
+__all__ = ["Column", "Detector", "Severity", "View", "rank"]
 
 Severity = Literal["info", "warning", "critical"]
 """How bad a kind of trouble is; info: it only explains what happened, and alarms are sent if asked for."""
+
+
+def rank(severity: Severity) -> int:
+    """The higher, the worse."""
+    return get_args(Severity).index(severity)
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,8 @@ class Detector:
     severity: Severity = "warning"
     worth_an_alarm: str = "true"
     """The condition, in DuckDB's SQL, for a row worth an alarm; an open trouble lasts until now."""
+    is_news: str = "true"
+    """The condition for a row that puts its group in trouble; without it an alarm is opened no more, but stays open."""
     rebalance: Literal["first", "latest"] | None = None
     """Which rebalance belongs to it: the one that ran when it began, or the latest of many; None: none need be."""
 
@@ -76,6 +93,38 @@ class View:
 GROUP_ID = Column("group_id", "string", "the group")
 OF_PARTITION = (GROUP_ID, Column("topic", "string", "the topic"), Column("partition", "int", "the partition"))
 AT_DATE = Column("at_date", "date", "the day of the fact, UTC; the table's files are parted by it, so filter by it")
+
+
+_TURNS = facts(
+    "to_state generation_id", StateChanged, GroupCreated, GroupRemoved, columns="group_id, at_ms, seq, effect"
+)
+STATE_TIMES = f"""--sql
+  SELECT group_id, max_by(to_state, struct(at_ms, seq)) AS state,
+    max_by(generation_id, struct(at_ms, seq)) AS generation_id, timestamp_millis(min(at_ms)) AS from_at,
+    CASE WHEN count(next_ms) = count(*) THEN timestamp_millis(max(next_ms)) END AS to_at,
+    CASE WHEN count(next_ms) = count(*) THEN max(next_ms) - min(at_ms) END AS duration_ms
+  FROM (
+    SELECT *, count_if(earlier IS NULL OR earlier <> phase) OVER (
+        PARTITION BY group_id ORDER BY at_ms, seq ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS place
+    FROM (
+      SELECT *, lag(phase) OVER so_far AS earlier, lead(at_ms) OVER so_far AS next_ms
+      FROM (
+        SELECT group_id, at_ms, seq, said.to_state, said.generation_id, CASE
+            WHEN effect <> 'state_changed' THEN effect
+            WHEN said.to_state = 'CompletingRebalance' THEN 'PreparingRebalance'
+            ELSE said.to_state
+          END AS phase
+        FROM {_TURNS}
+      )
+      WINDOW so_far AS (PARTITION BY group_id ORDER BY at_ms, seq)
+    )
+  )
+  WHERE to_state IS NOT NULL
+  GROUP BY group_id, place
+"""
+"""One row is a time in which a group was in one state, both states of a classic rebalance as one; its state and
+generation are the latest."""
 
 
 IS_SIGN_OF_LIFE = """--sql

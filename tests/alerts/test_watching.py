@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from alerts import queue, watching
 from alerts.alarm import NAME_BYTES, Alarm, Due, Event, Kept, Sent, bounded, id_of, key_of, read_kept
-from alerts.kinds import BEHIND_MS, EMPTY_MS, NEWS_MS, REBALANCING_MS
+from alerts.kinds import BEHIND_MS
 from alerts.quiet import QuietTimes
 from alerts.receivers import Receiver
 from alerts.sending import NotTaken
@@ -28,7 +28,9 @@ from page.lists import TROUBLE_MS
 from programs.errors import UserError
 from tests.alerts.homes import STOOD_STILL_MS, standstill, write_home
 from tests.views.story import one_member, write_effects
+from views.rebalance_goes_on import REBALANCING_MS
 from views.view import Severity
+from views.went_empty import EMPTY_MS, NEWS_MS
 
 HEADLINE = "a on 10.0.0.1, a member already, joined again: 1 -> 1 members, nobody consumed for 12 s."
 
@@ -379,7 +381,7 @@ def test_what_is_more_severe_than_a_groups_alarm_is_reported_beside_it(tmp_path:
 # ---------------------------------------------------------------- groups and jobs that do nothing
 
 
-def test_a_group_that_went_empty_is_reported_after_a_while_and_is_over_when_somebody_comes(tmp_path: Path) -> None:
+def test_a_group_that_went_empty_is_reported_after_a_while_and_once(tmp_path: Path) -> None:
     story = one_member()
     story.leave(3_000, "a", "the consumer is being closed")
     write_home(tmp_path, [story])
@@ -389,14 +391,17 @@ def test_a_group_that_went_empty_is_reported_after_a_while_and_is_over_when_some
         assert alarms.kept.open == {}
         alarms.look(3_000 + EMPTY_MS)
         (alarm,) = alarms.kept.open.values()
-    assert (alarm.severity, alarm.since_ms, alarm.sentence) == ("critical", 3_000, "no member since 5 min")
+    assert (alarm.severity, alarm.since_ms, alarm.sentence) == ("critical", 3_000, "no member for 5 min")
     assert "a on 10.0.0.1 left the group: 1 -> 0 members" in alarm.why
     assert alarm.who == "a"
     seen = len(story.rows)
     story.join(3_100 + EMPTY_MS, "b")
+    story.sync(3_200 + EMPTY_MS, "b", {"b": ["t-0"]})
     write_effects(tmp_path, {"orders": story.rows[seen:]})
-    with closing(Alarms(tmp_path, AlertSettings(kinds=kinds), [Reported()])) as alarms:
+    with closing(Alarms(tmp_path, AlertSettings(), [Reported()])) as alarms:
         alarms.look(4_000 + EMPTY_MS)
+        assert [alarm.kind for alarm in alarms.kept.open.values()] == ["went_empty"], "the standstill belongs to it"
+        alarms.look(3_200 + EMPTY_MS + TROUBLE_MS + 1)
         assert alarms.kept.open == {}
 
 

@@ -42,7 +42,7 @@ def test_each_home_of_the_folder_has_its_paragraph(
     assert said.count(".rollcall-d-kill: a replay history") == 1
     assert ".rollcall-d-kill: a replay history; no job writes it\n  latest fact: 2026-11-21 05:39:51" in said
     assert "job: a live history; no job writes it" in said
-    assert "  3 of 3 groups were in trouble: audit-trail (1 member removed), clicks-agg (1 member removed), " in said
+    assert "  3 of 3 groups had trouble in this recording: audit-trail: a member, " in said
 
 
 def test_a_folder_with_a_file_named_like_the_note_of_a_home_is_none(

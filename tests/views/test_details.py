@@ -97,7 +97,7 @@ def test_nobody_else_decodes_a_detail() -> None:
 COLUMNS = {column.name for view in VIEWS for column in view.columns}
 OF_PAGES = {
     # Rows that the page computes: see page.lists and page.details.
-    *("troubles", "harms", "stood_share", "near_slack_ms", "near_timeout_ms", "near_client_id", "in_hour", "in_span"),
+    *("troubles", "harm", "stood_share", "near_slack_ms", "near_timeout_ms", "near_client_id", "in_hour", "in_span"),
     *("latest_at", "found", "total", "plural", "rule", "view", "at_ms", "until_ms", "link", "sentence", "lag_trend"),
 }
 ROWS = {"row", "one", "member", "group", "kind"}

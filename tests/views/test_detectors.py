@@ -8,7 +8,7 @@ import pytest
 
 from tests.views.histories import cooperative, stories
 from tests.views.story import write_effects
-from tests.views.troubles import gather, stuck, troubles, with_members
+from tests.views.troubles import PATIENT, gather, stuck, troubles, with_members
 from tests.views.view_rows import Views
 
 
@@ -165,3 +165,40 @@ def test_a_partition_handed_over_in_order_had_one_owner_whatever_its_old_owner_i
     refused = [row for row in ask.about("replies", "orderly") if row.error_code == "UNKNOWN_MEMBER_ID"]
     assert [(row.client_id, row.api) for row in refused] == [("a", "Heartbeat")]
     assert ask("double_owners", "orderly", "partition") == []
+
+
+# ---------------------------------------------------------------- went_empty, rebalance_goes_on
+
+EMPTY = ("from_at", "to_at", "duration_ms", "generation_id")
+REBALANCING = (*EMPTY, "state")
+
+
+def test_a_group_is_empty_from_its_last_member_s_going_until_somebody_comes(tmp_path: Path) -> None:
+    emptied, killed, twice = (with_members(name, "a") for name in ("emptied", "killed", "twice"))
+    emptied.leave(5000, "a")
+    killed.let_time_pass(60_000)
+    twice.leave(5000, "a")
+    twice.join(9000, "b")
+    gather(twice, 9100, "b")
+    twice.leave(12_000, "b")
+    stories = (emptied, killed, twice, with_members("calm", "a"))
+    write_effects(tmp_path, {story.group_id: story.rows for story in stories})
+    ask = Views(tmp_path)
+    assert ask("went_empty", "emptied", *EMPTY) == [(5000, None, None, 2)]
+    assert ask("went_empty", "killed", *EMPTY) == [(11_110, None, None, 2)]
+    assert ask("went_empty", "twice", *EMPTY) == [(5000, 9000, 4000, 2), (12_000, None, None, 4)]
+    assert ask.groups_in("went_empty") == {"emptied", "killed", "twice"}
+
+
+def test_a_rebalance_that_another_follows_at_once_is_one_time(tmp_path: Path) -> None:
+    hangs = with_members("hangs", "a", "b", **PATIENT)
+    hangs.join(5000, "b", **PATIENT, topics=("t", "u"))
+    hangs.join(6000, "a", **PATIENT)
+    hangs.join(7000, "c", **PATIENT)
+    settles = stuck()
+    gather(settles, 9000, "a", "b")
+    write_effects(tmp_path, {"hangs": hangs.rows, "settles": settles.rows, "stuck": stuck().rows})
+    ask = Views(tmp_path)
+    assert ask("rebalance_goes_on", "hangs", *REBALANCING)[-1] == (5000, None, None, 3, "PreparingRebalance")
+    assert ask("rebalance_goes_on", "stuck", *REBALANCING)[-1] == (5000, None, None, 3, "CompletingRebalance")
+    assert ask("rebalance_goes_on", "settles", "from_at", "to_at", "duration_ms")[-1] == (5000, 9010, 4010)

@@ -1,0 +1,160 @@
+"""Who is in trouble of which kind is the same for page, `rollcall status`, alarms, SQL and exporter."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from starlette.testclient import TestClient
+
+from alerts.kind_names import KINDS
+from alerts.kinds import found_in
+from alerts.settings import AlertSettings
+from duck_sql.engine import ask
+from exporter import figures
+from jobs.home import Home
+from jobs.lag_report import lag_of
+from jobs.status import status_of
+from lag.rows import LagRows
+from page import lists
+from page.history import History
+from page.live import liveness_of
+from page.live import now_ms as live_now_ms
+from tables.lag_rows import append_lag
+from tests.exporter.scraped import exported
+from tests.lag.homes import ends, write_capture
+from tests.page.asking import asked, page
+from tests.page.homes import recorded
+from tests.views.story import write_effects
+from tests.views.troubles import MINUTE_MS, PATIENT, with_members
+from tests.views.view_rows import rows_of
+from views.catalog import DETECTORS
+from views.rebalance_goes_on import REBALANCING_MS
+from views.went_empty import EMPTY_MS, NEWS_MS
+
+Troubles = set[tuple[str, str, bool]]
+"""(group, kind, whether it goes on)."""
+HOUR_MS = 60 * MINUTE_MS
+
+
+def live(home: Path) -> None:
+    """A job works; one group hangs in a rebalance, one was emptied, one was given up, and one is well."""
+    now_ms = int(time.time() * 1000)
+    hangs = with_members("hangs", "a", "b", at_ms=now_ms - 2 * REBALANCING_MS, **PATIENT)
+    hangs.join(now_ms - REBALANCING_MS - 2000, "b", **PATIENT, topics=("t", "u"))
+    hangs.join(now_ms - REBALANCING_MS - 1000, "a", **PATIENT)
+    calm = with_members("calm", "a", "b", at_ms=now_ms - MINUTE_MS, **PATIENT)
+    emptied, given_up = (
+        with_members(name, "a", at_ms=now_ms - ago_ms - MINUTE_MS, **PATIENT)
+        for name, ago_ms in (("emptied", EMPTY_MS), ("given up", NEWS_MS))
+    )
+    emptied.leave(now_ms - EMPTY_MS, "a")
+    given_up.leave(now_ms - NEWS_MS, "a")
+    write_effects(home, {story.group_id: story.rows for story in (hangs, emptied, given_up, calm)})
+    append_lag(home, LagRows(ends((now_ms - MINUTE_MS, 0))))
+    status = {"state": "running", "process": os.getpid(), "started_at_ms": 1, "batch_at_ms": now_ms + HOUR_MS}
+    (home / "status.json").write_text(json.dumps(status))
+    (home / "lock").write_text(f"the coordinator (process {os.getpid()})\n")
+
+
+def by_sql(home: Path, now_ms: int, more: str) -> Troubles:
+    """What the detectors' views have, of the last hour. more: a detector's further condition, by its name."""
+    found: Troubles = set()
+    for view, kind in lists.detectors():
+        table = lists.as_of(view, kind, now_ms).replace("all_", "")
+        condition = (
+            f"({kind.worth_telling}) AND ({getattr(kind, more)}) AND epoch_ms({kind.until}) > {now_ms - HOUR_MS}"
+        )
+        sql = f"SELECT group_id, bool_or(goes_on) FROM {table} WHERE {condition} GROUP BY group_id"
+        found |= {(group_id, view.name, goes_on) for group_id, goes_on in ask(home, sql, is_duckdbs=True).rows}
+    return found
+
+
+def without_figures(text: str) -> str:
+    """Without durations, which grow while it is asked."""
+    return re.sub(r"[\d.]+", "0", text)
+
+
+def by_page(client: TestClient) -> Troubles:
+    shown = page(client, "/troubles")
+    rows = {(row["Group"], name, row["What"]) for name in DETECTORS for row in shown.listed(f"list-{name}")}
+    for group_id, _, said in rows:
+        of_group = page(client, f"/group?{urlencode({'group': group_id})}").text
+        assert without_figures(said.removesuffix("; ongoing")) in without_figures(of_group)
+    return {
+        (group_id, name, any(ongoing.endswith("; ongoing") for *of, ongoing in rows if of == [group_id, name]))
+        for group_id, name, _ in rows
+    }
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(write_capture, id="t-lag"),
+        *(pytest.param(partial(recorded, name=name), id=name) for name in ("d-kill", "n-classic-mixed")),
+        pytest.param(live, id="live"),
+    ],
+)
+def test_all_who_are_asked_name_the_same_groups_and_kinds(
+    write: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path)
+    Home(tmp_path).write_note({"kind": "live"})
+    # All are asked of the last hour, of which alarms and figures have only the end otherwise.
+    for module in (lists, figures):
+        monkeypatch.setattr(module, "TROUBLE_MS", HOUR_MS)
+    history = History(tmp_path)
+    with closing(history):
+        history.refresh()
+        history.make_lists()
+        now_ms = live_now_ms(history, liveness_of(history))
+        settings = AlertSettings(kinds=tuple(DETECTORS))
+        alarms = {(one.group_id, one.kind, one.goes_on) for one in found_in(history, settings, now_ms) if one.is_news}
+    present = {row.group_id for row in rows_of(tmp_path, "groups")}
+    told = {one for one in by_sql(tmp_path, now_ms, "is_news") if one[0] in present}
+    of_sql = {one for one in by_sql(tmp_path, now_ms, "worth_an_alarm") if one in told}
+    harmful = {(group_id, kind, goes_on) for group_id, kind, goes_on in told if KINDS[kind] != "info"}
+    with asked(tmp_path) as client:
+        assert by_page(client) == by_sql(tmp_path, now_ms, "worth_telling")
+        shown = page(client, "/")
+    assert told, "there is trouble"
+    assert alarms == of_sql
+    status = status_of(Home(tmp_path))
+    assert set(status["in_trouble"]) == {group_id for group_id, *_ in harmful}
+    assert without_figures(status["troubles"]) in without_figures(shown.text)
+    exported_kinds = {labels for labels, number in exported(tmp_path)["rollcall_troubles"].items() if number}
+    assert exported_kinds == {(group_id, kind) for group_id, kind, _ in told}
+    lost = {row["group_id"] for row in lag_of(Home(tmp_path)) if row["records_lost"]}
+    assert lost == {group_id for group_id, kind, goes_on in told if kind == "records_lost" and goes_on}
+
+
+def test_lag_says_of_the_same_groups_that_records_are_lost(tmp_path: Path) -> None:
+    write_capture(tmp_path)
+    found = rows_of(tmp_path, "records_lost")
+    for moment_ms in sorted({row.to_at - 1 for row in found}):
+        lost = {
+            (row["group_id"], row["partition"]) for row in lag_of(Home(tmp_path), "", moment_ms) if row["records_lost"]
+        }
+        assert lost == {(row.group_id, row.partition) for row in found if row.from_at <= moment_ms < row.to_at}
+
+
+def test_who_hangs_or_is_empty_is_in_trouble_and_who_was_given_up_no_longer(tmp_path: Path) -> None:
+    live(tmp_path)
+    Home(tmp_path).write_note({"kind": "live"})
+    status = status_of(Home(tmp_path))
+    assert set(status["in_trouble"]) == {"hangs", "emptied"}
+    assert "2 of 4 groups had trouble in the last hour: " in status["troubles"]
+    assert re.search(
+        r"hangs: rebalancing for 6 min .* \(CompletingRebalance\), since \d\d:\d\d:\d\d UTC", status["troubles"]
+    )
+    assert re.search(r"emptied: no member for 5 min.*, since \d\d:\d\d:\d\d UTC", status["troubles"])
+    listed = {(row.group_id, row.to_at) for row in rows_of(tmp_path, "went_empty")}
+    assert listed == {("emptied", None), ("given up", None)}
