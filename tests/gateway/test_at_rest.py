@@ -104,7 +104,7 @@ def test_the_random_lives_lead_to_groups_that_are_answered_early() -> None:
         known = known_by(GROUP_ID, play.effects)
         classic.of(play.group, known, max(play.now_ms, play.group.updated_at_ms), config)
 
-    @settings(max_examples=100, derandomize=True, database=None)
+    @settings(max_examples=300, derandomize=True, database=None)
     @given(config=consumer_moves.configs, moves=consumer_moves.plays)
     def play_both(config: GroupConfig, moves: list[Move]) -> None:
         nonlocal of_both

@@ -24,6 +24,7 @@ from tests.request_log.imported import Imported, imported
 from tests.shadow.fed import CAPTURES, INCIDENTS, Feed, effects_of, lines_of, reported
 
 COMPLETE_WITHIN_MS = 9_200
+STOOD_STILL_MS = 4_000
 """After a rebalance has ended; what is left of ten seconds is for the stream."""
 
 EXPIRED = ("CauseKind.SESSION_EXPIRED", "EndCause.SESSION_EXPIRED")
@@ -118,10 +119,10 @@ def test_history_is_complete_within_seconds_after_each_rebalance(path: Path) -> 
 
 
 def goes_on_ms(path: Path, at_ms: int) -> int:
-    """The time, or when the log went on after that if it stood still then or soon after."""
+    """The time, or when the log went on after that if it stood still then or soon after: only lines let time pass."""
     times = [line.at_ms or 0 for line in lines_of(path)]
     stills = [
-        (a, b) for a, b in pairwise(times) if b - a > SILENT_MS and a - COMPLETE_WITHIN_MS < at_ms < b + SILENT_MS
+        (a, b) for a, b in pairwise(times) if b - a > STOOD_STILL_MS and a - COMPLETE_WITHIN_MS < at_ms < b + SILENT_MS
     ]
     return max([at_ms, *(b + RETURN_WITHIN_MS - COMPLETE_WITHIN_MS + 1000 for _, b in stills)])
 
