@@ -10,27 +10,19 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
-from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from deltalake import DeltaTable
 
-from app_logs.growing_log import first_ms_of
 from duck_sql.engine import ask
 from jobs.explain import as_json
 from jobs.explained_files import answer_of
 from jobs.home import Home
-from jobs.log_config import shadow_config
 from jobs.rollcall.__main__ import main
-from jobs.shadow.printed_following import PrintedFollowing, PrintedKept, find_printed
-from request_log.lines.tail import LogTail
-from tables.job_status import StatusWriter
+from tests.shadow.printed_shadow import finish, started
 
-_UTC = ZoneInfo("UTC")
-_STEP_S, _STANDS_STILL_S = 0.1, 60.0
 _KILLS = 0.2
 _OF_PLACE = {"seq", "request_id", "request_seq", "at_date"}
 """Columns that say where a fact stands, and not what it is."""
@@ -51,7 +43,7 @@ def explained(paths: Sequence[Path]) -> tuple[list[str], list[str]]:
         group_id = group["group_id"]
         for one in group["rebalances"]:
             lines.append(f"{group_id} rebalance {_text(one)}")
-            rebalances.append(_told(group_id, [one[name] for name in _SHARED], one["cause_candidates"]))
+            rebalances.append(_reported(group_id, [one[name] for name in _SHARED], one["cause_candidates"]))
         lines += [f"{group_id} finding {_text(one)}" for one in group["findings"]]
     return _cleaned(lines, paths), sorted(rebalances)
 
@@ -63,23 +55,16 @@ def replayed(paths: Sequence[Path], home: Path) -> tuple[list[str], list[str]]:
     if status != 0:
         return [f"exit status {status}"], []
     rows = DeltaTable(str(home / "effects")).to_pyarrow_table().to_pylist()
-    told = [_told(row[0], row[1:-1], row[-1] or ()) for row in ask(home, _REBALANCES).rows]
-    return _cleaned(map(_fact, rows), paths), sorted(told)
+    reported = [_reported(row[0], row[1:-1], row[-1] or ()) for row in ask(home, _REBALANCES).rows]
+    return _cleaned(map(_fact, rows), paths), sorted(reported)
 
 
 def followed(path: Path, home: Path, seed: int) -> list[str]:
     """The facts of a shadow of a printed log that grows by random steps, and is killed now and then."""
-    chance, ticks = Random(seed), count(0, _STEP_S)
+    chance, at = Random(seed), Home(home)
     whole, grown = gzip.decompress(path.read_bytes()), home.parent / f"{home.name}.log"
     grown.touch()
-    home.mkdir()
-
-    def started() -> PrintedFollowing:
-        kept = find_printed(Home(home)) or PrintedKept(str(grown), "UTC")
-        tail = LogTail(grown, _UTC, kept.position, first_ms_of)
-        return PrintedFollowing(Home(home), kept, tail, shadow_config({}), StatusWriter(home), lambda: next(ticks))
-
-    following, place = started(), 0
+    following, place = started(at, grown), 0
     while place < len(whole):
         size = chance.randrange(1, max(2, len(whole) // 8))
         with grown.open("ab") as file:
@@ -87,16 +72,12 @@ def followed(path: Path, home: Path, seed: int) -> list[str]:
         place += size
         following.step()
         if chance.random() < _KILLS:
-            following = started()
-    following._clock = lambda: 1e4 + next(late)
-    late = count(0, _STANDS_STILL_S)
-    for _ in range(10):
-        following.step()
-    following.finish()
+            following = started(at, grown)
+    finish(following)
     return sorted(map(_fact, DeltaTable(str(home / "effects")).to_pyarrow_table().to_pylist()))
 
 
-def _told(group_id: str, fields: Iterable[Any], candidates: Iterable[str]) -> str:
+def _reported(group_id: str, fields: Iterable[Any], candidates: Iterable[str]) -> str:
     return " ".join(str(one if one is not None else "") for one in (group_id, *fields, *sorted(set(candidates))))
 
 

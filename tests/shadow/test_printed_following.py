@@ -5,43 +5,28 @@ from __future__ import annotations
 import gzip
 from collections import defaultdict
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
 from deltalake import DeltaTable
 
 from app_logs.group_effects import effects_of
-from app_logs.growing_log import first_ms_of
 from app_logs.reading import read_files
 from app_logs.story import groups_in
 from jobs.home import Home
-from jobs.log_config import shadow_config
 from jobs.rollcall.__main__ import main
-from jobs.shadow.printed_following import PrintedFollowing, PrintedKept, find_printed
-from request_log.lines.tail import LogTail
 from schemas.effect_rows import row_of
 from schemas.effects import Effect
-from tables.job_status import StatusWriter, read_status
-from tests.shadow.deaths import Deaths, Killed, clock_of
+from tables.job_status import read_status
+from tests.shadow.deaths import Deaths, Killed
+from tests.shadow.printed_shadow import UTC, finish, started
 from tests.shadow.shadow_program import Shadow
 from tests.source_tree import ROOT
 from tests.waiting import until
 
 LOG = ROOT / "tests" / "app_logs" / "brokers" / "d-kill.log.gz"
-UTC = ZoneInfo("UTC")
 LINES = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
-LONG_S = 60.0
 Row = tuple[int, str, int | None, str | None]
 """seq, effect, at_ms and detail."""
-
-
-def followed(home: Home, path: Path, step_s: float = 0.1) -> PrintedFollowing:
-    """A program that starts on a home."""
-    home.path.mkdir(exist_ok=True)
-    config, ticks = shadow_config({}), clock_of(step_s)
-    kept = find_printed(home) or PrintedKept(str(path), "UTC")
-    tail = LogTail(path, UTC, kept.position, first_ms_of)
-    return PrintedFollowing(home, kept, tail, config, StatusWriter(home.path), lambda: next(ticks))
 
 
 def written(home: Home) -> dict[str, list[Row]]:
@@ -62,15 +47,6 @@ def _row(effect: Effect, seq: int) -> Row:
     return seq, row.effect, row.at_ms, row.detail
 
 
-def finish(following: PrintedFollowing) -> None:
-    """The log stands still for long."""
-    ticks = clock_of(LONG_S)
-    following._clock = lambda: 10_000 + next(ticks)
-    for _ in range(10):
-        following.step()
-    following.finish()
-
-
 @pytest.mark.parametrize("every", [2, 3, 4])
 def test_each_effect_is_in_the_home_once_wherever_the_program_is_killed(
     every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -78,7 +54,7 @@ def test_each_effect_is_in_the_home_once_wherever_the_program_is_killed(
     monkeypatch.setattr("tables.appending.write_deltalake", Deaths(every))
     path, home, deaths = tmp_path / "server.log", Home(tmp_path / "home"), 0
     path.touch()
-    following = followed(home, path, step_s=1.5)
+    following = started(home, path, step_s=1.5)
     for at in range(0, len(LINES), 3):
         with path.open("ab") as file:
             file.write(b"".join(LINES[at : at + 3]))
@@ -86,7 +62,7 @@ def test_each_effect_is_in_the_home_once_wherever_the_program_is_killed(
             following.step()
         except Killed:
             deaths += 1
-            following = followed(home, path, step_s=1.5)
+            following = started(home, path, step_s=1.5)
     assert deaths >= 1
     monkeypatch.undo()
     finish(following)
@@ -96,7 +72,7 @@ def test_each_effect_is_in_the_home_once_wherever_the_program_is_killed(
 def test_a_log_that_is_rotated_is_followed_to_its_end_and_in_the_next_file(tmp_path: Path) -> None:
     path, home = tmp_path / "server.log", Home(tmp_path / "home")
     path.write_bytes(b"".join(LINES[:30]))
-    following = followed(home, path)
+    following = started(home, path)
     following.step()
     with path.open("ab") as file:
         file.write(b"".join(LINES[30:40]))
@@ -112,7 +88,7 @@ def test_a_log_whose_lines_begin_otherwise_than_a_brokers_own_file_is_followed_t
     """As Strimzi's images print, with other lines all the time."""
     path, home = tmp_path / "server.log", Home(tmp_path / "home")
     path.touch()
-    following = followed(home, path, step_s=2.0)
+    following = started(home, path, step_s=2.0)
     for line in (line.decode().replace("[", "", 1).replace("]", "", 1) for line in LINES):
         with path.open("a") as file:
             file.write(line)
@@ -133,13 +109,13 @@ def test_files_that_were_rotated_while_nobody_followed_are_read_oldest_first(mar
     path, home = tmp_path / "0.log", Home(tmp_path / "home")
     lines = [line.replace(b"[", mark.encode(), 1) for line in LINES]
     path.write_bytes(b"".join(lines[:20]))
-    following = followed(home, path)
+    following = started(home, path)
     following.step()
     following.finish()
     path.rename(tmp_path / "0.log.20261121-053900")
     (tmp_path / "0.log.20261121-053930").write_bytes(b"".join(lines[20:40]))
     path.write_bytes(b"".join(lines[40:]))
-    following = followed(home, path)
+    following = started(home, path)
     for _ in range(5):
         following.step()
     finish(following)
@@ -156,8 +132,8 @@ def test_lines_out_of_an_id_are_in_quarantine_once_and_in_no_history(tmp_path: P
         b"(org.apache.kafka.coordinator.group.GroupMetadataManager)\n"
     )
     path.write_bytes(b"".join([*LINES, evil]))
-    finish(followed(home, path))
-    finish(followed(home, path))
+    finish(started(home, path))
+    finish(started(home, path))
     unfit = DeltaTable(home.quarantine).to_pyarrow_table().to_pylist()
     assert [row["source"] for row in unfit if "payroll" in row["raw"]] == [f"{path} line {len(LINES) + 2}"]
     assert "payroll" not in written(home)
@@ -166,7 +142,7 @@ def test_lines_out_of_an_id_are_in_quarantine_once_and_in_no_history(tmp_path: P
 def test_what_is_written_is_counted_and_held_to_the_row_rules(tmp_path: Path) -> None:
     path, home = tmp_path / "server.log", Home(tmp_path / "home")
     path.write_bytes(b"".join(LINES))
-    following = followed(home, path)
+    following = started(home, path)
     finish(following)
     status = read_status(home.path)
     assert status is not None
@@ -179,7 +155,7 @@ def test_what_is_written_is_counted_and_held_to_the_row_rules(tmp_path: Path) ->
 def test_no_line_of_a_real_broker_breaks_a_row_rule(name: str, tmp_path: Path) -> None:
     path, home = tmp_path / "server.log", Home(tmp_path / "home")
     path.write_bytes(gzip.decompress((LOG.parent / f"{name}.log.gz").read_bytes()))
-    following = followed(home, path)
+    following = started(home, path)
     following._check._clock = lambda: 0.0  # It looks at every row, whatever that costs.
     finish(following)
     status = read_status(home.path)
@@ -203,7 +179,7 @@ def test_what_does_not_go_with_a_brokers_own_log_is_refused(tmp_path: Path, caps
     assert "--set of a broker is said of a request log" in asked(capsys, str(log), "kafka://127.0.0.1:1", *delay)
     other = tmp_path / "other.log"
     other.write_bytes(b"".join(LINES))
-    finish(followed(Home(home), log))
+    finish(started(Home(home), log))
     Home(home).check_kind("shadow of a broker's log", "driver")
     assert f"follows {log}, not {other}" in asked(capsys, str(other), "--home", home)
 
