@@ -20,7 +20,7 @@ from jobs.replay.input_of import input_of
 from jobs.rollcall.__main__ import main
 from tests.app_logs.recorded import BROKERS, truth_of
 from tests.offsets_topic.folded import CAPTURES, NAMES
-from tests.request_log.test_kafka_version import versions_line
+from tests.request_log.broker import versions_line
 
 KILLED = BROKERS / "d-kill.log.gz"
 QUERY = """
