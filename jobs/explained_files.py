@@ -67,7 +67,9 @@ def _with_recordings(
     from jobs.recorded_groups import beside_lines  # Takes a third of a second.
     from jobs.recordings import read_recordings
 
-    found = read_recordings(logs, dumps, zone or ZoneInfo("UTC"))
+    # A broker may print all its logs into one file.
+    printed = [read.file for read in reads if read.file not in dumps and not comes_once(read.file)]
+    found = read_recordings(logs, dumps, zone or ZoneInfo("UTC"), printed)
     for read in reads:
         used = found.files.get(read.file)
         if used is None:

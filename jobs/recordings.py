@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from app_logs.broker_version import broker_version_in
 from coordinator_udfs.protocol.config import GroupConfig
 from jobs.processes import Processes
 from jobs.replay.spill import buckets_for
@@ -83,14 +85,18 @@ class Recordings:
     """Sentences on what is missing."""
 
 
-def read_recordings(logs: Sequence[str], dumps: Sequence[str], zone: ZoneInfo) -> Recordings:
+def read_recordings(
+    logs: Sequence[str], dumps: Sequence[str], zone: ZoneInfo, printed: Sequence[str] = ()
+) -> Recordings:
     """Reads files of a request log and of a dump, as those of one cluster, and puts their facts together.
 
-    zone: that of the log's times. Raises LogFileError, DumpError.
+    zone: that of the log's times. printed: logs beside them, which may name the version of Kafka.
+
+    Raises LogFileError, DumpError.
     """
     found = Recordings()
     kinds = OF_REBALANCES | OF_BOTH if logs and dumps else OF_REBALANCES
-    log, log_ms = _follow(logs, zone, kinds, found) if logs else ({}, 0)
+    log, log_ms = _follow(logs, zone, kinds, found, printed) if logs else ({}, 0)
     topic = _fold(dumps, kinds, found) if dumps else _Folded()
     for group_id in sorted(log.keys() | topic.rows.keys()):
         group = found.groups[group_id]
@@ -160,7 +166,7 @@ def _line_of(request_id: str) -> Place:
 
 
 def _follow(
-    files: Sequence[str], zone: ZoneInfo, kinds: frozenset[EffectName], found: Recordings
+    files: Sequence[str], zone: ZoneInfo, kinds: frozenset[EffectName], found: Recordings, printed: Sequence[str]
 ) -> tuple[dict[str, _Following], int]:
     """The facts of each group by a request log, and when its last line was written."""
     size_bytes = about_bytes_of(map(Path, files))
@@ -169,6 +175,7 @@ def _follow(
         work = Work(pool, _shown_to_nobody, Path(folder), buckets_for(size_bytes))
         ordered = in_order({Path(file): file for file in files}, zone)
         log = read_sections(sections_in(ordered, zone), size_bytes, zone, work)
+        log.survey.learn_release(partial(broker_version_in, printed))
         config = from_texts(GroupConfig, log.survey.settings)
         for followed, tally in log.each_bucket(_follow_bucket, work, config, kinds):
             groups |= followed

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
@@ -20,6 +20,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
+from coordinator_udfs.protocol.kafka_versions import version_reached
 from request_log.broker_settings import SettingsSeen
 from request_log.configs_given import GroupConfigs
 from request_log.following.topic_names import TopicNames
@@ -72,6 +73,11 @@ class Survey:
     def settings(self) -> dict[str, str]:
         """The broker's settings that the log shows, by Kafka's keys."""
         return self.seen.shown()
+
+    def learn_release(self, release: Callable[[], tuple[int, ...] | None]) -> None:
+        """Takes up the broker's release by what lies beside the log, unless a line of the log shows the version."""
+        if self.seen.kafka_version is None and (numbers := release()) is not None:
+            self.seen.kafka_version = version_reached(numbers, lambda version: version.numbers)
 
 
 class CameBack:

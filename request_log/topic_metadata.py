@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion
+from coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
 from schemas.cluster_sizes import is_topic_id
 
 KEY, VERSIONS_KEY = b"3", b"18"
@@ -80,8 +80,8 @@ class TopicMetadata:
         """Takes in a line of API_VERSIONS; the first one that shows the broker's version counts."""
         found = _LAST_API_VERSIONS.search(text) if self.kafka_version is None else None
         if found is not None:
-            reached = [version for version, of in DIFFERENCES.items() if of.last_api_versions <= int(found[1])]
-            self.kafka_version = reached[-1] if reached else KafkaVersion.V4_3
+            last = int(found[1])
+            self.kafka_version = version_reached(last, lambda version: DIFFERENCES[version].last_api_versions)
 
     def read(self, text: bytes, at_ms: int | None) -> None:
         """Takes in a line of METADATA."""

@@ -5,10 +5,14 @@ Knows versions and the numbers of Kafka's issues; must not know how a rule uses 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 from schemas.errors import Error
+
+_Number = TypeVar("_Number", int, tuple[int, ...])
 
 
 class KafkaVersion(StrEnum):
@@ -17,6 +21,10 @@ class KafkaVersion(StrEnum):
     V4_3 = "4.3"
     V4_4 = "4.4"
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(map(int, self.split(".")))
+
 
 @dataclass(frozen=True, slots=True)
 class Differences:
@@ -24,6 +32,8 @@ class Differences:
 
     last_api_versions: int
     """The last version of ApiVersions that it answers."""
+    last_metadata_version: int
+    """The last level of the feature metadata.version that it supports."""
     is_empty_group_assigned: bool
     """KAFKA-20442: once the last member is gone, the assignment's epoch is the group's, and its interval is over."""
     is_epoch_raised_by_votes: bool
@@ -37,6 +47,7 @@ class Differences:
 DIFFERENCES = {
     KafkaVersion.V4_3: Differences(
         last_api_versions=4,
+        last_metadata_version=30,
         is_empty_group_assigned=False,
         is_epoch_raised_by_votes=False,
         may_static_member_join_full_group=False,
@@ -44,9 +55,16 @@ DIFFERENCES = {
     ),
     KafkaVersion.V4_4: Differences(
         last_api_versions=5,
+        last_metadata_version=33,
         is_empty_group_assigned=True,
         is_epoch_raised_by_votes=True,
         may_static_member_join_full_group=True,
         of_unreadable_subscription=Error.INCONSISTENT_GROUP_PROTOCOL,
     ),
 }
+
+
+def version_reached(number: _Number, of_version: Callable[[KafkaVersion], _Number]) -> KafkaVersion:
+    """The latest version whose number this one reaches; an earlier one counts as the first that is known."""
+    reached = [version for version in KafkaVersion if of_version(version) <= number]
+    return reached[-1] if reached else next(iter(KafkaVersion))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from app_logs.files import comes_once
+from app_logs.files import comes_once, files_of
 from jobs.replay.inputs import BothInput, Input, LogInput, TopicInput
 from jobs.replay.printed import PrintedInput, is_printed
 from jobs.replay.printed_beside_log import PrintedBesideLog
@@ -51,6 +51,6 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     topic = TopicInput(dumps[0], given) if dumps else None
     if not logs and topic is not None:
         return PrintedBesideTopic(PrintedInput(printed, zone), topic) if printed else topic
-    log = LogInput(logs[0], given, zone)
+    log = LogInput(logs[0], given, zone, files_of([str(path) for path in printed]))
     recorded = log if topic is None else BothInput(log, topic)
     return PrintedBesideLog(recorded, PrintedInput(printed, zone)) if printed else recorded

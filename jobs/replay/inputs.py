@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 from rich.console import Console
 
+from app_logs.broker_version import broker_version_in
 from duck_sql.engine import ask
 from jobs.both_inputs import BothMerged, merging_lines
 from jobs.home import Home
@@ -82,9 +83,11 @@ class LogInput:
 
     has_requests = True
 
-    def __init__(self, path: Path, given: Mapping[str, str], zone: ZoneInfo) -> None:
+    def __init__(self, path: Path, given: Mapping[str, str], zone: ZoneInfo, printed: Sequence[str] = ()) -> None:
+        """printed: files that its brokers or their clients printed, which may name the version of Kafka."""
         replay_config(given)
         self.size_bytes, self._path, self._given, self._zone = about_bytes(path), path, given, zone
+        self._printed = printed
         self.replayed = Replayed(Tally(), Parity(), {}, 0.0)
 
     @property
@@ -97,6 +100,7 @@ class LogInput:
         for lines in log.unfit():
             unfit.write("quarantine", quarantine_of_lines(lines))
         yield 0, unfit.files
+        log.survey.learn_release(partial(broker_version_in, self._printed))
         _, log.survey.group_configs = split_given(self._given)
         inferred = {key: value for key, value in log.survey.settings.items() if key not in self._given}
         broker = replay_config({**inferred, **self._given}).group

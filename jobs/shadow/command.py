@@ -126,8 +126,11 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
         def both(status: StatusWriter) -> BothFollowing:
             assert config is not None
             nowhere = StatusWriter(None)
+            of_topic = topic(nowhere)
+            if opened is not None:
+                opened[0].learn_version(of_topic.kafka_version)
             of_log = printed(nowhere) if asked.is_printed else log(nowhere)
-            return BothFollowing(home, config, topic(nowhere), of_log, status, nowhere)
+            return BothFollowing(home, config, of_topic, of_log, status, nowhere)
 
         makers: dict[str, Callable[[StatusWriter], Followed]] = {
             SHADOW: log,

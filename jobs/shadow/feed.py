@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from coordinator_udfs.protocol.config import GroupConfig
+from coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from jobs.config import JobConfig
 from jobs.home import Home, HomeError
 from jobs.quarantined import append_lines_once
@@ -68,6 +69,12 @@ class Kept(msgspec.Struct):
     """How far the log was read."""
     snapshot: bytes | None
     """The import's state there (`request_log.snapshot`); None before the first line."""
+
+    def learn_version(self, version: KafkaVersion | None) -> None:
+        """Takes up the version that the log's cluster says; what the log or the user says counts more."""
+        self.seen.kafka_version = self.seen.kafka_version or version
+        if self.snapshot is None:
+            self.settings = {**self.seen.shown(), **self.given}
 
 
 def find_kept(home: Home) -> Kept | None:

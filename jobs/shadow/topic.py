@@ -15,6 +15,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
 from jobs.config import PREFIX, JobConfig, load_config
 from jobs.home import Home, HomeError
 from jobs.shadow.cluster_url import SCHEME, servers_of
@@ -95,6 +96,7 @@ class TopicFollowing:
         self.cluster = KafkaCluster(spark, dict(config.kafka_options))
         check_cluster(home, self.cluster.cluster_id(), has_commits=has_commits)
         self.cluster.check_topic(TOPIC)
+        self.kafka_version = _version_of(self.cluster)
         self._spark, self._status, self._has_commits, self._may_rest = spark, status, has_commits, may_rest
         self._counted, self._counted_to, self._written_to = Counted(), -1, -1
         asked, self._says = ask_sessions(dict(config.kafka_options))
@@ -105,7 +107,8 @@ class TopicFollowing:
 
     @property
     def shown(self) -> str:
-        return f"{TOPIC} of {SCHEME}{dict(self.config.kafka_options)['kafka.bootstrap.servers']}"
+        taken_for = "" if self.kafka_version is None else f", taken for Kafka {self.kafka_version},"
+        return f"{TOPIC} of {SCHEME}{dict(self.config.kafka_options)['kafka.bootstrap.servers']}{taken_for}"
 
     @property
     def queries(self) -> list[StreamingQuery]:
@@ -203,6 +206,14 @@ class TopicFollowing:
         writer.query_id.set_result(query.id)
         self._status.running(query.id, started_at_ms)
         return query
+
+
+def _version_of(cluster: KafkaCluster) -> KafkaVersion | None:
+    """The version by whose rules a cluster answers; None: it does not say."""
+    level = cluster.metadata_version()
+    if level is None:
+        return None
+    return version_reached(level, lambda version: DIFFERENCES[version].last_metadata_version)
 
 
 def is_away(failure: str) -> bool:

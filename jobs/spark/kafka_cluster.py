@@ -1,4 +1,4 @@
-"""Asks a Kafka cluster for its id and for topic names by id.
+"""Asks a Kafka cluster for its id, its version and for topic names by id.
 
 It uses the admin client of Spark's Kafka connector, so TLS and SASL are set as for the connector. Knows that client and
 its JVM. Must not know what the answers are used for.
@@ -63,6 +63,15 @@ class KafkaCluster:
             return str(self._answer(self._admin.describeCluster().clusterId(), ANSWER_WITHIN_S))
         except Py4JError as error:
             raise self._error(error) from None
+
+    def metadata_version(self) -> int | None:
+        """The last level of the feature metadata.version that the asked broker supports; None: it names none."""
+        try:
+            features = self._answer(self._admin.describeFeatures().featureMetadata(), ANSWER_WITHIN_S)
+            supported = features.supportedFeatures().get("metadata.version")
+        except Py4JError:
+            return None
+        return None if supported is None else int(supported.maxVersion())
 
     def check_topic(self, topic: str) -> None:
         """Raises ClusterError: there is no such topic, or this user may not describe it."""

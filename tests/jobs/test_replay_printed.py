@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import gzip
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from rich.console import Console
 
 from duck_sql.engine import ask
 from jobs.check import broken_rules
 from jobs.home import Home
+from jobs.replay.command import make_history
+from jobs.replay.input_of import input_of
 from jobs.rollcall.__main__ import main
 from tests.app_logs.recorded import BROKERS, truth_of
 from tests.offsets_topic.folded import CAPTURES, NAMES
+from tests.request_log.broker import versions_line
 
 KILLED = BROKERS / "d-kill.log.gz"
 QUERY = """
@@ -138,6 +144,42 @@ def test_beside_a_request_log_lines_tell_of_the_groups_that_it_lacks(
     assert [row for row in both if row["group_id"] != "views-agg"] == by_log
     assert [row for row in both if row["group_id"] == "views-agg"] == of_lines
     assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "both"))} == {}
+
+
+def started(version: str) -> str:
+    """What a broker prints when it has started."""
+    at = "[2026-10-25 06:00:00,000] INFO"
+    return (
+        f"{at} Kafka version: {version} (org.apache.kafka.common.utils.AppInfoParser)\n"
+        f"{at} [KafkaRaftServer nodeId=1] Kafka Server started (kafka.server.KafkaRaftServer)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "is_shown", "is_older"),
+    [
+        ("4.3.1", False, True),
+        ("3.9.2", False, True),
+        ("4.4.0", False, False),
+        ("4.3.1", True, False),
+    ],
+)
+def test_a_brokers_log_says_which_kafka_wrote_the_request_log(
+    version: str, is_shown: bool, is_older: bool, tmp_path: Path
+) -> None:
+    """Unless the request log shows it itself."""
+    printed, log = tmp_path / "server.log", tmp_path / "kafka-request.log"
+    printed.write_text(started(version) + gzip.decompress(KILLED.read_bytes()).decode())
+    with gzip.open(CAPTURES / "d-kill" / "requests.log.gz", "rt") as file:
+        lines = [line for line in file if "API_VERSIONS" not in line]
+    if is_shown:
+        lines[:0] = [versions_line(5).decode() + "\n"]
+    log.write_text("".join(lines))
+    read = input_of([log, printed], {}, ZoneInfo("UTC"))
+    make_history(Home(tmp_path / "home"), read, Console(quiet=True), 1)
+    written = io.StringIO()
+    read.tell(Console(file=written, width=200), Home(tmp_path / "home"))
+    assert ("kafka.version=4.3" in written.getvalue()) == is_older, written.getvalue()
 
 
 @pytest.mark.parametrize("name", ["d-kill", "n-classic-mixed", "o-consumer-protocol"])

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from tests.brief_java import BRIEF
 from tests.fetching import fetch_jars, fetched_once, sums_of
-from tests.peers_kafka.kafka import fetched
 
 HERE = Path(__file__).parent / "java"
 BUILT = Path(__file__).parents[2] / "build" / "java-clients"
@@ -30,17 +29,16 @@ def _run(command: list[str]) -> None:
     subprocess.run(command, check=True)
 
 
-def tool(name: str, *words: str, timeout_s: float = 60.0, jars: str = "") -> str:
-    """What a class of Kafka's tools prints, both streams together. jars: where it is, if not beside the client."""
-    command = ["java", *BRIEF, "-Xmx256m", "-cp", jars or class_path(), name, *words]
+def tool(name: str, *words: str, timeout_s: float = 60.0) -> str:
+    """What a class of Kafka's tools prints, both streams together."""
+    command = ["java", *BRIEF, "-Xmx256m", "-cp", class_path(), name, *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout_s)
     return done.stdout
 
 
 def configs(bootstrap: str, *words: str) -> str:
-    """What kafka-configs.sh prints, which is a class of the broker's."""
-    jars = f"{fetched('broker')}/*"
-    return tool("kafka.admin.ConfigCommand", "--bootstrap-server", bootstrap, *words, jars=jars)
+    """What kafka-configs.sh prints."""
+    return tool("org.apache.kafka.tools.ConfigCommand", "--bootstrap-server", bootstrap, *words)
 
 
 def consumer_groups(bootstrap: str, *words: str) -> str:

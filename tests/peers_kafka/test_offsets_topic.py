@@ -144,6 +144,7 @@ def test_a_cluster_is_reported_as_its_admin_and_its_clients_tell_it(
     until(lambda: figures <= set(metrics(shadow).splitlines()), lambda: metrics(shadow), WITHIN_S, every_s=1)
     printed = shadow.stop()
     assert "records read" in printed
+    assert f"following {TOPIC} of kafka://{cluster.address}, taken for Kafka 4.4, on " in printed
     for line in block_with("text", "following __consumer_offsets").splitlines()[1:]:
         # Without when it was, and how long a machine took for it.
         assert re.sub(r"^\S+ +|, [0-9.]+ s$", "", line) in printed

@@ -9,6 +9,7 @@ import pytest
 from coordinator_udfs.protocol.config import MigrationPolicy
 from coordinator_udfs.protocol.states import GroupState
 from schemas.consumer_effects import GroupTypeChanged
+from schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
 from schemas.effects import RebalanceStarted
 from schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench, identity
@@ -72,6 +73,44 @@ def test_a_group_that_never_had_a_generation_is_upgraded() -> None:
     answer = bench.join("m1", "t1")
     assert (answer.error, answer.epoch, bench.state) == (Error.NONE, 2, "Reconciling")
     assert {m.member_epoch for m in bench.consumer.members.values()} == {1, 2}
+
+
+@rule("Upgrade: of a group that all left in its first join phase nobody is told epoch 0 (KAFKA-21581, KAFKA-21584)")
+@pytest.mark.parametrize("wanted", [{"subscribed_topic_names": []}, {"subscribed_topic_regex": "t.*"}])
+def test_a_group_that_nobody_is_left_in_is_upgraded(wanted: dict[str, Any]) -> None:
+    """The same requests had Kafka 4.4.0 answer epoch 0."""
+    bench = ConsumerBench(topics={"t1": 4}, group_initial_rebalance_delay_ms=3000)
+    given = bench.join_classic("c1", "t1", member_id="", v=9)
+    assert given is not None
+    assert bench.join_classic("c1", "t1", member_id=given.member_id, v=9) is None
+    bench.at(100).leave_classic(identity(given.member_id))
+    answer = bench.at(200).join("m1", **wanted)
+    assert (answer.error, answer.epoch > 0) == (Error.NONE, True)
+
+
+@rule("Upgrade: in the first join phase a static member that comes back as a consumer is never told epoch 0")
+def test_a_static_member_of_no_generation_comes_back_as_a_consumer() -> None:
+    bench = ConsumerBench(topics={"t1": 4}, group_initial_rebalance_delay_ms=3000)
+    assert bench.join_classic("c1", "t1", member_id="", v=9, group_instance_id="i1") is None
+    answer = bench.join("m1", "t1", instance_id="i1")
+    assert (answer.error, answer.epoch, bench.state) == (Error.NONE, 2, "Stable")
+    assert bench.member("m1").assigned == {"t1": dict.fromkeys(range(4), 2)}
+
+
+@rule("Upgrade: a rebalance that it breaks off is done, also if the consumer changes nothing (KAFKA-21582)")
+def test_an_upgrade_during_a_rebalance_leaves_no_old_target() -> None:
+    """The same requests had Kafka 4.4.0 answer epoch 1 for good, and c2 had no partition."""
+    bench = ConsumerBench(topics={"t1": 4})
+    first = bench.join_classic("c1", "t1", member_id="", v=9, group_instance_id="i1")
+    assert first is not None
+    owned = encode_assignment(Assignment(tuple(TopicPartition("t1", p) for p in range(4))))
+    bench.sync("c1", member_id=first.member_id, generation_id=1, assigned={first.member_id: owned})
+    assert bench.join_classic("c2", "t1", member_id="", v=3) is None, "it waits for c1"
+    answer = bench.join("m1", "t1", instance_id="i1")
+    assert (answer.error, bench.epoch, bench.consumer.target_epoch) == (Error.NONE, 2, 2)
+    assert sorted(len((member.target or {}).get("t1", ())) for member in bench.consumer.members.values()) == [2, 2]
+    broken_off, goes_on = bench.of(RebalanceStarted)[-2:]
+    assert goes_on.cause == broken_off.cause
 
 
 @rule(

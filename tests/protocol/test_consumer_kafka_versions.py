@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from schemas.effects import RebalanceEnded
 from schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
@@ -92,3 +93,23 @@ def test_a_subscription_that_cannot_be_read(version: KafkaVersion, error: Error)
     reply = ConsumerBench(kafka_version=version).with_members("m1").join_classic("c9", protocols={"p": b"?"})
     assert reply is not None
     assert reply.error_code is error
+
+
+@rule("History: nobody is waited for until an epoch has its target (KIP-1263)")
+@pytest.mark.parametrize("interval_ms", [0, 60_000])
+def test_the_time_before_a_target_is_no_members(interval_ms: int) -> None:
+    bench = ConsumerBench(assignment_interval_ms=interval_ms).with_members("m1")
+    bench.at(100).join("m2", "t1")
+    for at_ms in range(1_000, interval_ms, 1_000):
+        bench.at(at_ms).beat("m1")
+        bench.beat("m2")
+    target_ms = max(interval_ms, 100)
+    bench.at(target_ms + 500).beat("m1")
+    bench.at(target_ms + 1_500).beat("m1", owned={"t1": [0, 1]})
+    bench.beat("m2")
+    bench.settle()
+    ended = bench.of(RebalanceEnded)[-1]
+    assert {wait.client_id: wait.held_others_ms for wait in ended.waits} == {
+        "m1": 1_000 if interval_ms else 1_500,
+        "m2": 0,
+    }

@@ -335,3 +335,10 @@ class Broker:
         waiting = self._waiting.get(sent.connection)
         if waiting and sent.connection not in self._busy:
             waiting.pop(0)()
+
+
+def versions_line(last: int) -> bytes:
+    """A line of API_VERSIONS of a broker that answers this API up to this version."""
+    keys = [{"apiKey": 3, "minVersion": 0, "maxVersion": 13}, {"apiKey": 18, "minVersion": 0, "maxVersion": last}]
+    header: dict[str, Any] = {"requestApiKey": 18, "requestApiKeyName": "API_VERSIONS"}
+    return line(START_MS, "Heartbeat", 3, {}, {"errorCode": 0, "apiKeys": keys}, **header).encode()

@@ -18,20 +18,13 @@ from request_log.survey import settings_shown
 from request_log.topic_metadata import SKIPPED_VERSIONS, TopicMetadata
 from schemas.errors import Error
 from schemas.messages import DeleteGroupsRequest
-from tests.request_log.broker import START_MS, line
+from tests.request_log.broker import START_MS, line, versions_line
 from tests.request_log.imported import imported
 from tests.request_log.recordings import INCIDENTS
 from tests.request_log.truth import FOLDER as CAPTURES
 
 V4_3, V4_4 = KafkaVersion
 _EMPTY = re.compile(rb'("groupState":"Empty","groupEpoch":(\d+),"assignmentEpoch":)\d+')
-
-
-def versions_line(last: int) -> bytes:
-    """A line of API_VERSIONS of a broker that answers this API up to this version."""
-    keys = [{"apiKey": 3, "minVersion": 0, "maxVersion": 13}, {"apiKey": 18, "minVersion": 0, "maxVersion": last}]
-    header: dict[str, Any] = {"requestApiKey": 18, "requestApiKeyName": "API_VERSIONS"}
-    return line(START_MS, "Heartbeat", 3, {}, {"errorCode": 0, "apiKeys": keys}, **header).encode()
 
 
 @pytest.mark.parametrize(("last", "version"), [(3, V4_3), (4, V4_3), (5, V4_4), (6, V4_4)])

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from coordinator_udfs.protocol.config import GroupConfig
 from coordinator_udfs.protocol.heartbeat_run import beats_of, request_of
+from coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from jobs.home import Home, HomeError
 from jobs.log_config import shadow_config
 from jobs.rollcall.__main__ import main
@@ -139,6 +140,21 @@ def test_settings_that_the_log_gives_away_on_the_way_are_learnt_before_anything_
     known = Feed(LiveImport(GroupConfig(group_max_size=3, group_initial_rebalance_delay_ms=1000)), 1)
     ours = known.feed(lines_of(log)).end().rows
     assert reported(requests_in(home)) == reported(row.request for row in ours)
+
+
+@pytest.mark.parametrize(
+    ("shown", "given", "version"),
+    [(None, {}, "4.3"), ("4.4", {}, None), (None, {"kafka.version": "4.4"}, "4.4"), ("4.3", {}, "4.3")],
+)
+def test_the_clusters_version_counts_where_neither_the_log_nor_the_user_says_one(
+    shown: str | None, given: dict[str, str], version: str | None
+) -> None:
+    seen = SettingsSeen(kafka_version=None if shown is None else KafkaVersion(shown))
+    kept = new_kept("kafka-request.log", "UTC", given, seen)
+    kept.learn_version(KafkaVersion.V4_3)
+    assert kept.settings.get("kafka.version") == version
+    kept.learn_version(None)
+    assert kept.settings.get("kafka.version") == version
 
 
 def test_what_a_user_says_is_set_for_a_group_holds_after_a_restart(tmp_path: Path) -> None:

@@ -33,6 +33,9 @@ class Cluster:
     def cluster_id(self) -> str:
         return "cluster-1"
 
+    def metadata_version(self) -> int | None:
+        return None
+
     def check_topic(self, _: str) -> None:
         pass
 

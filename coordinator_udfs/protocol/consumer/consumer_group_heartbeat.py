@@ -109,7 +109,11 @@ def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> N
     consumer = group.consumer
     if request.cluster_topics is not None and consumer is None:
         turn.topics = request.cluster_topics
+    unfinished = None
     if consumer is None and group.is_known and group.state is not GroupState.EMPTY:
+        # A recorded broker may have left it unfinished; its answers show it.
+        if group.rebalance is not None and not turn.config.is_of_a_recording:
+            unfinished = group.rebalance.cause
         upgraded = upgrade(group, request.client_id, turn)
         if isinstance(upgraded, str):
             return refuse(request, Refusal(Error.GROUP_ID_NOT_FOUND, upgraded), turn)
@@ -120,7 +124,8 @@ def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> N
     is_new = member_id not in consumer.members and consumer.static_member_id(request.instance_id) is None
     member, replaces = enter(group, consumer, member_id, request.instance_id, turn)
     assigned_before = member.assigned
-    is_due = apply_fields(group, consumer, member, _fields(request, claimed), turn, is_new=is_new, replaces=replaces)
+    given = _fields(request, claimed)
+    is_due = apply_fields(group, consumer, member, given, turn, is_new=is_new, replaces=replaces, unfinished=unfinished)
     update_state(group, consumer, turn)
     is_given = request.member_epoch == JOIN or _is_full(request) or member.assigned != assigned_before
     accept(

@@ -239,7 +239,8 @@ def _note_part(
     part = part_of(rebalance, member)
     freed = {topic: set(partitions).difference(owned.get(topic, ())) for topic, partitions in owned_before.items()}
     if any(partitions and topic in consumer.topics for topic, partitions in freed.items()):
-        part.held_others_ms = turn.now_ms - rebalance.started_at_ms
+        # Until there is a target nobody waits for a member.
+        part.held_others_ms = turn.now_ms - max(rebalance.started_at_ms, consumer.target_at_ms or 0)
     if member.state is not MemberState.UNREVOKED and part.joined_at_ms is None:
         part.joined_at_ms = turn.now_ms
     if member.is_reconciled_to(consumer.target_epoch) and part.synced_at_ms is None:

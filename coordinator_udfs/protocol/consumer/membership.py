@@ -92,9 +92,11 @@ def apply_fields(
     *,
     is_new: bool,
     replaces: ConsumerMember | None,
+    unfinished: Cause | None = None,
 ) -> bool:
     """Applies a request's fields, raises the epoch if they or the topics ask for it, assigns, reconciles the member.
 
+    unfinished: the cause of a rebalance that an upgrade has broken off, which raises the epoch if nothing else does.
     Returns whether the group's regular expressions are to be resolved once the request is answered.
     """
     terms_before, subscription = history.terms_of(member, turn.consumer), history.subscription_of(member)
@@ -136,6 +138,8 @@ def apply_fields(
         if has_other_topics and not is_learnt:
             cause = Cause(kind=CauseKind.METADATA_CHANGED, is_inferred=given.inferred_cause is not None)
             raise_epoch(group, consumer, cause, turn)
+        elif unfinished is not None:
+            raise_epoch(group, consumer, unfinished, turn)
     maybe_assign(group, consumer, member, turn)
     reconcile(group, consumer, member, given.owned, turn, is_forced=has_new_topics or change.is_changed)
     if had_classic != (member.classic is not None):
