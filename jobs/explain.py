@@ -20,7 +20,7 @@ from rich.console import Console
 from app_logs.common_causes import alike_at_once
 from app_logs.course import course
 from app_logs.dialects.catalog import DIALECTS
-from app_logs.dialects.redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
+from app_logs.dialects.broker_redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
 from app_logs.entries import Clock
 from app_logs.files import STANDARD_INPUT, comes_once, files_of
 from app_logs.following import KEPT, Following
