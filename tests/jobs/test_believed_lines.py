@@ -21,9 +21,9 @@ from schemas.causes import Cause, CauseKind
 from schemas.effect_names import EffectName
 from schemas.effects import RebalanceEnded
 from tests.app_logs.forged import ATTACKS, LEADER, groups_of, story
+from tests.app_logs.growth import AT_MOST, growth
 from tests.app_logs.recorded import BROKERS, CAPTURES, NAMES
 from tests.app_logs.recorded import groups_of as printed_groups
-from tests.app_logs.test_linear import AT_MOST, growth
 from why.facts import Fact, effects_in
 
 CAPTURE, GROUP = "n-classic-mixed", "basket-svc"
