@@ -22,6 +22,7 @@ MARKS = (
     "[KafkaServer ",
     "due to signal",
     "ontrolled shutdown",
+    "] Changing state from ",
 )
 """A line without any of these is not one of the brokers' templates'."""
 _PREFIX = re.compile(
