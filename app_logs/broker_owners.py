@@ -12,11 +12,11 @@ from app_logs.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
 from app_logs.logged_partitions import names_no_partition, partitions_in
 from app_logs.logged_rebalances import Finding, LoggedGroup
 from app_logs.short_text import some_that_fit
-from why.words import partitions
+from why.words import count, partitions
 
 _ENDS = (FactKind.MEMBER_EXPIRED, *REMOVED_EPOCH)
 _FORGETS = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
-_GIVES_UP = "UNREVOKED_PARTITIONS"
+_GIVES_UP = ("UNREVOKED_PARTITIONS", "revoking")
 """The state of a member that has more than what it is to keep."""
 
 
@@ -47,6 +47,26 @@ def owners(group: LoggedGroup) -> Iterator[Finding]:
         yield Finding("owners", f"Partitions at the end of these lines, by topic id: {named}.", tuple(latest.values()))
 
 
+def never_given_up(group: LoggedGroup) -> Iterator[Finding]:
+    """Find members that are assigned again what they were to give up, by the lines of Kafka 3.7, which have both."""
+    for fact in group.facts:
+        if not says_owner(fact):
+            continue
+        kept = partitions_in(fact) & partitions_in(fact._replace(partitions=fact.operation))
+        if kept:
+            yield Finding(
+                "revocation_never_confirmed",
+                f"{fact.member_id} was to give {count(len(kept), 'partition')} up, and is assigned them again in epoch "
+                f"{fact.generation_id}: no line shows that it gave them up.",
+                (fact,),
+                is_inferred=True,
+                candidates=(
+                    "its target assignment changed back before it gave them up",
+                    "another member was given them meanwhile (KAFKA-16147)",
+                ),
+            )
+
+
 def says_owner(fact: LoggedFact) -> bool:
     """Return True for a coordinator's line that has the partitions of a member."""
     is_state = fact.kind is FactKind.MEMBER_PROGRESSED and fact.dialect == BROKER and fact.group_type != "streams"
@@ -55,5 +75,5 @@ def says_owner(fact: LoggedFact) -> bool:
 
 def _owned(fact: LoggedFact) -> str:
     """The partitions of a line, as `at least orders 0-3`."""
-    least = "at least " if fact.state == _GIVES_UP else ""
+    least = "at least " if fact.state in _GIVES_UP else ""
     return least + (partitions(partitions_in(fact)) or "none")

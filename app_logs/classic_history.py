@@ -12,14 +12,18 @@ from itertools import takewhile
 
 from app_logs.consumer_history import downgraded_by
 from app_logs.holders import TOGETHER_MS, Before, holder_of
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import LoggedRebalance, client_id_of, rebalance_of
+from app_logs.logged_facts import FactKind, LoggedFact, between_ms
+from app_logs.logged_rebalances import LoggedRebalance, client_id_of, concluded, rebalance_of
 from app_logs.reasons import DOWNGRADED, NOT_PROVIDED, Reason, left, read_reason
 from schemas.causes import Cause, CauseCandidate, CauseKind
 
 BACK_WITHIN_MS = 5_000
 """A client that polled too late comes back, as a rule within seconds. One that did not for this long has closed."""
 _COMES_BACK = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED, FactKind.STATIC_MEMBER_REPLACED)
+_BROUGHT_BY = {
+    FactKind.MEMBER_ADDED: CauseKind.MEMBER_JOINED,
+    FactKind.MEMBER_EXPIRED: CauseKind.SESSION_EXPIRED,
+}
 _GOES = (FactKind.MEMBER_LEFT, FactKind.MEMBER_EXPIRED)
 _ENDS_THE_STORY = (FactKind.GROUP_TAKEN_OVER, FactKind.GROUP_UNLOADED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
 
@@ -188,7 +192,7 @@ class _History:
     def _cause(self, place: int, fact: LoggedFact) -> Cause:
         reason = read_reason(fact.reason)
         if reason is None:
-            return Cause(kind=CauseKind.UNKNOWN)
+            return self._of_the_line_before(place)
         before = self.facts[place - 1].member_id if place else ""
         if reason.member_id and before.startswith(reason.member_id):
             reason = reason._replace(member_id=before)  # Where a line is cut within the id, the one before it has it.
@@ -199,6 +203,13 @@ class _History:
         if reason.kind is CauseKind.UNKNOWN and reason.candidates:
             reason = reason if self._is_back(place, reason.member_id) else reason._replace(kind=CauseKind.MEMBER_LEFT)
         return _cause_of(reason)
+
+    def _of_the_line_before(self, place: int) -> Cause:
+        """Who came or expired just before a line that gives no reason, as those of Redpanda and Kafka 2.0 do not."""
+        before, fact = self.facts[max(place - 1, 0)], self.facts[place]
+        after_ms = between_ms(before, fact)
+        is_it = not fact.reason and before.kind in _BROUGHT_BY and after_ms is not None and 0 <= after_ms <= TOGETHER_MS
+        return concluded(_BROUGHT_BY[before.kind], before.member_id) if is_it else Cause(kind=CauseKind.UNKNOWN)
 
     def _leave(self, reason: Reason) -> Reason:
         """A leave whose words stand in the lines before it, as Kafka 4 prints them; they also name who left."""

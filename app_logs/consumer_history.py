@@ -206,7 +206,11 @@ class _Targets:
         if fact.kind is FactKind.TARGET_COMPUTED:
             self._epoch, self._members = fact.generation_id, members_in(fact)
             self._waiting = {*self._members}
-        elif fact.kind is FactKind.MEMBER_PROGRESSED and fact.member_id in self._waiting and fact.state == "STABLE":
+        elif (
+            fact.kind is FactKind.MEMBER_PROGRESSED
+            and fact.member_id in self._waiting
+            and fact.state.upper() == "STABLE"
+        ):
             self._waiting.discard(fact.member_id)
             found[-1].facts.append(fact)
             if not self._waiting:

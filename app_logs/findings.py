@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 
-from app_logs.broker_owners import owners
+from app_logs.broker_owners import never_given_up, owners
 from app_logs.coordinator_findings import COORDINATOR_RULES, Rule
 from app_logs.holders import INITIAL_DELAY_MS, TIMER_SLACK_MS, Before, is_a_timeout
 from app_logs.logged_facts import NEWER, FactKind, LoggedFact, between_ms
@@ -329,6 +329,7 @@ RULES: Sequence[Rule] = (
     _emptied,
     _initial_delay,
     _missing,
+    never_given_up,
     owners,
 )
 

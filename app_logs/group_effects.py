@@ -384,7 +384,7 @@ class _History:
         rebalance = self._rebalances.get(id(line))
         if rebalance is not None and rebalance.facts[0] is line and not self._is_running(line):
             return
-        if line.state == "STABLE" and line.generation_id is not None:
+        if line.state.upper() == "STABLE" and line.generation_id is not None:
             self._reached[line.member_id] = line.generation_id
         elif line.member_id:
             self._reached.pop(line.member_id, None)

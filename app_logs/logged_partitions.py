@@ -12,7 +12,7 @@ from app_logs.logged_facts import LoggedFact
 
 _NAMED = re.compile(r"(?<![A-Za-z0-9._-])(?P<topic>[A-Za-z0-9._-]{1,249})[-/](?P<partition>\d{1,9})(?![\w.-])")
 _NAMED_BY_TOPIC = re.compile(
-    r"(?<![A-Za-z0-9._-])(?P<topic>[A-Za-z0-9._-]{1,249})\[(?P<partitions>\d{1,9}(?: \d{1,9})*)\]"
+    r"(?<![A-Za-z0-9._-])(?P<topic>[A-Za-z0-9._-]{1,249})=?\[(?P<partitions>\d{1,9}(?:,? \d{1,9})*)\]"
 )
 _NAMED_BY_PYTHON = re.compile(r"topic=u?'(?P<topic>[A-Za-z0-9._-]{1,249})', partition=(?P<partition>\d{1,9})")
 NONE_NAMED = "{}"
@@ -28,13 +28,15 @@ def names_no_partition(fact: LoggedFact) -> bool:
 
 
 def partitions_in(fact: LoggedFact) -> frozenset[tuple[str, int]]:
-    """As `orders-0, orders-1`, `orders/0`, `orders[0 1]`, `{"orders": [0, 1]}` or as Python does; empty: none."""
+    """As `orders-0, orders-1`, `orders/0`, `orders[0 1]`, `{orders=[0]}`, `{"orders": [0]}`, or as by Python."""
     if fact.partitions.startswith("{"):
         try:
             return frozenset((topic, int(one)) for topic, given in json.loads(fact.partitions).items() for one in given)
         except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError):
             pass
-    by_topic = [(one["topic"], one["partitions"].split()) for one in _NAMED_BY_TOPIC.finditer(fact.partitions)]
+    by_topic = [
+        (one["topic"], one["partitions"].replace(",", "").split()) for one in _NAMED_BY_TOPIC.finditer(fact.partitions)
+    ]
     if by_topic:
         return frozenset((topic, int(one)) for topic, partitions in by_topic for one in partitions)
     form = _NAMED_BY_PYTHON if "partition=" in fact.partitions else _NAMED

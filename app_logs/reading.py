@@ -23,12 +23,13 @@ from app_logs.dialects.catalog import DIALECTS
 from app_logs.dialects.dialect import Dialect, unreadable
 from app_logs.dialects.two_messages import of_two_messages
 from app_logs.entries import DATED, Clock, Entry
+from app_logs.entry_order import in_order
 from app_logs.files import comes_once, ends_cut, open_blocks, text_of
 from app_logs.forged_lines import OF_BROKERS, ends_alone, marked
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.short_text import some_that_fit
 from app_logs.unread import Recognized, Unread, UnreadLines, wording_of
-from app_logs.wrappings import entries_in, entry_of, in_order
+from app_logs.wrappings import entries_in, entry_of
 from programs.errors import UserError
 from why.words import count, some
 

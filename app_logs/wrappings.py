@@ -5,9 +5,8 @@ Knows layouts, not what lines say. A line that no layout fits is an entry withou
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from app_logs.csv_lines import csv_line, csv_source, source_columns
 from app_logs.entries import DATED, Clock, Entry, reason_of
@@ -80,13 +79,9 @@ _MOST_PREFIXES = 16
 """Maximum number of marks or prefixes before a message, and of times."""
 _OF_TIME = ("at_ms", "clock", "is_whole_seconds", "month_first_ms")
 """Fields of an entry."""
-DAYS_FIRST = "its dates do not say whether the day or the month comes first; they were read as day/month"
-MONTHS_FIRST = "its dates do not say whether the day or the month comes first; they were read as month/day"
 ENTRY_CHARACTERS = 1 << 20
 ENTRY_LINES = 10_000
 """Maximum size of an entry with the lines that continue it. Further lines of it are dropped."""
-_DOUBLED = 3
-"""So many different lines that each stand twice show that a file is doubled; times show it of fewer."""
 
 
 class _Unfinished:
@@ -97,7 +92,7 @@ class _Unfinished:
         self._on_cut = on_cut
         self._tail: list[str] = []
         self._characters = len(entry.text)
-        self._lacks_exception = entry.text.endswith(_EXCEPTION_FOLLOWS)
+        self._lacks_exception = lacks_exception(entry.text)
         self._is_cut = False
 
     def takes(self, line: str) -> bool:
@@ -105,7 +100,7 @@ class _Unfinished:
         if _continues(line):
             is_taken = bool(_ANSI.sub("", line).strip())
         else:
-            is_taken = self._lacks_exception and (not line.strip() or _EXCEPTION.match(line) is not None)
+            is_taken = self._lacks_exception and (not line.strip() or is_exception(line))
         if is_taken and not self._is_cut:
             self._keep(line)
         return is_taken
@@ -335,6 +330,16 @@ def _stamped(entry: Entry, stamp: Stamp) -> Entry:
     return entry._replace(at_ms=at_ms, clock=clock, is_whole_seconds=is_whole_seconds, month_first_ms=month_first_ms)
 
 
+def lacks_exception(text: str) -> bool:
+    """Return True if a message goes on with the exception in the lines behind it."""
+    return text.endswith(_EXCEPTION_FOLLOWS)
+
+
+def is_exception(text: str) -> bool:
+    """Return True if a text begins with an exception of Java's."""
+    return _EXCEPTION.match(text) is not None
+
+
 def joined(entry: Entry) -> Entry:
     """An entry whose message goes on in the lines behind it: those that are no stack frames belong to its text."""
     if not entry.tail:
@@ -346,57 +351,3 @@ def joined(entry: Entry) -> Entry:
     text = " ".join((entry.text, *more))
     closing = None if entry.logger else CLOSING.search(text)
     return entry._replace(text=text if closing is None else text[: closing.start()])
-
-
-def in_order(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
-    """The entries of one file, oldest first and each once, with a sentence for each thing that was done to them."""
-    notes: list[str] = []
-    ordered = _with_their_days([*entries], notes)
-    times = [entry.at_ms for entry in ordered if entry.at_ms is not None and not _is_exception(entry)]
-    falls = sum(after < before for before, after in itertools.pairwise(times))
-    rises = sum(after > before for before, after in itertools.pairwise(times))
-    if falls > 2 * rises:
-        ordered.reverse()
-        notes.append("its newest line comes first; it was read from its end")
-    ordered = _with_their_exceptions(ordered)
-    once = [entry for place, entry in enumerate(ordered) if place == 0 or not _repeats(ordered[place - 1], entry)]
-    if not times and len({entry.text for entry in once}) < _DOUBLED:
-        once = ordered  # Without times a line may well be printed again.
-    if len(once) <= len(ordered) * 0.6 and len(ordered) > 1:
-        notes.append("nearly every line stands in it twice; each was read once")
-        ordered = once
-    return ordered, notes
-
-
-def _with_their_exceptions(ordered: Sequence[Entry]) -> list[Entry]:
-    """The entries, each exception that a shipper gave a time, or that stood first, behind the one that lacks it."""
-    found: list[Entry] = []
-    for entry in ordered:
-        if _is_exception(entry) and found and found[-1].text.endswith(_EXCEPTION_FOLLOWS):
-            found[-1] = joined(found[-1]._replace(tail=(entry.text,)))
-        else:
-            found.append(entry)
-    return found
-
-
-def _is_exception(entry: Entry) -> bool:
-    return _EXCEPTION.match(entry.text) is not None
-
-
-def _with_their_days(entries: list[Entry], notes: list[str]) -> list[Entry]:
-    """The entries, with day and month in the order in which their dates are nearer to each other."""
-    dated = [(one.at_ms, one.month_first_ms) for one in entries if one.at_ms is not None and one.clock in DATED]
-    if all(month_first_ms is None for _, month_first_ms in dated):
-        return entries
-    day_first = [at_ms for at_ms, _ in dated]
-    month_first = [at_ms if other is None else other for at_ms, other in dated]
-    is_month_first = max(month_first) - min(month_first) < max(day_first) - min(day_first)
-    if all(month_first_ms is not None for _, month_first_ms in dated):
-        notes.append(MONTHS_FIRST if is_month_first else DAYS_FIRST)
-    if not is_month_first:
-        return entries
-    return [one if one.month_first_ms is None else one._replace(at_ms=one.month_first_ms) for one in entries]
-
-
-def _repeats(before: Entry, after: Entry) -> bool:
-    return (before.text, before.at_ms) == (after.text, after.at_ms)

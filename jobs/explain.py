@@ -1,7 +1,7 @@
 """`rollcall explain`: what files of brokers and clients say about groups. Writes nothing, starts no JVM.
 
-Knows how the answer is laid out, as text and as JSON. What it says is made in `app_logs`, and of request logs and dumps
-in `jobs.recorded_groups`.
+Knows how the answer is laid out as text; `jobs.explained_json` has it as JSON. What it says is made in `app_logs`, and
+of request logs and dumps in `jobs.recorded_groups`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -19,8 +19,6 @@ from rich.console import Console
 
 from app_logs.common_causes import alike_at_once
 from app_logs.course import course
-from app_logs.dialects.catalog import DIALECTS
-from app_logs.dialects.redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
 from app_logs.entries import Clock
 from app_logs.files import STANDARD_INPUT, comes_once, files_of
 from app_logs.following import KEPT, Following
@@ -40,8 +38,9 @@ from app_logs.wording import (
 )
 from jobs.evidence_lines import Texts, texts_of
 from jobs.explained_files import REQUEST_LOG, Answer, answer_of
+from jobs.explained_json import as_json, rebalance_json, unread_json
 from jobs.no_such_group import no_such_group
-from jobs.not_understood import NotUnderstood, is_text, not_understood
+from jobs.not_understood import LONGEST_SHOWN, notes_of, nothing_understood
 from jobs.shown.terminal import Line, say_all
 from programs.errors import UserError
 from programs.log_lines import tell
@@ -50,11 +49,8 @@ from programs.visible import visible
 from schemas.causes import name_of
 from why.words import count, some
 
-LONGEST_SHOWN, LEAST_SHOWN = 160, 40
-"""Characters of a line that is quoted."""
-WHAT_WAS_LOOKED_FOR = "no line about a consumer group was found in it: looked for lines of {}".format(
-    ", ".join(dialect.title.replace("'s log", "").replace("' log", "") for dialect in DIALECTS)
-)
+LEAST_SHOWN = 40
+"""Characters of a line that is quoted, however long its place is."""
 
 
 class Asked(NamedTuple):
@@ -92,7 +88,7 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
             tell(f"{file}: waiting for data from a pipe; Ctrl-C ends", is_error=True)
     answer = answer_of(files, asked.zone)
     if not any(read.facts or read.titles for read in answer.reads):
-        raise _nothing_understood(answer.reads)
+        raise nothing_understood(answer.reads)
     known = [group.group_id for group in answer.groups]
     if asked.group_id and asked.group_id not in known:
         raise no_such_group(asked.group_id, known, "these files" if len(files) > 1 else f"LOG={files[0]}")
@@ -124,19 +120,6 @@ def _columns_of(console: Console) -> int:
     return console.width if console.is_terminal else LONGEST_SHOWN
 
 
-def _nothing_understood(reads: Sequence[FileRead]) -> NotUnderstood:
-    first_line = reads[0].first_line[:LONGEST_SHOWN] if len(reads) == 1 else ""
-    below: list[str] = []
-    for read in reads:
-        below += [*read.notes, *unread_sentences(read.unread)]
-        if is_laid_out_as_redpanda_s(read.first_line):
-            below.append(PRINTS_NO_REBALANCES)
-    if any(read.unread for read in reads):
-        below.append(WHAT_WAS_LOOKED_FOR)
-    is_empty = not any(read.lines for read in reads)
-    return not_understood([read.file for read in reads], first_line, below, are_empty=is_empty)
-
-
 def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, console: Console) -> None:
     """Prints each rebalance as it ends. Moments count from now. Raises MomentError."""
     asked = asked.counted_from(_now_ms())
@@ -165,7 +148,7 @@ def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, c
         for group, one in following.ended():
             is_asked = asked.group_id in ("", group.group_id) and _is_within(_times_of(one), asked)
             if is_asked and form == "json":
-                print(msgspec.json.encode({"group_id": group.group_id, **_rebalance_json(one)}).decode(), flush=True)
+                print(msgspec.json.encode({"group_id": group.group_id, **rebalance_json(one)}).decode(), flush=True)
             elif is_asked:
                 say_all(console, [Line(group.group_id, "bold"), *_rebalance_lines(one, group, asked)])
 
@@ -176,7 +159,7 @@ def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, c
         raise
     if not following.has_facts:
         unread = following.unread.found()
-        raise _nothing_understood(
+        raise nothing_understood(
             [FileRead(STANDARD_INPUT, first_line=first_line, lines=len(first_line), unread=unread)]
         )
     _say_unread(following.unread.found(), form, console)
@@ -186,7 +169,7 @@ def _say_unread(unread: Sequence[Unread], form: str, console: Console) -> None:
     if form != "json":
         say_all(console, map(Line, unread_sentences(unread)))
     elif unread:
-        print(msgspec.json.encode({"unread": [_unread_json(one) for one in unread]}).decode(), flush=True)
+        print(msgspec.json.encode({"unread": [unread_json(one) for one in unread]}).decode(), flush=True)
 
 
 def _within(group: LoggedGroup, asked: Asked) -> LoggedGroup:
@@ -216,102 +199,10 @@ def _is_within(times_ms: Sequence[int], asked: Asked) -> bool:
     return max(times_ms) >= asked.from_ms and min(times_ms) <= asked.to_ms
 
 
-def as_json(answer: Answer, groups: Sequence[LoggedGroup]) -> dict[str, Any]:
-    """The whole answer, for programs."""
-    return {
-        "files": [
-            {
-                "file": read.file,
-                "kinds": list(read.titles),
-                "lines": read.lines,
-                "lines_about_groups": len(read.facts) + read.recorded,
-                "notes": [*read.notes, *_not_understood(read)],
-                "unread": [_unread_json(one) for one in read.unread],
-            }
-            for read in answer.reads
-        ],
-        "groups": [
-            {
-                "group_id": group.group_id,
-                "group_type": group.group_type,
-                "rebalances": [_rebalance_json(one) for one in group.rebalances],
-                "findings": [_finding_json(one) for one in group.findings],
-            }
-            for group in groups
-        ],
-        "unknown": [*left_open([*groups]), *answer.left_out],
-    }
-
-
-def _rebalance_json(one: LoggedRebalance) -> dict[str, Any]:
-    cause, held = one.cause, one.held_by
-    return {
-        "generation_id": one.generation_id,
-        "began_at": one.moment(one.began_at_ms),
-        "joined_at": one.moment(one.joined_at_ms),
-        "ended_at": one.moment(one.ended_at_ms),
-        "outcome": one.outcome or None,
-        "members": one.members,
-        "cause": cause.kind,
-        "is_inferred": cause.is_inferred,
-        "cause_candidates": [candidate.kind for candidate in cause.candidates],
-        "cause_member_id": cause.member_id or None,
-        "cause_client_id": cause.client_id or None,
-        "cause_client_host": cause.client_host or None,
-        "cause_group_instance_id": cause.group_instance_id,
-        "client_reason": cause.client_reason,
-        "held_by": None
-        if held is None
-        else {
-            "member_id": held.member_id or None,
-            "ms": held.length_ms,
-            "is_inferred": held.is_inferred,
-            "candidates": list(held.candidates),
-            "sentence": holder_sentence(held),
-        },
-        "sentence": cause_sentence(one),
-        "own_part": own_part(one) or None,
-        "evidence": _evidence(one.facts),
-    }
-
-
-def _finding_json(one: Finding) -> dict[str, Any]:
-    return {
-        "finding": one.finding,
-        "at": one.moment,
-        "sentence": one.sentence,
-        "group_ids": list(one.group_ids),
-        "is_inferred": one.is_inferred,
-        "candidates": list(one.candidates),
-        "evidence": _evidence(one.facts),
-    }
-
-
-def _evidence(facts: Iterable[LoggedFact]) -> list[dict[str, Any]]:
-    return [{"file": file, "line": line} for file, line in evidence_of(facts)]
-
-
-def _unread_json(one: Unread) -> dict[str, Any]:
-    """For a program that is not known, `printed_by` is its logger."""
-    wordings = [{"wording": wording, "lines": lines} for wording, lines in one.wordings]
-    return {**one._asdict(), "wordings": wordings}
-
-
-def _not_understood(read: FileRead) -> list[str]:
-    if read.facts or read.titles:
-        return []
-    if not read.lines:
-        return ["it is empty"]
-    line = read.first_line
-    first = f'its first line: "{line[:LONGEST_SHOWN]}"' if is_text(line) else "it is no UTF-8 text"
-    notes = [WHAT_WAS_LOOKED_FOR, first]
-    return [*notes, PRINTS_NO_REBALANCES] if is_laid_out_as_redpanda_s(line) else notes
-
-
 def _answer_lines(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked) -> Iterator[Line]:
     for read in answer.reads:
         yield Line(f"{read.file}: {_summary(read)}")
-        for note in (*read.notes, *_not_understood(read), *unread_sentences(read.unread)):
+        for note in (*notes_of(read), *unread_sentences(read.unread)):
             yield Line(f"  {short(note)}")
     yield from _none_within(answer, groups)
     common, own = _apart(groups)

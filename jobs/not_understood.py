@@ -1,4 +1,4 @@
-"""The error of files in which nothing is understood, as `rollcall explain` and `rollcall replay` report it.
+"""Files in which nothing is understood: the error of `rollcall explain` and `replay`, and the notes on one of them.
 
 Must not know how a file is read.
 """
@@ -6,9 +6,19 @@ Must not know how a file is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from app_logs.dialects.broker_redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
+from app_logs.dialects.catalog import DIALECTS
+from app_logs.reading import FileRead
+from app_logs.unread import unread_sentences
 from programs.errors import UserError
+
+WHAT_WAS_LOOKED_FOR = "no line about a consumer group was found in it: looked for lines of {}".format(
+    ", ".join(dialect.title.replace("'s log", "").replace("' log", "") for dialect in DIALECTS)
+)
+LONGEST_SHOWN = 160
+"""Characters of a line that is quoted."""
 
 _NO_TEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 """A character of binary data, or of an encoding that is not UTF-8."""
@@ -36,3 +46,29 @@ def not_understood(
         f"__consumer_offsets is understood{begins}.",
         *(f"  {line}" for line in below),
     )
+
+
+def nothing_understood(reads: Sequence[FileRead]) -> NotUnderstood:
+    """Return the error of files that were read, with what is known of each."""
+    first_line = reads[0].first_line[:LONGEST_SHOWN] if len(reads) == 1 else ""
+    below: list[str] = []
+    for read in reads:
+        below += [*read.notes, *unread_sentences(read.unread)]
+        if is_laid_out_as_redpanda_s(read.first_line):
+            below.append(PRINTS_NO_REBALANCES)
+    if any(read.unread for read in reads):
+        below.append(WHAT_WAS_LOOKED_FOR)
+    is_empty = not any(read.lines for read in reads)
+    return not_understood([read.file for read in reads], first_line, below, are_empty=is_empty)
+
+
+def notes_of(read: FileRead) -> list[str]:
+    """Return the notes on a file, with its first line if nothing in it is understood."""
+    if read.facts or read.titles:
+        return [*read.notes]
+    if not read.lines:
+        return [*read.notes, "it is empty"]
+    line = read.first_line
+    first = f'its first line: "{line[:LONGEST_SHOWN]}"' if is_text(line) else "it is no UTF-8 text"
+    of_redpanda = [PRINTS_NO_REBALANCES] if is_laid_out_as_redpanda_s(line) else []
+    return [*read.notes, WHAT_WAS_LOOKED_FOR, first, *of_redpanda]

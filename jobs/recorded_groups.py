@@ -7,16 +7,17 @@ facts and shapes. Must not know files, nor how anything is worded.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from app_logs.entries import Clock
 from app_logs.group_effects import effects_of
 from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, is_open
-from jobs.contradicted_lines import without_contradicted
+from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source
+from jobs.believed_lines import NO_TIMES, beyond, is_near, span, without_contradicted
 from jobs.recordings import GroupRecorded, Place, Recordings
-from offsets_topic.beside_lines import ENRICHED, NEAR_MS, enriched
+from offsets_topic.beside_lines import ENRICHED, enriched
 from schemas.consumer_effects import GroupTypeChanged
 from schemas.effects import GroupFound, GroupNotCovered, RebalanceEnded, RebalanceStarted
 from schemas.tables import AFTER_THE_LOGS
@@ -26,7 +27,6 @@ from why.rebalances import Rebalance, rebalances_of
 from why.words import duration
 
 CLASSIC = "classic"
-NO_TIMES = (0, 0)
 SHORTEST_SHOWN_MS = 50
 """Who kept the others waiting for less is not named."""
 _Key = tuple[type, int, int]
@@ -160,53 +160,31 @@ def _with_causes(facts: Sequence[Fact], lines: LoggedGroup) -> list[Fact]:
 
 
 def _add_lines(group: LoggedGroup, lines: LoggedGroup, *, is_logged: bool) -> None:
-    """Adds the lines' findings, their evidence of the same rebalances, and their rebalances of other generations.
-
-    A rebalance that a client's text may have written is not believed where a recording of the group lacks it.
-    """
+    """Add the lines' findings, their evidence of the same rebalances, and their rebalances of other generations."""
     group.facts, group.findings = lines.facts, lines.findings
-    recorded, known = group.rebalances, set[int]()
-    for one in recorded:
-        known.update(range((one.from_generation_id or 0) + 1, (one.generation_id or 0) + 1))
-        for other in lines.rebalances:
-            if other.generation_id == one.generation_id and _is_near(one, other):
-                one.facts = [*one.facts, *other.facts]
-                one.source = one.source if is_logged else Source.TOPIC_AND_LINES
-    added = [
-        one
-        for one in lines.rebalances
-        if one.generation_id not in known and _says_anything(one) and not any(fact.may_be_forged for fact in one.facts)
-    ]
-    group.rebalances = sorted([*recorded, *added], key=_place)
+    added = beyond(lines, [((one.from_generation_id or 0), (one.generation_id or 0)) for one in group.rebalances])
+    for one, other in _pairs(group, lines):
+        if is_near(one, other):
+            one.facts = [*one.facts, *other.facts]
+            one.source = one.source if is_logged else Source.TOPIC_AND_LINES
+    group.rebalances = sorted([*group.rebalances, *added], key=_place)
+
+
+def _pairs(group: LoggedGroup, lines: LoggedGroup) -> Iterator[tuple[LoggedRebalance, LoggedRebalance]]:
+    """Yield each recorded rebalance with each of the lines to the same generation."""
+    printed = defaultdict[int | None, list[LoggedRebalance]](list)
+    for other in lines.rebalances:
+        printed[other.generation_id].append(other)
+    for one in group.rebalances:
+        if one.source is not Source.LINES:
+            yield from ((one, other) for other in printed[one.generation_id])
 
 
 def _is_at_other_times(group: LoggedGroup, lines: LoggedGroup) -> bool:
     """Whether no rebalance of lines was when the recorded one to the same generation was, and there are such."""
-    timed = [one for one in lines.rebalances if _span(one) != NO_TIMES]
-    pairs = [
-        (one, other)
-        for one in group.rebalances
-        for other in timed
-        if one.source is not Source.LINES and one.generation_id == other.generation_id
-    ]
-    return bool(pairs) and not any(_is_near(*pair) for pair in pairs)
-
-
-def _says_anything(one: LoggedRebalance) -> bool:
-    """Whether lines have more of it than its number."""
-    return _span(one) != NO_TIMES or not is_open(one.cause)
-
-
-def _is_near(one: LoggedRebalance, other: LoggedRebalance) -> bool:
-    """Whether two rebalances to one generation were at the same time, as far as their times show."""
-    (first, last), (from_ms, to_ms) = _span(one), _span(other)
-    return first - NEAR_MS <= to_ms and from_ms - NEAR_MS <= last
-
-
-def _span(one: LoggedRebalance) -> tuple[int, int]:
-    times = [ms for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if ms is not None]
-    return (min(times), max(times)) if times else NO_TIMES
+    pairs = [(one, other) for one, other in _pairs(group, lines) if span(other) != NO_TIMES]
+    return bool(pairs) and not any(is_near(*pair) for pair in pairs)
 
 
 def _place(one: LoggedRebalance) -> tuple[int, int]:
-    return _span(one)[0], one.generation_id or 0
+    return span(one)[0], one.generation_id or 0

@@ -38,7 +38,8 @@ from request_log.recorded import OrderedRequest, Tally
 from request_log.survey import Survey
 from schemas.effect_names import EffectName
 from schemas.effect_rows import QUARANTINED, EffectRow, row_of
-from schemas.effects import Effect, RebalanceEnded, RebalanceStarted
+from schemas.effects import Effect, RebalanceEnded, RebalanceStarted, Reply
+from schemas.errors import Error
 from schemas.tables import AFTER_THE_LOGS
 from why.facts import GROUP_TYPES, MEMBERSHIPS, REBALANCES, Fact, facts_of
 from why.facts import in_order as in_order_of_time
@@ -137,7 +138,7 @@ class _Following:
         self.rows: list[EffectRow] = []
         self.lines: dict[int, Place] = {}
         self.until_ms = -1
-        self._kinds, self._seq = kinds, 0
+        self._kinds, self._seq, self._refused = kinds, 0, 0
         self._line: Place | None = None
 
     def take(self, ordered: OrderedRequest) -> None:
@@ -148,11 +149,17 @@ class _Following:
         """The effects of a request; of a deadline, which no line brings about."""
         for effect in effects:
             self._seq += 1
+            self._refused += isinstance(effect, Reply) and effect.error_code is not Error.NONE
             if effect.__struct_config__.tag in self._kinds:
                 self.rows.append(row_of(effect, self._seq))
                 if self._line is not None and isinstance(effect, RebalanceStarted | RebalanceEnded):
                     self.lines[self._seq] = self._line
         self._line = None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Return True if every request was refused, as one to delete an unknown group is."""
+        return 0 < self._refused == self._seq
 
     def accept(self, beat: OrderedRequest) -> None:
         """An accepted heartbeat."""
@@ -178,7 +185,7 @@ def _follow(
         log.survey.learn_release(partial(broker_version_in, printed))
         config = from_texts(GroupConfig, log.survey.settings)
         for followed, tally in log.each_bucket(_follow_bucket, work, config, kinds):
-            groups |= followed
+            groups |= {group_id: group for group_id, group in followed.items() if not group.is_unknown}
             log.tally.add(tally)
     for number, file in enumerate(ordered):
         found.files[file.label] = _used(log, number)

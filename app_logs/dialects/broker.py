@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from app_logs.dialects.broker_consumer import OF_CONSUMER_GROUPS
 from app_logs.dialects.broker_heading import MARKS, broker_heading
+from app_logs.dialects.broker_redpanda import OF_REDPANDA
 from app_logs.dialects.dialect import Dialect
 from app_logs.logged_facts import BROKER
 from app_logs.logged_facts import FactKind as F
@@ -388,5 +389,5 @@ DIALECT = Dialect(
     opening="[Group",
     example="[2026-03-01 03:12:00,417] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)",
     heading=broker_heading,
-    templates=Templates((*_REBALANCES, *_MEMBERS, *_COORDINATORS, *OF_CONSUMER_GROUPS)),
+    templates=Templates((*_REBALANCES, *_MEMBERS, *_COORDINATORS, *OF_CONSUMER_GROUPS, *OF_REDPANDA)),
 )

@@ -138,9 +138,10 @@ OF_CONSUMER_GROUPS = (
     Template(F.TARGET_COMPUTED, _TARGET + " assignor: {partitions}", since="3.7"),
     Template(
         F.MEMBER_PROGRESSED,
-        _G + "Member {member_id} transitioned from CurrentAssignment({}) to "
-        "CurrentAssignment(memberEpoch={generation_id}, previousMemberEpoch={number}, targetMemberEpoch={number}, "
-        "state={state}, assignedPartitions={partitions})",
+        _G + "Member {member_id} transitioned from CurrentAssignment({}, partitionsPendingRevocation={operation}, "
+        "partitionsPendingAssignment={}) to CurrentAssignment(memberEpoch={generation_id}, "
+        "previousMemberEpoch={number}, targetMemberEpoch={number}, state={state}, assignedPartitions={partitions}, "
+        "partitionsPendingRevocation={}, partitionsPendingAssignment={})",
         since="3.7",
     ),
     Template(

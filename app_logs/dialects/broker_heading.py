@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from app_logs.dialects.broker_redpanda import PLACE
 from app_logs.dialects.dialect import Heading
 from app_logs.entries import Entry
 
@@ -21,6 +22,7 @@ MARKS = (
     "[KafkaServer ",
     "due to signal",
     "ontrolled shutdown",
+    "] Changing state from ",
 )
 """A line without any of these is not one of the brokers' templates'."""
 _PREFIX = re.compile(
@@ -29,6 +31,7 @@ _PREFIX = re.compile(
 )
 _BEFORE = re.compile(r"[A-Za-z][\w-]{0,30}:? +(?:[A-Z]{4,5} +)?(?=\[Group(?:Coordinator|MetadataManager) )")
 """A reporter's own word for who prints it, and a level behind that."""
+_IN_REDPANDA = re.compile(PLACE + r"(?=\[N:)")
 _CUT_LOGGER = re.compile(r" \((?:k|ka|kaf|kafk|kafka|kafka\.[\w.$]*|o|or|org|org\.[\w.$]*)?$")
 """A line that is cut within the class that printed it has its whole message."""
 _LONGEST_PREFIX = 200
@@ -45,6 +48,9 @@ def broker_heading(entry: Entry) -> Heading | None:
     joins = _JOINS_EVENT_HUBS.match(entry.message)
     if joins is not None:
         return Heading({"group_id": joins["group_id"], "reason": f"Adding new member {joins['member_id']}"}, text)
+    in_redpanda = _IN_REDPANDA.match(text)
+    if in_redpanda is not None:
+        return Heading({}, text[in_redpanda.end() :])
     begin = text.find("]", 0, _LONGEST_PREFIX) + 1
     behind = _BEFORE.match(text)
     if behind is not None:

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from app_logs.files import files_of, open_blocks, text_of
 from app_logs.group_effects import effects_of
+from app_logs.logged_rebalances import LoggedGroup
 from app_logs.reading import FileRead, align, may_matter, merged, read_files
 from app_logs.story import groups_in
 from app_logs.unread import unread_sentences
@@ -68,7 +69,7 @@ class PrintedInput:
         """Whether any line is understood, once all are read."""
         return any(read.titles for read in self._reads)
 
-    def groups(self) -> Iterator[tuple[str, list[Effect]]]:
+    def groups(self) -> Iterator[tuple[LoggedGroup, list[Effect]]]:
         """Reads the files; yields each group that their lines tell of, with its effects."""
         started = time.monotonic()
         self._reads = read_files(self._files, self._zone)
@@ -78,7 +79,7 @@ class PrintedInput:
         for group in groups:
             effects = effects_of(group)
             if effects:
-                yield group.group_id, effects
+                yield group, effects
             else:
                 self._left_out.append(group.group_id)
         self._seconds = time.monotonic() - started
@@ -86,8 +87,8 @@ class PrintedInput:
     def files(self, work: Work) -> Files:
         """Reads the input, and writes its rows."""
         out = RowFiles(work.folder / "printed")
-        for group_id, effects in self.groups():
-            write_effects(out, group_id, effects)
+        for group, effects in self.groups():
+            write_effects(out, group.group_id, effects)
         yield 0, out.files
 
     def tell(self, console: Console, home: Home) -> None:

@@ -1,30 +1,34 @@
 """The input of a replay that is recorded requests beside logs of brokers and clients.
 
-A group is by the requests as far as these go, then by the lines; others are by the lines alone. Knows files of effects.
-Must not know what is in a line or a request.
+A group is by the requests, with the generations that only the lines have; others are by the lines alone. Knows files
+of effects. Must not know what is in a line or a request.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
 
+from app_logs.logged_rebalances import LoggedGroup
+from jobs.believed_lines import beyond, without_contradicted
 from jobs.home import Home
+from jobs.recordings import GroupRecorded
 from jobs.replay.building import Files
 from jobs.replay.inputs import Input
 from jobs.replay.printed import PrintedInput, write_effects
 from jobs.replay.row_files import RowFiles
 from jobs.replay.work import Work
 from jobs.shown.terminal import say
-from schemas.effect_names import EffectName
-from schemas.effect_rows import effect_in
 from schemas.effects import Effect, RebalanceEnded
 from schemas.tables import AFTER_THE_LOGS
+from why.facts import COLUMNS, GROUP_TYPES, REBALANCES, facts_of, in_order
 from why.words import some
+
+_KINDS = pa.array([*map(str, (*GROUP_TYPES, *REBALANCES))])
 
 
 class PrintedBesideLog:
@@ -36,6 +40,7 @@ class PrintedBesideLog:
         self.size_bytes, self._recorded, self._printed = recorded.size_bytes + printed.size_bytes, recorded, printed
         self._by_lines: list[str] = []
         self._on_by_lines: list[str] = []
+        self._refused: list[str] = []
 
     @property
     def is_understood(self) -> bool:
@@ -44,20 +49,39 @@ class PrintedBesideLog:
 
     def files(self, work: Work) -> Files:
         """Reads all, and writes their rows."""
-        recorded: dict[str, _Known] = {}
+        by_lines = {group.group_id: (group, effects) for group, effects in self._printed.groups()}
+        recorded = defaultdict[str, GroupRecorded](GroupRecorded)
         for bucket, files in self._recorded.files(work):
             for file in files:
                 if file.suffix == ".effects":
-                    _note_known(file, recorded)
+                    _note_recorded(file, pa.array([*by_lines], pa.string()), recorded)
             yield bucket, files
         out = RowFiles(work.folder / "beside-log")
-        for group_id, effects in self._printed.groups():
+        for group_id, (group, effects) in by_lines.items():
             known = recorded.get(group_id)
-            later = effects if known is None else known.later(effects)
-            if later:
+            added = effects if known is None else self._added(group, effects, known)
+            if added:
                 (self._by_lines if known is None else self._on_by_lines).append(group_id)
-                write_effects(out, group_id, later, 1 if known is None else AFTER_THE_LOGS)
+                write_effects(out, group_id, added, 1 if known is None else AFTER_THE_LOGS)
         yield 0, out.files
+
+    def _added(self, group: LoggedGroup, effects: list[Effect], recorded: GroupRecorded) -> list[Effect]:
+        """Return what lines add of generations that the requests lack: their rebalances, and after the requests all."""
+        recorded.facts.sort(key=in_order)
+        believed, refused = without_contradicted(group, recorded)
+        self._refused += refused
+        ended = [one.content for one in recorded.facts if isinstance(one.content, RebalanceEnded)]
+        known = [(one.from_generation_id, one.to_generation_id) for one in ended]
+        own = {one.generation_id for one in beyond(believed, known)}
+        found: list[Effect] = []
+        begins, is_own = 0, False
+        for place, effect in enumerate(effects):
+            if isinstance(effect, RebalanceEnded):
+                is_own = effect.to_generation_id in own
+                found += effects[begins : place + 1] if is_own else ()
+                begins = place + 1
+        found += effects[begins:] if is_own else ()
+        return [one for one in found if one.at_ms > recorded.until_ms or isinstance(one, RebalanceEnded)]
 
     def tell(self, console: Console, home: Home) -> None:
         """Prints the reports of all, and which groups are by lines."""
@@ -66,36 +90,17 @@ class PrintedBesideLog:
         which = some(sorted(self._by_lines)) or "none"
         say(console, f"  groups by these lines alone: {which}")
         if self._on_by_lines:
-            say(console, f"  groups by these lines after the requests end: {some(sorted(self._on_by_lines))}")
+            say(console, f"  groups by these lines before and after the requests: {some(sorted(self._on_by_lines))}")
+        for sentence in self._refused:
+            say(console, f"  not known: {sentence}")
 
 
-@dataclass
-class _Known:
-    """How far the requests have a group."""
-
-    until_ms: int = 0
-    generation_id: int = 0
-
-    def later(self, effects: list[Effect]) -> list[Effect]:
-        """What lines have of a time behind the last fact, if they form a later generation then."""
-        numbers = [one.to_generation_id if isinstance(one, RebalanceEnded) else None for one in effects]
-        known = [place for place, number in enumerate(numbers) if number is not None and number <= self.generation_id]
-        begins = known[-1] + 1 if known else 0
-        if not any(number is not None for number in numbers[begins:]):
-            return []
-        return [one for one in effects[begins:] if one.at_ms > self.until_ms]
-
-
-def _note_known(file: Path, known: dict[str, _Known]) -> None:
-    """Takes up how far a file of effects goes with each group."""
+def _note_recorded(file: Path, groups: pa.Array, recorded: dict[str, GroupRecorded]) -> None:
+    """Take up what a file of effects has of some groups: their rebalances, and until when it has them."""
     with pa.memory_map(str(file)) as source:
         rows = pa.ipc.open_file(source).read_all()
-    latest = rows.group_by("group_id").aggregate([("at_ms", "max")])
-    for group_id, at_ms in zip(latest["group_id"].to_pylist(), latest["at_ms_max"].to_pylist(), strict=True):
-        of_group = known.setdefault(group_id, _Known())
-        of_group.until_ms = max(of_group.until_ms, at_ms or 0)
-    ended = rows.filter(pc.equal(rows["effect"], str(EffectName.REBALANCE_ENDED)))
-    for row in ended.select(["group_id", "effect", "detail"]).to_pylist():
-        effect = effect_in(row["effect"], row["detail"])
-        if isinstance(effect, RebalanceEnded):
-            known[row["group_id"]].generation_id = max(known[row["group_id"]].generation_id, effect.to_generation_id)
+    rows = rows.filter(pc.is_in(rows["group_id"], groups))
+    for row in rows.group_by("group_id").aggregate([("at_ms", "max")]).to_pylist():
+        recorded[row["group_id"]].until_ms = max(recorded[row["group_id"]].until_ms, row["at_ms_max"])
+    for row in rows.filter(pc.is_in(rows["effect"], _KINDS)).select(["group_id", *COLUMNS]).to_pylist():
+        recorded[row["group_id"]].facts += facts_of([row])

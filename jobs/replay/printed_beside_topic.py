@@ -43,7 +43,7 @@ class PrintedBesideTopic:
 
     def files(self, work: Work) -> Files:
         """Reads both, and writes their rows."""
-        by_lines = dict(self._printed.groups())
+        by_lines = {group.group_id: effects for group, effects in self._printed.groups()}
         out = RowFiles(work.folder / "beside-topic")
         for bucket, files in self._topic.files(work):
             facts = [take_rows(file) for file in files if file.suffix == ".effects"]

@@ -20,8 +20,8 @@ from app_logs.logged_rebalances import LoggedRebalance
 from app_logs.reading import in_zone, read_lines
 from app_logs.story import groups_in
 from app_logs.templates import Template, Templates
-from jobs.explain import as_json
 from jobs.explained_files import Answer
+from jobs.explained_json import as_json
 
 SAID = "Stabilized group orders generation 5 with 2 members"
 HONEST = "[2026-03-01 03:12:00,000] INFO [GroupCoordinator 1]: Stabilized group payments generation 7 with 1 members"

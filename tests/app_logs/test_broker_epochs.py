@@ -340,6 +340,43 @@ def test_a_member_that_still_gives_partitions_up_owns_more() -> None:
     assert f"{A}: at least {TOPIC} 0" in one.sentence
 
 
+def moved(before: str, after: str, to_state: str) -> str:
+    """A member's move as Kafka 3.7 prints it: what it had and was to give up before, and what it has after."""
+    ends = "partitionsPendingAssignment={})"
+    return (
+        f"[GroupId g] Member {A} transitioned from CurrentAssignment(memberEpoch=3, previousMemberEpoch=2, "
+        f"targetMemberEpoch=4, state=revoking, assignedPartitions={{}}, partitionsPendingRevocation={before}, {ends} "
+        f"to CurrentAssignment(memberEpoch=4, previousMemberEpoch=3, targetMemberEpoch=4, state={to_state}, "
+        f"assignedPartitions={after}, partitionsPendingRevocation={{}}, {ends}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        (f"{{{TOPIC}=[0, 1, 2]}}", f"{{{TOPIC}=[1, 2, 3]}}", "2 partitions"),
+        (f"{{{TOPIC}=[0]}}", f"{{{TOPIC}=[0]}}", "1 partition"),
+        (f"{{{TOPIC}=[0]}}", f"{{{TOPIC}=[1]}}", ""),
+        ("{}", f"{{{TOPIC}=[0]}}", ""),
+    ],
+)
+def test_what_a_member_was_to_give_up_and_has_again_is_told(before: str, after: str, kept: str) -> None:
+    findings = found(group_of(moved(before, after, "stable")), "revocation_never_confirmed")
+    assert len(findings) == bool(kept)
+    for one in findings:
+        assert f"{A} was to give {kept} up" in one.sentence
+        assert one.is_inferred
+        assert len(one.candidates) == 2
+
+
+@pytest.mark.parametrize(("to_state", "outcome"), [("stable", "completed"), ("revoking", "")])
+def test_kafka_3_7_s_states_end_an_epoch_too(to_state: str, outcome: str) -> None:
+    group = group_of(bumped(4), target(4, A), moved("{}", f"{{{TOPIC}=[0]}}", to_state))
+    assert group.rebalances[-1].outcome == outcome
+    (one,) = found(group, "owners")
+    assert ("at least" in one.sentence) == (to_state == "revoking")
+
+
 CLASSIC = "Preparing to rebalance group g in state PreparingRebalance with old generation 3 (reason: {})."
 
 

@@ -98,6 +98,7 @@ WANTED = {
     "f11": {"id_without_a_join"},
     "f13": {"restart_without_leave"},
     "f14": {"restart_without_leave", "coordinator_moved"},
+    "f17": {"revocation_never_confirmed", "owners"},
     "f20": {"application_does_not_poll", "revoke_callback_stuck"},
     "f23": {"coordinator_named_but_denies"},
     "f25": {"coordinator_lost_by_client", "generations_missing", "partitions_missing"},

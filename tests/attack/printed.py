@@ -21,8 +21,9 @@ from app_logs.live_groups import Given, LiveGroups
 from app_logs.logged_facts import LoggedFact
 from app_logs.reading import UNREAD, align, in_zone, merged, read_lines
 from app_logs.story import NOT_FOLLOWED, groups_in
-from jobs.explain import Asked, _answer_lines, as_json
+from jobs.explain import Asked, _answer_lines
 from jobs.explained_files import Answer
+from jobs.explained_json import as_json
 from schemas.effect_rows import row_of, texts_of
 from tables.rows import typed_rows
 from tests.app_logs.recorded import BROKERS, FIELD, INCIDENTS

@@ -17,8 +17,8 @@ from typing import Any
 from deltalake import DeltaTable
 
 from duck_sql.engine import ask
-from jobs.explain import as_json
 from jobs.explained_files import answer_of
+from jobs.explained_json import as_json
 from jobs.home import Home
 from jobs.rollcall.__main__ import main
 from tests.shadow.printed_shadow import finish, started

@@ -299,6 +299,19 @@ def test_a_request_log_without_a_group_says_so(tmp_path: Path, capsys: pytest.Ca
     assert read["notes"] == ["no request of a group is in it"]
 
 
+def test_a_group_that_only_a_refused_request_names_is_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "kafka-request.log"
+    with gzip.open(CAPTURES / "n-classic-mixed" / LOG, "rt") as file:
+        deleted = next(line for line in file if "DELETE_GROUPS" in line)
+    deleted = deleted.replace("nightly-batch", "nowhere").replace('"errorCode":0', '"errorCode":69')
+    with gzip.open(CAPTURES / "raw-sample" / LOG, "rt") as file:
+        log.write_text(file.read() + deleted)
+    groups = {group["group_id"] for group in answer(capsys, log)["groups"]}
+    assert groups == {"app-log", "app-new-protocol", "web-log"}
+
+
 def test_a_dump_without_times_is_named_with_what_it_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dump = tmp_path / "topic.json"
     dump.write_text('{"key":{"type":1,"data":{"group":"orders"}},"value":null}\n')

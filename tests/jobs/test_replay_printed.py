@@ -182,18 +182,20 @@ def test_a_brokers_log_says_which_kafka_wrote_the_request_log(
     assert ("kafka.version=4.3" in written.getvalue()) == is_older, written.getvalue()
 
 
+@pytest.mark.parametrize("half", ["first", "second"])
 @pytest.mark.parametrize("name", ["d-kill", "n-classic-mixed", "o-consumer-protocol"])
-def test_lines_go_on_with_a_group_where_the_request_log_ends(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_lines_go_on_with_a_group_where_the_request_log_begins_or_ends(
+    name: str, half: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = gzip.decompress((CAPTURES / name / "requests.log.gz").read_bytes()).splitlines(keepends=True)
     log, printed = tmp_path / "kafka-request.log", BROKERS / f"{name}.log.gz"
-    log.write_bytes(b"".join(lines[: len(lines) // 2]))
+    middle = len(lines) // 2
+    log.write_bytes(b"".join(lines[:middle] if half == "first" else lines[middle:]))
     found = {}
     for home, paths in {"both": (log, printed), "lines": (printed,)}.items():
         assert replayed(tmp_path / home, *paths) == 0
         found[home] = {(row["group_id"], row["to_generation_id"]) for row in rows_of(tmp_path / home)}
-    assert "groups by these lines after the requests end: " in capsys.readouterr().out
+    assert "groups by these lines before and after the requests: " in capsys.readouterr().out
     assert found["both"] == found["lines"]
     assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "both"))} == {}
 

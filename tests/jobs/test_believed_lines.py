@@ -11,16 +11,20 @@ import pytest
 
 from app_logs.entries import Clock
 from app_logs.group_effects import effects_of
-from app_logs.logged_rebalances import LoggedGroup
-from jobs.contradicted_lines import without_contradicted
+from app_logs.logged_facts import FactKind, LoggedFact
+from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
+from jobs.believed_lines import beyond, without_contradicted
 from jobs.recorded_groups import beside_lines
 from jobs.recordings import Recordings, read_recordings
 from offsets_topic.beside_lines import enriched
+from schemas.causes import Cause, CauseKind
+from schemas.effect_names import EffectName
 from schemas.effects import RebalanceEnded
 from tests.app_logs.forged import ATTACKS, LEADER, groups_of, story
+from tests.app_logs.growth import AT_MOST, growth
 from tests.app_logs.recorded import BROKERS, CAPTURES, NAMES
 from tests.app_logs.recorded import groups_of as printed_groups
-from why.facts import effects_in
+from why.facts import Fact, effects_in
 
 CAPTURE, GROUP = "n-classic-mixed", "basket-svc"
 MEMBER = "basket-svc-1-91c8ab41-418b-4192-8267-4eb1f9f21c0e"
@@ -95,3 +99,69 @@ def test_what_a_broker_printed_is_contradicted_by_no_recording(files: tuple[str,
                 assert without_contradicted(lines, by_recording[group_id]) == (lines, []), (name, group_id)
                 compared += len(lines.rebalances)
     assert compared > 50
+
+
+def many(rebalances: int) -> Recordings:
+    """A recording of a group with one generation each minute."""
+    found = Recordings()
+    for number in range(rebalances):
+        at_ms = 60_000 * number
+        ended = RebalanceEnded(
+            at_ms=at_ms,
+            from_generation_id=number,
+            to_generation_id=number + 1,
+            started_at_ms=at_ms,
+            cause=Cause(kind=CauseKind.UNKNOWN),
+            outcome="completed",
+            members_before=1,
+            members_after=1,
+            joined=[],
+            left=[],
+            expired=[],
+            slowest_member_id=None,
+            slowest_client_id=None,
+            slowest_wait_ms=None,
+            waits=[],
+        )
+        found.groups[GROUP].facts.append(Fact(at_ms, number + 1, EffectName.REBALANCE_ENDED, content=ended))
+    return found
+
+
+def printed(rebalances: int) -> LoggedGroup:
+    """The same generations half a minute later, and between them as many that a recording contradicts."""
+    found = LoggedGroup(GROUP, "classic", [], [])
+    for number in range(2 * rebalances):
+        at_ms = 30_000 * (number + 1)
+        line = LoggedFact(FactKind.REBALANCE_BEGAN, "server.log", number + 1, at_ms)
+        generation_id = number // 2 + 1 if number % 2 else 1_000_000 + number
+        found.facts.append(line)
+        found.rebalances.append(
+            LoggedRebalance(GROUP, generation_id - 1, generation_id, began_at_ms=at_ms, facts=[line])
+        )
+    return found
+
+
+def test_lines_beside_a_recording_take_time_in_proportion_to_the_rebalances() -> None:
+    def read(beside: tuple[Recordings, LoggedGroup]) -> None:
+        recorded, lines = beside
+        beside_lines(recorded, [lines], Clock.UTC)
+
+    left, _ = without_contradicted(printed(20), many(20).groups[GROUP])
+    assert 20 <= len(left.rebalances) < 40
+    assert growth(read, lambda size: (many(size), printed(size)), 250) <= AT_MOST
+
+
+@pytest.mark.parametrize(
+    ("recorded", "left"),
+    [
+        ([], [1, 2, 3, 4]),
+        ([(2, 3)], [1, 2, 4]),
+        ([(2, 3), (0, 1), (1, 2)], [4]),
+        ([(0, 1), (3, (1 << 31) - 2)], [2, 3]),
+    ],
+)
+def test_lines_add_the_generations_that_a_recording_lacks(recorded: list[tuple[int, int]], left: list[int]) -> None:
+    lines = LoggedGroup(
+        GROUP, "classic", [], [LoggedRebalance(GROUP, number - 1, number, 60_000) for number in range(1, 5)]
+    )
+    assert [one.generation_id for one in beyond(lines, recorded)] == left

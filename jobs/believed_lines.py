@@ -1,0 +1,124 @@
+"""Which printed rebalances are believed beside a recording of the same group: one rule for explain and replay.
+
+A generation only rises while its group exists. So a printed one is refused where the recording has the group in two
+generations around it, and the printed one is not between these. Those of generations that the recording lacks are
+added to it. Knows facts and shapes. Must not know files.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+
+from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, is_open
+from jobs.recordings import GroupRecorded
+from offsets_topic.beside_lines import NEAR_MS
+from schemas.effects import GroupFound, RebalanceEnded, RebalanceStarted
+from why.facts import Fact
+from why.words import count
+
+_Seen = tuple[int, int]
+"""A moment (ms), and the generation that the recording has the group in at it."""
+_AT_MS = itemgetter(0)
+NO_TIMES = (0, 0)
+
+
+def without_contradicted(group: LoggedGroup, recorded: GroupRecorded) -> tuple[LoggedGroup, list[str]]:
+    """Return a group of lines without what a recording contradicts, and sentences on what is left out."""
+    seen = _seen(recorded)
+    refused = [one for one in group.rebalances if _is_contradicted(one, seen)]
+    if not refused:
+        return group, []
+    refused_ids = set(map(id, refused))
+    lines = {(fact.file, fact.line_number) for one in refused for fact in one.facts}
+    left = LoggedGroup(
+        group.group_id,
+        group.group_type,
+        [fact for fact in group.facts if (fact.file, fact.line_number) not in lines],
+        [one for one in group.rebalances if id(one) not in refused_ids],
+        [one for one in group.findings if not any((fact.file, fact.line_number) in lines for fact in one.facts)],
+    )
+    file, first = min(lines)
+    return left, [
+        f"What {count(len(lines), 'line')} of {file} from line {first} on say of {group.group_id}: by the recording "
+        f"beside, generation {refused[0].generation_id} was not formed then. They are not believed."
+    ]
+
+
+def _seen(recorded: GroupRecorded) -> list[_Seen]:
+    """Every moment at which a recording shows the generation, in order of time."""
+    shown = [one for fact in recorded.facts if (one := _generation_at(fact)) is not None]
+    found = sorted(shown, key=_AT_MS)
+    if found and recorded.until_ms > found[-1][0]:
+        found.append((recorded.until_ms, found[-1][1]))
+    return found
+
+
+def _generation_at(fact: Fact) -> _Seen | None:
+    match fact.content:
+        case GroupFound() as found:
+            return fact.at_ms, found.generation_id
+        case RebalanceStarted() as started:
+            return fact.at_ms, started.from_generation_id
+        case RebalanceEnded() as ended:
+            return fact.at_ms, ended.to_generation_id
+        case _:
+            return None
+
+
+def _is_contradicted(one: LoggedRebalance, seen: Sequence[_Seen]) -> bool:
+    first_ms, last_ms = span(one)
+    if (first_ms, last_ms) == NO_TIMES or one.generation_id is None:
+        return False
+    behind = bisect_left(seen, first_ms - NEAR_MS, key=_AT_MS)
+    ahead = bisect_right(seen, last_ms + NEAR_MS, key=_AT_MS)
+    if behind == 0 or ahead == len(seen):
+        return False
+    before, after = seen[behind - 1][1], seen[ahead][1]
+    return before <= after and not before <= one.generation_id <= after
+
+
+def beyond(lines: LoggedGroup, recorded: Iterable[tuple[int, int]]) -> list[LoggedRebalance]:
+    """Return the rebalances of lines to generations that a recording lacks, without those that may be forged.
+
+    recorded: the generations before and after each of its rebalances.
+    """
+    known = _joined(recorded)
+    return [
+        one
+        for one in lines.rebalances
+        if not _is_in(known, one.generation_id)
+        and (span(one) != NO_TIMES or not is_open(one.cause))
+        and not any(fact.may_be_forged for fact in one.facts)
+    ]
+
+
+def _joined(recorded: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans of generations in order, those that touch as one."""
+    found: list[tuple[int, int]] = []
+    for before, after in sorted(recorded):
+        if found and before <= found[-1][1]:
+            found[-1] = found[-1][0], max(after, found[-1][1])
+        else:
+            found.append((before, after))
+    return found
+
+
+def _is_in(known: Sequence[tuple[int, int]], generation_id: int | None) -> bool:
+    if generation_id is None:
+        return False
+    place = bisect_left(known, generation_id, key=itemgetter(0))
+    return place > 0 and generation_id <= known[place - 1][1]
+
+
+def is_near(one: LoggedRebalance, other: LoggedRebalance) -> bool:
+    """Return True if two rebalances to one generation were at the same time, as far as their times show."""
+    (first, last), (from_ms, to_ms) = span(one), span(other)
+    return first - NEAR_MS <= to_ms and from_ms - NEAR_MS <= last
+
+
+def span(one: LoggedRebalance) -> tuple[int, int]:
+    """Return the first and the last time of a rebalance."""
+    times = [ms for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if ms is not None]
+    return (min(times), max(times)) if times else NO_TIMES
