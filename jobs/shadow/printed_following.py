@@ -185,11 +185,11 @@ class PrintedFollowing:
         now = self._clock()
         if self._log_ms is None or now < self._look_at:
             return
-        begun_s = time.perf_counter()
         for due in self._groups.due(self._log_ms + (now - self._grown_at) * 1000):
             rows = [row_of(effect, seq) for seq, effect in enumerate(due.effects, due.first_seq)]
             self._held += texts_of(due.group_id, rows)
-        self._look_at = now + (time.perf_counter() - begun_s) / LOOKS_SHARE
+        ended = self._clock()
+        self._look_at = ended + (ended - now) / LOOKS_SHARE
 
     def _commit(self) -> None:
         """Appends what is due, with the place in the log behind it; bad lines are in quarantine before."""
