@@ -80,7 +80,7 @@ def _by_detector(
     """All rows of a detector for a group are one trouble: its sentence has the first row, and the number of others."""
     known = "(SELECT coalesce(created_at, found_at) FROM all_groups g WHERE g.group_id = found.group_id)"
     sql = (
-        f"SELECT *, {kind.is_news} AS is_news, coalesce({kind.since}, {known}, {kind.until}) AS known_since "
+        f"SELECT *, coalesce({kind.since}, {known}, {kind.until}) AS known_since "
         f"FROM {troubles_now(view, kind, now_ms)} AS found WHERE {condition} AND ({kind.worth_an_alarm}) "
         "ORDER BY group_id, known_since"
     )

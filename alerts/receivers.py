@@ -169,7 +169,7 @@ def slack(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
 
 
 def teams(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
-    """Return an adaptive card, as a workflow that begins with a webhook request takes it. Its text is not a markup."""
+    """Return an adaptive card, as a workflow that begins with a webhook request takes it; its texts are plain text."""
     state = "Over" if event == "closed" else alarm.severity.capitalize()
     colour = {"Over": "Good", "Critical": "Attention", "Warning": "Warning"}.get(state, "Default")
     lines: list[dict[str, Any]] = [

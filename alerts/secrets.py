@@ -19,7 +19,7 @@ from programs.errors import ConfigError
 from programs.log_lines import tell
 
 SHORT = 7
-"""A part of an address that is no longer is not a secret, and may be a word of any answer."""
+"""The longest part of an address that is not taken for a secret: any answer may have such a word."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 

@@ -19,7 +19,7 @@ ZONES_APART_MS = 900_000
 PRINTED_LATE_MS = 100
 """A line may be printed this much after what it is about."""
 AHEAD_MS = 1_000
-"""A smaller difference is not a reason to move times: what is found by time allows for it."""
+"""The least difference for which times are moved: what is found by time allows for a smaller one."""
 
 
 class ClockDifference(NamedTuple):

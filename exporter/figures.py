@@ -18,7 +18,7 @@ from exporter.history import COSTS, ExportHistory
 from exporter.labels import Labels, label_values
 from exporter.places import Amount, Chosen, Counted, choose
 from exporter.settings import ExportSettings
-from page.lists import TROUBLE_MS, detectors, troubles_now
+from page.lists import TROUBLE_MS, counts_now
 from views.rebalance_costs import CAUGHT_UP_WITHIN_MS
 
 NOT_COMMITTED = -1.0
@@ -167,13 +167,7 @@ class Figures:
             yield _gauge("kafka_topic_partition_oldest_offset", "Where a partition's log begins", labels, starts)
 
     def _troubles(self, now_ms: int) -> Metric:
-        samples: dict[Labels, float] = {}
-        for view, kind in detectors():
-            rows = self._history.all(
-                f"SELECT group_id, '{view.name}' AS kind, count(*) AS n FROM {troubles_now(view, kind, now_ms)} "
-                f"WHERE {kind.is_news} GROUP BY group_id ORDER BY group_id"
-            )
-            samples |= self._summed(rows, "n", "kind")
+        samples = self._summed(counts_now(self._history, now_ms), "n", "kind")
         means = f"Troubles that go on or were over within {TROUBLE_MS // 1000} s, by the view that tells of them"
         return _gauge("rollcall_troubles", means, ("group", "kind"), samples)
 

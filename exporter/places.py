@@ -12,7 +12,7 @@ from typing import NamedTuple
 from exporter.history import ExportHistory
 from exporter.labels import Labels
 from exporter.settings import ExportSettings, chosen_groups
-from page.lists import detectors, troubles_now
+from page.lists import counts_now
 from schemas.effect_names import EffectName
 
 BUSY_MS = 3_600_000
@@ -78,12 +78,7 @@ def choose(history: ExportHistory, settings: ExportSettings, earlier: Chosen, no
 
 
 def _in_trouble(history: ExportHistory, now_ms: int) -> set[str]:
-    return {
-        row["group_id"]
-        for view, kind in detectors()
-        if kind.severity != "info"
-        for row in history.all(f"SELECT DISTINCT group_id FROM {troubles_now(view, kind, now_ms)} WHERE {kind.is_news}")
-    }
+    return {row["group_id"] for row in counts_now(history, now_ms) if row["severity"] != "info"}
 
 
 class Counted:

@@ -6,8 +6,7 @@ shows a colleague the same. Knows addresses and their fields; must not know how 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
-from starlette.types import Receive, Scope, Send
 
 from page import details, drawings, lists, queries, shown
+from page.answers import Events, drawn, in_pieces, while_there
 from page.fields import LONGEST_TYPED, FieldError, Fields
 from page.history import History
 from page.live import Watch, now_ms
@@ -32,39 +31,21 @@ from page.queries import QueryRefused
 from page.sql_processes import RETRY_AFTER_S, Busy, SqlProcesses
 from pictures.period import NothingToShow
 from pictures.svg import svg_of
-from schemas.causes import row_of
+from schemas.causes import name_of, row_of
 from views.catalog import DETECTORS, VIEWS
 from why.cost import ms_of
 from why.explanation import Explanation
 from why.rebalances import Span
 from why.sections import account_of
-from why.words import at_most, moment
+from why.words import at_most, count, moment
 
 HERE = Path(__file__).parent
 DEFAULT_QUERY = "select group_id, state, generation_id, member_count from groups order by group_id"
 DEFAULT_MINUTES = 30.0
 LONGEST_MINUTES = 24 * 60.0
 _FILES = {"csv": ("text/csv; charset=utf-8", "answer.csv"), "json": ("application/x-ndjson", "answer.jsonl")}
-_PIECE_BYTES = 65_536
 
 Answering = Callable[[Request], Awaitable[Response]]
-
-
-class _Events(Response):
-    """The events of a watch; refused if it has no room for one more listener, who counts before anything is sent."""
-
-    def __init__(self, watch: Watch) -> None:
-        super().__init__()
-        self._watch = watch
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._watch.listening() as events:
-            answer: Response
-            if events is None:
-                answer = PlainTextResponse("Too many pages listen; this one changes when it is loaded again.", 503)
-            else:
-                answer = StreamingResponse(events, media_type="text/event-stream")
-            await answer(scope, receive, send)
 
 
 PageMethod = Callable[["Pages", Request], Awaitable[Response]]
@@ -107,11 +88,17 @@ def templates() -> Jinja2Templates:
         "share_of": shown.share_of,
         "link": shown.link,
         "cell": shown.cell,
+        "cost_of": details.cost_of,
+        "swatch": shown.swatch,
+        "lag_path": shown.lag_path,
+        "name_of": name_of,
+        "count": count,
         "key": shown.key,
         "ms_of": ms_of,
         "moment": moment,
     }
     found.env.filters["v"] = shown.shortened
+    found.env.filters["with_code"] = shown.with_code
     found.env.trim_blocks = found.env.lstrip_blocks = True
     return found
 
@@ -137,6 +124,8 @@ class Pages:
         is_live = self.watch.liveness.is_live or until_ms is not None
         sentence = await run_in_threadpool(lists.in_trouble, self.history, rows, is_live=is_live)
         states = sorted({row["state"] for row in rows if row["state"]})
+        hour_from_ms = await run_in_threadpool(lists.hour_from_ms, self.history, now_ms, until_ms)
+        highest_lag = max((lag for row in rows for lag in row["lags"] or () if lag is not None), default=0)
         return self.page(
             request,
             "overview.html",
@@ -144,6 +133,8 @@ class Pages:
             rows=[row for row in rows if span is None or row["in_span"]],
             in_trouble=sentence,
             now_ms=now_ms,
+            hour_from_ms=hour_from_ms,
+            highest_lag=highest_lag,
             states=states,
             detectors=[view.detector for view in DETECTORS.values()],
             span=span,
@@ -161,6 +152,7 @@ class Pages:
         troubles = await run_in_threadpool(lists.troubles_of, self.history, group_id, now_ms, fields.until_ms)
         for trouble in troubles:
             trouble["rebalance"] = details.rebalance_of(trouble, found["rebalances"])
+        colours = await run_in_threadpool(drawings.member_colours, self.history, group_id, fields.until_ms)
         details.fill_lost(found["offsets"], troubles)
         owned = None
         topic, partition = fields.topic, fields.partition
@@ -172,6 +164,7 @@ class Pages:
             fields,
             group_id=group_id,
             troubles=troubles,
+            colours=colours,
             now_ms=now_ms,
             kind=details.kind_of_group(found["group"]),
             minutes=minutes,
@@ -193,7 +186,14 @@ class Pages:
         near = await run_in_threadpool(details.neighbours, self.history, e, fields.until_ms)
         account = await run_in_threadpool(account_of, e)
         return self.page(
-            request, "rebalance.html", fields, group_id=fields.group_id, near=near, explanation=e, account=account
+            request,
+            "rebalance.html",
+            fields,
+            group_id=fields.group_id,
+            near=near,
+            explanation=e,
+            account=account,
+            colours=await run_in_threadpool(drawings.member_colours, self.history, fields.group_id, fields.until_ms),
         )
 
     @once_ready
@@ -228,7 +228,7 @@ class Pages:
             views=VIEWS,
             most_rows=queries.MOST_ROWS,
         )
-        return page if answer is None else _in_pieces(bytes(page.body), page.media_type or "text/html")
+        return page if answer is None else in_pieces(bytes(page.body), page.media_type or "text/html")
 
     # ------------------------------------------------------------ what scripts and programs ask for
 
@@ -238,7 +238,7 @@ class Pages:
         form = "csv" if request.path_params["form"] == "csv" else "json"
         media_type, name = _FILES[form]
         found = await self._answered(request, fields, form)
-        return _in_pieces(found.body, media_type, {"Content-Disposition": f'attachment; filename="{name}"'})
+        return in_pieces(found.body, media_type, {"Content-Disposition": f'attachment; filename="{name}"'})
 
     async def picture(self, request: Request) -> Response:
         fields = self.fields_of(request)
@@ -247,27 +247,27 @@ class Pages:
             raise FieldError(f"No picture is named {name[:50]!r}.")
         minutes = fields.minutes(DEFAULT_MINUTES, LONGEST_MINUTES)
         until_ms, span, width_px = fields.until_ms, fields.zoomed(LONGEST_MINUTES), fields.width_px
-        return await _drawn(
+        return await drawn(
             lambda: drawings.of_group(self.history, fields.group_id, name, until_ms, minutes, span, width_px)
         )
 
     async def rebalance_picture(self, request: Request) -> Response:
         fields = self.fields_of(request)
         span, width_px = fields.zoomed(LONGEST_MINUTES), fields.width_px
-        return await _drawn(lambda: drawings.of_rebalance(self.history, self._explanation(fields), span, width_px))
+        return await drawn(lambda: drawings.of_rebalance(self.history, self._explanation(fields), span, width_px))
 
     async def lag_picture(self, request: Request) -> Response:
         fields = self.fields_of(request)
         until_ms, width_px = fields.until_ms, fields.width_px
-        return await _drawn(lambda: drawings.of_lag(self.history, self._explanation(fields), until_ms, width_px))
+        return await drawn(lambda: drawings.of_lag(self.history, self._explanation(fields), until_ms, width_px))
 
     async def strip(self, request: Request) -> Response:
         fields = self.fields_of(request)
         until_ms, width_px, span, at = fields.until_ms, fields.width_px, fields.span, fields.at
-        return await _drawn(lambda: svg_of(drawings.strip(self.history, until_ms, span, at), width_px, title=False))
+        return await drawn(lambda: svg_of(drawings.strip(self.history, until_ms, span, at), width_px, title=False))
 
     async def events(self, request: Request) -> Response:
-        return _Events(self.watch)
+        return Events(self.watch)
 
     async def seen(self, request: Request) -> Response:
         """What a page made now would show, for a page that has no stream of events."""
@@ -281,16 +281,11 @@ class Pages:
 
     async def _answered(self, request: Request, fields: Fields, form: str) -> queries.Written:
         """The answer to the query, which is given up once its client has gone. Raises QueryRefused, Busy."""
-        answering = asyncio.ensure_future(self.sql_processes.answer(fields.query, fields.until_ms, form))
-        going = asyncio.ensure_future(_gone(request))
-        try:
-            await asyncio.wait((answering, going), return_when=asyncio.FIRST_COMPLETED)
-            if not answering.done():
-                raise QueryRefused("The client has gone.")
-            return answering.result()
-        finally:
-            answering.cancel()
-            going.cancel()
+        answering = self.sql_processes.answer(fields.query, fields.until_ms, form)
+        found = await while_there(request, answering)
+        if found is None:
+            raise QueryRefused("The client has gone.")
+        return found
 
     def _explained(self, fields: Fields) -> Explanation | None:
         started_ms = fields.started_ms
@@ -332,7 +327,7 @@ class Pages:
         return self._error(request, "Invalid request", str(error), 400)
 
     async def unknown(self, request: Request, error: Exception) -> Response:
-        """An address that is not a page."""
+        """Answer for an address without a page."""
         return self._error(request, "Not found", f"There is no page {request.url.path}.", 404)
 
     def _error(self, request: Request, heading: str, sentence: str, status: int) -> Response:
@@ -387,24 +382,3 @@ def application(history: History, watch: Watch, name: str) -> Starlette:
         },
         lifespan=lifespan,
     )
-
-
-async def _drawn(draw: Callable[[], str]) -> Response:
-    return Response(await run_in_threadpool(draw), media_type="image/svg+xml")
-
-
-async def _gone(request: Request) -> None:
-    """Returns once the client has gone."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-def _in_pieces(body: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> Response:
-    """A long answer, between whose pieces others have their turn."""
-
-    async def pieces() -> AsyncIterator[bytes]:
-        for place in range(0, len(body), _PIECE_BYTES):
-            yield body[place : place + _PIECE_BYTES]
-            await asyncio.sleep(0)
-
-    return StreamingResponse(pieces(), media_type=media_type, headers=headers)

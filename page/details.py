@@ -14,6 +14,7 @@ from why.cost import literal, ms_of
 from why.explanation import Explanation, explain, with_cost
 from why.kinds import CLASSIC, GroupKind, kind_of
 from why.rebalances import NoSuchRebalance, Span
+from why.words import amount, count, duration
 
 SHOWN_REBALANCES = 100
 SHOWN_SESSIONS = 100
@@ -26,6 +27,7 @@ _GROUP = {
     "sessions": f"SELECT * FROM sessions WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT {SHOWN_SESSIONS}",
     "offsets": f"SELECT * FROM offsets ORDER BY topic, partition LIMIT {SHOWN_OFFSETS}",
     "lag": "SELECT * FROM lag ORDER BY topic, partition",
+    "rebalance_costs": "SELECT started_at, from_generation_id, records_delayed FROM rebalance_costs",
 }
 _OF_LAG = ("end_offset", "end_known_at", "lag_records", "lag_ms", "records_lost", "is_upper_bound", "client_id")
 
@@ -34,7 +36,8 @@ def group(history: History, group_id: str, until_ms: int | None) -> dict[str, An
     """Everything about one group, as it was at until_ms; None: it was not known then.
 
     `group` is its row, `members`, `rebalances` (the latest first), `sessions` that are over, `offsets`; each member has
-    the `slack_ms` of its longest silence, each offset the lag of its partition and who owns it. `lag` is that of all;
+    the `slack_ms` of its longest silence, each rebalance the `records_delayed` by it, if that is known, each offset the
+    lag of its partition and who owns it. `lag` is that of all;
     a partition that is owned and was never committed is among `offsets` too, with `committed_offset` None.
     """
     found = history.of_group(group_id, _GROUP, until_ms)
@@ -43,6 +46,11 @@ def group(history: History, group_id: str, until_ms: int | None) -> dict[str, An
     slack = {row["member_id"]: row["slack_ms"] for row in found["heartbeat_slack"]}
     for member in found["members"]:
         member["slack_ms"] = slack.get(member["member_id"])
+    delayed = {
+        (row["started_at"], row["from_generation_id"]): row["records_delayed"] for row in found["rebalance_costs"]
+    }
+    for one in found["rebalances"]:
+        one["records_delayed"] = delayed.get((one["started_at"], one["from_generation_id"]))
     offsets = {(row["topic"], row["partition"]): row for row in found["offsets"]}
     lag = {(row["topic"], row["partition"]): row for row in found["lag"]}
     for place, row in lag.items():
@@ -69,6 +77,16 @@ def rebalance_of(trouble: dict[str, Any], rebalances: list[dict[str, Any]]) -> d
         if ms_of(row["known_from"]) <= until_ms and (row["ended_at"] is None or ms_of(row["ended_at"]) >= from_ms)
     ]
     return (ran[0] if trouble["kind"].rebalance == "latest" else ran[-1]) if ran else None
+
+
+def cost_of(rebalance: dict[str, Any]) -> str:
+    """Return what a rebalance cost, as the end of a sentence that begins with it: `took 2 s for 3 members`."""
+    took_ms, members, records = (rebalance[name] for name in ("duration_ms", "members_after", "records_delayed"))
+    for_members = f" for {count(members, 'member')}" if members else ""
+    parts = ([] if took_ms is None else [f"took {duration(took_ms)}{for_members}"]) + (
+        [f"delayed {amount(records, 'record')}"] if records else []
+    )
+    return " and ".join(parts)
 
 
 def fill_lost(offsets: list[dict[str, Any]], troubles: list[dict[str, Any]]) -> None:

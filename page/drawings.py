@@ -12,7 +12,7 @@ from page.lists import rebalances_over_time
 from page.shown import link
 from pictures.lag import lag_around, with_lag
 from pictures.ownership import ownership
-from pictures.period import NothingToShow, Period, latest_period, period_of
+from pictures.period import NothingToShow, Period, colours_of, latest_period, period_of
 from pictures.rebalance import rebalance
 from pictures.scene import Column, Columns, Curves, Kind, Lanes
 from pictures.slack import heartbeat_slack
@@ -20,6 +20,9 @@ from pictures.svg import svg_of
 from pictures.timeline import timeline
 from schemas.causes import CAUSES, name_of, row_of
 from why.explanation import Explanation
+from why.facts import MEMBERSHIPS, effects_in, facts_of
+from why.members import memberships_of
+from why.past import EVER
 from why.rebalances import Span
 from why.words import count, moment
 
@@ -54,6 +57,11 @@ def of_group(
         raise NothingToShow("No heartbeats are known of that time.")
     names_px = min(max(NAMES_SHARE * width_px, NARROWEST_NAMES_PX), WIDEST_NAMES_PX)
     return svg_of(scene, width_px, title=False, left_px=names_px)
+
+
+def member_colours(history: History, group_id: str, at_ms: int | None) -> dict[str, str]:
+    """Return the colour of each member id of a group, as its pictures have it."""
+    return colours_of(memberships_of(effects_in(facts_of(history.reader(group_id, at_ms)(MEMBERSHIPS, 0, EVER)))))
 
 
 def of_rebalance(history: History, e: Explanation, span: Span | None, width_px: int) -> str:

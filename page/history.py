@@ -17,7 +17,7 @@ import duckdb
 
 from duck_sql.engine import macros_and_view, made_of, of_table, rows_in
 from page.effect_files import EFFECTS, appended, columns, insert
-from page.kept_lists import ALL_LISTS, QUIET, Kept, kept_lists
+from page.kept_lists import ALL_LISTS, QUIET, ROWS_KEPT, Kept, kept_lists
 from schemas.tables import EFFECTS_FOLDER, LOG_ENDS_FOLDER
 from tables.duck_database import files_of, open_database, quoted
 from tables.own_folder import own_folder
@@ -198,11 +198,11 @@ class History:
         make_views(cursor, self.home, names, where, is_narrow=groups is not None, is_once=groups is None)
         for name in names:
             if groups is None:
-                cursor.execute(f"CREATE OR REPLACE TABLE all_{name} AS SELECT * FROM temp.{name}")
+                cursor.execute(f"CREATE OR REPLACE TABLE all_{name} AS {_rows_of(name)}")
                 continue
             cursor.execute("BEGIN")
             cursor.execute(f"DELETE FROM all_{name} WHERE {where}")
-            cursor.execute(f"INSERT INTO all_{name} SELECT * FROM temp.{name}")
+            cursor.execute(f"INSERT INTO all_{name} {_rows_of(name)}")
             cursor.execute("COMMIT")
         cursor.close()
         if "lag" in names:
@@ -289,7 +289,7 @@ class History:
                 cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
                 make_views(cursor, self.home, ALL_LISTS, f"true{_until(until_ms)}", until_ms, is_once=True)
                 for name in ALL_LISTS:
-                    cursor.execute(f"CREATE TABLE {schema}.all_{name} AS SELECT * FROM temp.{name}")
+                    cursor.execute(f"CREATE TABLE {schema}.all_{name} AS {_rows_of(name)}")
                 cursor.close()
                 self._make_lag_before(schema)
                 self._pasts[until_ms] = schema
@@ -335,11 +335,16 @@ def make_views(
     kind = "TEMP TABLE" if is_once else "TEMP VIEW"
     for view in made_of(names, kind):
         *macros, made = macros_and_view(view, kind)
-        if "log_ends" in with_foundations([view.name]) and not has_ends:
+        if "log_ends" in with_foundations([view.name]) and not (has_ends or view.does_without_ends):
             head, _, sql = made.partition(" AS ")
             made = f"{head} AS SELECT * FROM ({sql}) WHERE false"
         for statement in (*macros, made):
             cursor.execute(statement)
+
+
+def _rows_of(name: str) -> str:
+    """The query of a list's rows, of the view that this cursor made."""
+    return f"SELECT * FROM temp.{name} {ROWS_KEPT.get(name, '')}"
 
 
 def _until(until_ms: int | None) -> str:

@@ -27,7 +27,7 @@ QUIET = frozenset(
     }
 )
 """The facts that alter no list of LISTS."""
-LAG_LISTS = ("lag", *(name for name in DETECTORS if "log_ends" in with_foundations([name])))
+LAG_LISTS = ("lag", "lag_history", *(name for name in DETECTORS if "log_ends" in with_foundations([name])))
 """The views kept ready for all groups, which the ends of logs alter too."""
 _FOLLOWS_BEATS = {name for name, view in DETECTORS.items() if facts_read(view) & QUIET}
 LISTS = ("groups", "rebalances", *(name for name in DETECTORS if name not in {*_FOLLOWS_BEATS, *LAG_LISTS}))
@@ -35,6 +35,12 @@ LISTS = ("groups", "rebalances", *(name for name in DETECTORS if name not in {*_
 BEAT_LISTS = ("heartbeat_slack", *(name for name in DETECTORS if name in _FOLLOWS_BEATS - set(LAG_LISTS)))
 """Those that heartbeats and commits alter too."""
 ALL_LISTS = LISTS + BEAT_LISTS + LAG_LISTS
+ROWS_KEPT = {
+    "lag_history": "QUALIFY coalesce(lead(from_at) OVER (PARTITION BY group_id, topic ORDER BY from_at), from_at) "
+    "> max(from_at) OVER (PARTITION BY group_id) - INTERVAL 1 HOUR OR lead(from_at) OVER "
+    "(PARTITION BY group_id, topic ORDER BY from_at) IS NULL"
+}
+"""Which rows of a list are kept, where not all are: of lag those of a group's last hour, and what it was before."""
 
 
 @dataclass

@@ -29,6 +29,7 @@ SHOWN_TROUBLES = 200
 """At most this many of each kind are listed, the latest first."""
 TICKS = 60
 """A group's small picture of the hour has this many equal times."""
+UNKNOWN_LAG = -1
 STRIP_BINS = 240
 """The strip of rebalances has this many equal times."""
 
@@ -36,7 +37,7 @@ STRIP_BINS = 240
 _OVERVIEW = f"""
 WITH span AS (SELECT make_timestamp(?::BIGINT * 1000) AS from_at, make_timestamp(?::BIGINT * 1000) AS to_at),
 hour AS (SELECT make_timestamp((?::BIGINT - 3600000) * 1000) AS from_at, make_timestamp(?::BIGINT * 1000) AS to_at,
-  greatest(?::BIGINT, ?::BIGINT - {HOUR_MS}) AS first_ms),
+  ?::BIGINT AS first_ms),
 rebalanced AS (
   SELECT group_id, count_if(known_from > hour.from_at) AS in_hour,
     count_if(known_from BETWEEN span.from_at AND span.to_at) AS in_span, max(known_from) AS latest_at,
@@ -45,6 +46,23 @@ rebalanced AS (
       FILTER (known_from > hour.from_at) AS ticks,
     arg_max(struct_pack(cause, cause_client_id, is_inferred, to_generation_id), known_from) AS latest
   FROM all_rebalances, hour, span GROUP BY group_id
+), lagged AS (
+  SELECT group_id, topic, greatest(-1, (epoch_ms(l.from_at) - hour.first_ms) * {TICKS}
+      // (epoch_ms(hour.to_at) - hour.first_ms + 1)) AS place,
+    coalesce(max(peak_lag_records), {UNKNOWN_LAG}) AS peak,
+    arg_max(coalesce(lag_records, {UNKNOWN_LAG}), l.from_at) AS lag_after
+  FROM all_lag_history l, hour WHERE l.from_at <= hour.to_at GROUP BY ALL
+), filled AS (
+  SELECT group_id, place, coalesce(peak, last_value(lag_after IGNORE NULLS) OVER (
+      PARTITION BY group_id, topic ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS peak
+  FROM (SELECT DISTINCT group_id, topic, unnest(range(-1, {TICKS})) AS place FROM lagged)
+  LEFT JOIN lagged USING (group_id, topic, place)
+), drawn AS (
+  SELECT group_id, list(lag ORDER BY place) AS lags
+  FROM (
+    SELECT group_id, place, CASE WHEN min(peak) > {UNKNOWN_LAG} THEN sum(peak)::BIGINT END AS lag
+    FROM filled WHERE place >= 0 GROUP BY group_id, place
+  ) GROUP BY group_id
 ), stood AS (
   SELECT group_id, sum(epoch_ms(least(s.to_at, hour.to_at)) - epoch_ms(greatest(s.from_at, hour.from_at))) AS stood_ms
   FROM all_standstills s, hour
@@ -67,7 +85,7 @@ rebalanced AS (
   FROM all_lag now LEFT JOIN all_lag_before earlier USING (group_id, topic, partition) GROUP BY group_id
 )
 SELECT g.group_id, g.state, g.generation_id, g.member_count,
-  coalesce(r.in_hour, 0) AS in_hour, coalesce(r.in_span, 0) AS in_span, r.latest_at, r.latest, r.ticks,
+  coalesce(r.in_hour, 0) AS in_hour, coalesce(r.in_span, 0) AS in_span, r.latest_at, r.latest, r.ticks, d.lags,
   CASE WHEN e.group_id IS NOT NULL
     AND (g.member_count > 0 OR (r.latest_at IS NOT NULL AND g.state_since > hour.from_at)) THEN
     least(1, (coalesce(s.stood_ms, 0) + CASE WHEN g.member_count > 0 THEN 0 ELSE epoch_ms(hour.to_at)
@@ -77,6 +95,7 @@ SELECT g.group_id, g.state, g.generation_id, g.member_count,
   b.end_known_at
 FROM all_groups g CROSS JOIN hour LEFT JOIN rebalanced r USING (group_id) LEFT JOIN stood s USING (group_id)
 LEFT JOIN near n USING (group_id) LEFT JOIN behind b USING (group_id) LEFT JOIN given e USING (group_id)
+LEFT JOIN drawn d USING (group_id)
 ORDER BY g.group_id
 """
 
@@ -86,7 +105,7 @@ def overview(history: History, now_ms: int, until_ms: int | None, span: Span | N
 
     now_ms: the end of the hour that is looked at; until_ms: all as it was then. `in_span` counts how often a group
     began to rebalance in the span. `ticks`: in which of TICKS times of the hour, or of the
-    history if that is shorter, it began to, and by which cause.
+    history if that is shorter, it began to, and by which cause; `lags`: the highest lag in each, None: not known.
     `stood_share`: of the hour, or of the group's time if that is shorter; None: it had
     no members in it. `troubles` counts the kinds of trouble of the last day; `harm` is the worst one of the last hour,
     None: there is none. `lag_records` of all partitions, the longest `lag_ms`, and `lag_trend`, by how
@@ -95,14 +114,19 @@ def overview(history: History, now_ms: int, until_ms: int | None, span: Span | N
     when no log of them has news.
     """
     chosen = span or Span(0, now_ms)
-    first_ms, _ = history.span_ms(until_ms=until_ms) or (0, 0)
-    values = [chosen.from_ms, chosen.to_ms, now_ms, now_ms, first_ms, now_ms]
+    values = [chosen.from_ms, chosen.to_ms, now_ms, now_ms, hour_from_ms(history, now_ms, until_ms)]
     rows = history.all(_OVERVIEW, values, until_ms)
     troubles = _recent_troubles(history, now_ms, until_ms)
     for row in rows:
         row["troubles"], row["harm"] = troubles.get(row["group_id"], ([], None))
     rows.sort(key=_urgency)
     return rows
+
+
+def hour_from_ms(history: History, now_ms: int, until_ms: int | None) -> int:
+    """Return where the small pictures of the hour begin: with the history, if that is shorter."""
+    first_ms, _ = history.span_ms(until_ms=until_ms) or (0, 0)
+    return max(first_ms, now_ms - HOUR_MS)
 
 
 class Harm(NamedTuple):
@@ -140,7 +164,7 @@ def _recent_troubles(history: History, now_ms: int, until_ms: int | None) -> dic
     for view, kind in detectors():
         sql = f"""
             SELECT *, count(*) OVER (PARTITION BY group_id) AS n,
-              {kind.until} > {literal(now_ms - HOUR_MS)} AND ({kind.is_news}) AS is_harm
+              {kind.until} > {literal(now_ms - HOUR_MS)} AND is_news AS is_harm
             FROM {as_of(view, kind, now_ms)} WHERE {kind.until} > {literal(now_ms - RECENT_MS)} AND {kind.worth_telling}
             QUALIFY row_number() OVER (PARTITION BY group_id ORDER BY goes_on DESC, {kind.until} DESC, {kind.since}) = 1
         """
@@ -167,18 +191,29 @@ def detectors() -> Iterator[tuple[View, Detector]]:
 
 
 def as_of(view: View, kind: Detector, now_ms: int) -> str:
-    """What a detector found, as a table in SQL: an open trouble lasts until now, and has `goes_on`."""
+    """Return what a detector found as a table in SQL: an open trouble lasts until now. Adds `goes_on` and `is_news`."""
     now = literal(now_ms)
     lasted = f"coalesce(duration_ms, {now_ms} - epoch_ms({kind.since})) AS duration_ms"
     replaced = [f"coalesce({kind.until}, {now}) AS {kind.until}"]
     replaced += [lasted for column in view.columns if column.name == "duration_ms"]
-    return f"(SELECT * REPLACE ({', '.join(replaced)}), {kind.until} IS NULL AS goes_on FROM all_{view.name})"
+    found = f"SELECT * REPLACE ({', '.join(replaced)}), {kind.until} IS NULL AS goes_on FROM all_{view.name}"
+    return f"(SELECT *, {kind.is_news} AS is_news FROM ({found}))"
 
 
 def troubles_now(view: View, kind: Detector, now_ms: int) -> str:
     """What a detector found of present groups that is worth telling and not over for TROUBLE_MS, as a table in SQL."""
     recent = f"{kind.until} >= {literal(now_ms - TROUBLE_MS)} AND group_id IN (SELECT group_id FROM all_groups)"
     return f"(SELECT * FROM {as_of(view, kind, now_ms)} WHERE {recent} AND {kind.worth_telling})"
+
+
+def counts_now(history: History, now_ms: int) -> list[dict[str, Any]]:
+    """Return how many troubles of each kind put each group in trouble now: `group_id`, `kind`, `severity`, `n`."""
+    counts = (
+        f"SELECT group_id, '{view.name}' AS kind, '{kind.severity}' AS severity, count(*) AS n "
+        f"FROM {troubles_now(view, kind, now_ms)} WHERE is_news GROUP BY group_id"
+        for view, kind in detectors()
+    )
+    return history.all(f"{' UNION ALL '.join(counts)} ORDER BY kind, group_id")
 
 
 def _counted(number: int, kind: Detector) -> str:
@@ -206,8 +241,17 @@ def _found_by(view: View, kind: Detector, history: History, now_ms: int, until_m
     where = f"FROM {as_of(view, kind, now_ms)} WHERE {kind.worth_telling}"
     total = history.all(f"SELECT count(*) AS n {where}", (), until_ms)[0]["n"]
     found = [_as_found(row, kind) for row in history.all(_found(view, kind, now_ms), (), until_ms)]
-    rule = f"{view.rule} {kind.worth_said}".rstrip()
-    return {"view": view.name, "plural": kind.plural, "rule": rule, "total": total, "found": found}
+    says = {column.name: column.holds.partition("null:")[0].rstrip("; ,") for column in view.columns}
+    return {
+        "view": view.name,
+        "plural": kind.plural,
+        "row": view.row,
+        "rule": f"{view.rule} {kind.worth_said}".rstrip(),
+        "opens": says[kind.since],
+        "closes": says[kind.until],
+        "total": total,
+        "found": found,
+    }
 
 
 def troubles_of(history: History, group_id: str, now_ms: int, until_ms: int | None) -> list[dict[str, Any]]:

@@ -91,6 +91,29 @@ def section_cell(cell: Cell) -> Markup | str:
             return shortened(cell, LONGEST_SENTENCE)
 
 
+def with_code(text: str) -> Markup:
+    """A text of ours, in which names between backticks are code."""
+    parts = enumerate(text.split("`"))
+    return Markup().join(Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in parts)
+
+
+def swatch(colour: str | None) -> Markup | str:
+    """A small field of a member's colour; nothing for None."""
+    svg = '<svg class="swatch" viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" fill="{}"/></svg> '
+    return "" if colour is None else Markup(svg).format(colour)
+
+
+def lag_path(lags: list[int | None], highest: int, height: int) -> str:
+    """Return a path of SVG with a step of width 1 for each lag, as high as the highest; broken where none is known."""
+    parts = []
+    for place, lag in enumerate(lags):
+        if lag is not None:
+            y = round(height * (1 - lag / max(highest, 1)), 2)
+            is_begun = place > 0 and lags[place - 1] is not None
+            parts.append(f"{'L' if is_begun else 'M'}{place} {y:g}H{place + 1}")
+    return "".join(parts)
+
+
 def length_of(ms: int | float | None) -> str:
     """A duration; nothing for None."""
     return "" if ms is None else duration(int(ms))

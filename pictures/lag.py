@@ -5,6 +5,7 @@ Knows which views have the points. Must not know who answers, nor a drawing libr
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from math import isnan, nan
 
@@ -24,7 +25,7 @@ _Points = list[tuple[float, float]]
 
 def with_lag(scene: Lanes, asked: Asked) -> Lanes:
     """The lanes with the lag over the same time under them, a curve a topic; as they were where it is not known."""
-    curves = _topics(asked, scene.from_ms, scene.to_ms)
+    curves = _topics(asked, scene.from_ms, scene.to_ms, set(scene.colours.values()))
     return replace(scene, below=_curves(scene.title, curves, scene.lines)) if curves else scene
 
 
@@ -53,10 +54,10 @@ def _curves(title: str, curves: list[Curve], lines: list[int]) -> Curves:
     return Curves(title, "time (UTC)", "lag, records", curves, is_time=True, lines=lines)
 
 
-def _topics(asked: Asked, from_ms: int, to_ms: int) -> list[Curve]:
+def _topics(asked: Asked, from_ms: int, to_ms: int, taken: Collection[str] = ()) -> list[Curve]:
     """The highest lag of each of the view's periods of time; a line breaks where it is not known.
 
-    A name says so if some of it is an upper bound.
+    A name says so if some of it is an upper bound. taken: colours that mean something else, used if others are too few.
     """
     rows = asked.rows(
         "select topic, peak_at, peak_lag_records as height, lag_records, is_upper_bound from lag_history "
@@ -71,8 +72,9 @@ def _topics(asked: Asked, from_ms: int, to_ms: int) -> list[Curve]:
     bounds = {row["topic"] for row in rows if row["is_upper_bound"]}
     names = {topic: f"{topic} (at most)" if topic in bounds else topic for topic in by_topic}
     by_height = sorted(by_topic, key=lambda topic: (-_highest(by_topic[topic])[1], topic))
+    colours = sorted(DISTINCT, key=lambda colour: colour in taken)
     return [
-        Curve(names[topic], _fewer(by_topic[topic]), DISTINCT[place] if place < NAMED else PALE, place >= NAMED)
+        Curve(names[topic], _fewer(by_topic[topic]), colours[place] if place < NAMED else PALE, place >= NAMED)
         for place, topic in enumerate(by_height)
     ]
 

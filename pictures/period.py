@@ -6,10 +6,12 @@ Knows which facts stay true after their moment. Must not know what is drawn of t
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
-from pictures.scene import colour_of
+from pictures.scene import DISTINCT
 from schemas.effect_names import EffectName
 from why.facts import OF_REQUESTS, Fact, effects_in
 from why.kinds import GroupKind, kind_at, kinds_of
@@ -38,6 +40,8 @@ class Period:
     names: Names
     kinds: list[tuple[int, GroupKind]]
     """What kind of group it was from which moment on."""
+    colours: dict[str, str]
+    """The colour of each member, by its name."""
 
     def kind_at(self, at_ms: int) -> GroupKind:
         """What kind of group it was at a moment."""
@@ -62,11 +66,6 @@ class Period:
     def lanes(self) -> list[str]:
         """The names of all members, in the order in which they joined."""
         return list(dict.fromkeys(self.names.of(one.member_id) for one in self.memberships))
-
-    @cached_property
-    def colours(self) -> dict[str, str]:
-        """The colour of each member, the same in all pictures of the period."""
-        return {name: colour_of(place) for place, name in enumerate(self.lanes)}
 
 
 class NothingToShow(Exception):
@@ -96,4 +95,24 @@ def period_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Period:
         raise NothingToShow(f"GROUP={group_id}: had no members then.")
     facts = past.around(read, from_ms, max(from_ms - LONGEST_SESSION_MS, 0), to_ms)
     shown = [one for one in past.rebalances if one.ended_at_ms is None or one.ended_at_ms >= from_ms]
-    return Period(group_id, from_ms, to_ms, facts, memberships, shown, Names(memberships), kinds_of(effects_in(facts)))
+    names, colours = Names(memberships), colours_of(past.memberships)
+    by_name = {names.of(one.member_id): colours[one.member_id] for one in memberships}
+    return Period(group_id, from_ms, to_ms, facts, memberships, shown, names, kinds_of(effects_in(facts)), by_name)
+
+
+def colours_of(memberships: Sequence[Membership]) -> dict[str, str]:
+    """Return the colour of each member id, of all memberships of a group by when they began.
+
+    Later ones change no colour, so it is the same in all pictures. A client that comes back keeps its own. No two
+    members have the same at one time, as long as there are enough.
+    """
+    names, places = Names(memberships), dict[str, int]()
+    held_until = dict.fromkeys(range(len(DISTINCT)), -1.0)
+    for one in memberships:
+        name = names.of(one.member_id)
+        if name not in places:
+            turn = [(len(places) + step) % len(DISTINCT) for step in range(len(DISTINCT))]
+            places[name] = next((place for place in turn if held_until[place] <= one.joined_at_ms), turn[0])
+        until = inf if one.ended_at_ms is None else one.ended_at_ms
+        held_until[places[name]] = max(held_until[places[name]], until)
+    return {one.member_id: DISTINCT[places[names.of(one.member_id)]] for one in memberships}

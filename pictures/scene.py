@@ -106,6 +106,8 @@ class Lanes:
     marks: list[Mark] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     """Moments that cut through all lanes."""
+    colours: dict[str, str] = field(default_factory=dict)
+    """The colours of lanes, by name, which are drawn beside the names."""
     below: Curves | None = None
     """Curves under the lanes, over the same time."""
     nothing: str = ""

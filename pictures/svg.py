@@ -21,6 +21,8 @@ CURVES_PX, BELOW_PX, COLUMNS_PX = 260, 130, 130
 CURVES_LEFT_PX = 70
 WIDEST_NAMES = 0.35
 """The share of the width that names of lanes have at most; longer ones are cut."""
+SWATCH_PX = 14
+"""The room for a lane's colour beside its name."""
 EM = 0.56
 """How wide a character is at most, on average, of the size of its font."""
 TICK_PX, THINNEST_PX = 110, 1.5
@@ -209,7 +211,8 @@ def _sentence(words: str, width_px: int, title: bool) -> _Drawing:
 def _lanes(scene: Lanes, width_px: int, title: bool, left_px: float | None) -> _Drawing:
     lane_px, font_px = _sizes(len(scene.lanes))
     longest = max((len(visible(name)) for name in scene.lanes), default=0)
-    left = min(EM * font_px * longest + 2 * MARGIN_PX, WIDEST_NAMES * width_px)
+    swatch_px = SWATCH_PX if scene.colours else 0
+    left = min(EM * font_px * longest + 2 * MARGIN_PX + swatch_px, WIDEST_NAMES * width_px)
     left = left_px or (left if scene.below is None else max(left, CURVES_LEFT_PX))
     top = TITLE_PX * title + BANDS_PX
     drawing = _Drawing(width_px, left, top, max(len(scene.lanes), 1) * lane_px, (scene.from_ms, scene.to_ms))
@@ -225,9 +228,12 @@ def _lanes(scene: Lanes, width_px: int, title: bool, left_px: float | None) -> _
     for mark in scene.marks:
         _add_mark(drawing, mark, scene.kinds[mark.kind], lane_px)
     for place, name in enumerate(scene.lanes):
-        shown = _cut(visible(name), int((left - 2 * MARGIN_PX) / (EM * font_px)))
+        shown = _cut(visible(name), int((left - 2 * MARGIN_PX - swatch_px) / (EM * font_px)))
         y = drawing.top + (place + 0.5) * lane_px
-        drawing.write(left - 8, y, shown, name, text_anchor="end", font_size=font_px)
+        drawing.write(left - 8 - swatch_px, y, shown, name, text_anchor="end", font_size=font_px)
+        if name in scene.colours:
+            side = SWATCH_PX - 4
+            drawing.add("rect", x=left - 8 - side, y=y - side / 2, width=side, height=side, fill=scene.colours[name])
     if scene.below is not None:
         drawing.frame_below(BELOW_PX)
         _add_curves(drawing, scene.below)

@@ -65,6 +65,7 @@ def timeline(period: Period) -> Lanes:
         from_ms=period.from_ms,
         to_ms=period.to_ms,
         lanes=list(places),
+        colours=period.colours,
         kinds=KINDS,
         bars=bars,
         bands=list(_bands(period)),

@@ -80,7 +80,8 @@ GROUP BY group_id, topic, partition, member_id, client_id, new_member_id, new_cl
     detector=Detector(
         "double owner",
         "double owners",
-        "{topic}-{partition}: {old_client_id} went on for {overlap_ms} after {new_client_id} had it",
+        "{topic}-{partition}: {old_client_id} went on for {overlap_ms} after {new_client_id} had it; "
+        "{commits:commit} refused",
         since="given_at",
         until="last_acted_at",
         link=("topic", "partition"),

@@ -81,7 +81,7 @@ HAVING count(*) >= {REBALANCES}
     detector=Detector(
         "leader-only loop",
         "leader-only loops",
-        "the leader {client_id} alone set off {rebalances:rebalance}",
+        "the leader {client_id} alone set off {rebalances:rebalance}[; rebalancing for {rebalancing_ms} in total]",
         rebalance="latest",
     ),
     of_consumers=("There is no leader, so there are no such loops."),

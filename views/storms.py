@@ -103,7 +103,7 @@ FROM named
         "storm",
         "storms",
         "{rebalances:rebalance}, {most_in_an_hour} within an hour; the most frequent cause: {cause}"
-        "[, by {cause_client_id}]",
+        "[, by {cause_client_id}][; rebalancing for {rebalancing_ms} in total]",
         worth_an_alarm=(
             f"(cause NOT IN ('member_joined', 'member_left', 'static_member_replaced') "
             f"OR cause_client_rebalances >= {AGAIN}) AND cause <> 'cooperative_followup'"

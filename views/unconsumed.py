@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from schemas.effects import Assigned
-from views.details import opened
 from views.view import OF_PARTITION, Column, Detector, View
 
 ALARMING_MS = 60_000
@@ -13,8 +11,9 @@ UNCONSUMED = View(
     name="unconsumed",
     row="a partition of a topic that a member of the group subscribes to, which no member owns now",
     rule=(
-        "Partitions are known from assignments, the group's own commits and the ends of logs; topics from the present "
-        "members' subscriptions. During a rebalance a partition may be listed for a moment, until it has a new owner."
+        "Partitions are known from the group's own assignments and commits and from the ends of logs; topics from the "
+        "present members' subscriptions. During a rebalance a partition may be listed for a moment, until it has a new "
+        "owner."
     ),
     columns=(
         *OF_PARTITION,
@@ -23,7 +22,7 @@ UNCONSUMED = View(
         Column("last_client_id", "string", "who owned it last, null: nobody"),
         Column("lag_records", "bigint", "how many records are to be read of it, null: not known"),
     ),
-    sql=f"""--sql
+    sql="""--sql
 WITH subscribed AS (
   SELECT group_id, topic, min(joined_at) AS joined_at
   FROM (
@@ -32,20 +31,12 @@ WITH subscribed AS (
     WHERE ended_at IS NULL
   )
   GROUP BY group_id, topic
-), given AS (
-  SELECT topic, explode(partitions) AS partition
-  FROM (
-    SELECT inline({opened("partitions", Assigned)}.partitions)
-    FROM (SELECT DISTINCT detail FROM effects WHERE effect = 'assigned')
-  )
 ), known AS (
   SELECT group_id, topic, partition
   FROM subscribed
-  JOIN (
-    SELECT topic, partition FROM log_ends WHERE topic IS NOT NULL
-    UNION
-    SELECT topic, partition FROM given WHERE partition >= 0
-  ) USING (topic)
+  JOIN (SELECT DISTINCT topic, partition FROM log_ends WHERE topic IS NOT NULL) USING (topic)
+  UNION
+  SELECT group_id, topic, partition FROM assignments WHERE partition >= 0
   UNION
   SELECT group_id, topic, partition FROM offsets
 ), owned AS (
@@ -62,11 +53,12 @@ LEFT JOIN owned USING (group_id, topic, partition)
 LEFT JOIN (SELECT group_id, topic, partition, lag_records FROM lag) USING (group_id, topic, partition)
 WHERE coalesce(is_free, true)
 """,
+    does_without_ends=True,
     detector=Detector(
         "partition that nobody owns",
         "partitions that nobody owns",
-        "nobody owns {topic}-{partition}, to which members subscribe",
+        "nobody owns {topic}-{partition}, to which members subscribe[; {lag_records:record} behind]",
         link=("topic", "partition"),
-        worth_an_alarm=f"from_at IS NULL OR epoch_ms(to_at) - epoch_ms(from_at) >= {ALARMING_MS}",
+        is_news=f"from_at IS NULL OR epoch_ms(to_at) - epoch_ms(from_at) >= {ALARMING_MS}",
     ),
 )

@@ -86,6 +86,8 @@ class View:
     """Of a view that looks for trouble."""
     does_with_recent_commits: bool = False
     """Whether of all commits those suffice that `tables.recent_commits` keeps."""
+    does_without_ends: bool = False
+    """Whether it has rows also where the ends of logs are not known, though it reads them."""
     is_joined_as_written: bool = False
     """Whether each join keeps its right side in memory, which DuckDB's estimates would not choose reliably."""
 

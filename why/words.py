@@ -55,6 +55,11 @@ def count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+def amount(number: int, what: str) -> str:
+    """`1 record`, `13,658 records`."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
 def ended(end_cause: str | None, is_inferred: bool) -> str:
     """How a membership ended: `session expired`, or `session expired, concluded` where nobody said so."""
     return name_of(end_cause) + (", concluded" if is_inferred and end_cause != "unknown" else "")
@@ -77,9 +82,11 @@ def _shown(column: str, counted: str | None, value: Any) -> str:
     if isinstance(value, bool):
         return counted if counted and value else ""
     if counted:
-        return count(value, counted)
+        return amount(value, counted)
     if column.endswith("_ms"):
         return duration(value or 0)
+    if column.startswith("lag_"):
+        return f"{value:,}"
     return name_of(value) if column in ("cause", "end_cause") else str(value)
 
 

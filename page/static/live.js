@@ -35,7 +35,7 @@ function changeRows(table, fresh) {
     Object.assign(old.dataset, row.dataset);
     for (let place = 0; place < row.cells.length; place++) {
       const before = old.cells[place], now = row.cells[place];
-      if (!before || before.innerHTML === now.innerHTML) continue;
+      if (!before || before.innerHTML === now.innerHTML || before.contains(document.activeElement)) continue;
       const isNews = saidBy(before) !== saidBy(now);
       before.replaceWith(now.cloneNode(true));
       if (!isNews) continue;

@@ -3,6 +3,7 @@
 
 import { drawAll } from "/static/pictures.js";
 import { followChanges } from "/static/live.js";
+import { tellTicks } from "/static/ticks.js";
 
 export function tellLocalTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]:not([data-local])")) {
@@ -79,6 +80,7 @@ function keepFilterInAddress() {
 }
 
 for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
+for (const table of document.querySelectorAll("#groups")) tellTicks(table);
 for (const field of document.querySelectorAll("[data-filter]")) {
   field.addEventListener("input", () => { filterRows(); keepFilterInAddress(); });
 }

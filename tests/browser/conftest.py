@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 
 from tests.browser import chromium
 from tests.browser.serving import served
+from tests.lag.homes import write_capture
 from tests.page.homes import hostile, recorded
 
 WIDTHS = {"narrow": 390, "wide": 1600}
@@ -37,6 +38,15 @@ def browser() -> Iterator[Browser]:
 def incident(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a recorded incident's page: three groups, in each of which one consumer was killed."""
     with served(recorded(tmp_path_factory.mktemp("incident") / "home", "d-kill")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the page of a home with lag, of fifteen groups."""
+    home = tmp_path_factory.mktemp("behind") / "home"
+    write_capture(home)
+    with served(home) as address:
         yield address
 
 

@@ -26,6 +26,7 @@ PATHS = {
     "troubles": "/troubles",
     "sql": "/sql?q=select+group_id%2C+cause+from+rebalances+order+by+1%2C+2",
 }
+FITS = "document.querySelector('#groups').scrollWidth <= document.querySelector('#groups').parentElement.clientWidth"
 DRAWN = {"overview": 1, "group": 3, "rebalance": 1, "troubles": 0, "sql": 0}
 
 
@@ -66,11 +67,8 @@ def test_every_page_is_whole_legible_and_reachable_for_everyone(
 def test_the_overview_fits_a_window_and_on_a_phone_its_list_comes_before_the_filters(
     window: Window, incident: str
 ) -> None:
-    fits = (
-        "document.querySelector('#groups').scrollWidth <= document.querySelector('#groups').parentElement.clientWidth"
-    )
     page = window(incident, 1400)
-    assert page.evaluate(fits)
+    assert page.evaluate(FITS)
     expect(page.locator("th.of-lag")).to_be_hidden()
     top = "document.querySelector({}).getBoundingClientRect().top"
     is_first = f"{top.format(repr('#groups'))} < {top.format(repr('.filters'))}"
@@ -84,6 +82,33 @@ def test_a_bar_leads_to_the_groups_that_rebalanced_then(window: Window, incident
     page.locator("#strip a").first.click()
     expect(page).to_have_url(re.compile("[?&]from="))
     expect(page.locator("#strip .chosen")).to_have_count(1)
+
+
+def test_a_small_picture_has_its_values_at_the_pointer_and_by_keyboard(window: Window, behind: str) -> None:
+    page = window(behind)
+    picture, tip = page.locator("#groups .ticks").first, page.locator(".tip")
+    expect(tip).to_be_hidden()
+    picture.hover(position={"x": 119, "y": 10})
+    expect(tip).to_have_text(re.compile(r"^\d\d:\d\d:\d\d to \d\d:\d\d:\d\d UTC: .*lag up to [\d,]+ records$"))
+    last = tip.inner_text()
+    page.mouse.move(1, 1)
+    expect(tip).to_be_hidden()
+    picture.focus()
+    expect(tip).to_have_text(last)
+    place = int(picture.locator("rect").first.get_attribute("x") or 0)
+    for _ in range(59 - place):
+        page.keyboard.press("ArrowLeft")
+    expect(tip).to_have_text(re.compile("rebalance: joined"))
+    page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+def test_the_overview_with_lag_fits_a_window(window: Window, behind: str) -> None:
+    page = window(behind, 1400)
+    assert page.evaluate(FITS)
+    assert window(behind, 390).evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_links_lead_from_the_overview_to_a_rebalance_and_its_neighbours(window: Window, incident: str) -> None:

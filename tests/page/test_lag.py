@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from jobs.home import Home
 from jobs.lag_report import lag_of
 from jobs.pictures import rebalance_scenes
 from lag.rows import LagRows
+from page.lists import TICKS
+from page.shown import lag_path
 from pictures.scene import Curves
 from tables.lag_rows import append_lag
 from tests.lag.homes import ends, group, write_capture, write_home
@@ -150,3 +153,25 @@ def test_a_group_s_page_has_what_it_lost_and_says_so_first(client: TestClient) -
     shown = page(client, "/group?group=metrics-rollup")
     assert [row["Lost"] for row in shown.listed("offsets")] == ["2490", "2480", "4168", ""]
     assert shown.text.index("4168 records of metrics-2 removed") < shown.text.index("The last 30 minutes")
+
+
+def test_the_overview_draws_the_lag_of_each_group_on_one_axis_where_it_is_known(home: Path, client: TestClient) -> None:
+    html = client.get("/").text
+    shown = {
+        name: [None if not lag else int(lag) for lag in lags.split(",")]
+        for name, lags in re.findall(r'group=([\w-]+)">.*?</th>.*?data-lags="([^"]*)"', html, re.DOTALL)
+    }
+    assert {len(lags) for lags in shown.values()} == {TICKS}
+    highest = max(lag for lags in shown.values() for lag in lags if lag is not None)
+    assert f"in every row from 0 to {highest:,} records" in " ".join(html.split())
+    latest = {name: records for name, (records, _) in reported(home).items()}
+    assert shown["metrics-rollup"][-1] == latest["metrics-rollup"] == highest
+    past = client.get("/?at=2026-11-23+08:11:00").text
+    assert 'class="lag"' in past
+    assert f"{highest:,} records in every row" not in past
+
+
+def test_a_lag_keeps_its_height_until_it_changes_and_its_line_is_broken_where_it_is_unknown() -> None:
+    assert lag_path([0, 10, None, None, 5], 10, 20) == "M0 20H1L1 0H2M4 10H5"
+    assert lag_path([None, 0], 0, 20) == "M1 20H2"
+    assert lag_path([None], 7, 20) == ""

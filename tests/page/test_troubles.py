@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from page.details import cost_of
 from page.shown import ago
+from tests.lag.homes import write_capture
 from tests.page.asking import asked, page
 from tests.page.homes import recorded
 from tests.views.histories import two_members
@@ -126,7 +129,7 @@ def test_each_trouble_is_reported_in_words_and_with_its_plural(client: TestClien
         "a was silent for 9 s of its session of 10 s",
         "a was silent for 7.500 s of its session of 10 s",
     ]
-    assert [row["What"] for row in shown.listed("list-storms")] == [
+    assert [row["What"].partition("; rebalancing for ")[0] for row in shown.listed("list-storms")] == [
         "6 rebalances, 6 within an hour; the most frequent cause: joined, by b",
         "8 rebalances, 8 within an hour; the most frequent cause: left, by b",
     ]
@@ -158,7 +161,8 @@ def test_every_detector_names_columns_that_its_view_has() -> None:
         columns = {column.name for column in view.columns}
         kind = view.detector
         assert {kind.since, kind.until, *kind.link} <= columns
-        assert filled(kind.sentence, {column.name: 1 if column.type == "bigint" else "x" for column in view.columns})
+        values = {"bigint": 1, "boolean": True}
+        assert filled(kind.sentence, {column.name: values.get(column.type, "x") for column in view.columns})
     assert len(DETECTORS) == len([view for view in VIEWS if view.detector is not None]) > 5
 
 
@@ -178,3 +182,48 @@ def test_a_moment_is_shown_by_how_long_ago_it_was_with_itself_on_hover(earlier_m
     reported = str(ago(10_000_000 - earlier_ms, 10_000_000))
     assert f">{text}<" in reported
     assert 'title="1970-01-01 0' in reported
+
+
+def test_a_group_begins_with_what_each_of_its_troubles_cost(client: TestClient, tmp_path: Path) -> None:
+    stormy = page(client, "/group?group=storm").text
+    assert re.search(r"within an hour; the most frequent cause: [a-z]+, by b; rebalancing for \d+ m?s in total", stormy)
+    write_capture(tmp_path)
+    with asked(tmp_path) as of_lag:
+        assert re.search(
+            r"was removed: session expired.*the rebalance took \d+ ms for 2 members and delayed [\d,]+ records",
+            " ".join(page(of_lag, "/group?group=clicks-agg").text.split()),
+        )
+        assert "4,168 records of metrics-2 removed" in page(of_lag, "/group?group=metrics-rollup").text
+
+
+def test_the_cost_of_a_rebalance_leaves_out_what_is_not_known() -> None:
+    row = {"duration_ms": None, "members_after": 2, "records_delayed": None}
+    assert cost_of(row) == ""
+    assert cost_of({**row, "records_delayed": 1}) == "delayed 1 record"
+    assert cost_of({**row, "duration_ms": 2000, "members_after": 0, "records_delayed": 0}) == "took 2 s"
+    assert cost_of({"duration_ms": 2000, "members_after": 1, "records_delayed": 13_658}) == (
+        "took 2 s for 1 member and delayed 13,658 records"
+    )
+
+
+def test_under_each_kind_of_trouble_its_rule_is_folded(client: TestClient) -> None:
+    html = client.get("/troubles").text
+    assert html.count("<details") == len(DETECTORS)
+    for view in DETECTORS.values():
+        folded = html.partition(f'<details id="rule-{view.name}">')[2].partition("</details>")[0]
+        assert f"One is {view.row.split('`')[0].split(chr(39))[0]}" in folded
+        assert "Open since: " in folded
+        assert "`" not in folded
+    standstills = html.partition('id="rule-standstills"')[2].partition("</details>")[0]
+    assert "Over: when a partition was given to somebody again." in standstills
+    assert "<code>assignments</code>" in standstills
+
+
+def test_a_partition_that_nobody_owns_is_told_by_the_page_as_by_sql_without_the_ends_of_logs(tmp_path: Path) -> None:
+    write_effects(tmp_path, {story.group_id: story.rows for story in (stuck(), two_members())})
+    found = {(row.group_id, f"{row.topic}-{row.partition}") for row in Views(tmp_path).rows("unconsumed")}
+    assert found == {("stuck", "t-0"), ("stuck", "t-1")}
+    with asked(tmp_path) as client:
+        rows = page(client, "/troubles").listed("list-unconsumed")
+        assert {(row["Group"], row["What"].split()[2].rstrip(",")) for row in rows} == found
+        assert "nobody owns t-1" in page(client, "/group?group=stuck").text

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pictures.ownership import ownership
-from pictures.period import NothingToShow
+from pictures.period import NothingToShow, colours_of
 from pictures.scene import Curves
 from pictures.slack import NAMED, heartbeat_slack
 from pictures.svg import svg_of
@@ -18,6 +18,7 @@ from tests.pictures.small import bars, period
 from tests.pictures.sweeps import rows
 from tests.views.histories import one_expires, one_leaves, static_member_returns, superseded, two_members
 from tests.views.story import Story
+from why.members import Membership
 
 # ---------------------------------------------------------------- timeline
 
@@ -155,3 +156,34 @@ def test_one_setting_alone_is_no_curve() -> None:
 
 
 # ---------------------------------------------------------------- sizes
+
+
+def membership(client_id: str, joined_at_ms: int, ended_at_ms: int | None = None) -> Membership:
+    return Membership(f"{client_id}-{joined_at_ms}", client_id, "/h", None, joined_at_ms, 1, 1, ended_at_ms)
+
+
+def test_a_member_keeps_its_colour_whoever_comes_later_and_when_it_comes_back() -> None:
+    some = [membership("a", 1, 5), membership("b", 2), membership("a", 6)]
+    colours = colours_of(some)
+    assert colours["a-1"] == colours["a-6"] != colours["b-2"]
+    more = colours_of([*some, *(membership(f"c{place}", 10 + place) for place in range(40))])
+    assert {member_id: more[member_id] for member_id in colours} == colours
+
+
+def test_no_two_members_of_one_time_have_one_colour_while_there_are_enough() -> None:
+    stays = membership("stays", 0)
+    others = [membership(f"c{place}", 10 * place + 1, 10 * place + 35) for place in range(60)]
+    colours = colours_of([stays, *others])
+    for at_ms in range(0, 600, 5):
+        present = [one for one in (stays, *others) if one.is_member_in(at_ms, at_ms)]
+        assert len({colours[one.member_id] for one in present}) == len(present)
+
+
+def test_the_timeline_has_the_owners_colours_whatever_span_is_drawn() -> None:
+    story = two_members()
+    whole, part = (period(story, from_ms, 5000) for from_ms in (0, 4000))
+    scene = timeline(whole)
+    assert set(scene.colours) == set(scene.lanes)
+    assert {name: kind.colour for name, kind in ownership(whole).kinds.items()} == scene.colours
+    assert timeline(part).colours == scene.colours
+    assert [each.get("fill") for tag, each in drawn(svg_of(scene)) if each.get("fill") in scene.colours.values()]
