@@ -106,8 +106,8 @@ def test_a_group_shows_its_members_rebalances_and_offsets(incident: Incident) ->
             f"select known_from, cause, duration_ms, outcome from rebalances where {own} order by known_from desc",
         )
         listed = [
-            [row[0][:23], row[1].removesuffix("inferred").strip(), row[4], row[7]]
-            for row in found.tables["rebalances"][1:]
+            [row["Began"][:23], row["Cause"].removesuffix("inferred").strip(), row["Lasted"], row["Outcome"]]
+            for row in found.listed("rebalances")
         ]
         assert [[at, cause.split(":")[0], *rest] for at, cause, *rest in listed] == [
             [moment(ms_of(at)), name_of(cause), "" if length_ms is None else duration(length_ms), outcome]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from pictures.svg import SWATCH_PX
+
 SVG = "{http://www.w3.org/2000/svg}"
 TAGS = {"svg", "rect", "line", "path", "polyline", "circle", "text", "title"}
 """All that a picture is drawn with: nothing that acts, loads or links."""
@@ -26,6 +28,7 @@ def hints(svg: str) -> list[str]:
 
 def lanes(svg: str) -> list[str]:
     """The names of the lanes, from the top."""
-    left = ElementTree.fromstring(svg).attrib["data-left"]
+    left = float(ElementTree.fromstring(svg).attrib["data-left"])
     found = (one for one in ElementTree.fromstring(svg).iter(f"{SVG}text") if one.get("text-anchor") == "end")
-    return [one[0].text or "" for one in found if len(one) and float(one.attrib["x"]) == float(left) - 8]
+    places = {round(left - 8, 1), round(left - 8 - SWATCH_PX, 1)}
+    return [one[0].text or "" for one in found if len(one) and float(one.attrib["x"]) in places]
