@@ -99,7 +99,7 @@ OF_PAGES = {
     # Rows that the page computes: see page.lists and page.details.
     *("troubles", "harm", "stood_share", "near_slack_ms", "near_timeout_ms", "near_client_id", "in_hour", "in_span"),
     *("latest_at", "found", "total", "plural", "rule", "view", "at_ms", "until_ms", "link", "sentence", "lag_trend"),
-    *("goes_on", "kind", "latest", "rebalance", "ticks"),
+    *("goes_on", "kind", "latest", "rebalance", "ticks", "lags", "row", "opens", "closes"),
 }
 ROWS = {"row", "one", "member", "group", "kind"}
 """What the templates call a row of a view, or of what the page computes."""
