@@ -110,7 +110,7 @@ def take_part(bootstrap: str, group: DemoGroup, plan: DemoMember, signals: Signa
 
 def _work(consumer: KafkaConsumer, plan: DemoMember, signals: Signals, until_s: float) -> None:
     """Works until so long after the member first got partitions, or until the fleet stops."""
-    began_s = math.inf
+    began_s, commits = math.inf, 0
     while not signals.stop.is_set() and time.monotonic() - began_s < until_s:
         consumer.poll(timeout_ms=int(WORK_EVERY_S * 1000), max_records=plan.records_per_s)
         mine = sorted(consumer.assignment())
@@ -118,10 +118,11 @@ def _work(consumer: KafkaConsumer, plan: DemoMember, signals: Signals, until_s: 
             continue
         signals.at_work.set()
         began_s = min(began_s, time.monotonic())
-        is_stuck = time.monotonic() - began_s > (plan.sticks_after_s or math.inf)
+        is_stuck = commits >= (plan.sticks_after_commits or math.inf)
         try:
             done = mine[1:] if is_stuck else mine
             consumer.commit({each: OffsetAndMetadata(consumer.position(each), "", -1) for each in done})
+            commits += 1
         except KafkaError as error:
             print(f"{plan.client_id}: {error}", flush=True)
         if plan.records_per_s is not None:

@@ -19,8 +19,8 @@ class DemoMember:
     """How long after others of its group are at work it joins; None: at once."""
     restarts_after_s: float | None = None
     """How long after it first got partitions it leaves and comes back, once; None: never."""
-    sticks_after_s: float | None = None
-    """How long after it first got partitions it commits nothing more of the first of them; None: never."""
+    sticks_after_commits: int | None = None
+    """After how many commits it commits nothing more of the first of its partitions; None: never."""
     records_per_s: int | None = None
     """How many records it works through; None: all there are."""
     is_alone: bool = False
@@ -43,7 +43,7 @@ FLEET = (
         {"payments": 6},
         "range",
         (
-            DemoMember("payments-0", sticks_after_s=12.0),
+            DemoMember("payments-0", sticks_after_commits=12),
             DemoMember("payments-1"),
             DemoMember("payments-2", joins_after_s=4.0),
         ),

@@ -7,14 +7,17 @@ import time
 from pathlib import Path
 
 import pytest
+from kafka import TopicPartition
 from kafka.protocol.schemas.fields import StructField
+from kafka.structs import OffsetAndMetadata
 
 from gateway.settings import Settings
 from gateway.standalone.growth import Growth
 from jobs.home import Home
-from jobs.run.demo_fleet import compile_one_at_a_time
+from jobs.run import demo_fleet
+from jobs.run.demo_fleet import Signals, compile_one_at_a_time, take_part
 from jobs.run.demo_logs import growth_words
-from jobs.run.demo_plan import RECORDS_PER_SECOND, TOPICS
+from jobs.run.demo_plan import RECORDS_PER_SECOND, TOPICS, DemoGroup, DemoMember
 from tests.lag.homes import ends, group, write_home
 
 
@@ -66,3 +69,55 @@ def test_codecs_are_compiled_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyP
     for thread in threads:
         thread.join()
     assert not together.is_set()
+
+
+class Consumer:
+    """A member that owns two partitions and is one record further with each look; it stops the fleet after six."""
+
+    made: list[Consumer]
+    signals: Signals
+
+    def __init__(self, *_: str, **__: object) -> None:
+        self.looks, self.is_closed = 0, False
+        self.committed: list[dict[int, int]] = []
+        self.made.append(self)
+
+    def poll(self, timeout_ms: int, max_records: int | None) -> None:
+        self.looks += 1
+        if self.looks == 6:
+            self.signals.stop.set()
+
+    def assignment(self) -> set[TopicPartition]:
+        return {TopicPartition("t", 1), TopicPartition("t", 0)}
+
+    def position(self, _: TopicPartition) -> int:
+        return self.looks
+
+    def commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        self.committed.append({each.partition: at.offset for each, at in offsets.items()})
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.fixture
+def signals(monkeypatch: pytest.MonkeyPatch) -> Signals:
+    Consumer.made, Consumer.signals = [], Signals(threading.Event(), threading.Event())
+    monkeypatch.setattr(demo_fleet, "KafkaConsumer", Consumer)
+    monkeypatch.setattr(demo_fleet, "WORK_EVERY_S", 0.0)
+    return Consumer.signals
+
+
+def test_a_stuck_member_commits_all_partitions_but_the_first(signals: Signals) -> None:
+    plan = DemoMember("a", sticks_after_commits=2)
+    take_part("", DemoGroup("g", {"t": 2}, "range", (plan,)), plan, signals)
+    (member,) = Consumer.made
+    assert member.committed == [{0: 1, 1: 1}, {0: 2, 1: 2}, {1: 3}, {1: 4}, {1: 5}, {1: 6}]
+
+
+def test_a_restarted_member_leaves_and_comes_back_once(signals: Signals) -> None:
+    plan = DemoMember("a", restarts_after_s=1e-9)
+    take_part("", DemoGroup("g", {"t": 2}, "range", (plan,)), plan, signals)
+    first, second = Consumer.made
+    assert (first.looks, first.is_closed) == (1, True)
+    assert (second.looks, second.is_closed) == (6, True)
