@@ -43,7 +43,7 @@ FLEET = (
         {"payments": 6},
         "range",
         (
-            DemoMember("payments-0", sticks_after_commits=12),
+            DemoMember("payments-0", sticks_after_commits=20),
             DemoMember("payments-1"),
             DemoMember("payments-2", joins_after_s=4.0),
         ),
