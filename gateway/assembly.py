@@ -16,7 +16,8 @@ from gateway.security.sasl import Sasl
 from gateway.server import Server
 from gateway.settings import Settings
 from gateway.standalone.cluster_apis import Cluster
-from gateway.standalone.empty_log import EmptyLog
+from gateway.standalone.growth import Growth
+from gateway.standalone.topic_logs import TopicLogs
 from gateway.tables.request_sink import RequestSink, Topic
 from gateway.tables.tables_backend import TablesBackend
 from gateway.topic_ids import TopicIds
@@ -60,10 +61,11 @@ def stand_alone(settings: Settings, backend: Backend, registry: Registry | None 
         return [own(caller), *((number, *address) for number, address in others)]
 
     topic_ids, metrics = TopicIds(settings.topics), Metrics(backend.figures)
+    growth = Growth(settings.demo_records_per_second, settings.demo_since_ms)
     endpoints = [
         *GroupApis(backend, own, _access(settings), topic_ids, settings.send_max_bytes, metrics).endpoints(),
         *Cluster(settings.topics, topic_ids, nodes).endpoints(),
-        *EmptyLog(settings.topics, topic_ids).endpoints(),
+        *TopicLogs(settings.topics, topic_ids, growth).endpoints(),
         *_sasl(settings),
     ]
     return Server(settings, Routing(endpoints), backend, metrics, tls_context(settings), registry)

@@ -55,6 +55,12 @@ class Settings(ListenerSecurity, MetricsHosts, RequestLimits):
     topics: Mapping[str, int] = setting(
         "topics", means="stand-alone: the topics there are, t1:4,t2:4", default_factory=dict
     )
+    demo_records_per_second: Mapping[str, int] = setting(
+        PREFIX + "demo.records.per.second",
+        means="stand-alone: how many records each partition of a topic grows by, t1:5; the other topics stay empty",
+        default_factory=dict,
+    )
+    demo_since_ms: int = setting(PREFIX + "demo.since.ms", 0, "since when they grow, ms since the epoch", least=0)
     upstream: Address | None = setting(
         PREFIX + "upstream",
         None,

@@ -16,11 +16,11 @@ from jobs.shown.terminal import Terminal
 from page.__main__ import serve
 
 LOG = Path(__file__).with_name("demo.log.gz")
-"""tests/captures/d-kill: a real broker with three groups, in each of which one consumer was killed."""
-BEGINS = "rebalance?group=clicks-agg&generation=2"
+"""tests/captures/t-lag: three minutes of a real broker; its groups have lag, deploys, stuck and killed members."""
+BEGINS = "rebalance?group=clicks-live&generation=5"
 SAYS = (
-    "rollcall: a consumer of clicks-agg was killed, and why it was removed is at {address}{begins}",
-    "rollcall:   {address} has all three groups of a real broker's request log, and the box for SQL",
+    "rollcall: a consumer of clicks-live was killed: why it was removed and what that cost is at {address}{begins}",
+    "rollcall:   {address} has all fifteen groups of that broker's request log, and the box for SQL",
     "rollcall: Ctrl-C ends it and leaves nothing behind.",
 )
 

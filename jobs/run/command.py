@@ -24,6 +24,7 @@ from gateway.settings import Settings
 from jobs.home import DEFAULT_HOME, LOGS_FOLDER, HomeError
 from jobs.run.children import Child, end_all
 from jobs.run.choices import Choices, RunOptions, choices, reachable
+from jobs.run.demo_logs import ends_sampler, growth_words
 from jobs.run.demo_plan import FLEET, KILL_AFTER_S, TOPICS
 from jobs.run.kept_page import KeptPage
 from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
@@ -35,6 +36,7 @@ from programs.guardian import guard
 from programs.typed import as_typed
 
 if TYPE_CHECKING:
+    from jobs.shadow.log_ends_sampler import LogEndsSampler
     from jobs.shown.watch import Watch
 
 START_PATIENCE_S = 180.0
@@ -69,6 +71,7 @@ class Run:
         self._page: KeptPage | None = None
         self._at_work_since: dict[str, float] = {}
         self._archive: Child | None = None
+        self._sampler: LogEndsSampler | None = None
         self.status = 0
 
     def ask_to_stop(self, number: int, _: object) -> None:
@@ -101,6 +104,8 @@ class Run:
             if self._archive is not None:
                 self._archive.kill()
             end_all(self._fleet, FLEET_PATIENCE_S)
+            if self._sampler is not None:
+                self._sampler.stop()
             if self._page is not None:
                 self._page.end(SERVER_PATIENCE_S)
             elif page is not None:
@@ -159,7 +164,8 @@ class Run:
 
     def _open_for_clients(self, settings: Settings) -> None:
         """Starts a gateway, and the demo fleet that connects to it."""
-        gateway = GatewayProcess(self._home, *self._choices.gateway)
+        growth = growth_words(self._home) if self._choices.has_demo else ()
+        gateway = GatewayProcess(self._home, *self._choices.gateway, *growth)
         self._await(gateway, "it opens its port")
         address = gateway.address
         if address is None:
@@ -178,6 +184,8 @@ class Run:
             self._fleet.append(Child(group.group_id, base, self._logs / f"{group.group_id}.log"))
             for alone in (member.client_id for member in group.members if member.is_alone):
                 self._fleet.append(Child(alone, [*base, "--only", alone], self._logs / f"{alone}.log"))
+        self._sampler = ends_sampler(self._home, bootstrap)
+        self._sampler.start()
 
     def _watch(self, watch: Watch) -> None:
         started = time.monotonic()

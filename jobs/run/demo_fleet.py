@@ -1,23 +1,24 @@
-"""The demo fleet: three groups of Kafka consumers that show what a coordinator sees in a day, in half a minute.
+"""The demo fleet: four groups of Kafka consumers that show what a coordinator sees in a day, in a minute.
 
     python -m jobs.run.demo_fleet --bootstrap HOST:PORT --group GROUP [--only CLIENT_ID]
 
 | group | members | what happens |
 |---|---|---|
-| payments | two, a third one some seconds after they share the work | one joins late |
-| orders | three, cooperative-sticky; one closes after a while | one leaves |
+| payments | two, a third one some seconds after they share the work | one joins late; a partition is stuck |
+| orders | three, cooperative-sticky, restarted one after the other | a deploy |
 | audit | three, one of them a process of its own, killed by whoever started it | one dies |
+| reports | two that are slower than their topic grows | the group falls behind |
 
 Times count from when the group is at work, so that the story is the same on a slow machine.
 
-The members are kafka-python's own consumers. Their topics are empty, so a member commits how often it has looked at a
-partition.
+The members are kafka-python's own consumers; the gateway makes the records of their topics.
 
 Knows how a member carries out its plan (`jobs.run.demo_plan`); must not know who coordinates it.
 """
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
@@ -28,7 +29,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 import click
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -80,47 +81,52 @@ def compile_one_at_a_time() -> None:
 
 
 def take_part(bootstrap: str, group: DemoGroup, plan: DemoMember, signals: Signals) -> None:
-    """Runs one member: it joins, polls, commits, and leaves at its time or when the fleet stops."""
+    """Runs one member: it joins, polls, commits, and leaves when it is to restart or the fleet stops."""
     stop = signals.stop
     if plan.joins_after_s is not None:
         while not signals.at_work.wait(WORK_EVERY_S) and not stop.is_set():
             pass
         stop.wait(plan.joins_after_s)
-    if stop.is_set():
-        return
-    consumer = KafkaConsumer(
-        *group.topics,
-        bootstrap_servers=bootstrap,
-        group_id=group.group_id,
-        client_id=plan.client_id,
-        session_timeout_ms=SESSION_TIMEOUT_MS,
-        heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        partition_assignment_strategy=[ASSIGNORS[group.assignor]],
-    )
-    try:
-        _work(consumer, plan, signals)
-    finally:
-        consumer.close()
+    restarts_after_s = plan.restarts_after_s or math.inf
+    while not stop.is_set():
+        consumer = KafkaConsumer(
+            *group.topics,
+            bootstrap_servers=bootstrap,
+            group_id=group.group_id,
+            client_id=plan.client_id,
+            session_timeout_ms=SESSION_TIMEOUT_MS,
+            heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            partition_assignment_strategy=[ASSIGNORS[group.assignor]],
+        )
+        try:
+            _work(consumer, plan, signals, restarts_after_s)
+        finally:
+            consumer.close()
+        restarts_after_s = math.inf
+        stop.wait(WORK_EVERY_S)
 
 
-def _work(consumer: KafkaConsumer, plan: DemoMember, signals: Signals) -> None:
-    leaves_at: float | None = None
-    looks: dict[TopicPartition, int] = {}
-    while not signals.stop.is_set() and (leaves_at is None or time.monotonic() < leaves_at):
-        consumer.poll(timeout_ms=int(WORK_EVERY_S * 1000))
-        mine = consumer.assignment()
+def _work(consumer: KafkaConsumer, plan: DemoMember, signals: Signals, until_s: float) -> None:
+    """Works until so long after the member first got partitions, or until the fleet stops."""
+    began_s, commits = math.inf, 0
+    while not signals.stop.is_set() and time.monotonic() - began_s < until_s:
+        consumer.poll(timeout_ms=int(WORK_EVERY_S * 1000), max_records=plan.records_per_s)
+        mine = sorted(consumer.assignment())
         if not mine:
             continue
         signals.at_work.set()
-        if leaves_at is None and plan.leaves_after_s is not None:
-            leaves_at = time.monotonic() + plan.leaves_after_s
-        looks |= {partition: looks.get(partition, 0) + 1 for partition in mine}
+        began_s = min(began_s, time.monotonic())
+        is_stuck = commits >= (plan.sticks_after_commits or math.inf)
         try:
-            consumer.commit({partition: OffsetAndMetadata(looks[partition], "", -1) for partition in mine})
+            done = mine[1:] if is_stuck else mine
+            consumer.commit({each: OffsetAndMetadata(consumer.position(each), "", -1) for each in done})
+            commits += 1
         except KafkaError as error:
             print(f"{plan.client_id}: {error}", flush=True)
+        if plan.records_per_s is not None:
+            signals.stop.wait(WORK_EVERY_S)
 
 
 @click.command()

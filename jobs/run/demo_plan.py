@@ -17,8 +17,12 @@ class DemoMember:
     client_id: str
     joins_after_s: float | None = None
     """How long after others of its group are at work it joins; None: at once."""
-    leaves_after_s: float | None = None
-    """How long after it first got partitions it leaves; None: never."""
+    restarts_after_s: float | None = None
+    """How long after it first got partitions it leaves and comes back, once; None: never."""
+    sticks_after_commits: int | None = None
+    """After how many commits it commits nothing more of the first of its partitions; None: never."""
+    records_per_s: int | None = None
+    """How many records it works through; None: all there are."""
     is_alone: bool = False
     """Whether it is a process of its own, which is killed."""
 
@@ -38,13 +42,21 @@ FLEET = (
         "payments",
         {"payments": 6},
         "range",
-        (DemoMember("payments-0"), DemoMember("payments-1"), DemoMember("payments-2", joins_after_s=4.0)),
+        (
+            DemoMember("payments-0", sticks_after_commits=20),
+            DemoMember("payments-1"),
+            DemoMember("payments-2", joins_after_s=4.0),
+        ),
     ),
     DemoGroup(
         "orders",
         {"orders": 8, "returns": 4},
         "cooperative-sticky",
-        (DemoMember("orders-0"), DemoMember("orders-1", leaves_after_s=6.0), DemoMember("orders-2")),
+        (
+            DemoMember("orders-0", restarts_after_s=6.0),
+            DemoMember("orders-1", restarts_after_s=12.0),
+            DemoMember("orders-2", restarts_after_s=18.0),
+        ),
     ),
     DemoGroup(
         "audit",
@@ -52,7 +64,15 @@ FLEET = (
         "roundrobin",
         (DemoMember("audit-0"), DemoMember("audit-1"), DemoMember("audit-2", is_alone=True)),
     ),
+    DemoGroup(
+        "reports",
+        {"orders": 8},
+        "range",
+        (DemoMember("reports-0", records_per_s=10), DemoMember("reports-1", records_per_s=10)),
+    ),
 )
 TOPICS = {topic: count for group in FLEET for topic, count in group.topics.items()}
+RECORDS_PER_SECOND = {"payments": 10, "orders": 5, "returns": 2, "audit": 5}
+"""How many records each partition of a topic grows by."""
 KILL_AFTER_S = 5.0
 """How long after its group is at work the lone member of `audit` is killed."""

@@ -47,7 +47,9 @@ def test_a_browser_left_open_shows_the_fleets_whole_story_and_when_it_ended(demo
     expect(overview.locator("#liveness")).to_contain_text("Live")
     # Nobody touches either page again: the groups form, a consumer dies, and both show it; the second page was opened
     # before there was such a group.
-    expect(overview.locator("#groups tbody th")).to_have_text(["audit", "orders", "payments"], timeout=WITHIN_MS)
+    expect(overview.locator("#groups tbody th")).to_have_text(
+        ["audit", "orders", "payments", "reports"], timeout=WITHIN_MS
+    )
     expect(group.locator("#rebalances")).to_contain_text("session expired", timeout=WITHIN_MS)
     demo.process.read_until("rebalance completed: session_expired by audit-2")
     state = overview.locator("#groups tbody tr", has_text="audit").locator("td").first

@@ -21,6 +21,7 @@ FIT = {
     "gateway.allow.anonymous.beyond.loopback": ("true", True),
     "gateway.heartbeats.answered.early": ("false", False),
     "gateway.early.commits": ("false", False),
+    "gateway.demo.records.per.second": ("t1:5", {"t1": 5}),
     "topics": ("t1:4, t2:1", {"t1": 4, "t2": 1}),
     "gateway.upstream": ("[::1]:9092", Address("::1", 9092)),
     "gateway.metrics.listen": ("", None),

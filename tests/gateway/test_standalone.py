@@ -12,9 +12,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from kafka.record import MemoryRecords
 
 from gateway.exchange import Ask, Caller, Later
-from gateway.standalone.empty_log import EmptyLog
+from gateway.standalone import growth
+from gateway.standalone.growth import Growth
+from gateway.standalone.topic_logs import TopicLogs
 from gateway.topic_ids import TopicIds
 from gateway.wire.codec import codec
 from gateway.wire.shaping import entity_of
@@ -210,13 +213,64 @@ async def test_a_fetch_of_what_is_not_there_is_answered_at_once(version: int, to
         assert answer.responses[0].partitions[0].error_code.name == "unknown_topic_or_partition"
 
 
+# ---------------------------------------------------------------- topics that grow
+
+SINCE_MS = 1_700_000_000_000
+GROWING = {"topics": "t1:4,t2:1", "gateway.demo.records.per.second": "t1:5", "gateway.demo.since.ms": str(SINCE_MS)}
+
+
+@pytest.fixture
+def two_seconds_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock stands where logs that grow have 10 records."""
+    monkeypatch.setattr(growth, "time", lambda: SINCE_MS / 1000 + 2.5)
+
+
+@pytest.mark.usefixtures("two_seconds_on")
+@asynchronous
+async def test_a_growing_topic_is_listed_by_the_clock_and_the_others_stay_empty() -> None:
+    async with gateway_and_client(GROWING) as (_, client):
+        asked = (-1, -2, -3, 0, SINCE_MS + 1000, SINCE_MS + 1001, SINCE_MS + 2001)
+        partitions = [{"partition_index": 0, "timestamp": timestamp} for timestamp in asked]
+        topics = [{"name": name, "partitions": partitions} for name in ("t1", "t2")]
+        grown, empty = (await client.call("ListOffsets", 8, topics=topics)).topics
+        assert [one.offset for one in grown.partitions] == [10, 0, 5, 0, 0, 5, -1]
+        assert [one.offset for one in empty.partitions] == [0, 0, -1, -1, -1, -1, -1]
+
+
+@pytest.mark.usefixtures("two_seconds_on")
+@pytest.mark.parametrize("version", [4, 12, 17])
+@asynchronous
+async def test_records_are_fetched_from_any_offset_up_to_the_end(version: int) -> None:
+    async with gateway_and_client(GROWING) as (_, client):
+        answer = await client.call("Fetch", version, **fetch(version, wait_ms=60_000))
+        ((partition,),) = [topic.partitions for topic in answer.responses]
+        assert (partition.high_watermark, partition.last_stable_offset) == (10, 10)
+        (batch,) = iter(MemoryRecords(partition.records).next_batch, None)
+        assert batch.validate_crc()
+        assert [(one.offset, one.value, one.timestamp - SINCE_MS) for one in batch] == [
+            (offset, f"t1 {offset}".encode(), 2000) for offset in (7, 8, 9)
+        ]
+
+
+@pytest.mark.usefixtures("two_seconds_on")
+@asynchronous
+async def test_an_answer_holds_no_more_records_than_it_may() -> None:
+    async with gateway_and_client(GROWING | {"gateway.demo.since.ms": "0"}) as (_, client):
+        partitions = [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": size} for size in (0, 1_000_000) * 200]
+        answer = await client.call("Fetch", 12, topics=[{"topic": "t1", "partitions": partitions}])
+        found = [MemoryRecords(one.records or b"") for one in answer.responses[0].partitions]
+        counts = [sum(len(list(batch)) for batch in iter(records.next_batch, None)) for records in found]
+        assert counts[:2] == [1, 20]
+        assert sum(counts) == 1000
+
+
 FETCH = codec("Fetch", 11)
 
 
 def fetched(message: Any, frame: bytes = b"") -> Later:
     """What a fetch of a topic t waits for."""
     topics = {"t": 40_000}
-    (fetches,) = [each for each in EmptyLog(topics, TopicIds(topics)).endpoints() if each.api == "Fetch"]
+    (fetches,) = [each for each in TopicLogs(topics, TopicIds(topics), Growth()).endpoints() if each.api == "Fetch"]
     later = fetches.answer(Ask(FETCH, message, frame, "c", Caller("c", "/h", ("h", 1))))
     assert isinstance(later, Later)
     return later
@@ -280,7 +334,7 @@ async def test_nothing_can_be_produced(version: int) -> None:
         reported = [(p.index, p.error_code.name, p.base_offset) for p in topic.partition_responses]
         assert reported == [(0, "policy_violation", -1), (9, "policy_violation", -1)]
         if version >= 8:
-            assert "its topics stay empty" in topic.partition_responses[0].error_message
+            assert "its topics take no records" in topic.partition_responses[0].error_message
 
 
 @asynchronous

@@ -14,6 +14,7 @@ import pytest
 from deltalake import DeltaTable
 from kafka import KafkaConsumer
 
+from duck_sql.engine import ask
 from tests.child import PATIENCE_S
 from tests.run.running import start
 from tests.waiting import until
@@ -52,6 +53,12 @@ STORY = (
     "audit: rebalance completed: session_expired by audit-",
     "own: rebalance completed: member_joined by kafka-python",
 )
+TROUBLES = {
+    "deploys": "group_id = 'orders'",
+    "members_removed": "client_id = 'audit-2'",
+    "held_not_moving": "topic = 'payments' and partition = 0",
+    "falling_behind": "group_id = 'reports'",
+}
 
 
 # In `make test-sample`.
@@ -77,6 +84,9 @@ def test_the_demo_shows_its_story_beside_a_consumer_of_ones_own_and_ctrl_c_leave
 
         until(is_assigned, "all partitions", PATIENCE_S)
         reported = process.read_until("The page has ended", "The page is at http://127.0.0.1:", *STORY)
+        for view, where in TROUBLES.items():
+            asked = f"select * from {view} where {where}"
+            until(lambda asked=asked: ask(home, asked).rows, view, PATIENCE_S)  # type: ignore[misc]
     finally:
         consumer.close()
     with urlopen(reported.partition("The page is at ")[2].split()[0]) as answer:

@@ -1,6 +1,6 @@
-"""ListOffsets, Fetch and Produce of partitions that are empty for ever: their first and next offset are 0.
+"""ListOffsets, Fetch and Produce of partitions that are empty for ever, or grow by the clock for a demo.
 
-A Fetch waits as long as the client allows, holding no thread. There are no fetch sessions. Produce is
+A Fetch without news waits as long as the client allows, holding no thread. There are no fetch sessions. Produce is
 answered, with a refusal, because librdkafka fetches nothing from a broker that does not answer Produce and asks again
 in a busy loop. Knows topics and offsets; knows no group.
 """
@@ -15,31 +15,33 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from gateway.exchange import MAX_PARTITIONS, Answer, Ask, Building, Endpoint, Later
+from gateway.standalone.growth import LOG_START, NONE, Growth
 from gateway.topic_ids import TopicIds
 from gateway.wire.codec import WireError
 from schemas.errors import Error
 
-_LATEST, _EARLIEST, _EARLIEST_LOCAL = -1, -2, -4
-_NONE = -1
-_START = 0
 _NO_SESSION = 0
 _SECOND = datetime.timedelta(seconds=1)
 _LONGEST_WAIT_S = 300.0
 """A fetch is answered with nothing after at most this long; Kafka's clients ask for half a second."""
+_RECORDS_OF_A_PARTITION, _RECORDS_OF_AN_ANSWER = 20, 1000
+_RECORD_BYTES = 300
+"""More than a record and its batch take: a topic's name has 249 characters at most."""
 
 Values = dict[str, Any]
 _REFUSED: Values = {
     "error_code": ErrorCode.policy_violation,
-    "base_offset": _NONE,
-    "error_message": "the gateway stands alone: its topics stay empty",
+    "base_offset": NONE,
+    "error_message": "the gateway stands alone: its topics take no records",
 }
 
 
-class EmptyLog:
+class TopicLogs:
     """Answers what consumers ask about records."""
 
-    def __init__(self, topics: Mapping[str, int], topic_ids: TopicIds) -> None:
+    def __init__(self, topics: Mapping[str, int], topic_ids: TopicIds, growth: Growth) -> None:
         self._topics = topics
+        self._growth = growth
         self._topic_ids = topic_ids
 
     def endpoints(self) -> list[Endpoint]:
@@ -68,13 +70,13 @@ class EmptyLog:
         index = partition.partition_index
         if not self._exists(topic, index):
             return {"partition_index": index, "error_code": Error.UNKNOWN_TOPIC_OR_PARTITION}
-        is_known = partition.timestamp in (_LATEST, _EARLIEST, _EARLIEST_LOCAL)
-        return {"partition_index": index, "offset": _START if is_known else _NONE}
+        offset, timestamp = self._growth.listed(topic, partition.timestamp)
+        return {"partition_index": index, "offset": offset, "timestamp": timestamp}
 
     def _produce(self, ask: Ask) -> Answer:
         """Refuses every record. Raises WireError: acks=0 gets no refusal; as with Kafka, the connection ends."""
         if ask.message.acks == 0:
-            raise WireError("Produce without acknowledgement to a topic that stays empty")
+            raise WireError("Produce without acknowledgement to a topic that takes no records")
         produced = [(topic.name, [part.index for part in topic.partition_data]) for topic in ask.message.topic_data]
 
         def build() -> Values:
@@ -90,9 +92,11 @@ class EmptyLog:
         asked = ask.message
         if getattr(asked, "session_id", _NO_SESSION) != _NO_SESSION:
             return {"error_code": ErrorCode.fetch_session_id_not_found}
-        elements = sum(len(topic.partitions) for topic in asked.topics)
+        named = [(self._name(topic), partition) for topic in asked.topics for partition in topic.partitions]
+        news = sum(self._growth.end(name) > partition.fetch_offset for name, partition in named)
+        elements = len(named) + news * _RECORDS_OF_A_PARTITION
         wait_s = min(asked.max_wait / _SECOND, _LONGEST_WAIT_S)
-        if wait_s <= 0 or any(not self._exists(self._name(t), p.partition) for t in asked.topics for p in t.partitions):
+        if wait_s <= 0 or news or any(not self._exists(name, partition.partition) for name, partition in named):
             return Building(elements, lambda: self._fetched(asked))
         spoken, frame = ask.codec, ask.frame
         # A request waits as its bytes, since a parsed one takes many times as much memory.
@@ -104,18 +108,26 @@ class EmptyLog:
 
     def _fetched(self, asked: Any) -> Values:
         responses = []
+        left = _RECORDS_OF_AN_ANSWER
         for topic in asked.topics:
             name = self._name(topic)
             missing = Error.UNKNOWN_TOPIC_ID if name is None else Error.UNKNOWN_TOPIC_OR_PARTITION
-            partitions = [self._partition(name, partition, missing) for partition in topic.partitions]
+            partitions = []
+            for partition in topic.partitions:
+                count = min(left, _RECORDS_OF_A_PARTITION, max(1, partition.partition_max_bytes // _RECORD_BYTES))
+                partitions.append(self._partition(name, partition, missing, count))
+                left -= count if partitions[-1]["records"] else 0
             key = {"topic_id": topic.topic_id} if hasattr(topic, "topic_id") else {"topic": topic.topic}
             responses.append({**key, "partitions": partitions})
         return {"responses": responses}
 
-    def _partition(self, name: str | None, partition: Any, missing: Error) -> Values:
+    def _partition(self, name: str | None, partition: Any, missing: Error, count: int) -> Values:
+        """The partition with at most count records."""
         values: Values = {"partition_index": partition.partition, "records": b""}
-        if not self._exists(name, partition.partition):
-            return {**values, "error_code": missing, "high_watermark": _NONE}
-        # A consumer that has committed some other offset is at the end as well.
-        end = max(_START, partition.fetch_offset)
-        return {**values, "high_watermark": end, "last_stable_offset": end, "log_start_offset": _START}
+        if name is None or not self._exists(name, partition.partition):
+            return {**values, "error_code": missing, "high_watermark": NONE}
+        begin, end = max(LOG_START, partition.fetch_offset), self._growth.end(name)
+        values["records"] = self._growth.batch(name, begin, min(end, begin + count))
+        # A consumer that has committed some later offset is at the end as well.
+        end = max(begin, end)
+        return {**values, "high_watermark": end, "last_stable_offset": end, "log_start_offset": LOG_START}
