@@ -156,7 +156,7 @@ def test_its_lag_is_at_most_so_high_while_a_partition_is_not_committed_again(tmp
     detector = FALLING_BEHIND.detector
     assert detector is not None
     assert row.is_upper_bound
-    assert f"falls behind, from at most {row.lag_from} to {row.lag_to} records" in filled(detector.sentence, row)
+    assert f"falls behind, from at most {row.lag_from:,} to {row.lag_to:,} records" in filled(detector.sentence, row)
 
 
 # ---------------------------------------------------------------- records that are lost
