@@ -9,29 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
+from coordinator_udfs.protocol.states import VALID_PREVIOUS
 from schemas.effect_names import EffectName
 from schemas.tables import AFTER_THE_LOGS
 
 CLASSIC = "group_id IN (SELECT group_id FROM groups WHERE group_type = 'classic')"
 ONE_TYPE = "group_id NOT IN (SELECT group_id FROM effects WHERE effect = 'group_type_changed')"
 LATEST = "(SELECT group_id, max(at) AS latest_at FROM effects GROUP BY group_id)"
-CLASSIC_MOVES = frozenset(
-    f"{before}>{after}"
-    for after, befores in {
-        "Empty": ("PreparingRebalance",),
-        "PreparingRebalance": ("Stable", "CompletingRebalance", "Empty"),
-        "CompletingRebalance": ("PreparingRebalance",),
-        "Stable": ("CompletingRebalance",),
-        "Dead": ("Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"),
-    }.items()
-    for before in befores
-)
-"""Kafka's ClassicGroupState.validPreviousStates, each move as `from>to`."""
+CLASSIC_MOVES = frozenset(f"{before}>{after}" for after, befores in VALID_PREVIOUS.items() for before in befores)
+"""Each move as `from>to`."""
 CONSUMER_MOVES = frozenset(
-    f"{before}>{after}"
-    for before in ("Empty", "Assigning", "Reconciling", "Stable")
-    for after in ("Empty", "Assigning", "Reconciling", "Stable", "Dead")
-    if before != after
+    f"{before}>{after}" for before in ConsumerGroupState for after in (*ConsumerGroupState, "Dead") if before != after
 )
 """A consumer group's state is derived: any other of the living may follow (ConsumerGroup.maybeUpdateGroupState)."""
 TURNS = (

@@ -8,8 +8,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
-from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
 from duck_sql.engine import ask_each, columns
 from duck_sql.spark_sql import duck_type, translated
 from jobs.check import answer_check, broken_rules
@@ -18,7 +16,7 @@ from jobs.queries import QueryError
 from jobs.rollcall.__main__ import main
 from tests.engines.recorded import write_home
 from views.catalog import names_in
-from views.row_rules import CLASSIC_MOVES, CONSUMER_MOVES, ROW_RULES, RowRule
+from views.row_rules import ROW_RULES, RowRule
 
 EARLY, LATE = "timestamp'2026-03-01 03:12:00'", "timestamp'2026-03-01 03:12:09'"
 
@@ -180,11 +178,6 @@ def test_a_rule_finds_rows_that_break_it(rule: RowRule) -> None:
 @pytest.mark.parametrize("rule", [rule for rule in ROW_RULES if rule.name in HOLDS], ids=lambda rule: rule.name)
 def test_a_rule_finds_nothing_in_rows_that_may_be(rule: RowRule) -> None:
     assert _breaking(rule, HOLDS[rule.name]) == []
-
-
-def test_kafkas_table_of_moves_is_the_one_that_the_coordinator_keeps_to() -> None:
-    assert {f"{before}>{after}" for after in GroupState for before in VALID_PREVIOUS[after]} == CLASSIC_MOVES
-    assert {move.split(">")[0] for move in CONSUMER_MOVES} == set(ConsumerGroupState)
 
 
 def test_what_is_broken_is_printed_with_its_first_rows(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
