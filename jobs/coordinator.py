@@ -30,7 +30,6 @@ from jobs.spark.home_session import home_session
 from jobs.spark.session import log_settings, submitted_settings
 from jobs.spark.shutdown import StopSignal
 from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
-from jobs.stream.rule_check import broken_rules
 from jobs.stream.upkeep import Upkeep
 from jobs.stream.writers.batch_result import BatchResult
 from programs.command_line import conf_option, examples, home_option, run_command, set_option
@@ -87,7 +86,7 @@ def _run(
     status = StatusWriter(home.path if home.is_local else None)
 
     def committed(result: BatchResult) -> None:
-        status.batch_done(*result[:3], broken_rules(result.broken))
+        status.batch_done(*result[:3])
         monitor.committed(result)
         if result.put_off:
             tell(_put_off(result.put_off))

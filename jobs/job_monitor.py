@@ -13,31 +13,22 @@ from pyspark.sql.streaming.query import StreamingQuery
 from jobs.config import PREFIX, JobConfig
 from jobs.home import Home
 from jobs.job_alarms import JobAlarms, receivers_for
-from jobs.stream.job_metrics import BrokenRules, JobMetrics, batch_of
+from jobs.stream.job_metrics import JobMetrics, batch_of
 from jobs.stream.query import unread_commits
 from jobs.stream.writers.batch_result import BatchResult
 from listeners.monitor import HasRegistry, Health, Monitor
 from programs.errors import ConfigError
 from programs.log_lines import tell
-from tables.job_status import read_status
 
 if TYPE_CHECKING:
     from exporter.serving import Exporter
 
 
 class ShadowMetrics:
-    """A shadow has its groups' figures, and how often it broke a row rule, by its status. It is healthy while it runs,
-    since it ends when a query fails.
-    """
+    """A shadow has no figures but its groups'. It is healthy while it runs, since it ends when a query fails."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(BrokenRules(self._broken))
-
-    def _broken(self) -> dict[str, int]:
-        status = read_status(self._home.path)
-        return {} if status is None else {one.rule: one.times for one in status.broken}
 
     def health(self) -> Health:
         return {"status": "ok"}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -23,16 +22,6 @@ STATUS_FILE = "status.json"
 FAILURE_FILE = "failure.txt"
 
 JobState = Literal["starting", "running", "stopped", "failed"]
-
-
-class BrokenRule(msgspec.Struct):
-    """A row rule that what this run wrote breaks."""
-
-    rule: str
-    times: int
-    """How often, as far as it was looked at."""
-    last: str
-    """The last time, as a sentence."""
 
 
 class JobStatus(msgspec.Struct, omit_defaults=True):
@@ -53,8 +42,6 @@ class JobStatus(msgspec.Struct, omit_defaults=True):
     """The last batch that is done."""
     batch_at_ms: int | None = None
     """When that batch was done, ms since the epoch."""
-    broken: list[BrokenRule] = []
-    """The row rules that this run has broken: its history is wrong there."""
     reason: str | None = None
     """State failed: why, in a sentence."""
 
@@ -83,21 +70,12 @@ class StatusWriter:
         self._now.state, self._now.query_id, self._now.started_at_ms = "running", query_id, started_at_ms
         self._write()
 
-    def batch_done(self, batch_id: int, effects: int, quarantined: int, broken: Iterable[BrokenRule] = ()) -> None:
-        """effects, quarantined: what this batch has written. broken: the row rules that it breaks."""
+    def batch_done(self, batch_id: int, effects: int, quarantined: int) -> None:
+        """effects, quarantined: what this batch has written."""
         self._now.batch_id, self._now.batch_at_ms = batch_id, int(time.time() * 1000)
         self._now.effects = (self._now.effects or 0) + effects
         self._now.quarantined = (self._now.quarantined or 0) + quarantined
-        for one in broken:
-            before = next((each for each in self._now.broken if each.rule == one.rule), BrokenRule(one.rule, 0, ""))
-            others = [each for each in self._now.broken if each is not before]
-            self._now.broken = [*others, BrokenRule(one.rule, before.times + one.times, one.last)]
         self._write()
-
-    def take_broken(self) -> Sequence[BrokenRule]:
-        """The row rules that were broken since the last call."""
-        broken, self._now.broken = self._now.broken, []
-        return broken
 
     def stopped(self) -> None:
         self._now.state = "stopped"

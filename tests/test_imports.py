@@ -73,7 +73,16 @@ LAYERS = {
         ),
         packages=("re2", "msgspec"),
     ),
-    "views": Layer(own=("views", "lag", "schemas"), packages=("msgspec",)),
+    "views": Layer(
+        own=(
+            "views",
+            "lag",
+            "schemas",
+            "coordinator_udfs.protocol.states",
+            "coordinator_udfs.protocol.consumer.states",
+        ),
+        packages=("msgspec",),
+    ),
     "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas", "programs.errors"), third_party=True),
     "why": Layer(own=("why", "schemas")),
     "pictures": Layer(own=("pictures", "why", "views.near_misses", "schemas", "programs.visible"), third_party=True),

@@ -9,29 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
+from coordinator_udfs.protocol.states import VALID_PREVIOUS
 from schemas.effect_names import EffectName
 from schemas.tables import AFTER_THE_LOGS
 
 CLASSIC = "group_id IN (SELECT group_id FROM groups WHERE group_type = 'classic')"
 ONE_TYPE = "group_id NOT IN (SELECT group_id FROM effects WHERE effect = 'group_type_changed')"
-LATEST = "(SELECT group_id, max(at) AS latest_at FROM effects GROUP BY group_id)"
-CLASSIC_MOVES = frozenset(
-    f"{before}>{after}"
-    for after, befores in {
-        "Empty": ("PreparingRebalance",),
-        "PreparingRebalance": ("Stable", "CompletingRebalance", "Empty"),
-        "CompletingRebalance": ("PreparingRebalance",),
-        "Stable": ("CompletingRebalance",),
-        "Dead": ("Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"),
-    }.items()
-    for before in befores
+BEGUN = (
+    "(SELECT group_id, min(at) AS begun_at FROM effects WHERE effect IN ('group_created', 'group_found') "
+    "GROUP BY group_id)"
 )
-"""Kafka's ClassicGroupState.validPreviousStates, each move as `from>to`."""
+"""From when on a group's members are known: those that joined earlier are not, once old effects are removed."""
+LATEST = "(SELECT group_id, max(at) AS latest_at FROM effects GROUP BY group_id)"
+CLASSIC_MOVES = frozenset(f"{before}>{after}" for after, befores in VALID_PREVIOUS.items() for before in befores)
+"""Each move as `from>to`."""
 CONSUMER_MOVES = frozenset(
-    f"{before}>{after}"
-    for before in ("Empty", "Assigning", "Reconciling", "Stable")
-    for after in ("Empty", "Assigning", "Reconciling", "Stable", "Dead")
-    if before != after
+    f"{before}>{after}" for before in ConsumerGroupState for after in (*ConsumerGroupState, "Dead") if before != after
 )
 """A consumer group's state is derived: any other of the living may follow (ConsumerGroup.maybeUpdateGroupState)."""
 TURNS = (
@@ -180,7 +174,8 @@ HAVING g.member_count <> count(m.member_id)
         "owners_are_members",
         "Who owns a partition is a member.",
         "SELECT group_id, topic, partition, member_id, from_at FROM assignments "
-        "LEFT ANTI JOIN members USING (group_id, member_id) WHERE to_at IS NULL",
+        f"JOIN {BEGUN} USING (group_id) LEFT ANTI JOIN members USING (group_id, member_id) "
+        "WHERE to_at IS NULL AND from_at >= begun_at",
     ),
     RowRule(
         "one_row_an_epoch",
@@ -242,10 +237,10 @@ WHERE r.ended_at IS NULL AND r.outcome IS NULL
         "A partition is given to a member, while it is one.",
         f"""--sql
 SELECT a.group_id, a.topic, a.partition, a.member_id, a.from_at
-FROM assignments a LEFT JOIN (
+FROM assignments a JOIN {BEGUN} b ON b.group_id = a.group_id LEFT JOIN (
     SELECT group_id, member_id, min(joined_at) AS since_at FROM sessions GROUP BY group_id, member_id
   ) s ON s.group_id = a.group_id AND s.member_id = a.member_id
-WHERE s.since_at IS NULL OR (s.since_at > a.from_at AND a.{ONE_TYPE})
+WHERE a.from_at >= b.begun_at AND (s.since_at IS NULL OR (s.since_at > a.from_at AND a.{ONE_TYPE}))
 """,
     ),
     RowRule(
@@ -270,7 +265,7 @@ SELECT group_id, at, group_type, known_state, from_state, to_state
 FROM (
   SELECT *, concat(from_state, '>', to_state) AS move,
     from_state = to_state OR coalesce(before_it, '') IN ('group_type_changed', 'group_observed') AS may_be_any,
-    coalesce(max(of_type) OVER (PARTITION BY group_id, life), 'classic') AS group_type,
+    max(of_type) OVER (PARTITION BY group_id, life) AS group_type,
     CASE
       WHEN seq >= {AFTER_THE_LOGS} OR seq_before >= {AFTER_THE_LOGS} THEN NULL
       WHEN group_id NOT IN (SELECT group_id FROM effects WHERE effect = 'reply') THEN NULL
@@ -304,7 +299,7 @@ WHERE effect = 'state_changed' AND (
         "committers_are_members",
         "Who commits in a generation is a member.",
         # Without a generation it is a simple consumer's or an administrator's. The topic does not say whose it is.
-        """--sql
+        f"""--sql
 SELECT group_id, at, member_id, generation_id
 FROM (
   SELECT *,
@@ -314,7 +309,8 @@ FROM (
   FROM effects
   WHERE effect IN ('member_joined', 'member_removed', 'offsets_committed')
 )
-WHERE effect = 'offsets_committed' AND member_id <> '' AND generation_id >= 0 AND memberships < 1
+JOIN {BEGUN} USING (group_id)
+WHERE at >= begun_at AND effect = 'offsets_committed' AND member_id <> '' AND generation_id >= 0 AND memberships < 1
   AND coalesce(get_json_object(detail, '$.is_inferred'), 'false') = 'false'
 """,
     ),

@@ -57,7 +57,7 @@ def _kind_of(log: LogFollowing | PrintedFollowing, hold_ms: int) -> _Kind:
 
 
 class BothFollowing:
-    """A log and a topic on homes inside a home. status: gets each commit of merged facts. inner: of both queries."""
+    """A log and a topic on homes inside a home. status: gets each commit of merged facts."""
 
     def __init__(
         self,
@@ -66,9 +66,8 @@ class BothFollowing:
         topic: TopicFollowing,
         log: LogFollowing | PrintedFollowing,
         status: StatusWriter,
-        inner: StatusWriter,
     ) -> None:
-        self._log, self._topic, self._status, self._inner = log, topic, status, inner
+        self._log, self._topic, self._status = log, topic, status
         topic.home_of_ends = home
         self._kind = _kind_of(log, config.log_hold_ms)
         self._merging = MergingFeed(home, config, topic.cluster.names, self._kind.rule)
@@ -104,7 +103,7 @@ class BothFollowing:
             # The progress is asked before the homes are read, so that all facts up to it are read.
             decided = self._merging.step(self._kind.known(), self._topic.read_until_ms())
             if decided:
-                self._status.batch_done(self._merging.commits, decided, 0, self._inner.take_broken())
+                self._status.batch_done(self._merging.commits, decided, 0)
             self._merged_at = time.monotonic()
         return has_more
 

@@ -86,7 +86,7 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
         log_home, topic_home = (home.of_log, home.of_topic) if asked.log and asked.cluster else (home, home)
         for each in (log_home, topic_home):
             each.path.mkdir(exist_ok=True)
-        served = serve_metrics(home, served_by, ShadowMetrics(home))
+        served = serve_metrics(home, served_by, ShadowMetrics())
         ends.callback(served.close)
         tell_address(served)
         has_requests = bool(asked.log) and not asked.is_printed
@@ -130,7 +130,7 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
             if opened is not None:
                 opened[0].learn_version(of_topic.kafka_version)
             of_log = printed(nowhere) if asked.is_printed else log(nowhere)
-            return BothFollowing(home, config, of_topic, of_log, status, nowhere)
+            return BothFollowing(home, config, of_topic, of_log, status)
 
         makers: dict[str, Callable[[StatusWriter], Followed]] = {
             SHADOW: log,

@@ -19,7 +19,6 @@ from jobs.replay.report import given_up
 from jobs.shadow.feed import Kept, ShadowFeed, Tail
 from jobs.shown.terminal import Teller
 from jobs.stream.query import start, stop_after_batch, unread_commits
-from jobs.stream.rule_check import broken_rules
 from jobs.stream.upkeep import Upkeep
 from jobs.stream.writers.batch_result import BatchResult
 from tables.job_status import StatusWriter
@@ -85,7 +84,7 @@ class LogFollowing:
         config = shadow_config(self.kept.settings)
 
         def committed(done: BatchResult) -> None:
-            self._status.batch_done(*done[:3], broken_rules(done.broken))
+            self._status.batch_done(*done[:3])
 
         coordinator = start(self._spark, self.home, config, on_batch=committed)
         self._status.running(coordinator.query.id, coordinator.started_at_ms)

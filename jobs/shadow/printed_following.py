@@ -23,7 +23,6 @@ from jobs.shadow.feed import Tail
 from jobs.shadow.log_progress import Known
 from jobs.shadow.numbered_state import NumberedState, last_state
 from jobs.stream.home_tables import open_effects, open_quarantine
-from jobs.stream.rule_check import RuleCheck, broken_rules
 from jobs.stream.upkeep import Upkeep
 from request_log.lines.clock import zone_of
 from request_log.lines.files import LogLine, is_far_ahead
@@ -91,12 +90,10 @@ class PrintedFollowing:
         self._groups = LiveGroups(kept.facts, kept.given)
         self._log_ms = max((fact.at_ms for fact in kept.facts if fact.at_ms is not None), default=kept.position.at_ms)
         """The last line's time."""
-        self._check = RuleCheck(has_all_states=False)
         self._held: list[str] = []
         self._unfit: list[Quarantined] = []
         self._grown_at = clock()
         self._look_at = 0.0
-        self._begun_s = time.perf_counter()
         status.running(str(uuid4()), int(time.time() * 1000))
         self._states.keep(self._state())
 
@@ -197,9 +194,7 @@ class PrintedFollowing:
         rows = typed_rows(self._held)
         self._states.commit(self._state(), rows)
         self._held.clear()
-        broken = self._check.look(rows, time.perf_counter() - self._begun_s)
-        self._begun_s = time.perf_counter()
-        self._status.batch_done(self._states.number, rows.num_rows, 0, broken_rules(broken))
+        self._status.batch_done(self._states.number, rows.num_rows, 0)
 
     def _write_unfit(self) -> None:
         append_lines_once(self._quarantine, self._unfit, APP_ID)

@@ -26,7 +26,6 @@ from jobs.shadow.program import Beside
 from jobs.spark.jars import make_kafka_ready
 from jobs.spark.kafka_cluster import KafkaCluster
 from jobs.stream.query import stop_after_batch
-from jobs.stream.rule_check import broken_rules
 from jobs.stream.sources.offsets_topic import COUNTS, TOPIC, Counted, load_offsets_topic
 from jobs.stream.topic_histories import tell_histories
 from jobs.stream.topic_names import TopicNames
@@ -187,11 +186,11 @@ class TopicFollowing:
 
     def _start(self) -> StreamingQuery:
         names = TopicNames(self.cluster.names)
-        writer = DriverWriter(self.home, self.config, SOURCE, names.named, has_all_states=False)
+        writer = DriverWriter(self.home, self.config, SOURCE, names.named)
 
         def write(batch: DataFrame, batch_id: int) -> None:
             done = writer.write(batch, batch_id)
-            self._status.batch_done(*done[:3], broken_rules(done.broken))
+            self._status.batch_done(*done[:3])
             self._written_to, self._is_away = batch_id, False
 
         checkpoint = self.home.checkpoint if self._may_rest else ""

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from jobs.stream.writers.batch_result import BatchResult
 
@@ -64,20 +62,6 @@ def _offsets(text: str | Mapping[str, Mapping[str, int]] | None) -> dict[tuple[s
     return {(topic, partition): offset for topic, each in topics.items() for partition, offset in each.items()}
 
 
-class BrokenRules(Collector):
-    """How often what a job wrote breaks each row rule; a series begins with the first time. counts: by rule."""
-
-    def __init__(self, counts: Callable[[], Mapping[str, int]]) -> None:
-        self._counts = counts
-
-    def collect(self) -> Iterator[Metric]:
-        means = "Rows that cannot be in what the job wrote, as far as it was looked at"
-        family = CounterMetricFamily(f"{_PREFIX}broken_rules", means, labels=["rule"])
-        for rule, times in sorted(self._counts().items()):
-            family.add_metric([rule], times)
-        yield family
-
-
 class JobMetrics:
     """The metrics of one run of the job. unread_commits: how far a Delta source is behind, called at each scrape.
 
@@ -98,8 +82,6 @@ class JobMetrics:
         self._effects = self._counter("effects", "Effects written since the job began")
         self._quarantined = self._counter("quarantined", "Requests put into quarantine since the job began")
         self._put_off = self._counter("turns_put_off", "Turns of groups that were cut and went on in the next batch")
-        self._broken = dict[str, int]()
-        self.registry.register(BrokenRules(lambda: self._broken))
         self._gauge("state_rows", "Groups that the state holds", lambda: self._of_last("state_rows"))
         self._gauge("state_bytes", "Memory that the state takes", lambda: self._of_last("state_bytes"))
         self._gauge("backlog", "Kafka: records, Delta: commits, that are there and not read yet", self._backlog)
@@ -111,8 +93,6 @@ class JobMetrics:
         self._effects.inc(result.effects)
         self._quarantined.inc(result.quarantined)
         self._put_off.inc(len(result.put_off))
-        for one in result.broken:
-            self._broken[one.rule] = self._broken.get(one.rule, 0) + 1
 
     def done(self, batches: Iterable[Batch]) -> None:
         """Counts finished batches in order; a batch that was reported before is not counted again."""

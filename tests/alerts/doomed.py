@@ -24,5 +24,5 @@ def beside_a_home(home: Path, settings: dict[str, str]) -> None:
 
 def in_a_job(home: Path, settings: dict[str, str]) -> None:
     """As a shadow, until it is killed."""
-    with closing(serve_metrics(Home(str(home)), JobConfig.from_pairs(settings), ShadowMetrics(Home(str(home))))):
+    with closing(serve_metrics(Home(str(home)), JobConfig.from_pairs(settings), ShadowMetrics())):
         Event().wait()

@@ -30,9 +30,7 @@ def test_a_trouble_of_the_home_is_sent_while_the_job_runs(tmp_path: Path, has_me
         pairs = {"rollcall.alerts.webhook": f"{server.address}/hook", "rollcall.alerts.kinds": "standstills"}
         pairs["rollcall.alerts.interval.ms"] = "300"
         pairs |= {"spark.coordinator.metrics.listen": "127.0.0.1:0"} if has_metrics else {}
-        with closing(
-            serve_metrics(Home(str(tmp_path)), JobConfig.from_pairs(pairs), ShadowMetrics(Home(str(tmp_path))))
-        ) as served:
+        with closing(serve_metrics(Home(str(tmp_path)), JobConfig.from_pairs(pairs), ShadowMetrics())) as served:
             assert bool(served.shown) == has_metrics
             until(lambda: server.taken, "an alarm is sent")
             if has_metrics:
@@ -53,7 +51,7 @@ def test_a_receiver_that_hangs_holds_up_neither_the_job_nor_its_end(
     with receiving() as server:
         server.behaves = "hangs"
         config = JobConfig.from_pairs({"rollcall.alerts.webhook": f"{server.address}/hook"})
-        with closing(serve_metrics(Home(str(tmp_path)), config, ShadowMetrics(Home(str(tmp_path))))):
+        with closing(serve_metrics(Home(str(tmp_path)), config, ShadowMetrics())):
             until(lambda: (tmp_path / "alerts.json").exists(), "it is to be sent")
 
 
@@ -67,7 +65,7 @@ def test_whose_alarms_another_sends_goes_on_without(tmp_path: Path, capsys: pyte
 def test_a_secret_that_cannot_be_read_and_a_home_in_a_store_are_refused(tmp_path: Path) -> None:
     config = JobConfig.from_pairs({"rollcall.alerts.slack.file": str(tmp_path / "none")})
     with pytest.raises(ConfigError, match=r"rollcall\.alerts\.slack\.file=.*cannot be read"):
-        serve_metrics(Home(str(tmp_path)), config, ShadowMetrics(Home(str(tmp_path))))
+        serve_metrics(Home(str(tmp_path)), config, ShadowMetrics())
     config = JobConfig.from_pairs({"rollcall.alerts.webhook": "http://127.0.0.1:1/"})
     with pytest.raises(ConfigError, match="a home in an object store has no alarms of its own"):
         receivers_for(Home("s3a://bucket/home"), config.alerts)

@@ -22,7 +22,7 @@ def test_groups_stand_beside_the_jobs_own_figures(who: str, tmp_path: Path) -> N
     write_effects(tmp_path, {"two": two_members().rows})
     home, config = Home(str(tmp_path)), JobConfig.from_pairs({"spark.coordinator.metrics.listen": "127.0.0.1:0"})
     serving: JobMonitor | Served
-    serving = JobMonitor(home, config) if who == "job" else serve_metrics(home, config, ShadowMetrics(home))
+    serving = JobMonitor(home, config) if who == "job" else serve_metrics(home, config, ShadowMetrics())
     with closing(serving):
 
         def asked() -> bytes:
@@ -37,7 +37,7 @@ def test_groups_stand_beside_the_jobs_own_figures(who: str, tmp_path: Path) -> N
 
 def test_nothing_is_served_where_no_address_is_given_and_no_groups_where_none_are_wanted(tmp_path: Path) -> None:
     home = Home(str(tmp_path))
-    assert serve_metrics(home, JobConfig(), ShadowMetrics(home)).shown == ""
+    assert serve_metrics(home, JobConfig(), ShadowMetrics()).shown == ""
     pairs = {"spark.coordinator.metrics.listen": "127.0.0.1:0", "rollcall.export.groups.max": "0"}
     with closing(JobMonitor(home, JobConfig.from_pairs(pairs))) as monitor:
         with urllib.request.urlopen(f"{monitor.shown}/metrics") as answer:

@@ -11,19 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from prometheus_client import generate_latest
 
 from jobs.config import JobConfig
 from jobs.home import Home
-from jobs.job_monitor import ShadowMetrics
-from jobs.stream.rule_check import RuleCheck, broken_rules
 from jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
 from jobs.stream.writers.driver_writer import DriverWriter
-from schemas.effect_rows import QUARANTINED, row_of
-from schemas.effects import StateChanged
+from schemas.effect_rows import QUARANTINED
 from schemas.tables import EFFECTS, QUARANTINE
-from tables.job_status import StatusWriter, read_status
-from tests.written_effects import effect
+from tables.job_status import StatusWriter
 
 T = 1_700_000_000_000
 
@@ -156,28 +151,6 @@ def test_a_batch_above_the_limit_is_refused_with_advice_and_nothing_is_written(t
     with pytest.raises(BatchTooLarge, match=advice):
         writer(home, effects_max_rows=2).write(Batch(fact(), fact(), unfit("why")), 0)
     assert rows(home.effects) == rows(home.quarantine) == []
-
-
-def test_facts_that_cannot_be_are_written_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    home = Home(tmp_path)
-    detail = row_of(effect(StateChanged, 1, from_state="Stable", to_state="Empty"), 1).detail
-    moved = fact() | {"seq": 1, "effect": "state_changed", "detail": detail}
-    made = writer(home)
-    made.check = RuleCheck(clock=lambda: 0.0)
-    done = made.write(Batch(fact(), moved), 0)
-    assert len(rows(home.effects)) == 2
-    assert {one.rule for one in done.broken} == {"states_follow_kafka"}
-    assert "rollcall: states_follow_kafka: " in capsys.readouterr().err
-    status = StatusWriter(tmp_path)
-    for batch_id in (1, 2):
-        status.batch_done(batch_id, 2, 0, broken_rules(done.broken))
-    said = read_status(tmp_path)
-    assert said is not None
-    assert [(one.rule, one.times) for one in said.broken] == [("states_follow_kafka", 4)]
-    shown = generate_latest(ShadowMetrics(home).registry).decode()
-    assert 'rollcall_job_broken_rules_total{rule="states_follow_kafka"} 4.0' in shown
-    assert [one.rule for one in status.take_broken()] == ["states_follow_kafka"]
-    assert status.take_broken() == []
 
 
 def test_a_home_says_how_its_job_is(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from prometheus_client import generate_latest
 
 from jobs.stream.job_metrics import STALLED_AFTER_S, Batch, JobMetrics, batch_of
 from jobs.stream.writers.batch_result import BatchResult
-from views.rules_at_work import Broken
 
 PROGRESS: dict[str, Any] = {
     "batchId": 17,
@@ -53,14 +52,12 @@ def test_figures_add_up_over_batches_and_a_batch_reported_twice_counts_once() ->
     job.committed(BatchResult(17, 40, 2))
     job.done([batch_of(PROGRESS)])
     job.done([batch_of(PROGRESS), Batch(18, 2.0, 0, 3, 61, 5100)])
-    broken = Broken("one_owner_at_once", "orders", 5, "t-0 of a and b")
-    job.committed(BatchResult(18, 1, 0, ("orders", "payments"), (broken, broken)))
+    job.committed(BatchResult(18, 1, 0, ("orders", "payments")))
     clock[0] += 5
     figures = shown(job)
     assert figures["rollcall_job_batch_seconds_count"] == 2
     assert figures["rollcall_job_batch_seconds_sum"] == 2.34
     assert figures["rollcall_job_turns_put_off_total"] == 2
-    assert figures['rollcall_job_broken_rules_total{rule="one_owner_at_once"}'] == 2
     assert figures['rollcall_job_batch_seconds_bucket{le="0.5"}'] == 1
     assert figures["rollcall_job_batch_requests_sum"] == 1200
     assert figures["rollcall_job_effects_total"] == 41

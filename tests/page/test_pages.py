@@ -17,7 +17,6 @@ from page import details
 from schemas.causes import name_of
 from schemas.consumer_protocol import TopicPartition
 from schemas.effect_rows import EffectRow
-from tables.job_status import BrokenRule, StatusWriter
 from tests.offsets_topic.homes import home_of
 from tests.page.asking import Page, asked, page
 from tests.page.homes import recorded
@@ -282,18 +281,6 @@ def test_what_a_job_commits_is_shown(tmp_path: Path) -> None:
 
         until(is_shown, "the new group in the list")
         assert page(client, "/group?group=expired").tables["sessions"][1:]
-
-
-def test_what_the_job_wrote_and_cannot_be_is_said_on_every_page(tmp_path: Path) -> None:
-    write_effects(tmp_path, {"two": two_members().rows})
-    status = StatusWriter(tmp_path)
-    status.running("q", 1)
-    status.batch_done(1, 5, 0, [BrokenRule("one_owner_at_once", 2, "one_owner_at_once: A partition has <one> owner.")])
-    with asked(tmp_path) as client:
-        for path in ("/", "/group?group=two"):
-            shown = page(client, path).text
-            assert "What the job wrote cannot be (rows so far: 2). one_owner_at_once: A partition has <one>" in shown
-        status.stopped()
 
 
 def test_what_there_is_not_is_said_in_a_sentence(incident: Incident) -> None:

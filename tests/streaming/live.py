@@ -61,7 +61,6 @@ class Live:
         if self.coordinator is not None:
             stop_after_batch(self.coordinator.query)
             self.coordinator = None
-        assert [broken for batch in self.batches for broken in batch.broken] == []
 
     def drain(self) -> None:
         """Runs the coordinator on the requests that are there: no batch comes for a deadline alone."""

@@ -7,21 +7,22 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
-from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
 from duck_sql.engine import ask_each, columns
 from duck_sql.spark_sql import duck_type, translated
 from jobs.check import answer_check, broken_rules
 from jobs.home import Home
 from jobs.queries import QueryError
 from jobs.rollcall.__main__ import main
+from schemas.tables import EFFECTS
 from tests.engines.recorded import write_home
 from views.catalog import names_in
-from views.row_rules import CLASSIC_MOVES, CONSUMER_MOVES, ROW_RULES, RowRule
+from views.row_rules import ROW_RULES, RowRule
 
 EARLY, LATE = "timestamp'2026-03-01 03:12:00'", "timestamp'2026-03-01 03:12:09'"
 
+CREATED = f"""'g' group_id, {EARLY} AS "at", 0 seq, 'group_created' effect"""
 DOWNGRADED = '{"from_type": "consumer", "to_type": "classic", "generation_id": 8}'
 
 
@@ -63,7 +64,10 @@ BREAKS = {
     "members_are_counted": {"groups": ["'g' group_id, 2 member_count"], "members": ["'g' group_id, 'm' member_id"]},
     "members_have_a_membership": {"members": ["'g' group_id, 'm' member_id"]},
     "memberships_have_a_member": {"sessions": [f"'g' group_id, 'm' member_id, {EARLY} joined_at"]},
-    "owners_are_members": {"assignments": [f"'g' group_id, 't' topic, 0 partition, 'm' member_id, {EARLY} from_at"]},
+    "owners_are_members": {
+        "effects": [CREATED],
+        "assignments": [f"'g' group_id, 't' topic, 0 partition, 'm' member_id, {EARLY} from_at"],
+    },
     "one_row_an_epoch": {
         "rebalances": [
             f"'g' group_id, 1 from_generation_id, 2 to_generation_id, {EARLY} started_at, 'completed' outcome",
@@ -83,6 +87,7 @@ BREAKS = {
     },
     "generations_rise": {"rebalances": ["'g' group_id, 'completed' outcome, 4 from_generation_id, 4 to_generation_id"]},
     "owners_were_members": {
+        "effects": [CREATED],
         "sessions": [f"'g' group_id, 'm' member_id, {LATE} joined_at"],
         "assignments": [f"'g' group_id, 't' topic, 0 partition, 'm' member_id, {EARLY} from_at"],
     },
@@ -95,12 +100,13 @@ BREAKS = {
     },
     "states_follow_kafka": {
         "effects": [
-            f"""'g' group_id, {EARLY} AS "at", 0 seq, 'group_created' effect""",
+            CREATED,
             f"""'g' group_id, {LATE} AS "at", 0 seq, 'state_changed' effect, {_moved("Empty", "Stable")}""",
         ]
     },
     "committers_are_members": {
         "effects": [
+            CREATED,
             f"""'g' group_id, {EARLY} AS "at", 0 seq, 'member_removed' effect, 'm' member_id""",
             f"""'g' group_id, {LATE} AS "at", 0 seq, 'offsets_committed' effect, 'm' member_id, 1 generation_id""",
         ]
@@ -154,6 +160,19 @@ def test_no_recorded_incident_holds_a_row_that_cannot_be(home: Path) -> None:
     assert [(rule.name, rows[:3]) for rule, rows in broken_rules(Home(home))] == []
 
 
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_none_is_there_either_once_old_effects_are_removed(home: Path, tmp_path: Path, share: float) -> None:
+    effects = DeltaTable(home / "effects").to_pyarrow_table()
+    late = """--sql
+    SELECT effects.* FROM effects
+    JOIN (SELECT group_id, quantile_disc(at_ms, ?) AS from_ms FROM effects GROUP BY group_id) USING (group_id)
+    WHERE at_ms >= from_ms
+    """
+    kept = duckdb.connect().register("effects", effects).sql(late, params=[share]).to_arrow_table()
+    write_deltalake(tmp_path / "effects", kept.cast(effects.schema), partition_by=list(EFFECTS.partition_by))
+    assert [(rule.name, rows[:3]) for rule, rows in broken_rules(Home(tmp_path), "duckdb")] == []
+
+
 def test_every_rule_has_rows_that_break_it() -> None:
     assert BREAKS.keys() == {rule.name for rule in ROW_RULES}
 
@@ -180,11 +199,6 @@ def test_a_rule_finds_rows_that_break_it(rule: RowRule) -> None:
 @pytest.mark.parametrize("rule", [rule for rule in ROW_RULES if rule.name in HOLDS], ids=lambda rule: rule.name)
 def test_a_rule_finds_nothing_in_rows_that_may_be(rule: RowRule) -> None:
     assert _breaking(rule, HOLDS[rule.name]) == []
-
-
-def test_kafkas_table_of_moves_is_the_one_that_the_coordinator_keeps_to() -> None:
-    assert {f"{before}>{after}" for after in GroupState for before in VALID_PREVIOUS[after]} == CLASSIC_MOVES
-    assert {move.split(">")[0] for move in CONSUMER_MOVES} == set(ConsumerGroupState)
 
 
 def test_what_is_broken_is_printed_with_its_first_rows(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from views.rules_at_work import Broken
-
 
 class BatchResult(NamedTuple):
     """How many rows a batch has."""
@@ -17,8 +15,6 @@ class BatchResult(NamedTuple):
     """Rows for the quarantine, in the same way."""
     put_off: tuple[str, ...] = ()
     """The groups whose turn reached its limit, so that their other requests go to the next batch."""
-    broken: tuple[Broken, ...] = ()
-    """The row rules that its facts break, as far as they were held to them."""
 
 
 class BatchTooLarge(ValueError):

@@ -5,7 +5,6 @@ Knows Spark's writer; must not know what an effect means.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from types import MappingProxyType
@@ -18,7 +17,6 @@ from jobs.config import JobConfig
 from jobs.home import Home, different_partitions
 from jobs.stream.home_tables import properties_of
 from jobs.stream.quarantine import quarantine_frame
-from jobs.stream.sampled_check import SampledCheck
 from jobs.stream.writers.batch_result import BatchResult
 from programs.log_lines import tell
 from programs.version import VERSION
@@ -27,7 +25,6 @@ from schemas.effect_rows import QUARANTINED
 from schemas.tables import EFFECTS, QUARANTINE, Table
 from tables import in_spark
 from tables.properties import differing
-from views.rules_at_work import Broken
 
 VERSION_PROPERTY = "rollcall.version"
 PARTITIONS_PROPERTY = "rollcall.shuffle.partitions"
@@ -41,7 +38,6 @@ class ClusterWriter:
         self.home = home
         self.config = config
         self.query_id: Future[str] = Future()
-        self.check = SampledCheck()
         own = str(spark.conf.get("spark.sql.shuffle.partitions"))
         made_with = {VERSION_PROPERTY: VERSION, PARTITIONS_PROPERTY: own}
         found = open_table(spark, home.effects, EFFECTS, properties_of(config), made_with)
@@ -51,11 +47,7 @@ class ClusterWriter:
             tell(different_partitions(home.shown, kept, own), is_error=True)
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
-        """Writes a batch, then may hold some of it to the row rules.
-
-        Its rows are cached meanwhile, so that the stateful part runs only once.
-        """
-        begun_s, broken = time.perf_counter(), tuple[Broken, ...]()
+        """Writes a batch. Its rows are cached meanwhile, so that the stateful part runs only once."""
         batch = typed_effects(batch).persist()
         try:
             is_quarantined = F.col("effect") == QUARANTINED
@@ -67,12 +59,10 @@ class ClusterWriter:
                 set_aside = quarantine_frame(batch.where(is_quarantined), self.config.source)
                 self._append(self.home.quarantine, set_aside, batch_id)
             if facts:
-                written = batch.where(~is_quarantined)
-                self._append(self.home.effects, written, batch_id)
-                broken = self.check.look(written, facts, time.perf_counter() - begun_s)
+                self._append(self.home.effects, batch.where(~is_quarantined), batch_id)
         finally:
             batch.unpersist()
-        return BatchResult(batch_id, facts, unfit, tuple(put_off), broken)
+        return BatchResult(batch_id, facts, unfit, tuple(put_off))
 
     def _append(self, path: str, rows: DataFrame, batch_id: int) -> None:
         options = in_spark.append_options(self.query_id.result(), batch_id)

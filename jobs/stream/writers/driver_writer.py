@@ -6,7 +6,6 @@ have; must not know what an effect means.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 
@@ -18,7 +17,6 @@ from jobs.config import PREFIX, JobConfig
 from jobs.home import Home
 from jobs.quarantined import quarantine_rows
 from jobs.stream.home_tables import open_effects, open_quarantine
-from jobs.stream.rule_check import RuleCheck
 from jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
 from schemas.effect_names import EffectName
 from schemas.effect_rows import QUARANTINED
@@ -35,24 +33,20 @@ class DriverWriter:
         config: JobConfig,
         source: str = "",
         named: Callable[[list[str]], list[str]] | None = None,
-        *,
-        has_all_states: bool = True,
     ) -> None:
         """Writes to a home's tables, and creates them. source: for the quarantine, in place of the config's.
 
-        named: applied to a batch's texts first. has_all_states: see `RuleCheck`.
+        named: applied to a batch's texts first.
         """
         self._named = named or list
         self.config = config
         self.source = source or config.source
         self.query_id: Future[str] = Future()
-        self.check = RuleCheck(has_all_states=has_all_states)
         self.effects = open_effects(home, config)
         self.quarantine = open_quarantine(home, config)
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
-        """Writes a batch, then holds it to the row rules. Raises BatchTooLarge, before anything is written."""
-        begun_s = time.perf_counter()
+        """Writes a batch. Raises BatchTooLarge, before anything is written."""
         rows = typed_rows(self._named(batch.toArrow()["effects"].to_pylist()))
         if rows.num_rows > self.config.effects_max_rows:
             raise BatchTooLarge(
@@ -70,8 +64,7 @@ class DriverWriter:
             self._append(self.quarantine, quarantine_rows(rows.filter(is_quarantined), self.source), batch_id)
         self._append(self.effects, facts, batch_id)
         put_off = facts.filter(pc.equal(facts["effect"], EffectName.REQUESTS_PUT_OFF.value))["group_id"]
-        broken = self.check.look(facts, time.perf_counter() - begun_s)
-        return BatchResult(batch_id, facts.num_rows, unfit, tuple(put_off.to_pylist()), broken)
+        return BatchResult(batch_id, facts.num_rows, unfit, tuple(put_off.to_pylist()))
 
     def _append(self, table: OpenTable, rows: pa.Table, batch_id: int) -> None:
         """One commit that carries the batch's number; none if there are no rows or the table has this batch already."""
