@@ -182,7 +182,7 @@ def explain(
     """Explain rebalances from what brokers and clients log.
 
     LOG is a server.log, an application's log, a kafka-request.log, a dump of __consumer_offsets, a .gz, a folder of
-    them, or - for what is printed on standard input. Nothing needs to be prepared, and nothing is written. Times are
+    them, or - for standard input. Nothing needs to be prepared, and no home is written. Times are
     those of the lines, in UTC where their zone is known. A moment without a date counts from the latest line.
     """
     from app_logs.files import STANDARD_INPUT, arriving_lines

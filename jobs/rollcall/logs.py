@@ -59,7 +59,7 @@ def replay(
 ) -> None:
     """Replay a request log, server.log or __consumer_offsets.
 
-    LOG is a file, a .gz or a folder of them. A request log and a dump of one cluster make one history, also beside
+    LOG is a file, a .gz, a folder of them, or - for standard input. A request log and a dump of one cluster make one history, also beside
     several files of server.log. Spark replays a request log, of which every worker sees the files.
     """
     from jobs.home import Home
