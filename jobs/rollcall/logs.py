@@ -59,8 +59,8 @@ def replay(
 ) -> None:
     """Replay a request log, server.log or __consumer_offsets.
 
-    LOG is a file, a .gz, a folder of them, or - for standard input. A request log and a dump of one cluster make one history, also beside
-    several files of server.log. Spark replays a request log, of which every worker sees the files.
+    LOG is a file, a .gz, a folder of them, or - for standard input. A request log and a dump of one cluster make one
+    history, together with any server.log files. Spark replays a request log whose files every worker can read.
     """
     from jobs.home import Home
     from jobs.replay.command import replay as run_replay
