@@ -43,7 +43,7 @@ def _uncollected() -> Iterator[None]:
 @format_option(("table", "json", "csv", "csv-raw"))
 @at_option("Everything as it was at a moment")
 @click.option(
-    "--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone (default: DuckDB, then Spark)."
+    "--engine", type=click.Choice(["duckdb", "spark"]), help="Use only this engine (default: DuckDB, then Spark)."
 )
 @home_option
 @_uncollected()
@@ -134,7 +134,7 @@ def status(homes: tuple[str, ...], named: tuple[str, ...], form: str) -> None:
 @click.command(epilog=examples("rollcall check", "rollcall check .rollcall-d-kill --format json"))
 @click.argument("home", metavar="[HOME]", envvar="ROLLCALL_HOME", default=DEFAULT_HOME)
 @click.option("--home", "named", metavar="FOLDER", default="", help="The same as HOME.")
-@click.option("--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone (default: duckdb).")
+@click.option("--engine", type=click.Choice(["duckdb", "spark"]), help="Use only this engine (default: duckdb).")
 @format_option(("text", "json"))
 @click.pass_context
 @_uncollected()
@@ -160,14 +160,16 @@ def check(context: click.Context, home: str, named: str, engine: str | None, for
     )
 )
 @click.argument("files", metavar="LOG...", nargs=-1, required=True)
-@click.option("--group", metavar="GROUP", default="", help="This group alone.")
-@click.option("--since", metavar="MOMENT", default="", help="Ignore what ended before: 05:39, -1h or a date.")
-@click.option("--until", metavar="MOMENT", default="", help="Ignore what began after.")
+@click.option("--group", metavar="GROUP", default="", help="Only this group.")
 @click.option(
-    "--zone", metavar="ZONE", default="", help="The zone of times that are printed without one: Asia/Kolkata."
+    "--since", metavar="MOMENT", default="", help="Ignore rebalances that ended before this time: 05:39, -1h or a date."
 )
-@click.option("--evidence", is_flag=True, help="Show the lines that say it, by file and number.")
-@click.option("--follow", is_flag=True, help="Print each rebalance as it ends, of a log that comes by standard input.")
+@click.option("--until", metavar="MOMENT", default="", help="Ignore rebalances that began after this time.")
+@click.option(
+    "--zone", metavar="ZONE", default="", help="Time zone of times printed without one, for example Asia/Kolkata."
+)
+@click.option("--evidence", is_flag=True, help="Show the lines behind each statement, by file and number.")
+@click.option("--follow", is_flag=True, help="Read standard input until it ends; print each rebalance as it ends.")
 @format_option(("text", "json"))
 def explain(
     files: tuple[str, ...],
@@ -198,4 +200,4 @@ def explain(
     elif files == (STANDARD_INPUT,):
         explain_as_they_come(arriving_lines(sys.stdin.fileno()), asked, form, console)
     else:
-        raise UserError(f"LOG={' '.join(files)}: --follow reads standard input alone: its LOG is -.")
+        raise UserError(f"LOG={' '.join(files)}: --follow reads only standard input: use - as LOG.")

@@ -21,9 +21,9 @@ from programs.command_line import (
 from programs.errors import UserError
 
 WHATIF_OUT = "build/whatif.jsonl"
-_broker_settings = set_option("A setting of the broker's that the log cannot show")
+_broker_settings = set_option("A broker setting that the log does not show")
 _processes = click.option(
-    "--processes", type=click.IntRange(1, 256), metavar="N", help="How many processes do the work; else one a core."
+    "--processes", type=click.IntRange(1, 256), metavar="N", help="Number of processes (default: one per core)."
 )
 
 
@@ -39,13 +39,13 @@ _processes = click.option(
 @_broker_settings
 @zone_option
 @home_option
-@click.option("--fresh", is_flag=True, help="Clear the replay that the home holds.")
+@click.option("--fresh", is_flag=True, help="Replace the replay in the home.")
 @click.option(
     "--engine",
     type=click.Choice(("processes", "spark")),
     default="processes",
     show_default=True,
-    help="Who does the work: processes of this machine; or Spark, for a log that outgrows a machine.",
+    help="Run in processes of this machine, or on Spark for logs too large for one machine.",
 )
 @_processes
 def replay(
@@ -119,13 +119,13 @@ def shadow(
     logs = [one for one in followed if one not in clusters]
     if len(clusters) > 1 or len(logs) > 1:
         raise UserError(
-            f"{' '.join(followed)}: names {len(logs)} logs and {len(clusters)} clusters, and one of each is followed."
+            f"{' '.join(followed)}: expected at most one log and one cluster, found {len(logs)} and {len(clusters)}."
         )
     of_the_broker = [word for text in given for word in text.split() if not word.startswith("groups.")]
     if not logs and (zone != "UTC" or of_the_broker):
         raise UserError(
             f"FROM={clusters[0]}: ZONE= and SET= of a broker are said of a request log, and this is a cluster: "
-            "SET= takes groups.GROUP.KEY alone."
+            "SET= takes only groups.GROUP.KEY."
         )
     if not clusters and (conf or not offsets):
         raise UserError(
@@ -148,11 +148,11 @@ def shadow(
 )
 @log_argument
 @set_option("What to change or, with several values, to sweep")
-@click.option("--was", multiple=True, metavar="KEY=VALUE", help="A setting that the broker had; as often as wanted.")
+@click.option("--was", multiple=True, metavar="KEY=VALUE", help="A setting that the broker had; repeatable.")
 @zone_option
 @format_option(("table", "json"))
 @click.option(
-    "--out", metavar="FILE", default=WHATIF_OUT, show_default=True, help="Where the figures of every group are left."
+    "--out", metavar="FILE", default=WHATIF_OUT, show_default=True, help="File for the figures of every group."
 )
 def whatif(log: str, given: tuple[str, ...], was: tuple[str, ...], zone: str, form: str, out: str) -> None:
     """Play a log's groups again with other settings."""

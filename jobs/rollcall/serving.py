@@ -26,7 +26,7 @@ from programs.command_line import conf_option, examples, home_option, place_opti
     "--page", metavar="HOST:PORT|0", default="", help="Where the page is served, 0: nowhere (default: 127.0.0.1:8080)."
 )
 @click.option("--demo/--no-demo", default=True, help="With the demo's consumers, or without.")
-@click.option("--demo-seconds", metavar="SECONDS", default="", help="End by itself after this many seconds.")
+@click.option("--demo-seconds", metavar="SECONDS", default="", help="Stop after this many seconds.")
 def run(
     home: str,
     conf: Path | None,

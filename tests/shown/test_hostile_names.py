@@ -218,7 +218,7 @@ def test_what_cannot_be_shown_is_reported_once_and_ends_nothing(capsys: pytest.C
         teller.say("a line")
     assert (
         capsys.readouterr().err
-        == "rollcall: not all can be shown (BrokenPipeError: nobody reads any more); what runs goes on.\n"
+        == "rollcall: some output cannot be shown (BrokenPipeError: nobody reads any more); the program continues.\n"
     )
 
 
