@@ -49,7 +49,7 @@ _PLACES = {
 @set_option("A setting, over the file's")
 @place_options
 def command(home: str, conf: Path | None, given: tuple[str, ...], **places: str) -> None:
-    """Let Kafka's clients in, beside a running coordinator."""
+    """Serve Kafka clients for a running coordinator."""
     from gateway.server import prepare_process
     from gateway.settings import Settings
     from gateway.tables.request_sink import topic_of

@@ -97,16 +97,14 @@ def _paths_of(log: str) -> list[Path]:
 @_broker_settings
 @zone_option
 @conf_option
-@click.option(
-    "--offsets/--no-offsets", default=True, help="A cluster: with the offsets that groups commit, or without."
-)
+@click.option("--offsets/--no-offsets", default=True, help="Follow the offsets that a cluster's groups commit.")
 @home_option
 def shadow(
     log: str, cluster: str, given: tuple[str, ...], zone: str, conf: Path | None, offsets: bool, home: str
 ) -> int:
     """Follow a cluster's groups, a broker's growing log, or both.
 
-    LOG is a request log, what a broker prints by itself (server.log), or a cluster. CLUSTER is kafka://host:port,
+    LOG is a request log, a broker's server.log, or a cluster. CLUSTER is kafka://host:port,
     whose __consumer_offsets is read; with a log both make one history. A cluster's TLS and SASL are settings
     kafka.* of FILE.
     """
