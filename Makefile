@@ -26,7 +26,7 @@ PLACES = $${CONF:+--conf "$$CONF"} $${LISTEN:+--listen "$$LISTEN"} $${TOPICS:+--
 MOMENT = $${AT:+--at "$$AT"}
 FORM = $${FORMAT:+--format "$$FORMAT"}
 LOGGED = $${SET:+--set "$$SET"} $${ZONE:+--zone "$$ZONE"}
-NEEDS_LOG = test -n "$$LOG" || { echo "rollcall: LOG= names no log: make $@ LOG=$(1)" >&2; exit 2; }
+NEEDS_LOG = test -n "$$LOG" || { echo "rollcall: missing LOG=; for example: make $@ LOG=$(1)" >&2; exit 2; }
 
 ##@ Start here
 
@@ -47,7 +47,7 @@ explain: setup ## Explain rebalances from what brokers and clients printed or re
 	  $${ZONE:+--zone "$$ZONE"} $(if $(filter 1,$(EVIDENCE)),--evidence) $(FORM) -- $$LOG
 
 .PHONY: demo
-demo: setup ## Show a recorded incident in a browser, without Java: LISTEN=host:port, BROWSER=0 for the address alone.
+demo: setup ## Show a recorded incident in a browser, without Java: LISTEN=host:port, BROWSER=0 prints only the address.
 	@exec $(ROLLCALL) demo $${LISTEN:+--listen "$$LISTEN"} $(if $(filter 0,$(BROWSER)),--no-browser)
 
 .PHONY: run
@@ -68,7 +68,7 @@ replay: setup ## Replay a broker's request log, its server.log, a dump of __cons
 
 .PHONY: shadow
 shadow: $(if $(FROM),archive,setup) ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, a broker's log (server.log or kafka-request.log): LOG=file, SET=, ZONE=, or both; ROLLCALL_HOME=.
-	@test -n "$$LOG$$FROM" || { echo "rollcall: FROM= names no cluster and LOG= no log: make shadow FROM=kafka://host:port" >&2; exit 2; }
+	@test -n "$$LOG$$FROM" || { echo "rollcall: missing FROM= or LOG=; for example: make shadow FROM=kafka://host:port" >&2; exit 2; }
 	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- $${LOG:+"$$LOG"} $${FROM:+"$$FROM"}
 
 .PHONY: gateway
@@ -78,11 +78,11 @@ gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port
 ##@ Ask a history
 
 .PHONY: why
-why: setup ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (else the latest), FORMAT=text or json, ROLLCALL_HOME=.
+why: setup ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (default: the latest), FORMAT=text or json, ROLLCALL_HOME=.
 	@exec $(ROLLCALL) why $${GENERATION:+--generation "$$GENERATION"} $(MOMENT) $(FORM) -- "$$GROUP"
 
 .PHONY: lag
-lag: setup ## How far behind groups are: GROUP=g (else all), WATCH=1, AT="2026-03-01 03:12", FORMAT=text or json, ROLLCALL_HOME=.
+lag: setup ## How far behind groups are: GROUP=g (default: all), WATCH=1, AT="2026-03-01 03:12", FORMAT=text or json, ROLLCALL_HOME=.
 	@exec $(ROLLCALL) lag $${WATCH:+--watch} $(MOMENT) $(FORM) -- "$$GROUP"
 
 .PHONY: sql
@@ -106,18 +106,18 @@ notebook: notebook-tools archive ## Open the notebooks: live groups, an incident
 ##@ Watch it
 
 .PHONY: status
-status: setup ## Say of each home in this folder who works in it and what is in trouble: FORMAT=json.
+status: setup ## Show who works in each home of this folder, and which groups are in trouble: FORMAT=json.
 	@exec $(ROLLCALL) status $(FORM)
 
 .PHONY: alerts
-alerts: setup ## Send alarms of a home's troubles to whom rollcall.alerts.* of CONF= name, WHAT=test or history; ROLLCALL_HOME=.
+alerts: setup ## Send alarms about a home's troubles to the receivers of rollcall.alerts.* in CONF=, WHAT=test or history; ROLLCALL_HOME=.
 	@exec $(ROLLCALL) alerts $${CONF:+--conf "$$CONF"} $$WHAT
 
 .PHONY: export
 export: setup ## Serve a home's groups to Prometheus: LISTEN=host:port (127.0.0.1:9308), CONF=, ROLLCALL_HOME=.
 	@exec $(ROLLCALL) export $${CONF:+--conf "$$CONF"} $${LISTEN:+--listen "$$LISTEN"}
 
-##@ Set-up, which other targets do by themselves
+##@ Set-up, run automatically by other targets
 
 .PHONY: setup
 setup: .venv/.set-up ## Make .venv with what runs, each package at its pinned version (Python 3.11 or newer, and a network).
@@ -146,7 +146,7 @@ GET_UV := $(PIP_INSTALL) --require-hashes -r locks/build.txt
 	@rm -rf $(FETCHED) && touch $@
 
 .PHONY: tools
-tools: .venv/.tools ## Add to .venv what tests and benches need: their targets do so by themselves.
+tools: .venv/.tools ## Add to .venv what tests and benches need (automatic).
 
 .venv/.tools: .venv/.set-up locks/dev.txt
 	@test -x $(BIN)/uv || $(PYTHON) -m jobs.preflight run "Setting up what installs packages" -- $(GET_UV)
@@ -154,7 +154,7 @@ tools: .venv/.tools ## Add to .venv what tests and benches need: their targets d
 	@rm -rf $(FETCHED) && touch $@
 
 .PHONY: notebook-tools
-notebook-tools: .venv/.notebook ## Add to .venv what notebooks need: their targets do so by themselves.
+notebook-tools: .venv/.notebook ## Add to .venv what notebooks need (automatic).
 
 .venv/.notebook: .venv/.tools locks/notebook.txt
 	@$(PYTHON) -m jobs.preflight run "Adding what notebooks need" -- env $(UV_INSTALL) $(LOCKED) -r locks/notebook.txt
@@ -171,7 +171,7 @@ archive: jars ## Keep Spark's classes ready in .jars for a quick start: forty se
 ##@ Upkeep
 
 .PHONY: doctor
-doctor: setup ## Say what this machine lacks, and of CLUSTER=kafka://host:port whether it can be followed (CONF=, ROLLCALL_HOME=).
+doctor: setup ## Check what this machine lacks, and whether CLUSTER=kafka://host:port can be followed (CONF=, ROLLCALL_HOME=).
 	@exec $(ROLLCALL) doctor $${CONF:+--conf "$$CONF"} -- $${CLUSTER:+"$$CLUSTER"}
 
 # Every package at one version for all platforms and Pythons, each file by its SHA-256; versions that fit stay as they are.
@@ -179,16 +179,16 @@ LOCK = $(BIN)/uv pip compile --quiet --system-certs --universal --python-version
   --custom-compile-command "make lock" $(if $(filter 1,$(UPGRADE)),--upgrade)
 
 .PHONY: check-rows
-check-rows: setup ## Ask a home for rows that cannot be, whatever happened: ROLLCALL_HOME=, ENGINE=duckdb or spark, FORMAT=json.
+check-rows: setup ## Check the consistency of a home's rows: ROLLCALL_HOME=, ENGINE=duckdb or spark, FORMAT=json.
 	@exec $(ROLLCALL) check $${ENGINE:+--engine "$$ENGINE"} $(FORM)
 
 .PHONY: maintain
-maintain: jars ## Put small files together and remove what is old, for a stopped home or a cluster's (ROLLCALL_HOME=, CONF=).
+maintain: jars ## Compact small files and remove expired rows, for a stopped home or a cluster's (ROLLCALL_HOME=, CONF=).
 	@exec $(ROLLCALL) maintain $${CONF:+--conf "$$CONF"}
 
 .PHONY: repartition
 repartition: jars ## Move a cluster's home, whose job is stopped, to PARTITIONS=n shuffle partitions (ROLLCALL_HOME=).
-	@test -n "$$PARTITIONS" || { echo "rollcall: PARTITIONS= names no number: make repartition PARTITIONS=48" >&2; exit 2; }
+	@test -n "$$PARTITIONS" || { echo "rollcall: missing PARTITIONS=; for example: make repartition PARTITIONS=48" >&2; exit 2; }
 	@exec $(ROLLCALL) repartition --partitions "$$PARTITIONS"
 
 .PHONY: package

@@ -45,7 +45,7 @@ WHATS = ("run", "test", "history")
 @conf_option
 @set_option("A setting, over the file's")
 def command(what: str, home: str, conf: Path | None, given: tuple[str, ...]) -> int:
-    """Send alarms of a home, or try their receivers."""
+    """Send alarms about a home, or test their receivers."""
     from alerts.watching import Alarms
 
     log_to_standard_error(logging.WARNING)

@@ -21,7 +21,7 @@ KINDS: dict[str, Severity] = {
 
 
 def refuse_unknown(name: str, kinds: Iterable[str]) -> None:
-    """Raises ConfigError: there is no such kind."""
+    """Raises ConfigError: a kind is unknown."""
     for kind in kinds:
         if kind not in KINDS:
             raise ConfigError(f"{name}={kind}: is not a trouble; there are {', '.join(KINDS)}")

@@ -17,7 +17,7 @@ class Zone(ZoneInfo):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Raises ValueError: there is no such zone."""
+        """Parse a time zone's name. Raises ValueError: it is unknown."""
         try:
             return cls(text)
         except (KeyError, OSError, ValueError):

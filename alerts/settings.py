@@ -27,7 +27,7 @@ class Arguments(tuple[str, ...]):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Raises ValueError: it is no such list."""
+        """Parse a JSON list of strings. Raises ValueError: it is anything else."""
         try:
             arguments = json.loads(text) if text else []
         except ValueError:
@@ -35,7 +35,7 @@ class Arguments(tuple[str, ...]):
         if not isinstance(arguments, list) or not all(
             isinstance(argument, str) and "\0" not in argument for argument in arguments
         ):
-            raise ValueError('is not a list of texts in JSON, as ["/usr/local/bin/tell", "--team", "data"] is')
+            raise ValueError('is not a JSON list of strings such as ["/usr/local/bin/tell", "--team", "data"]')
         return cls(arguments)
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Arguments(tuple[str, ...]):
 class AlertSettings:
     """Receivers, and which troubles they are sent. A secret is in a file or the environment.
 
-    Raises ConfigError: an address that is none, or a kind of trouble that nobody knows.
+    Raises ConfigError: an invalid address, or an unknown kind of trouble.
     """
 
     webhook: str = setting(PREFIX + "webhook", "", "an address that takes alarms as JSON by POST")
@@ -78,14 +78,12 @@ class AlertSettings:
         PREFIX + "command", Arguments(), "a program and its arguments, as a list in JSON: it gets the webhook's JSON"
     )
     command_timeout_ms: int = setting(
-        PREFIX + "command.timeout.ms", 10_000, "after which time it is killed with all that it started", least=100
+        PREFIX + "command.timeout.ms", 10_000, "the time limit, after which it and its children are killed", least=100
     )
     command_severity: Severity = setting(PREFIX + "command.severity", "info", _LEAST)
-    groups: Pattern = setting(PREFIX + "groups", Pattern(".*"), "of which groups: a regular expression")
-    groups_excluded: Pattern = setting(
-        PREFIX + "groups.excluded", Pattern(""), "the groups that are left out all the same; empty: none"
-    )
-    kinds: tuple[str, ...] = setting(PREFIX + "kinds", (), "of which troubles, by their names; empty: all")
+    groups: Pattern = setting(PREFIX + "groups", Pattern(".*"), "only these groups: a regular expression")
+    groups_excluded: Pattern = setting(PREFIX + "groups.excluded", Pattern(""), "excluded groups; empty: none")
+    kinds: tuple[str, ...] = setting(PREFIX + "kinds", (), "only these troubles, by name; empty: all")
     quiet: QuietTimes = setting(
         PREFIX + "quiet", QuietTimes.from_text(""), "when no alarm is opened: Mon-Fri 22:00-06:00, Sat, Sun"
     )

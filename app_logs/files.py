@@ -10,13 +10,16 @@ import io
 import os
 import re
 import select
+import shutil
 import stat
 import sys
 import time
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from tempfile import TemporaryDirectory
+from typing import BinaryIO
 
 from programs.errors import UserError
 
@@ -28,6 +31,8 @@ LINE_BYTES = 1 << 20
 CUT_MARK = " [cut: this line is longer than 1 MB]"
 """The end of a line that was cut, so that it is not taken for a whole one."""
 _GZIP_MAGIC = b"\x1f\x8b"
+_COPIES: dict[str, TemporaryDirectory[str]] = {}
+"""Folders with the copies of files that come once, by file."""
 _ROTATED = re.compile(r"(?P<base>.+?\.(?:log|txt|out))\.(?P<part>[\d-]+)(?:\.gz)?\Z")
 
 
@@ -69,6 +74,39 @@ def comes_once(file: str) -> bool:
     return file == STANDARD_INPUT or Path(file).is_fifo() or Path(file).is_char_device()
 
 
+@contextmanager
+def copies_removed() -> Iterator[None]:
+    """Remove at the end the copies that path_of made."""
+    try:
+        yield
+    finally:
+        while _COPIES:
+            _COPIES.popitem()[1].cleanup()
+
+
+def path_of(file: str) -> Path:
+    """Return where a file can be read, as often as wanted: one that comes once is copied to a temporary file.
+
+    Raises UserError: it cannot be copied.
+    """
+    if not comes_once(file):
+        return Path(file)
+    name = Path(file).name
+    try:
+        if file not in _COPIES:
+            folder = _COPIES[file] = TemporaryDirectory(prefix="rollcall-")
+            with (
+                open(
+                    sys.stdin.fileno() if file == STANDARD_INPUT else file, "rb", closefd=file != STANDARD_INPUT
+                ) as come,
+                open(Path(folder.name) / name, "wb") as copy,
+            ):
+                shutil.copyfileobj(come, copy)
+        return Path(_COPIES[file].name) / name
+    except OSError as error:
+        raise UserError(f"FILE={file}: cannot be copied to a temporary file: {error}. Set TMPDIR.") from None
+
+
 def _age(file: str) -> tuple[str, int, tuple[int, ...]]:
     """Of one log's files: those named by a time rise, those that logrotate numbers fall, the current one is last."""
     rotated = _ROTATED.match(file)
@@ -83,10 +121,7 @@ def _age(file: str) -> tuple[str, int, tuple[int, ...]]:
 def open_blocks(file: str) -> Iterator[bytes]:
     """A file in blocks of whole lines, decompressed if it begins as gzip's do. Raises UserError: it cannot be read."""
     try:
-        if file == STANDARD_INPUT:
-            yield from _blocks(_decompressed(cast(io.BufferedReader, sys.stdin.buffer)))
-            return
-        with open(file, "rb") as opened:
+        with open(path_of(file), "rb") as opened:
             yield from _blocks(_decompressed(opened))
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"FILE={file}: cannot be read: {error}.") from None

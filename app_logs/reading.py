@@ -24,7 +24,7 @@ from app_logs.dialects.dialect import Dialect, unreadable
 from app_logs.dialects.two_messages import of_two_messages
 from app_logs.entries import DATED, Clock, Entry
 from app_logs.entry_order import in_order
-from app_logs.files import comes_once, ends_cut, open_blocks, text_of
+from app_logs.files import ends_cut, open_blocks, path_of, text_of
 from app_logs.forged_lines import OF_BROKERS, ends_alone, marked
 from app_logs.logged_facts import BROKER, FactKind, LoggedFact
 from app_logs.short_text import some_that_fit
@@ -48,6 +48,10 @@ _MOST_FREQUENT = "roup"
 """A mark of brokers: to look for it alone first is much quicker."""
 BESIDE = 32
 """Lines before and after one that matters, which may belong to it: a heading, a rest, a line broken in parts."""
+LARGE_BYTES = 256 << 20
+"""Of a larger file the rest is skipped if none of the first LINES_TRIED is understood: it would take minutes."""
+LINES_TRIED = 50_000
+"""Lines with a mark of some dialect."""
 REQUEST = b"Completed request:"
 """What every line of a broker's request log has."""
 _Line = TypeVar("_Line", Entry, LoggedFact)
@@ -66,8 +70,6 @@ class FileRead:
     recorded: int = 0
     """How many of its lines are a broker's requests or the topic's records about groups, which are no facts here."""
     notes: tuple[str, ...] = ()
-    texts: dict[int, str] = field(default_factory=dict)
-    """Of a file that cannot be read again: its lines about groups, by number."""
     unread: tuple[Unread, ...] = ()
     """Lines of programs whose other lines are read, and in a file without any, of programs that are not known."""
 
@@ -95,10 +97,29 @@ def read_files(files: Sequence[str], zone: tzinfo | None = None, request_logs: C
 
     request_logs: those whose requests are read elsewhere; a broker may print all its logs into one file.
     """
-    reads = [_read(file, _beside_requests(file) if file in request_logs else open_blocks(file)) for file in files]
+    reads = [_read(file, _beside_requests(file)) if file in request_logs else _read_file(file) for file in files]
     for read in reads:
         read.facts = in_zone(read.facts, zone)
     return reads
+
+
+def _read_file(file: str) -> FileRead:
+    """A file; of a large one only the first lines that may matter, if none of them is understood."""
+    if path_of(file).stat().st_size <= LARGE_BYTES:
+        return _read(file, open_blocks(file))
+    first = _read(file, _first_that_matter(file))
+    return _read(file, open_blocks(file)) if first.facts else first
+
+
+def _first_that_matter(file: str) -> Iterator[bytes]:
+    """A file in blocks, up to the one with the last of LINES_TRIED."""
+    lines = 0
+    for block in open_blocks(file):
+        yield block
+        if _MARKS.search(block) is not None:
+            lines += sum(map(may_matter, text_of(block).split("\n")))
+            if lines >= LINES_TRIED:
+                break
 
 
 def _beside_requests(file: str) -> Iterator[bytes]:
@@ -142,8 +163,7 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     read = FileRead(file)
     lines = _Lines(read)
     broken = BrokenLines(lines.said_by)
-    numbered = _kept(lines.numbered(blocks), read.texts) if comes_once(file) else lines.numbered(blocks)
-    entries = [*entries_in(file, broken.together(numbered), lines.may_matter, lines.cut.append)]
+    entries = [*entries_in(file, broken.together(lines.numbered(blocks)), lines.may_matter, lines.cut.append)]
     if broken.doubtful:
         entries = [one._replace(is_suspect=one.line_number in broken.doubtful) for one in entries]
     ordered, notes = in_order(marked(entries))
@@ -158,10 +178,8 @@ def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
     unread = [f"line {fact.line_number} ({fact.error})" for fact in every if fact.kind is FactKind.UNREADABLE]
     if unread:
         notes.append(UNREAD.format(count(len(unread), "line"), some_that_fit(unread)))
-    if lines.cut:
+    if lines.cut and lines.has_marks:
         notes.append(of_lines(CUT, sorted({*lines.cut})))
-    about_groups = {fact.line_number for fact in found}
-    read.texts = {number: line for number, line in read.texts.items() if number in about_groups}
     titles = Counter(fact.dialect for fact in found)
     by_name = {dialect.name: dialect.title for dialect in DIALECTS}
     read.titles = tuple(by_name[name] for name, _ in titles.most_common())
@@ -176,14 +194,6 @@ def of_lines(note: str, numbers: Sequence[int]) -> str:
     """Return a note with how many lines it is about, and which."""
     line = "line" if len(numbers) == 1 else "lines"
     return note.format(count(len(numbers), "line"), f"{line} {some(map(str, numbers))}")
-
-
-def _kept(numbered: Iterable[tuple[int, str]], texts: dict[int, str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines, of which those that may be evidence are kept in texts."""
-    for number, line in numbered:
-        if may_matter(line):
-            texts[number] = line
-        yield number, line
 
 
 def _facts_in(entries: Sequence[Entry]) -> tuple[list[LoggedFact | None], list[tuple[Recognized, ...]]]:
@@ -222,6 +232,7 @@ class _Lines:
         """Those that have another mark than the most frequent one."""
         self.cut: list[int] = []
         """Numbers of lines that were cut."""
+        self.has_marks = False
 
     def numbered(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
         """The lines of all blocks in which some line has a mark, and those beside such a line."""
@@ -235,6 +246,7 @@ class _Lines:
                 read.lines += block.count(b"\n") + (not block.endswith(b"\n"))
                 before = [text_of(line) for line in block.removesuffix(b"\n").rsplit(b"\n", BESIDE)[-BESIDE:]]
                 continue
+            self.has_marks = True
             lines = block.decode("utf-8", "replace").removesuffix("\n").split("\n")
             if b"\r" in block:
                 lines = [line.rstrip("\r") for line in lines]

@@ -38,9 +38,9 @@ _TABLES = (EFFECTS_FOLDER, LOG_ENDS_FOLDER, FETCHES_FOLDER)
 @conf_option
 @set_option("A setting, over the file's")
 @click.option("--listen", metavar="HOST:PORT", default="", help=f"Where it is served (default: {DEFAULT_PLACE}).")
-@click.option("--allow-others", is_flag=True, help="Let others than this machine reach it: nobody authenticates there.")
+@click.option("--allow-others", is_flag=True, help="Listen beyond this machine, without authentication.")
 def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, allow_others: bool) -> None:
-    """Serve Prometheus the metrics of a home's groups."""
+    """Serve metrics of a home's groups to Prometheus."""
     from exporter.serving import Exporter
     from exporter.settings import ExportSettings
     from listeners.addresses import parse_address

@@ -22,7 +22,7 @@ from page.lists import TROUBLE_MS, counts_now
 from views.rebalance_costs import CAUGHT_UP_WITHIN_MS
 
 NOT_COMMITTED = -1.0
-"""kafka_exporter's offset and lag of a partition of which a group has committed nothing."""
+"""kafka_exporter's offset and lag of a partition without a commit of the group."""
 _STATES = (
     "Unknown",
     "PreparingRebalance",
@@ -204,7 +204,7 @@ class Figures:
             "FROM all_heartbeat_slack GROUP BY group_id ORDER BY group_id"
         )
         yield self._counter("expired_members", "Members whose session expired", rows, "expired")
-        means = "The least share of its session that a member of now had left when it was heard of; 0: none"
+        means = "The smallest share of its session that a current member had left when it was seen; 0: none"
         slack = self._summed(rows, "slack", least=True)
         yield _gauge("rollcall_group_heartbeat_slack_ratio_min", means, ("group",), slack)
 

@@ -49,7 +49,7 @@ _PLACES = {
 @set_option("A setting, over the file's")
 @place_options
 def command(home: str, conf: Path | None, given: tuple[str, ...], **places: str) -> None:
-    """Let Kafka's clients in, beside a running coordinator."""
+    """Serve Kafka clients for a running coordinator."""
     from gateway.server import prepare_process
     from gateway.settings import Settings
     from gateway.tables.request_sink import topic_of
@@ -63,7 +63,8 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], **places: str)
         with _read_home(home, topic) as (folder, slower):
             asyncio.run(run(folder, settings, topic, slower))
     except OSError as error:
-        raise UserError(f"the gateway cannot start: {error}") from None
+        why = error if error.filename is None else f"{error.filename}: {error.strerror}"
+        raise UserError(f"the gateway cannot start: {why}") from None
 
 
 @contextmanager

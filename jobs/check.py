@@ -68,5 +68,5 @@ def answer_check(home: Home, form: str, engine: str = "", rules: Sequence[RowRul
         for row in rows[:SHOWN]:
             print(f"  {visible_json(json.dumps(row, default=str))}")
     if not broken:
-        print(f"{home.shown} holds no row that cannot be: it breaks none of {count(len(rules), 'rule')}.")
+        print(f"{home.shown}: all {count(len(rules), 'consistency check')} passed.")
     return len(broken)

@@ -114,7 +114,7 @@ def _run(
 def _put_off(groups: tuple[str, ...]) -> str:
     named = ", ".join(repr(group[:_SHOWN_OF_A_GROUP_ID]) for group in groups[:_SHOWN_GROUPS])
     more = f" and {len(groups) - _SHOWN_GROUPS} more" if len(groups) > _SHOWN_GROUPS else ""
-    return f"a turn cost more than {PREFIX}turn.max.work and goes on in the next batch: of group {named}{more}."
+    return f"a turn cost more than {PREFIX}turn.max.work and continues in the next batch: group {named}{more}."
 
 
 def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int:

@@ -108,7 +108,7 @@ def _home(home: Home) -> str:
         return f"{home.shown} is in an object store: `rollcall sql --home {home.shown}` shows whether it can be read."
     folder = _there(home)
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError(f"nobody may write into {folder} as this user: change its owner, or name another home.")
+        raise UserError(f"this user cannot write to {folder}: change its owner, or choose another home with --home.")
     if folder != home.path:
         return f"{home.shown} is not there yet, and can be made."
     worker = home.worker()

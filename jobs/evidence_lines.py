@@ -11,23 +11,19 @@ from itertools import chain
 
 from app_logs.files import open_blocks, text_of
 from app_logs.logged_rebalances import LoggedGroup, evidence_of
-from app_logs.reading import FileRead
 
 Texts = Mapping[tuple[str, int], str]
 """Lines by file and number."""
 
 
-def texts_of(groups: Iterable[LoggedGroup], reads: Iterable[FileRead]) -> Texts:
-    """Return the lines that rebalances and findings rest on, which are read again where that is possible."""
+def texts_of(groups: Iterable[LoggedGroup]) -> Texts:
+    """Return the lines that rebalances and findings rest on."""
     wanted: defaultdict[str, set[int]] = defaultdict(set)
     for group in groups:
         stories = [*(one.facts for one in group.rebalances), *(one.facts for one in group.findings)]
         for file, number in chain.from_iterable(map(evidence_of, stories)):
             wanted[file].add(number)
-    texts = {(read.file, number): text for read in reads for number, text in read.texts.items()}
-    for file in wanted.keys() - {file for file, _ in texts}:
-        texts |= {(file, number): text for number, text in _lines_of(file, wanted[file])}
-    return texts
+    return {(file, number): text for file in wanted for number, text in _lines_of(file, wanted[file])}
 
 
 def _lines_of(file: str, numbers: set[int]) -> Iterable[tuple[int, str]]:

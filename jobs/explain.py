@@ -20,7 +20,7 @@ from rich.console import Console
 from app_logs.common_causes import alike_at_once
 from app_logs.course import course
 from app_logs.entries import Clock
-from app_logs.files import STANDARD_INPUT, comes_once, files_of
+from app_logs.files import STANDARD_INPUT, comes_once, copies_removed, files_of
 from app_logs.following import KEPT, Following
 from app_logs.logged_facts import LoggedFact
 from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
@@ -79,6 +79,7 @@ class Asked(NamedTuple):
         )
 
 
+@copies_removed()
 def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> None:
     """Reads the files and prints the answer. Raises MomentError, before a file is read."""
     asked = asked.counted_from(_now_ms())
@@ -99,7 +100,7 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
         print(msgspec.json.encode(as_json(answer, chosen)).decode())
     else:
         if asked.shows_evidence:
-            asked = asked._replace(texts=texts_of(chosen, answer.reads), columns=_columns_of(console))
+            asked = asked._replace(texts=texts_of(chosen), columns=_columns_of(console))
         say_all(console, _answer_lines(answer, chosen, asked))
 
 

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from app_logs.entries import Clock
-from app_logs.files import comes_once, open_blocks
+from app_logs.files import open_blocks, path_of
 from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import REQUEST, FileRead, align, merged, read_files
+from app_logs.reading import LARGE_BYTES, REQUEST, FileRead, align, merged, read_files
 from app_logs.story import groups_in
 
 LOOKED_THROUGH_BYTES = 1 << 20
 """A request log shows what it is within these."""
-MOST_BYTES = 256 << 20
-"""Of request logs, and of dumps: what is larger takes longer than somebody waits, and `rollcall replay` all cores."""
 REQUEST_LOG = "a broker's request log"
 DUMP = "a dump of __consumer_offsets"
 NO_REQUEST = "no request of a group is in it"
@@ -35,8 +32,11 @@ class Answer(NamedTuple):
     """Sentences on what is missing."""
 
 
-def answer_of(files: Sequence[str], zone: ZoneInfo | None, most_bytes: int = MOST_BYTES) -> Answer:
-    """Reads files of any kind. zone: of times that are printed without one. Raises UserError: one cannot be read."""
+def answer_of(files: Sequence[str], zone: ZoneInfo | None, most_bytes: int = LARGE_BYTES) -> Answer:
+    """Read files of any kind. Raises UserError: one cannot be read.
+
+    zone: of times that are printed without one. most_bytes: of request logs and of dumps; larger ones take too long.
+    """
     logs = [file for file in files if _is_request_log(file)]
     whole = {read.file: read for read in _too_large(logs, REQUEST_LOG, most_bytes)}
     whole |= {read.file: read for read in _too_large_dumps(files, logs, most_bytes)}
@@ -68,7 +68,7 @@ def _with_recordings(
     from jobs.recordings import read_recordings
 
     # A broker may print all its logs into one file.
-    printed = [read.file for read in reads if read.file not in dumps and not comes_once(read.file)]
+    printed = [read.file for read in reads if read.file not in dumps]
     found = read_recordings(logs, dumps, zone or ZoneInfo("UTC"), printed)
     for read in reads:
         used = found.files.get(read.file)
@@ -88,7 +88,7 @@ def _home_of(file: str) -> str:
 
 def _is_request_log(file: str) -> bool:
     read = 0
-    for block in open_blocks(file) if not comes_once(file) else ():
+    for block in open_blocks(file):
         if REQUEST in block:
             return True
         read += len(block)
@@ -99,20 +99,13 @@ def _is_request_log(file: str) -> bool:
 
 def _is_dump(read: FileRead) -> bool:
     """Whether a file in which nobody's line is known is a dump; notes why it cannot be read as one, or from where."""
-    if comes_once(read.file):
-        if REQUEST.decode() in read.first_line:
-            read.titles, read.unread = (REQUEST_LOG,), ()
-            read.notes = (
-                *read.notes,
-                f"it is {REQUEST_LOG}, which is read from a file: name one instead of {read.file}",
-            )
-        return False
     from offsets_topic.dumps.reading import DumpError, is_dump  # Takes time, and seldom is needed.
 
+    path = path_of(read.file)
     try:
-        return is_dump(Path(read.file))
+        return is_dump(path)
     except DumpError as error:
-        read.titles, read.notes = (DUMP,), (*read.notes, str(error).removeprefix(f"LOG={read.file}: "))
+        read.titles, read.notes = (DUMP,), (*read.notes, str(error).removeprefix(f"LOG={path}: "))
         return False
 
 
@@ -124,7 +117,7 @@ def _too_large_dumps(files: Sequence[str], logs: Sequence[str], most_bytes: int)
 def _about_bytes(files: Sequence[str]) -> int:
     from request_log.lines.files import about_bytes_of
 
-    return about_bytes_of(Path(file) for file in files if not comes_once(file))
+    return about_bytes_of(map(path_of, files))
 
 
 def _too_large(files: Sequence[str], title: str, most_bytes: int) -> list[FileRead]:

@@ -14,7 +14,7 @@ SHOWN_GROUPS = 10
 
 
 class NoSuchGroup(UserError):
-    """There is no such group; the text is the sentence for the user."""
+    """The group is unknown; the text is the sentence for the user."""
 
 
 def no_such_group(group_id: str, known: Collection[str], where: str) -> NoSuchGroup:

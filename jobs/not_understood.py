@@ -39,7 +39,7 @@ def not_understood(
     """Return the error. first_line: of the one file there is. below: what else is known of the files."""
     named = f"LOG={' '.join(map(str, files))}:"
     if are_empty:
-        return NotUnderstood(f"{named} there is nothing to read: it is empty.")
+        return NotUnderstood(f"{named} the input is empty.")
     begins = f'; the first line is "{first_line}"' if first_line and is_text(first_line) else ""
     return NotUnderstood(
         f"{named} no line of a broker's log, a client's log, a request log or a dump of "
@@ -69,6 +69,6 @@ def notes_of(read: FileRead) -> list[str]:
     if not read.lines:
         return [*read.notes, "it is empty"]
     line = read.first_line
-    first = f'its first line: "{line[:LONGEST_SHOWN]}"' if is_text(line) else "it is no UTF-8 text"
+    first = f'its first line: "{line[:LONGEST_SHOWN]}"' if is_text(line) else "it is not UTF-8 text"
     of_redpanda = [PRINTS_NO_REBALANCES] if is_laid_out_as_redpanda_s(line) else []
     return [*read.notes, WHAT_WAS_LOOKED_FOR, first, *of_redpanda]

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from app_logs.broker_version import broker_version_in
+from app_logs.files import path_of
 from coordinator_udfs.protocol.config import GroupConfig
 from jobs.processes import Processes
 from jobs.replay.spill import buckets_for
@@ -176,11 +177,11 @@ def _follow(
     files: Sequence[str], zone: ZoneInfo, kinds: frozenset[EffectName], found: Recordings, printed: Sequence[str]
 ) -> tuple[dict[str, _Following], int]:
     """The facts of each group by a request log, and when its last line was written."""
-    size_bytes = about_bytes_of(map(Path, files))
+    size_bytes = about_bytes_of(map(path_of, files))
     groups: dict[str, _Following] = {}
     with TemporaryDirectory(prefix="rollcall-") as folder, Processes(1) as pool:
         work = Work(pool, _shown_to_nobody, Path(folder), buckets_for(size_bytes))
-        ordered = in_order({Path(file): file for file in files}, zone)
+        ordered = in_order({path_of(file): file for file in files}, zone)
         log = read_sections(sections_in(ordered, zone), size_bytes, zone, work)
         log.survey.learn_release(partial(broker_version_in, printed))
         config = from_texts(GroupConfig, log.survey.settings)
@@ -219,7 +220,7 @@ def _follow_bucket(
 
 
 def _shown_to_nobody(what: str, more: int, *, total: int) -> None:
-    """The reading is short, see `jobs.explain.MOST_BYTES`."""
+    """The reading is short, see `app_logs.reading.LARGE_BYTES`."""
 
 
 # ---------------------------------------------------------------- a dump of the topic
@@ -243,7 +244,7 @@ class _Folded:
 
 def _fold(files: Sequence[str], kinds: frozenset[EffectName], found: Recordings) -> _Folded:
     bad: list[BadLine] = []
-    paths = [Path(file) for file in files]
+    paths = [*map(path_of, files)]
     folded = _Folded(names=names_of(_decoded(Dump(paths, bad.append))))
     dump = Dump(paths, lambda line: None)
     histories: dict[str, History] = {}

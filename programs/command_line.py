@@ -190,7 +190,7 @@ def home_option(function: Decorated) -> Decorated:
         default=DEFAULT_HOME,
         metavar="FOLDER",
         callback=lambda ctx, param, value: value or DEFAULT_HOME,
-        help=f"Where the tables are; else ROLLCALL_HOME, else {DEFAULT_HOME}.",
+        help=f"Folder with the tables (default: $ROLLCALL_HOME or {DEFAULT_HOME}).",
     )(function)
 
 
@@ -201,14 +201,14 @@ def conf_option(function: Decorated) -> Decorated:
         "conf",
         type=_MaybePath(),
         metavar="FILE",
-        help="Settings, key=value lines; conf/coordinator.conf names them all.",
+        help="File of key=value settings; conf/coordinator.conf lists all.",
     )(function)
 
 
 def set_option(what: str, *names: str) -> Callable[[Decorated], Decorated]:
     """The option `--set key=value`, as often as wanted. names: others that it has. what: the beginning of its help."""
     return click.option(
-        *(names or ("--set",)), "given", multiple=True, metavar="KEY=VALUE", help=f"{what}; as often as wanted."
+        *(names or ("--set",)), "given", multiple=True, metavar="KEY=VALUE", help=f"{what}; repeatable."
     )
 
 
@@ -224,7 +224,7 @@ def zone_option(function: Decorated) -> Decorated:
 
 def at_option(what: str) -> Callable[[Decorated], Decorated]:
     return click.option(
-        "--at", metavar="MOMENT", default="", help=f'{what}: "2026-03-01 03:12", in UTC unless it names its zone.'
+        "--at", metavar="MOMENT", default="", help=f'{what}: "2026-03-01 03:12", UTC unless it gives a zone.'
     )
 
 
@@ -254,8 +254,8 @@ def place_options(function: Decorated) -> Decorated:
 
 
 _PLACES = (
-    ("--listen", "HOST:PORT", "Where Kafka's clients connect (default: 127.0.0.1:9092)."),
-    ("--topics", "T1:4,T2:4", "The topics there are, with their partition counts."),
+    ("--listen", "HOST:PORT", "Address for Kafka clients (default: 127.0.0.1:9092)."),
+    ("--topics", "T1:4,T2:4", "Topics with their partition counts."),
     ("--upstream", "HOST:PORT", "A broker of the Kafka cluster that has the data."),
     ("--metrics", "HOST:PORT", "Where /metrics and /health are served (default: 127.0.0.1:9464)."),
 )

@@ -32,7 +32,7 @@ _STATE, _STARTED = 0, 19
 def guard() -> None:
     """Has what this process starts from now on ended with it; once is enough.
 
-    First it ends what a program that is no more has left, if its guardian was killed as well.
+    First it ends what an ended program has left, if its guardian was killed as well.
     """
     mark, above = mark_of(os.getpid()), os.environ.get(VARIABLE, "").split()
     if mark is None or mark in above:

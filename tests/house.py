@@ -43,6 +43,18 @@ IN_NO_OTHER_FILE: dict[str, Callable[[str], str]] = {
 NOT_AT_WORK = ("request_log", "whatif", "benchmarks")
 """What the recipe of a setting leaves out, besides files of tests: they know settings of others' brokers."""
 CODE = (".py", ".html", ".js")
+BETTER = {
+    "goes on": "continues, or is ongoing",
+    "of which": "a sentence of its own",
+    "heard of": "seen",
+    "is over": "has ended",
+    "are over": "have ended",
+    "none of": "no",
+    "Else": "Otherwise",
+    "else in": "otherwise in",
+    "by itself": "on its own",
+}
+"""What our sentences avoid, each with what to write instead."""
 BRANCHES = re.compile(r"is_consumer|\"(consumer|connect|classic)\"|'(consumer|connect|classic)'|GroupType\b")
 """What asks which kind a group is."""
 
@@ -54,6 +66,7 @@ def warnings() -> Iterator[str]:
     yield from of_recipes()
     yield from of_kinds()
     yield from missing_rows()
+    yield from of_words()
 
 
 def long_files() -> Iterator[str]:
@@ -118,6 +131,20 @@ def of_kinds() -> Iterator[str]:
     for path in (path for room in ("why", "pictures", "page", "jobs/shown") for path in (ROOT / room).rglob("*")):
         if path.suffix in CODE and _name(path) != "why/kinds.py" and BRANCHES.search(path.read_text()):
             yield f"{_name(path)} asks which kind a group is: ask an attribute of its kind, in why/kinds.py"
+
+
+def of_words() -> Iterator[str]:
+    """Words that readers stumble over, in the pages of the documentation and in the texts of options."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    texts = [(_name(page), line) for page in pages for line in page.read_text().splitlines()]
+    for path in source_files():
+        if path.is_relative_to(ROOT / "tests"):
+            continue
+        texts += [(_name(path), found) for found in re.findall(r'\bhelp="([^"]*)"', path.read_text())]
+    for name, text in texts:
+        for word in BETTER:
+            if re.search(rf"\b{word}\b", text):
+                yield f"{name}: {word!r} in {text.strip()[:60]!r}: write {BETTER[word]}"
 
 
 def missing_rows() -> Iterator[str]:

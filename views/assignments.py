@@ -10,7 +10,7 @@ ASSIGNMENTS = View(
     name="assignments",
     row="an ownership interval: one member held one partition without a break",
     rule=(
-        "It begins when an assignment gives the member the partition (assigned), and goes on while each later "
+        "It begins when an assignment gives the member the partition (assigned), and lasts while each later "
         "generation gives it again. It ends with a generation that does not, when the member goes, or when the member "
         "joins again without claiming the partition. A cooperative member claims what it keeps (KIP-429). An eager one "
         "claims nothing, so from its JoinGroup to the next assignment its partitions have no owner. For Connect's "

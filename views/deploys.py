@@ -16,7 +16,7 @@ DEPLOYS = View(
         f"followed within {BACK_WITHIN_MINUTES} minutes by the next membership of the same client id (of the same "
         f"group.instance.id for static ones). Restarts of a group less than {BURST_WITHIN_MINUTES} minutes apart are "
         f"one burst; a burst in which at least {CLIENTS} of the members that were there at its beginning were "
-        "restarted is a deploy. It lasts until the last rebalance is over that began in it. A partition moved if "
+        "restarted is a deploy. It lasts until the last rebalance that began in it has ended. A partition moved if "
         "another client id held it for a while, and moved back if the one that held it first holds it in the end; "
         "both are null, for unknown, where two members shared a client id."
     ),

@@ -89,7 +89,7 @@ GROUP BY group_id, topic, partition, member_id, client_id, new_member_id, new_cl
     ),
     of_consumers=(
         "A partition is given away only when its owner has let go of it or is a member no more. A member that was "
-        "removed and has not heard of it may go on; its heartbeats and commits are refused with UNKNOWN_MEMBER_ID, "
+        "removed and does not know it yet may continue; its heartbeats and commits are refused with UNKNOWN_MEMBER_ID, "
         "FENCED_MEMBER_EPOCH or STALE_MEMBER_EPOCH."
     ),
 )

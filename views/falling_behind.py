@@ -21,7 +21,7 @@ FALLING_BEHIND = View(
         GROUP_ID,
         Column("topic", "string", "the topic"),
         Column("from_at", "timestamp", "since when"),
-        Column("to_at", "timestamp", "until when; null: it goes on, as far as commits tell"),
+        Column("to_at", "timestamp", "until when; null: ongoing, as far as commits show"),
         Column("duration_ms", "bigint", "from its beginning to the latest commit of it, ms"),
         Column("lag_from", "bigint", "the lag at its beginning, records"),
         Column("lag_to", "bigint", "the lag at its end, records"),

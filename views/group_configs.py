@@ -8,7 +8,7 @@ from views.view import GROUP_ID, Column, View
 
 GROUP_CONFIGS = View(
     name="group_configs",
-    row="a change of what is set for one group alone",
+    row="a change of a setting of a single group",
     rule=(
         "A key of a group_configs_changed fact, until the next such fact names that key. A member uses the value from "
         "its next heartbeat on. If nothing is set, the broker's setting is used, whose key begins with `group.`."

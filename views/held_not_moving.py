@@ -12,11 +12,11 @@ USUAL_OF = 3
 
 HELD_NOT_MOVING = View(
     name="held_not_moving",
-    row="a time in which a member held a partition with records to read, was heard of, and committed nothing new of it",
+    row="a time in which a member held a partition with unread records, sent requests, and committed no progress on it",
     rule=(
         "The time between two commits that rise, or after the last one, while the same member owns the partition and "
         f"its lag is above 0. It is at least {STANDS_MS // 1000} s, and {TIMES_USUAL} times the average time between "
-        f"the partition's other commits, of which there must be {USUAL_OF}. The member sent a request after that time "
+        f"the partition's other commits (at least {USUAL_OF}). The member sent a request after that time "
         "and before the commit that ends it, or owned the partition for longer than its session. The client may still "
         f"fetch in that time: fetched records are not processed yet. {RULE} Until the "
         "partition's next commit the lag counts from the last known commit and is an upper bound: it is surely above 0 "
@@ -27,7 +27,7 @@ HELD_NOT_MOVING = View(
         Column("member_id", "string", "who owns it"),
         Column("client_id", "string", "that member's client id"),
         Column("from_at", "timestamp", "since when"),
-        Column("to_at", "timestamp", "until when; null: it goes on, as far as is known"),
+        Column("to_at", "timestamp", "until when; null: ongoing, as far as is known"),
         Column("duration_ms", "bigint", "for how long, as far as is known, ms"),
         Column("usual_ms", "bigint", "how far apart its other commits that rise are on the average, ms"),
         Column("lag_from", "bigint", "the lag at its beginning, records"),

@@ -24,11 +24,11 @@ JOIN_WAITS = View(
         Column("client_host", "string", "its host"),
         Column("group_instance_id", "string", "its group.instance.id, null for a dynamic member"),
         Column("joined_at", "timestamp", "when its JoinGroup came, null: it did not come"),
-        Column("synced_at", "timestamp", "when its SyncGroup came before the rebalance was over, else null"),
+        Column("synced_at", "timestamp", "when its SyncGroup came; null if not before the rebalance ended"),
         Column(
             "held_others_ms",
             "bigint",
-            "how long the others waited for it alone, ms: the last to join, those that never did, and the leader "
+            "how long the others waited only for it, ms: the last to join, those that never did, and the leader "
             "until its assignment came; null while the rebalance runs",
         ),
         Column("started_at", "timestamp", "when the rebalance began"),

@@ -11,11 +11,11 @@ WITHIN_MINUTES = 60
 
 LEADER_ONLY_LOOPS = View(
     name="leader_only_loops",
-    row="a loop: one leader alone set off rebalance after rebalance while nobody came or went",
+    row="a loop: a single leader set off rebalance after rebalance while nobody came or went",
     rule=(
         f"At least {REBALANCES} rebalances of a group in a row, each begun within {WITHIN_MINUTES} minutes of the one "
-        "before, all set off by the same member, the leader of the generation it left, by joining again, and in none "
-        "of which anybody joined, left or expired. A cooperative rebalance's second round does not count."
+        "before, all set off by the same member, the leader of the generation it left, by joining again. Nobody "
+        "joined, left or expired in them. A cooperative rebalance's second round does not count."
     ),
     columns=(
         GROUP_ID,

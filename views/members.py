@@ -27,7 +27,7 @@ MEMBERS = View(
             "timestamp",
             "when its session ends at the earliest if it stays silent; null while an answer is owed to it",
         ),
-        Column("waits_for", "string", "JoinGroup or SyncGroup while that is parked, else null"),
+        Column("waits_for", "string", "JoinGroup or SyncGroup while that is parked, otherwise null"),
         Column("synced_generation_id", "int", "the latest generation it sent a SyncGroup for, null: none yet"),
         Column("topics", "array<string>", "what it subscribes to, null where its bytes do not say"),
         Column("assigned_partitions", "array<string>", "what it holds, as topic-partition, in order; empty: nothing"),

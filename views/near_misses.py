@@ -21,7 +21,7 @@ NEAR_MISSES = View(
         Column("client_host", "string", "its host"),
         Column("group_instance_id", "string", "its group.instance.id, null for a dynamic member"),
         Column("from_at", "timestamp", "when its session timer was restarted"),
-        Column("to_at", "timestamp", "when it was heard of again"),
+        Column("to_at", "timestamp", "when it was next seen"),
         Column("gap_ms", "bigint", "the time between, ms"),
         Column("session_timeout_ms", "bigint", "how long it might be silent then, ms"),
         Column("slack_ms", "bigint", "what was left of the session, ms; 0 or less: none, and it was lucky"),

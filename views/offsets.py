@@ -14,7 +14,7 @@ OFFSETS = View(
         *OF_PARTITION,
         Column("committed_offset", "bigint", "the offset the group would go on from"),
         Column("leader_epoch", "int", "the leader epoch the client named, -1: none"),
-        Column("metadata", "string", "what the client noted beside it"),
+        Column("metadata", "string", "what the client noted with it"),
         Column("committed_at", "timestamp", "when it was committed"),
         Column("member_id", "string", "who committed it, null for a consumer that assigns its own partitions"),
     ),

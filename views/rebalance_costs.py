@@ -24,7 +24,7 @@ def _highest_before(moment: str) -> str:
 
 REBALANCE_COSTS = View(
     name="rebalance_costs",
-    row="a rebalance of which it is known when it began, in a group whose lag is known around it",
+    row="a rebalance whose start is known, in a group whose lag is known around it",
     rule=(
         "Lag is that of all partitions of the group together, as in `lag_history`. Lag goes up and down with each "
         f"commit, so the lag before is the highest of the {BEFORE_MS // 1000} s before. A member whose session expired "
@@ -37,7 +37,7 @@ REBALANCE_COSTS = View(
         f"{COMMITS_RULE} A rebalance has no row if there was such a time from the {BEFORE_MS // 1000} s before until "
         "the group had caught up. A partition that is not committed again after such a time counts from its last known "
         "commit: each lag is then an upper bound by the same number of records, so the differences are right. If that "
-        "partition's lag falls in this time, the difference is not known, and there is no row."
+        "partition's lag falls in this time, the difference is unknown, and the rebalance has no row."
     ),
     columns=(
         GROUP_ID,

@@ -19,8 +19,8 @@ REBALANCE_GOES_ON = View(
         Column("state", "string", "the latest state in it"),
         Column("generation_id", "int", "the generation of that state"),
         Column("from_at", "timestamp", "when the group began to rebalance"),
-        Column("to_at", "timestamp", "when it was in a state of another kind; null: it goes on"),
-        Column("duration_ms", "bigint", "the time between, ms; null while it goes on"),
+        Column("to_at", "timestamp", "when it was in a state of another kind; null: ongoing"),
+        Column("duration_ms", "bigint", "the time between, ms; null while ongoing"),
     ),
     sql=f"""--sql
 SELECT group_id, state, generation_id, from_at, to_at, duration_ms

@@ -39,11 +39,11 @@ REBALANCES = View(
         Column("cause_group_instance_id", "string", "its group.instance.id"),
         Column("client_reason", "string", "what it said itself, where it gave a reason"),
         Column("is_inferred", "boolean", "the cause was concluded from other facts of a recording"),
-        Column("cause_candidates", "array<string>", "the causes that fit, where more than one does; else empty"),
+        Column("cause_candidates", "array<string>", "the possible causes, if there is more than one; otherwise empty"),
         Column(
             "cause_candidate_clients",
             "array<string>",
-            "the clients that may have caused it, if that is open; else empty",
+            "the clients that may have caused it, if that is unknown; otherwise empty",
         ),
         Column("members_before", "bigint", "how many members before, null: not known"),
         Column("members_after", "bigint", "how many members after, likewise"),

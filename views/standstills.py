@@ -15,13 +15,13 @@ STANDSTILLS = View(
         "The gaps between the ownership intervals of `assignments`, all partitions of a group taken together, from its "
         "first interval on, and the time since the last one while the group has members. A group without members "
         "stands still too; a cooperative group hardly ever does. Where a recording does not show what some member "
-        "owns, or how many members a group has, it is not known whether the group stands still, and there is no row."
+        "owns, or how many members a group has, whether the group stands still is unknown, and there is no row."
     ),
     columns=(
         GROUP_ID,
         Column("from_at", "timestamp", "when the last partition was given up"),
-        Column("to_at", "timestamp", "when a partition was given to somebody again; null: it goes on"),
-        Column("duration_ms", "bigint", "the time between, ms; null while it goes on"),
+        Column("to_at", "timestamp", "when a partition was given to somebody again; null: ongoing"),
+        Column("duration_ms", "bigint", "the time between, ms; null while ongoing"),
     ),
     sql="""--sql
 WITH open AS (

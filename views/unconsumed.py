@@ -18,7 +18,7 @@ UNCONSUMED = View(
     columns=(
         *OF_PARTITION,
         Column("from_at", "timestamp", "since when: its last owner gave it up, or the members came; null: not known"),
-        Column("to_at", "timestamp", "null: it goes on"),
+        Column("to_at", "timestamp", "null: ongoing"),
         Column("last_client_id", "string", "who owned it last, null: nobody"),
         Column("lag_records", "bigint", "how many records are to be read of it, null: not known"),
     ),

@@ -20,8 +20,8 @@ WENT_EMPTY = View(
         GROUP_ID,
         Column("generation_id", "int", "the generation in which the group was empty"),
         Column("from_at", "timestamp", "when the last member went"),
-        Column("to_at", "timestamp", "when a member came, or the group was removed; null: it goes on"),
-        Column("duration_ms", "bigint", "the time between, ms; null while it goes on"),
+        Column("to_at", "timestamp", "when a member came, or the group was removed; null: ongoing"),
+        Column("duration_ms", "bigint", "the time between, ms; null while ongoing"),
     ),
     sql=f"""--sql
 SELECT group_id, generation_id, from_at, to_at, duration_ms

@@ -102,9 +102,9 @@ def _seen_points(e: Explanation, seen: Seen) -> list[tuple[str, str]]:
         return f"{moment(at_ms)} UTC, {duration(e.rebalance.started_at_ms - at_ms)} before"
 
     if seen.renewed_ms is None or seen.does_renew:
-        return [("heard of last", ago(seen.at_ms))]
+        return [("last seen", ago(seen.at_ms))]
     by = f"{ago(seen.at_ms)}, by a {seen.api}, which does not renew a session"
-    return [("session renewed", ago(seen.renewed_ms)), ("heard of last", by)]
+    return [("session renewed", ago(seen.renewed_ms)), ("last seen", by)]
 
 
 def timeline(e: Explanation) -> list[tuple[int, str]]:

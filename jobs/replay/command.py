@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from app_logs.files import copies_removed
 from jobs.home import REPLAY, Home, HomeError
 from jobs.log_config import WRITER, replay_config
 from jobs.not_understood import not_understood
@@ -97,6 +98,7 @@ def make_history(
             raise not_understood(paths, are_empty=not size_bytes)
 
 
+@copies_removed()
 def replay(
     home: Home,
     paths: Sequence[Path],

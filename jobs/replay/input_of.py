@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from app_logs.files import comes_once, files_of
+from app_logs.files import files_of, path_of
+from jobs.not_understood import not_understood
 from jobs.replay.inputs import BothInput, Input, LogInput, TopicInput
-from jobs.replay.printed import PrintedInput, is_printed
+from jobs.replay.printed import LogKind, PrintedInput, kind_of_log
 from jobs.replay.printed_beside_log import PrintedBesideLog
 from jobs.replay.printed_beside_topic import PrintedBesideTopic
-from offsets_topic.dumps.reading import is_dump
+from offsets_topic.dumps.reading import DumpError, is_dump
 from programs.errors import UserError
 from why.words import count
 
@@ -26,15 +27,14 @@ class InputError(UserError):
 def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) -> Input:
     """The input in some paths. given: settings of the broker and of single groups that the user knows.
 
-    A path that is neither a dump nor a log of brokers or clients is read as a request log.
+    Beside others, a path of an unknown kind is read as a request log.
 
-    Raises InputError: paths that do not go together, or settings that nothing in them uses; LogFileError, DumpError,
-    ConfigError.
+    Raises InputError: paths that do not go together, or settings that nothing in them uses; NotUnderstood: the only
+    path is of an unknown kind; LogFileError, DumpError, ConfigError.
     """
-    for path in filter(comes_once, map(str, paths)):
-        raise InputError(f"LOG={path}: can be read only once. Write it to a file, and name that.")
-    dumps = [path for path in paths if is_dump(path)]
-    printed = [path for path in paths if path not in dumps and is_printed(path)]
+    dumps = [path for path in paths if _is_dump(path)]
+    kinds = {path: kind_of_log(path) for path in paths if path not in dumps}
+    printed = [path for path, kind in kinds.items() if kind is LogKind.PRINTED]
     logs = [path for path in paths if path not in (*dumps, *printed)]
     if len(dumps) > 1 or len(logs) > 1:
         found = (count(len(logs), "request log"), count(len(dumps), "dump"), count(len(printed), "log"))
@@ -48,9 +48,19 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
                 f"SET={next(iter(given))}: is said of a request log or a dump, and {printed[0]} is neither."
             )
         return PrintedInput(printed, zone)
-    topic = TopicInput(dumps[0], given) if dumps else None
+    topic = TopicInput(path_of(str(dumps[0])), given) if dumps else None
     if not logs and topic is not None:
         return PrintedBesideTopic(PrintedInput(printed, zone), topic) if printed else topic
-    log = LogInput(logs[0], given, zone, files_of([str(path) for path in printed]))
+    log = LogInput(path_of(str(logs[0])), given, zone, files_of([str(path) for path in printed]))
+    if not dumps and not printed and kinds[logs[0]] is LogKind.UNKNOWN:
+        raise not_understood(paths, are_empty=not log.size_bytes)
     recorded = log if topic is None else BothInput(log, topic)
     return PrintedBesideLog(recorded, PrintedInput(printed, zone)) if printed else recorded
+
+
+def _is_dump(path: Path) -> bool:
+    place = path_of(str(path))
+    try:
+        return is_dump(place)
+    except DumpError as error:
+        raise DumpError(str(error).replace(str(place), str(path))) from None

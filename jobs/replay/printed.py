@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum, auto
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from rich.console import Console
 
-from app_logs.files import files_of, open_blocks, text_of
+from app_logs.files import STANDARD_INPUT, files_of, open_blocks, path_of, text_of
 from app_logs.group_effects import effects_of
 from app_logs.logged_rebalances import LoggedGroup
 from app_logs.reading import FileRead, align, may_matter, merged, read_files
@@ -35,20 +36,31 @@ LOOKED_THROUGH_BYTES = 1 << 20
 """A request log shows what it is within these."""
 
 
-def is_printed(path: Path) -> bool:
-    """Whether files have lines about groups as brokers and clients print them, and are no request log."""
-    is_one = False
-    files = [] if not path.exists() or (path.is_dir() and not any(path.iterdir())) else files_of([str(path)])
-    for file in files:
+class LogKind(Enum):
+    """What files are by their first lines that show it."""
+
+    REQUESTS = auto()
+    """A request log."""
+    PRINTED = auto()
+    """They have lines about groups as brokers and clients print them, and are no request log."""
+    UNKNOWN = auto()
+
+
+def kind_of_log(path: Path) -> LogKind:
+    """Return what files are. Raises UserError: one cannot be read."""
+    kind = LogKind.UNKNOWN
+    is_there = str(path) == STANDARD_INPUT or (path.exists() and not (path.is_dir() and not any(path.iterdir())))
+    for file in files_of([str(path)]) if is_there else ():
         read = 0
         for block in open_blocks(file):
             read += len(block)
             if COMPLETED in block:
-                return False
-            is_one = is_one or may_matter(text_of(block))
-            if read >= LOOKED_THROUGH_BYTES:
+                return LogKind.REQUESTS
+            if kind is LogKind.UNKNOWN and may_matter(text_of(block)):
+                kind = LogKind.PRINTED
+            if kind is LogKind.PRINTED and read >= LOOKED_THROUGH_BYTES:
                 break
-    return is_one
+    return kind
 
 
 class PrintedInput:
@@ -58,7 +70,7 @@ class PrintedInput:
 
     def __init__(self, paths: Sequence[Path], zone: ZoneInfo) -> None:
         self._files, self._zone = files_of(list(map(str, paths))), zone
-        self.size_bytes = about_bytes_of(map(Path, self._files))
+        self.size_bytes = about_bytes_of(map(path_of, self._files))
         self._reads: list[FileRead] = []
         self._left_out: list[str] = []
         self._not_known: list[str] = []

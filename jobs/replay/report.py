@@ -16,6 +16,7 @@ from rich.table import Table
 
 from duck_sql.engine import ask
 from jobs.home import Home
+from jobs.shown.tables import show_table
 from jobs.shown.terminal import add_row, say, text_of
 from programs.typed import as_typed
 from request_log.parity import Difference, Parity
@@ -125,7 +126,7 @@ def _say_parity(console: Console, parity: Parity) -> None:
     for api in sorted(set(parity.equal) | set(parity.different)):
         equal, different = parity.equal[api], parity.different[api]
         add_row(table, api, str(equal + different), str(equal), str(different))
-    console.print(table)
+    show_table(console, table)
     say(console, f"parity: {parity.share:.3%} of {parity.compared} answers are equal")
     for found in parity.first[:SHOWN_DIFFERENCES]:
         _tell_difference(console, found)
@@ -142,7 +143,7 @@ def _tell_difference(console: Console, found: Difference) -> None:
         table.add_column(name, overflow="fold")
     for name in found.recorded:
         add_row(table, name, _text(found.recorded[name]), _text(found.ours[name]))
-    console.print(table)
+    show_table(console, table)
 
 
 def tell_home(console: Console, home: Home) -> None:

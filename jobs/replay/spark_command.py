@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
+from app_logs.files import comes_once
 from jobs.home import Home, HomeError
 from jobs.not_understood import not_understood
 from jobs.replay.command import FRESH, replay_home
@@ -32,6 +33,8 @@ def replay_by_spark(
 ) -> None:
     """As `jobs.replay.command.replay`, for a log; the home may be in an object store. Raises UserError."""
     log_zone = zone_of(zone)
+    for path in filter(comes_once, map(str, paths)):
+        raise InputError(f"LOG={path}: Spark cannot read it. Write it to a file, and name that.")
     if not isinstance(input_of(paths, given, log_zone), LogInput):
         named = " ".join(map(str, paths))
         raise InputError(f"LOG={named}: --engine spark replays one request log, --engine processes a dump as well.")

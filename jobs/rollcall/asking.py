@@ -41,9 +41,9 @@ def _uncollected() -> Iterator[None]:
 )
 @click.argument("query", metavar="QUERY")
 @format_option(("table", "json", "csv", "csv-raw"))
-@at_option("Everything as it was at a moment")
+@at_option("Show the state at this time")
 @click.option(
-    "--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone (default: DuckDB, then Spark)."
+    "--engine", type=click.Choice(["duckdb", "spark"]), help="Use only this engine (default: DuckDB, then Spark)."
 )
 @home_option
 @_uncollected()
@@ -62,12 +62,12 @@ def sql(query: str, form: str, at: str, engine: str | None, home: str) -> None:
 )
 @_group
 @_generation
-@at_option("The rebalance at a moment")
+@at_option("The rebalance at this time")
 @format_option(("text", "json"))
 @home_option
 @_uncollected()
 def why(group: str, generation: str, at: str, form: str, home: str) -> None:
-    """Explain a rebalance of a group. It is the latest one unless another is named."""
+    """Explain a rebalance of a group (default: the latest)."""
     from jobs.home import Home
     from jobs.why import answer
 
@@ -76,16 +76,16 @@ def why(group: str, generation: str, at: str, form: str, home: str) -> None:
 
 @click.command(epilog=examples("rollcall lag payments", "rollcall lag --watch", "rollcall lag payments --format json"))
 @click.argument("group", metavar="[GROUP]", default="")
-@click.option("--watch", is_flag=True, help="Show it anew every 5 s, until Ctrl-C.")
-@at_option("The lag at a moment")
+@click.option("--watch", is_flag=True, help="Refresh every 5 s until Ctrl-C.")
+@at_option("The lag at this time")
 @format_option(("text", "json"))
 @home_option
 def lag(group: str, watch: bool, at: str, form: str, home: str) -> None:
-    """Tell how far behind groups are.
+    """Show how far behind groups are.
 
     Partition by partition: those of one group, or of all, the furthest behind first. LAG and LOST are records, TIME-LAG
     is the age of the oldest record to be read, TREND by how many records LAG grew in the last minute, KNOWN-AT when the
-    log ended there, in UTC. CONSUMER-ID, HOST and CLIENT-ID name the owner. A dash: not known.
+    log ended there, in UTC. CONSUMER-ID, HOST and CLIENT-ID name the owner. A dash means unknown.
     """
     from jobs.home import Home
     from jobs.lag_report import answer_lag
@@ -102,10 +102,10 @@ def lag(group: str, watch: bool, at: str, form: str, home: str) -> None:
 )
 @click.argument("group", metavar="GROUP", default="")
 @_generation
-@at_option("The middle of the time that is shown")
-@click.option("--minutes", metavar="N", default="", help="How much time is shown (default: 30).")
+@at_option("The middle of the time span")
+@click.option("--minutes", metavar="N", default="", help="Length of the time span (default: 30).")
 @click.option("--whatif", metavar="FILE", default="", help="Draw the rows that `rollcall whatif` left instead.")
-@click.option("--out", metavar="FOLDER", default=PICTURES, show_default=True, help="Where the files are put.")
+@click.option("--out", metavar="FOLDER", default=PICTURES, show_default=True, help="Folder for the files.")
 @home_option
 def pictures(group: str, generation: str, at: str, minutes: str, whatif: str, out: str, home: str) -> None:
     """Draw a group, one of its rebalances, or a sweep."""
@@ -121,9 +121,9 @@ def pictures(group: str, generation: str, at: str, minutes: str, whatif: str, ou
 @click.option("--home", "named", metavar="FOLDER", multiple=True, help="The same as HOME.")
 @format_option(("text", "json"))
 def status(homes: tuple[str, ...], named: tuple[str, ...], form: str) -> None:
-    """Say who works in a home and what is in trouble.
+    """Show who works in a home and which groups are in trouble.
 
-    HOME is one home or several; without it those that lie in this folder.
+    HOME is one home or several (default: all in this folder).
     """
     from jobs.home import Home
     from jobs.status import answer_status, homes_in
@@ -134,14 +134,14 @@ def status(homes: tuple[str, ...], named: tuple[str, ...], form: str) -> None:
 @click.command(epilog=examples("rollcall check", "rollcall check .rollcall-d-kill --format json"))
 @click.argument("home", metavar="[HOME]", envvar="ROLLCALL_HOME", default=DEFAULT_HOME)
 @click.option("--home", "named", metavar="FOLDER", default="", help="The same as HOME.")
-@click.option("--engine", type=click.Choice(["duckdb", "spark"]), help="Ask this one alone (default: duckdb).")
+@click.option("--engine", type=click.Choice(["duckdb", "spark"]), help="Use only this engine (default: duckdb).")
 @format_option(("text", "json"))
 @click.pass_context
 @_uncollected()
 def check(context: click.Context, home: str, named: str, engine: str | None, form: str) -> None:
-    """Ask a home for rows that cannot be, whatever happened.
+    """Check the consistency of a home's rows.
 
-    The exit status is 1 if there are any. Without HOME it is the one that ROLLCALL_HOME names, or .rollcall.
+    The exit status is 1 if a check fails. HOME is $ROLLCALL_HOME or .rollcall by default.
     """
     from jobs.check import answer_check
     from jobs.home import Home
@@ -160,14 +160,16 @@ def check(context: click.Context, home: str, named: str, engine: str | None, for
     )
 )
 @click.argument("files", metavar="LOG...", nargs=-1, required=True)
-@click.option("--group", metavar="GROUP", default="", help="This group alone.")
-@click.option("--since", metavar="MOMENT", default="", help="Ignore what ended before: 05:39, -1h or a date.")
-@click.option("--until", metavar="MOMENT", default="", help="Ignore what began after.")
+@click.option("--group", metavar="GROUP", default="", help="Only this group.")
 @click.option(
-    "--zone", metavar="ZONE", default="", help="The zone of times that are printed without one: Asia/Kolkata."
+    "--since", metavar="MOMENT", default="", help="Ignore rebalances that ended before this time: 05:39, -1h or a date."
 )
-@click.option("--evidence", is_flag=True, help="Show the lines that say it, by file and number.")
-@click.option("--follow", is_flag=True, help="Print each rebalance as it ends, of a log that comes by standard input.")
+@click.option("--until", metavar="MOMENT", default="", help="Ignore rebalances that began after this time.")
+@click.option(
+    "--zone", metavar="ZONE", default="", help="Time zone of times printed without one, for example Asia/Kolkata."
+)
+@click.option("--evidence", is_flag=True, help="Show the lines behind each statement, by file and number.")
+@click.option("--follow", is_flag=True, help="Read standard input until it ends; print each rebalance as it ends.")
 @format_option(("text", "json"))
 def explain(
     files: tuple[str, ...],
@@ -182,7 +184,7 @@ def explain(
     """Explain rebalances from what brokers and clients log.
 
     LOG is a server.log, an application's log, a kafka-request.log, a dump of __consumer_offsets, a .gz, a folder of
-    them, or - for what is printed on standard input. Nothing needs to be prepared, and nothing is written. Times are
+    them, or - for standard input. Nothing needs to be prepared, and no home is written. Times are
     those of the lines, in UTC where their zone is known. A moment without a date counts from the latest line.
     """
     from app_logs.files import STANDARD_INPUT, arriving_lines
@@ -198,4 +200,4 @@ def explain(
     elif files == (STANDARD_INPUT,):
         explain_as_they_come(arriving_lines(sys.stdin.fileno()), asked, form, console)
     else:
-        raise UserError(f"LOG={' '.join(files)}: --follow reads standard input alone: its LOG is -.")
+        raise UserError(f"LOG={' '.join(files)}: --follow reads only standard input: use - as LOG.")

@@ -21,9 +21,9 @@ from programs.command_line import (
 from programs.errors import UserError
 
 WHATIF_OUT = "build/whatif.jsonl"
-_broker_settings = set_option("A setting of the broker's that the log cannot show")
+_broker_settings = set_option("A broker setting that the log does not show")
 _processes = click.option(
-    "--processes", type=click.IntRange(1, 256), metavar="N", help="How many processes do the work; else one a core."
+    "--processes", type=click.IntRange(1, 256), metavar="N", help="Number of processes (default: one per core)."
 )
 
 
@@ -39,13 +39,13 @@ _processes = click.option(
 @_broker_settings
 @zone_option
 @home_option
-@click.option("--fresh", is_flag=True, help="Clear the replay that the home holds.")
+@click.option("--fresh", is_flag=True, help="Replace the replay in the home.")
 @click.option(
     "--engine",
     type=click.Choice(("processes", "spark")),
     default="processes",
     show_default=True,
-    help="Who does the work: processes of this machine; or Spark, for a log that outgrows a machine.",
+    help="Run in processes of this machine, or on Spark for logs too large for one machine.",
 )
 @_processes
 def replay(
@@ -59,8 +59,8 @@ def replay(
 ) -> None:
     """Replay a request log, server.log or __consumer_offsets.
 
-    LOG is a file, a .gz or a folder of them. A request log and a dump of one cluster make one history, also beside
-    several files of server.log. Spark replays a request log, of which every worker sees the files.
+    LOG is a file, a .gz, a folder of them, or - for standard input. A request log and a dump of one cluster make one
+    history, together with any server.log files. Spark replays a request log whose files every worker can read.
     """
     from jobs.home import Home
     from jobs.replay.command import replay as run_replay
@@ -97,16 +97,14 @@ def _paths_of(log: str) -> list[Path]:
 @_broker_settings
 @zone_option
 @conf_option
-@click.option(
-    "--offsets/--no-offsets", default=True, help="A cluster: with the offsets that groups commit, or without."
-)
+@click.option("--offsets/--no-offsets", default=True, help="Follow the offsets that a cluster's groups commit.")
 @home_option
 def shadow(
     log: str, cluster: str, given: tuple[str, ...], zone: str, conf: Path | None, offsets: bool, home: str
 ) -> int:
     """Follow a cluster's groups, a broker's growing log, or both.
 
-    LOG is a request log, what a broker prints by itself (server.log), or a cluster. CLUSTER is kafka://host:port,
+    LOG is a request log, a broker's server.log, or a cluster. CLUSTER is kafka://host:port,
     whose __consumer_offsets is read; with a log both make one history. A cluster's TLS and SASL are settings
     kafka.* of FILE.
     """
@@ -119,13 +117,13 @@ def shadow(
     logs = [one for one in followed if one not in clusters]
     if len(clusters) > 1 or len(logs) > 1:
         raise UserError(
-            f"{' '.join(followed)}: names {len(logs)} logs and {len(clusters)} clusters, and one of each is followed."
+            f"{' '.join(followed)}: expected at most one log and one cluster, found {len(logs)} and {len(clusters)}."
         )
     of_the_broker = [word for text in given for word in text.split() if not word.startswith("groups.")]
     if not logs and (zone != "UTC" or of_the_broker):
         raise UserError(
             f"FROM={clusters[0]}: ZONE= and SET= of a broker are said of a request log, and this is a cluster: "
-            "SET= takes groups.GROUP.KEY alone."
+            "SET= takes only groups.GROUP.KEY."
         )
     if not clusters and (conf or not offsets):
         raise UserError(
@@ -148,11 +146,11 @@ def shadow(
 )
 @log_argument
 @set_option("What to change or, with several values, to sweep")
-@click.option("--was", multiple=True, metavar="KEY=VALUE", help="A setting that the broker had; as often as wanted.")
+@click.option("--was", multiple=True, metavar="KEY=VALUE", help="A setting that the broker had; repeatable.")
 @zone_option
 @format_option(("table", "json"))
 @click.option(
-    "--out", metavar="FILE", default=WHATIF_OUT, show_default=True, help="Where the figures of every group are left."
+    "--out", metavar="FILE", default=WHATIF_OUT, show_default=True, help="File for the figures of every group."
 )
 def whatif(log: str, given: tuple[str, ...], was: tuple[str, ...], zone: str, form: str, out: str) -> None:
     """Play a log's groups again with other settings."""

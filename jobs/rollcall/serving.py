@@ -23,10 +23,10 @@ from programs.command_line import conf_option, examples, home_option, place_opti
 @conf_option
 @place_options
 @click.option(
-    "--page", metavar="HOST:PORT|0", default="", help="Where the page is served, 0: nowhere (default: 127.0.0.1:8080)."
+    "--page", metavar="HOST:PORT|0", default="", help="Address of the page, 0: no page (default: 127.0.0.1:8080)."
 )
-@click.option("--demo/--no-demo", default=True, help="With the demo's consumers, or without.")
-@click.option("--demo-seconds", metavar="SECONDS", default="", help="End by itself after this many seconds.")
+@click.option("--demo/--no-demo", default=True, help="Start the demo's consumers.")
+@click.option("--demo-seconds", metavar="SECONDS", default="", help="Stop after this many seconds.")
 def run(
     home: str,
     conf: Path | None,
@@ -64,7 +64,7 @@ def demo(listen: str, browser: bool) -> None:
 @home_option
 @conf_option
 def maintain(home: str, conf: Path | None) -> None:
-    """Put small files together and remove what is old. The home has no job running, or is a cluster's."""
+    """Compact small files and remove expired rows. The home has no job running, or is a cluster's."""
     from jobs.config import load_config
     from jobs.home import Home
     from jobs.maintain import maintain as tend
@@ -98,7 +98,7 @@ def package(target: str) -> None:
 @home_option
 @conf_option
 def doctor(cluster: str, home: str, conf: Path | None) -> int:
-    """Say what this machine lacks, and what to do.
+    """Check what this machine lacks, and say what to do.
 
     CLUSTER is kafka://host:port: whether it answers, and whether this user may follow it.
     """

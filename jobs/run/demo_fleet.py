@@ -132,7 +132,7 @@ def _work(consumer: KafkaConsumer, plan: DemoMember, signals: Signals, until_s: 
 @click.command()
 @click.option("--bootstrap", metavar="HOST:PORT", required=True, help="Where the members join.")
 @click.option("--group", "group_id", required=True, type=click.Choice([group.group_id for group in FLEET]))
-@click.option("--only", metavar="CLIENT_ID", help="This member alone.")
+@click.option("--only", metavar="CLIENT_ID", help="Only this member.")
 def command(bootstrap: str, group_id: str, only: str | None) -> None:
     """Run one group's members, or one of them alone, until SIGTERM."""
     group = next(group for group in FLEET if group.group_id == group_id)

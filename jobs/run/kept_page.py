@@ -68,5 +68,5 @@ class KeptPage:
         self._served_since = None
         self._starts_at = now + self._wait_s
         why = self._page.last_words().removeprefix("rollcall: ").rstrip(".")
-        self._say(f"The page has ended ({why}); it starts again in {self._wait_s:.0f} s. All else goes on.")
+        self._say(f"The page has ended ({why}); it starts again in {self._wait_s:.0f} s. The rest keeps running.")
         self._wait_s = min(2 * self._wait_s, LONGEST_WAIT_S)

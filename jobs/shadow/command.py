@@ -25,7 +25,7 @@ from jobs.config import load_config
 from jobs.home import Home, HomeError
 from jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
 from jobs.log_config import WRITER, shadow_config
-from jobs.replay.printed import is_printed
+from jobs.replay.printed import LogKind, kind_of_log
 from jobs.shadow.both import BothFollowing
 from jobs.shadow.feed import Kept, Tail, find_kept, new_kept
 from jobs.shadow.lag_lines import LagLines
@@ -149,7 +149,7 @@ def _printed_or_not(home: Home, asked: Asked) -> Asked:
     kind = home.read_note().get("kind")
     if kind is not None and kind not in (PRINTED_SHADOW, PRINTED_BOTH_SHADOW):
         return asked
-    if kind is None and not is_printed(Path(asked.log)):
+    if kind is None and kind_of_log(Path(asked.log)) is not LogKind.PRINTED:
         return asked
     of_the_broker, of_groups = split_given(asked.given)
     if of_the_broker or (of_groups and not asked.cluster):

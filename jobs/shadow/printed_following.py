@@ -114,7 +114,7 @@ class PrintedFollowing:
         return True
 
     def not_known(self) -> tuple[str, ...]:
-        return ("a broker's own log has no heartbeats, commits and hosts; a rebalance is shown when it is over.",)
+        return ("a broker's own log has no heartbeats, commits and hosts; a rebalance is shown when it has ended.",)
 
     def upkeeps(self) -> list[Upkeep]:
         return [Upkeep(self._home, self._config, lambda: None)]

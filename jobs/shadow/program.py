@@ -121,9 +121,7 @@ class ShadowProgram:
         self.status.stopped()
         for line in lines:
             self.teller.say(line)
-        self.teller.say(
-            f"rollcall: the shadow has stopped; {followed.counts}. It goes on there when it is started again."
-        )
+        self.teller.say(f"rollcall: the shadow has stopped; {followed.counts}. Start it again to continue from there.")
         return 0
 
     def _tell_rebalances(self) -> None:

@@ -120,7 +120,7 @@ class TopicFollowing:
         if not is_away(str(self.query.exception())):
             return False
         if not self._is_away:
-            tell("the cluster does not answer; the shadow goes on when it does", is_error=True)
+            tell("the cluster does not answer; the shadow continues when it does", is_error=True)
         self._is_away = True
         self.count()
         self.query = self._start()

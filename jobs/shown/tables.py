@@ -5,11 +5,12 @@ Knows terminals. Must not know where the texts come from: both engines' answers 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.measure import Measurement
+from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
@@ -33,13 +34,21 @@ def show_texts(
     console: Console, names: Sequence[str], are_numbers: Sequence[bool], rows: Sequence[Sequence[str | None]]
 ) -> None:
     """A table, or one block a row where the terminal is too narrow for it; the first ROWS_SHOWN rows."""
-    table = _table(names, are_numbers, rows[:ROWS_SHOWN])
-    if _width_of(table, console) <= console.width:
-        console.print(table)
-    else:
-        for number, row in enumerate(rows[:ROWS_SHOWN], 1):
-            console.print(_record(f"row {number}", names, row))
+    show_table(console, _table(names, are_numbers, rows[:ROWS_SHOWN]))
     console.print(_caption(len(rows)))
+
+
+def show_table(console: Console, table: Table) -> None:
+    """Prints a table, or its title and one block a row where the terminal is too narrow for it."""
+    width = _width_of(table, console)
+    if not console.is_terminal or width <= console.width:
+        console.print(Segments(console.render(table, console.options.update(max_width=width))), soft_wrap=True)
+        return
+    if table.title:
+        console.print(table.title, style="table.title")
+    names = [str(column.header).replace("-\n", "").replace("\n", " ") for column in table.columns]
+    for number, row in enumerate(zip(*(column.cells for column in table.columns), strict=True), 1):
+        console.print(_record(f"row {number}", names, row))
 
 
 def _table(names: Sequence[str], are_numbers: Sequence[bool], rows: Sequence[Sequence[str | None]]) -> Table:
@@ -55,13 +64,13 @@ def _width_of(table: Table, console: Console) -> int:
     return Measurement.get(console, console.options.update(max_width=_UNBROKEN_WIDTH), table).maximum
 
 
-def _record(title: str, names: Sequence[str], row: Sequence[str | None]) -> Table:
+def _record(title: str, names: Sequence[str], row: Iterable[RenderableType]) -> Table:
     """One row as a block: a line a column."""
     record = Table(title=title, title_justify="left", show_header=False)
     record.add_column(no_wrap=True, style="bold")
     record.add_column(overflow="fold")
     for name, value in zip(names, row, strict=True):
-        record.add_row(text_of(name), _cell(value))
+        record.add_row(text_of(name), value)
     return record
 
 

@@ -94,4 +94,8 @@ class Teller:
                 self._has_failed = True
                 why = visible(f"{type(error).__name__}: {error}")
                 with suppress(Exception):
-                    print(f"rollcall: not all can be shown ({why}); what runs goes on.", file=sys.stderr, flush=True)
+                    print(
+                        f"rollcall: some output cannot be shown ({why}); the program continues.",
+                        file=sys.stderr,
+                        flush=True,
+                    )

@@ -13,6 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from jobs.shown.tables import show_table
 from jobs.shown.terminal import add_row, say, text_of
 from programs.typed import as_typed
 from whatif.answer import Answer, assumptions, share_of, total
@@ -122,7 +123,7 @@ def _tell_fidelity(console: Console, found: Answer) -> None:
             _pair(each.generations),
             _pair([ms / 1000 for ms in each.stopped_member_ms]),
         )
-    console.print(table)
+    show_table(console, table)
     if len(parted) > SHOWN_GROUPS:
         say(console, f"  and {len(parted) - SHOWN_GROUPS} more")
 
@@ -143,7 +144,7 @@ def _tell_compared(console: Console, found: Answer) -> None:
     causes = [total(outcomes.values()).causes for _, _, outcomes in found.runs()]
     for cause in sorted(set().union(*causes)):
         add_row(table, f"  {cause}", *(str(each.get(cause, 0)) for each in causes))
-    console.print(table)
+    show_table(console, table)
 
 
 def _tell_curve(console: Console, found: Answer) -> None:
@@ -158,12 +159,12 @@ def _tell_curve(console: Console, found: Answer) -> None:
         padding=0,
     )
     shown = [name for name in _CURVE if any(of_run[name] for _, of_run in runs)]
-    table.add_column("", no_wrap=True)
+    table.add_column("run", no_wrap=True)
     for name in shown:
         table.add_column(_CURVE[name], justify="right", no_wrap=True)
     for name_of_run, of_run in runs:
         add_row(table, name_of_run, *(_number(of_run[name]) for name in shown))
-    console.print(table)
+    show_table(console, table)
 
 
 def _tell_groups(console: Console, found: Answer) -> None:
@@ -186,7 +187,7 @@ def _tell_groups(console: Console, found: Answer) -> None:
         columns = ("rebalances", "stopped_member_s", "partitions_moved", "expiries")
         cells = [" | ".join(f"{run[name]:,.0f}" for run in runs) for name in columns]
         add_row(table, group_id, *cells, f"{fidelities[group_id].share:.0%}")
-    console.print(table)
+    show_table(console, table)
 
 
 def _number(value: float | None) -> str:

@@ -13,6 +13,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -72,7 +73,7 @@ def about_bytes(path: Path) -> int:
 
 def about_bytes_of(files: Iterable[Path]) -> int:
     """Likewise of some files."""
-    return sum(file.stat().st_size * (10 if file.suffix == ".gz" else 1) for file in files)
+    return sum(file.stat().st_size * (10 if is_compressed(file) else 1) for file in files)
 
 
 class LogFile(NamedTuple):
@@ -205,9 +206,10 @@ def skip_line(file: IO[bytes]) -> int:
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether a file begins as gzip's do."""
-    with path.open("rb") as file:
+    """Whether a file begins as gzip's do; one that cannot be read does not."""
+    with suppress(OSError), path.open("rb") as file:
         return file.read(2) == _GZIP_MAGIC
+    return False
 
 
 def opened(path: Path) -> IO[bytes]:

@@ -329,13 +329,18 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.Capt
     assert file["notes"][0].startswith("line 10 cannot be read: ")
 
 
-def test_a_request_log_on_standard_input_is_to_be_named() -> None:
-    with gzip.open(KILLED) as file:
-        text = file.read()
-    status, out, _ = ran("explain", "-", given=text)
-    assert status == 0
-    assert "it is a broker's request log, which is read from a file: name one instead of -" in out.replace("\n  ", " ")
-    assert "unknown" not in out
+@pytest.mark.parametrize("is_compressed", [True, False])
+@pytest.mark.parametrize("name", [f"d-kill/{LOG}", f"n-classic-mixed/{TOPIC}"])
+def test_a_recording_on_standard_input_is_read_as_from_a_file(name: str, is_compressed: bool, tmp_path: Path) -> None:
+    packed = (CAPTURES / name).read_bytes()
+    given = packed if is_compressed else gzip.decompress(packed)
+    file = tmp_path / "recording"
+    file.write_bytes(given)
+    status, out, err = ran("explain", "--format", "json", "-", given=given, TMPDIR=str(tmp_path))
+    assert (status, err) == (0, "")
+    assert json.loads(out)["groups"]
+    assert out == ran("explain", "--format", "json", str(file))[1].replace(str(file), "-")
+    assert [*tmp_path.iterdir()] == [file]
 
 
 def test_a_request_log_is_not_followed() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app_logs import reading
 from jobs.explain import Asked, explain
 from jobs.home import Home, HomeError
 from jobs.replay.command import replay_home
@@ -20,6 +21,8 @@ from tests.command_run import ran
 from tests.source_tree import ROOT
 
 KILLED = BROKERS / "d-kill.log.gz"
+CAPTURES = ROOT / "tests" / "captures"
+CAPTURED = (CAPTURES / "d-kill" / "requests.log.gz", CAPTURES / "n-classic-mixed" / "offsets-topic.jsonl.gz")
 LINES = gzip.decompress(KILLED.read_bytes())
 PICTURE = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\0\xff\xfe\n"
 OTHERS = {
@@ -41,7 +44,7 @@ def other(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def is_a_sentence(text: str, file: object) -> bool:
     begins, lines = f"rollcall: {file}: ", text.splitlines()
-    says = "is empty." in text or "is understood" in text
+    says = "input is empty." in text or "is understood" in text
     return len(lines) == 1 and lines[0].startswith(begins) and says and not set(text.rstrip("\n")) & set("\ufffd\\\0")
 
 
@@ -257,3 +260,71 @@ def test_a_replay_takes_several_files(as_one_word: bool, tmp_path: Path, capsys:
     said = capsys.readouterr().out
     assert "2 files read" in said
     assert "rebalances (UTC), 9:" in said
+
+
+# ---------------------------------------------------------------- standard input, and what is large
+
+
+@pytest.mark.parametrize("is_compressed", [True, False])
+@pytest.mark.parametrize("log", [KILLED, *CAPTURED], ids=lambda log: str(log.name))
+def test_a_replay_reads_standard_input_as_it_reads_a_file(log: Path, is_compressed: bool, tmp_path: Path) -> None:
+    given = log.read_bytes() if is_compressed else gzip.decompress(log.read_bytes())
+    file = tmp_path / "-"
+    file.write_bytes(given)
+    answers = []
+    for number, named in enumerate(("-", str(file))):
+        home = tmp_path / f"home-{number}"
+        status, out, err = ran("replay", named, "--home", str(home), given=given, TMPDIR=str(tmp_path))
+        assert (status, err) == (0, "")
+        out = out.replace(str(home), "HOME").replace(str(file), "-")
+        answers.append([line for line in out.splitlines() if " in " not in line])
+    assert answers[0] == answers[1]
+    assert len(answers[0]) > 3
+    assert {one.name for one in tmp_path.iterdir()} == {"-", "home-0", "home-1"}
+
+
+def test_a_replay_of_other_standard_input_makes_no_home(tmp_path: Path) -> None:
+    for given in OTHERS.values():
+        status, _, err = ran("replay", "-", "--home", str(tmp_path / "home"), given=given)
+        assert status == 2
+        assert is_a_sentence(err, "-")
+        assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("what", ["explain", "replay"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.pdf", OTHERS["a.pdf"] + b"\0" * (3 << 20)), ("nginx.log", OTHERS["nginx.log"] * 20_000)],
+    ids=["pdf", "nginx"],
+)
+def test_a_large_file_of_others_is_an_error_after_its_first_lines(
+    what: str,
+    name: str,
+    text: bytes,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reading, "LARGE_BYTES", 1 << 20)
+    monkeypatch.setattr(reading, "LINES_TRIED", 100)
+    file, home = tmp_path / name, tmp_path / "home"
+    file.write_bytes(text)
+    assert main([what, str(file), *(["--home", str(home)] if what == "replay" else [])]) == 2
+    assert is_a_sentence(capsys.readouterr().err, file)
+    assert not home.exists()
+
+
+def test_of_a_large_file_all_is_read_if_one_of_its_first_lines_is_understood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(LINES)
+    (whole,) = reading.read_files([str(log)])
+    monkeypatch.setattr(reading, "LARGE_BYTES", 10)
+    monkeypatch.setattr(reading, "LINES_TRIED", 3)
+    (large,) = reading.read_files([str(log)])
+    assert large == whole
+    log.write_bytes(OTHERS["nginx.log"] * 1000 + LINES)
+    (first,) = reading.read_files([str(log)])
+    assert not first.facts
+    assert first.lines < 1000

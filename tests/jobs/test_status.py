@@ -143,7 +143,7 @@ def test_a_home_that_is_not_there_can_be_made(tmp_path: Path) -> None:
 
 def test_a_home_that_may_not_be_written_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(UserError, match="nobody may write into"):
+    with pytest.raises(UserError, match="this user cannot write to "):
         doctor._home(Home(tmp_path / "home"))
 
 

@@ -48,7 +48,7 @@ def test_a_page_that_ends_is_there_again_and_both_are_said() -> None:
     run.pass_by(1)
     run.pass_by(1)
     assert run.said == [
-        "The page has ended (MemoryError); it starts again in 1 s. All else goes on.",
+        "The page has ended (MemoryError); it starts again in 1 s. The rest keeps running.",
         "The page is at http://b/ again.",
     ]
     run.kept.end(1)

@@ -85,7 +85,7 @@ def test_no_other_file_makes_markup_of_a_variable_text() -> None:
     sources = {path: path.read_text() for path in (ROOT / "jobs").rglob("*.py") if path.name != "terminal.py"}
     for path, source in sources.items():
         assert "console.print(f" not in source.replace("console.print(\n", "console.print("), path
-        assert ".add_row(" not in source.replace("record.add_row(text_of(name), _cell(value))", "").replace(
+        assert ".add_row(" not in source.replace("record.add_row(text_of(name), value)", "").replace(
             "table.add_row(*map(_cell, row))", ""
         ), path
         assert "title=f" not in source, path
@@ -218,7 +218,7 @@ def test_what_cannot_be_shown_is_reported_once_and_ends_nothing(capsys: pytest.C
         teller.say("a line")
     assert (
         capsys.readouterr().err
-        == "rollcall: not all can be shown (BrokenPipeError: nobody reads any more); what runs goes on.\n"
+        == "rollcall: some output cannot be shown (BrokenPipeError: nobody reads any more); the program continues.\n"
     )
 
 

@@ -148,7 +148,7 @@ def test_an_expiry_says_since_when_its_culprit_was_silent() -> None:
     assert said in lines
     assert "  session renewed   1970-01-01 00:00:03.100 UTC, 10 s before\n" in lines
     seen = "1970-01-01 00:00:03.300 UTC, 9.800 s before, by a SyncGroup, which does not renew a session"
-    assert f"  heard of last     {seen}\n" in lines
+    assert f"  last seen         {seen}\n" in lines
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
