@@ -52,6 +52,10 @@ LARGE_BYTES = 256 << 20
 """Of a larger file the rest is skipped if none of the first LINES_TRIED is understood: it would take minutes."""
 LINES_TRIED = 50_000
 """Lines with a mark of some dialect."""
+NOT_READ_WHOLE = (
+    "it is larger than 256 MB, and only its first {:,} lines were read: "
+    "of the lines that may be about groups, the first {:,} are not understood"
+)
 REQUEST = b"Completed request:"
 """What every line of a broker's request log has."""
 _Line = TypeVar("_Line", Entry, LoggedFact)
@@ -107,18 +111,24 @@ def _read_file(file: str) -> FileRead:
     """A file; of a large one only the first lines that may matter, if none of them is understood."""
     if path_of(file).stat().st_size <= LARGE_BYTES:
         return _read(file, open_blocks(file))
-    first = _read(file, _first_that_matter(file))
-    return _read(file, open_blocks(file)) if first.facts else first
+    breaks_off: list[bool] = []
+    first = _read(file, _first_that_matter(file, breaks_off))
+    if first.facts:
+        return _read(file, open_blocks(file))
+    if breaks_off:
+        first.notes = (*first.notes, NOT_READ_WHOLE.format(first.lines, LINES_TRIED))
+    return first
 
 
-def _first_that_matter(file: str) -> Iterator[bytes]:
-    """A file in blocks, up to the one with the last of LINES_TRIED."""
+def _first_that_matter(file: str, breaks_off: list[bool]) -> Iterator[bytes]:
+    """A file in blocks, up to the one with the last of LINES_TRIED, which breaks_off notes."""
     lines = 0
     for block in open_blocks(file):
         yield block
         if _MARKS.search(block) is not None:
             lines += sum(map(may_matter, text_of(block).split("\n")))
             if lines >= LINES_TRIED:
+                breaks_off.append(True)
                 break
 
 

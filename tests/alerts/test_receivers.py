@@ -251,9 +251,9 @@ def test_files_and_addresses_that_are_none_are_refused_without_being_shown(tmp_p
 @pytest.mark.parametrize(
     ("key", "text", "says"),
     [
-        ("command", "page-me --now", 'is not a list of texts in JSON, as ["/usr/local/bin/tell", "--team", "data"] is'),
-        ("command", '["a", 1]', "is not a list of texts in JSON"),
-        ("command", '["a\\u0000"]', "is not a list of texts in JSON"),
+        ("command", "page-me --now", 'is not a JSON list of strings such as ["/usr/local/bin/tell", "--team", "data"]'),
+        ("command", '["a", 1]', "is not a JSON list of strings"),
+        ("command", '["a\\u0000"]', "is not a JSON list of strings"),
         ("quiet", "22-06", "'22-06' is not of the form Mon-Fri 22:00-06:00"),
         ("quiet", "Sat 25:00-26:00", "has no times between 00:00 and 24:00"),
         ("quiet.zone", "Mars/Olympus", "is not a zone that is known here"),

@@ -237,7 +237,7 @@ def test_lines_of_a_pipe_come_with_the_pauses_between_them() -> None:
 
 def test_following_needs_standard_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--follow", KILLED]) == 2
-    assert "--follow reads standard input alone: its LOG is -." in capsys.readouterr().err
+    assert "--follow reads only standard input: use - as LOG." in capsys.readouterr().err
 
 
 def test_a_pipe_is_read_once_and_a_word_says_that_it_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -310,7 +310,9 @@ def test_a_large_file_of_others_is_an_error_after_its_first_lines(
     file, home = tmp_path / name, tmp_path / "home"
     file.write_bytes(text)
     assert main([what, str(file), *(["--home", str(home)] if what == "replay" else [])]) == 2
-    assert is_a_sentence(capsys.readouterr().err, file)
+    sentence, *notes = capsys.readouterr().err.splitlines(keepends=True)
+    assert is_a_sentence(sentence, file)
+    assert ["only its first" in note for note in notes] == [True] * (what == "explain" and name == "nginx.log")
     assert not home.exists()
 
 
