@@ -36,8 +36,8 @@ def test_an_address_without_a_server_is_named() -> None:
         (["kafka://h:9092", "--set", "groups.g.x=3"], "groups.g.x=3: is not of the form groups.GROUP.KEY"),
         (["requests.log", "--no-offsets"], "--conf and --offsets are said of a cluster"),
         (["kafka://h:9092/topic", "--no-offsets"], "kafka://h:9092/topic: is not of the form kafka://host:port"),
-        (["one.log", "two.log"], "names 2 logs and 0 clusters, and one of each is followed"),
-        (["kafka://h:9092", "kafka://i:9092"], "names 0 logs and 2 clusters, and one of each is followed"),
+        (["one.log", "two.log"], "expected at most one log and one cluster, found 2 and 0"),
+        (["kafka://h:9092", "kafka://i:9092"], "expected at most one log and one cluster, found 0 and 2"),
         (["one.log", "kafka://"], "kafka://: is not of the form kafka://host:port"),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_table_says_its_zone_and_is_not_broken_in_a_pipe(spark: SparkSession) 
 def test_an_answer_too_wide_for_the_terminal_is_shown_row_by_row(spark: SparkSession) -> None:
     out = io.StringIO()
     answer = spark.sql("SELECT repeat('x', 30) AS one, repeat('y', 30) AS two FROM range(2)")
-    show_table(answer, Console(file=out, width=50))
+    show_table(answer, Console(file=out, width=50, force_terminal=True, color_system=None))
     assert "row 2" in out.getvalue()
     assert re.search(r"│ two │ y{30} │", out.getvalue())
 

@@ -147,7 +147,7 @@ def test_a_superseded_epoch_says_so_and_what_came_next() -> None:
     assert (e.rebalance.outcome, moved(e)) == ("superseded", [])
     assert following(e) == "The next rebalance began 0 ms later: joined, by c (epoch 4)."
     assert held(explained(third_comes_meanwhile(), 4)) == [
-        ("a", 1000, "it held on to partitions that others were to have")
+        ("a", 500, "it held on to partitions that others were to have")
     ]
 
 

@@ -23,6 +23,7 @@ ALWAYS = {OLDEST, VERSION + WITH_CLUSTER}
 CORRECTED = {f"{group} 3": f", {group}-2 also joined" for group in ("fares-svc", "seats-svc")}
 """What versions said wrongly, by group and generation: it joined as epoch 3 was over, and set the next one off."""
 
+RENAMED = {"heard of last": "last seen"}
 SILENT = "was silent for its whole session timeout"
 NOT_RENEWED = "sent nothing that renews its session for its session timeout"
 """What is said instead if a request came meanwhile."""
@@ -76,7 +77,7 @@ def test_every_rebalance_is_explained_as_the_version_explained_it(
             answer(Home(earlier.home(name)), group, generation, "", "json")
             now = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
             is_consumer_group = ": epoch " in now[0]["text"]
-            renamed = {"rejoined": "given_up"} if is_consumer_group else {}
+            renamed = RENAMED | ({"rejoined": "given_up"} if is_consumer_group else {})
             assert values_of(lines, renamed) - values_of(now, {}) == Counter(), which
             assert [line["text"].replace(NOT_RENEWED, SILENT) for line in now if line["about"] == "sentence"] == [
                 line["text"].replace(CORRECTED.get(which, ""), "") for line in lines if line["about"] == "sentence"

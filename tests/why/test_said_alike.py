@@ -41,7 +41,7 @@ def page_of(e: Explanation) -> Page:
     shown: dict[str, Any] = {"request": request, "path": "/rebalance", "home": "a home", "at": "", "until_ms": 0}
     near = {"before": None, "after": None}
     shown |= {"near": near, "liveness": Liveness(False, JobStatus()), "seen": ""}
-    html = TEMPLATE.render(**shown, explanation=e, account=account_of(e), group_id=e.group_id)
+    html = TEMPLATE.render(**shown, explanation=e, account=account_of(e), group_id=e.group_id, colours={})
     return Page(html)
 
 
