@@ -1,0 +1,1 @@
+"""Rollcall: a coordinator of Kafka's consumer groups that forgets nothing."""

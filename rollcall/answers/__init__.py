@@ -1,0 +1,1 @@
+"""What is asked of a history: views, SQL, why, pictures, what-if."""

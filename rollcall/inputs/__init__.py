@@ -1,0 +1,1 @@
+"""The readers of what a cluster recorded or printed, and how they are followed and merged."""

@@ -1,0 +1,1 @@
+"""What followers of growing recordings share."""

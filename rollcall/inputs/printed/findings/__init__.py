@@ -1,0 +1,1 @@
+"""What printed lines show beside rebalances."""

@@ -1,0 +1,1 @@
+"""A group's life, as printed lines have it: members, rebalances, owners."""

@@ -1,0 +1,1 @@
+"""The programs that serve others: gateway, page, exporter, alarms."""
