@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 # The Python that makes .venv: the first of these on the PATH that is new enough. PYTHON=... names another.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
-	command -v $$p >/dev/null && $$p -m jobs.preflight python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
+	command -v $$p >/dev/null && $$p -m rollcall.programs.preflight python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
 BIN := .venv/bin
 SOURCES := $(wildcard programs schemas lag coordinator_udfs clients tables simulation request_log offsets_topic app_logs whatif views duck_sql why pictures listeners gateway page exporter alerts jobs benchmarks tests)
 PEERS := $(wildcard tests/peers_*)
@@ -20,7 +20,7 @@ WORKERS := 3
 SIDE_BY_SIDE = -n $(WORKERS) --no-loadscope-reorder
 
 # A target's variables reach the command by the environment, so that quotes, blanks and dollars in them stay as they are.
-ROLLCALL := $(BIN)/python -m jobs.rollcall
+ROLLCALL := $(BIN)/python -m rollcall
 PLACES = $${CONF:+--conf "$$CONF"} $${LISTEN:+--listen "$$LISTEN"} $${TOPICS:+--topics "$$TOPICS"} \
   $${UPSTREAM:+--upstream "$$UPSTREAM"} $${METRICS:+--metrics "$$METRICS"}
 MOMENT = $${AT:+--at "$$AT"}
@@ -135,13 +135,13 @@ GET_UV := $(PIP_INSTALL) --require-hashes -r locks/build.txt
 
 .venv/.set-up: pyproject.toml locks/build.txt locks/run.txt
 	@command -v $(PYTHON) >/dev/null || { echo "rollcall: no $(PYTHON) on the PATH: install Python 3.11 or newer." >&2; exit 2; }
-	@$(PYTHON) -m jobs.preflight python
-	@{ test -f .venv/pyvenv.cfg && $(BIN)/python -m jobs.preflight python && $(BIN)/python -m pip --version; } >/dev/null 2>&1 \
+	@$(PYTHON) -m rollcall.programs.preflight python
+	@{ test -f .venv/pyvenv.cfg && $(BIN)/python -m rollcall.programs.preflight python && $(BIN)/python -m pip --version; } >/dev/null 2>&1 \
 	  || $(PYTHON) -m venv --clear .venv
 	@echo "The packages take half a minute from a near mirror, and 1.0 GB."
-	@$(PYTHON) -m jobs.preflight run "Setting up what installs packages" -- $(GET_UV)
-	@$(PYTHON) -m jobs.preflight run "Setting up .venv" -- env $(UV_INSTALL) $(LOCKED) -r locks/run.txt
-	@$(PYTHON) -m jobs.preflight run "Setting up the command" -- $(PIP_INSTALL) --no-build-isolation --no-deps -e .
+	@$(PYTHON) -m rollcall.programs.preflight run "Setting up what installs packages" -- $(GET_UV)
+	@$(PYTHON) -m rollcall.programs.preflight run "Setting up .venv" -- env $(UV_INSTALL) $(LOCKED) -r locks/run.txt
+	@$(PYTHON) -m rollcall.programs.preflight run "Setting up the command" -- $(PIP_INSTALL) --no-build-isolation --no-deps -e .
 	@$(BIN)/python -m pip --disable-pip-version-check uninstall --quiet --yes uv
 	@rm -rf $(FETCHED) && touch $@
 
@@ -149,24 +149,24 @@ GET_UV := $(PIP_INSTALL) --require-hashes -r locks/build.txt
 tools: .venv/.tools ## Add to .venv what tests and benches need (automatic).
 
 .venv/.tools: .venv/.set-up locks/dev.txt
-	@test -x $(BIN)/uv || $(PYTHON) -m jobs.preflight run "Setting up what installs packages" -- $(GET_UV)
-	@$(PYTHON) -m jobs.preflight run "Adding what tests and benches need" -- env $(UV_INSTALL) $(LOCKED) -r locks/dev.txt
+	@test -x $(BIN)/uv || $(PYTHON) -m rollcall.programs.preflight run "Setting up what installs packages" -- $(GET_UV)
+	@$(PYTHON) -m rollcall.programs.preflight run "Adding what tests and benches need" -- env $(UV_INSTALL) $(LOCKED) -r locks/dev.txt
 	@rm -rf $(FETCHED) && touch $@
 
 .PHONY: notebook-tools
 notebook-tools: .venv/.notebook ## Add to .venv what notebooks need (automatic).
 
 .venv/.notebook: .venv/.tools locks/notebook.txt
-	@$(PYTHON) -m jobs.preflight run "Adding what notebooks need" -- env $(UV_INSTALL) $(LOCKED) -r locks/notebook.txt
+	@$(PYTHON) -m rollcall.programs.preflight run "Adding what notebooks need" -- env $(UV_INSTALL) $(LOCKED) -r locks/notebook.txt
 	@rm -rf $(FETCHED) && touch $@
 
 .PHONY: jars
 jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .jars (a network).
-	@$(BIN)/python -m jobs.spark.jars
+	@$(BIN)/python -m rollcall.jobs.spark.jars
 
 .PHONY: archive
 archive: jars ## Keep Spark's classes ready in .jars for a quick start: forty seconds, 200 MB. `make run` does so beside its work.
-	@$(BIN)/python -m jobs.spark.archive
+	@$(BIN)/python -m rollcall.jobs.spark.archive
 
 ##@ Upkeep
 
@@ -310,9 +310,9 @@ GO_INSTALL = GOBIN=$(CURDIR)/$(CHART_TOOLS)/bin GOFLAGS=-mod=mod go install
 $(CHART_TOOLS)/operator: locks/kubernetes.txt | tools
 	@command -v go >/dev/null || { echo "rollcall: no go on the PATH: install Go 1.25 or newer." >&2; exit 2; }
 	@mkdir -p $(CHART_TOOLS)
-	@$(PYTHON) -m jobs.preflight run "Building helm" -- env $(GO_INSTALL) helm.sh/helm/v3/cmd/helm@v3.22.0
-	@$(PYTHON) -m jobs.preflight run "Building kubeconform" -- env $(GO_INSTALL) github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
-	@$(PYTHON) -m jobs.preflight run "Fetching Kubernetes' schemas" -- env $(UV_INSTALL) --require-hashes --no-deps \
+	@$(PYTHON) -m rollcall.programs.preflight run "Building helm" -- env $(GO_INSTALL) helm.sh/helm/v3/cmd/helm@v3.22.0
+	@$(PYTHON) -m rollcall.programs.preflight run "Building kubeconform" -- env $(GO_INSTALL) github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
+	@$(PYTHON) -m rollcall.programs.preflight run "Fetching Kubernetes' schemas" -- env $(UV_INSTALL) --require-hashes --no-deps \
 	  --target $(CHART_TOOLS)/packages -r locks/kubernetes.txt
 	@rm -rf $(FETCHED)
 	@cd $(CHART_TOOLS) && go mod download -json github.com/prometheus-operator/prometheus-operator@v0.85.0 \
@@ -384,4 +384,4 @@ bench: tools archive ## Measure, one layer with ARGS=core; FORMAT=json: one obje
 
 .PHONY: monitoring
 monitoring: setup ## Make the folder monitoring anew: Prometheus' rules, Grafana's dashboard, a ServiceMonitor.
-	@$(BIN)/python -m exporter.monitoring
+	@$(BIN)/python -m rollcall.serve.exporter.monitoring

@@ -22,9 +22,9 @@ from rich.table import Column, Table
 import benchmarks
 from benchmarks.figures import BenchFunction, Figure, is_bench, readable
 from benchmarks.kept import Measured, keep, this_machine
-from programs.command_line import examples, format_option, run_command
-from programs.errors import UserError
-from programs.guardian import guard
+from rollcall.programs.command_line import examples, format_option, run_command
+from rollcall.programs.errors import UserError
+from rollcall.programs.guardian import guard
 
 NAME = "python -m benchmarks"
 PREFIX = "bench_"

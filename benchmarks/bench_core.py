@@ -19,9 +19,9 @@ from benchmarks.groups import (
     stable_group,
     syncs,
 )
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.step import expire_due, step
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
 
 BEATS = 200_000
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchmarks.figures import Figure, at_most, bench, quantiles
-from listeners.addresses import Address
+from rollcall.serve.listeners.addresses import Address
 from tests.gateway.process import serving
 from tests.wire_client import Client, framed
 

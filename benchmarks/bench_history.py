@@ -16,8 +16,8 @@ from benchmarks.figures import Figure, at_least, at_most, bench
 from benchmarks.groups import GROUP_ID
 from benchmarks.long_history import FIRST_MS, write_history
 from benchmarks.processes import MEBIBYTE, Ended, folder, peak_bytes, run, started
-from views.catalog import VIEWS
-from views.view import View
+from rollcall.answers.views.catalog import VIEWS
+from rollcall.answers.views.view import View
 
 EFFECT_COUNT, SMALL_COUNT = 1_000_000, 10_000
 PAGE_GROUPS, PAGES_ASKED = 2000, 40

@@ -13,17 +13,17 @@ from typing import Any
 
 from benchmarks.figures import Figure, at_most, bench
 from benchmarks.processes import folder
-from duck_sql.engine import ask
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.stream.upkeep import kept_of
-from schemas.effect_rows import EffectRow, row_of
-from schemas.effects import Assigned, MemberJoined, OffsetCommitted, OffsetsCommitted, TopicPartitions
-from schemas.tables import EFFECTS, EFFECTS_FOLDER, LOG_ENDS, LOG_ENDS_FOLDER
-from tables.appending import append, open_table
-from tables.duck_database import open_database
-from tables.properties import table_properties
-from tables.upkeep import tend
+from rollcall.answers.sql.engine import ask
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.upkeep import kept_of
+from rollcall.schemas.effect_rows import EffectRow, row_of
+from rollcall.schemas.effects import Assigned, MemberJoined, OffsetCommitted, OffsetsCommitted, TopicPartitions
+from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER, LOG_ENDS, LOG_ENDS_FOLDER
+from rollcall.tables.appending import append, open_table
+from rollcall.tables.duck_database import open_database
+from rollcall.tables.home import Home
+from rollcall.tables.properties import table_properties
+from rollcall.tables.upkeep import tend
 from tests.views.story import write_effects
 from tests.written_effects import effect
 

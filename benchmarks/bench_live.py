@@ -10,8 +10,8 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from benchmarks.figures import Anchor, Figure, at_most, bench, quantiles
 from benchmarks.live_group import ConsumerMember, LiveGroup
 from benchmarks.processes import folder, processor_seconds
-from listeners.addresses import Address
-from schemas.effect_names import EffectName
+from rollcall.schemas.effect_names import EffectName
+from rollcall.serve.listeners.addresses import Address
 from tests.peers_job.job import Job
 from tests.peers_kafka.kafka import broker
 from tests.waiting import until

@@ -15,10 +15,10 @@ from pathlib import Path
 from benchmarks.busy_log import CAPTURES, write_busy_log, write_resting_log
 from benchmarks.figures import Figure, at_least, at_most, bench
 from benchmarks.processes import MEBIBYTE, Ended, family_bytes, folder, run
-from offsets_topic.dumps.json_lines import write_line
-from offsets_topic.dumps.log_record import LogRecord
-from offsets_topic.records.decoding import encode_key, encode_value
-from offsets_topic.records.shapes import (
+from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
+from rollcall.inputs.offsets_topic.records.decoding import encode_key, encode_value
+from rollcall.inputs.offsets_topic.records.shapes import (
     GroupKey,
     GroupMetadataValue,
     OffsetCommitKey,

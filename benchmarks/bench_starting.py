@@ -13,13 +13,13 @@ from benchmarks.figures import Figure, at_most, bench
 from benchmarks.groups import GROUP_ID
 from benchmarks.long_history import write_history
 from benchmarks.processes import folder, peak_bytes, started
-from jobs.home import Home
-from schemas.effect_names import EffectName
-from schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
-from tables.lasting_facts import keep_lasting_facts
-from tables.request_rows import request_rows
-from tables.request_table import RequestTable
-from tables.table_follower import TableFollower
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
+from rollcall.tables.home import Home
+from rollcall.tables.lasting_facts import keep_lasting_facts
+from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import RequestTable
+from rollcall.tables.table_follower import TableFollower
 from tests import requests
 from tests.peers_job.job import Job
 from tests.waiting import until

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import expire_due, step
-from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
-from schemas.effects import Effect
-from schemas.messages import GroupRequest, HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
+from rollcall.schemas.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
+from rollcall.schemas.effects import Effect
+from rollcall.schemas.messages import GroupRequest, HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 from tests import requests
 
 CONFIG = GroupConfig(group_initial_rebalance_delay_ms=0)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from listeners.addresses import Address
+from rollcall.serve.listeners.addresses import Address
 from tests.wire_client import Client
 
 _VERSIONS = {"FindCoordinator": 4, "JoinGroup": 9, "SyncGroup": 5, "Heartbeat": 4, "LeaveGroup": 5, "OffsetCommit": 9}

@@ -11,13 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.groups import GROUP_ID, drive, heartbeats, join, rejoins, syncs
-from coordinator_udfs.protocol.group import Group
-from schemas.effect_rows import EffectRow, row_of
-from schemas.messages import GroupRequest
-from schemas.tables import EFFECTS, EFFECTS_FOLDER
-from tables.appending import append, open_table
-from tables.duck_database import open_database
-from tables.properties import table_properties
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.schemas.effect_rows import EffectRow, row_of
+from rollcall.schemas.messages import GroupRequest
+from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER
+from rollcall.tables.appending import append, open_table
+from rollcall.tables.duck_database import open_database
+from rollcall.tables.properties import table_properties
 
 FIRST_MS = 1_772_334_720_000
 ROUND_MS = 60_000

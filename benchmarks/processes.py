@@ -17,7 +17,7 @@ import psutil
 
 ROOT = Path(__file__).parents[1]
 MEBIBYTE = 1 << 20
-_ROLLCALL = (sys.executable, "-m", "jobs.rollcall")
+_ROLLCALL = (sys.executable, "-m", "rollcall")
 _SAMPLED_EVERY_S = 0.1
 
 

@@ -6,10 +6,10 @@ shapes of answers; knows no group.
 
 from __future__ import annotations
 
-from schemas.effects import Reply
-from schemas.errors import Error
-from schemas.messages import ClientGroupRequest, Response
-from schemas.refusals import refusal
+from rollcall.schemas.effects import Reply
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import ClientGroupRequest, Response
+from rollcall.schemas.refusals import refusal
 
 BUSY = Error.COORDINATOR_LOAD_IN_PROGRESS
 THROTTLE_MS = 1000

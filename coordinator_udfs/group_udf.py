@@ -21,11 +21,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from coordinator_udfs.group_turns import Outcome, quarantined, take_turns
-from coordinator_udfs.settings import Clock, StreamSettings
-from coordinator_udfs.state_codec import StateRow
-from schemas.effect_rows import LINE, texts_of
-from schemas.tables import EFFECTS, STATE, TICK_ID
+from rollcall.coordinator_udfs.group_turns import Outcome, quarantined, take_turns
+from rollcall.coordinator_udfs.settings import Clock, StreamSettings
+from rollcall.coordinator_udfs.state_codec import StateRow
+from rollcall.schemas.effect_rows import LINE, texts_of
+from rollcall.schemas.tables import EFFECTS, STATE, TICK_ID
 
 KEY_COLUMN, TEXT_COLUMN = "group_id", "request"
 """What `coordinate` hands to Python of a request."""
@@ -49,7 +49,7 @@ _refused_decoder = msgspec.json.Decoder(_Refused)
 def coordinate(requests: DataFrame, settings: StreamSettings) -> DataFrame:
     """Every fact that the requests lead to, as lines of JSON in the one column `effects`: see `effect_rows.texts_of`.
 
-    requests: a stream of rows of `schemas.tables.REQUESTS`, in any order within a batch; on the event clock no
+    requests: a stream of rows of `rollcall.schemas.tables.REQUESTS`, in any order within a batch; on the event clock no
     later than settings.watermark_delay_ms out of order, else Spark drops them. Rows whose effect is "quarantined"
     belong in the quarantine, see `effect_rows.QUARANTINED`.
     """

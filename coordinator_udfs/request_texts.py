@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.settings import LATEST_MS, REQUEST_ID_MAX_CHARACTERS
-from schemas.cluster_sizes import unfit_cluster
-from schemas.fan_out import groups_named
-from schemas.membership_messages import LONGEST_RUN_MS
-from schemas.messages import (
+from rollcall.coordinator_udfs.settings import LATEST_MS, REQUEST_ID_MAX_CHARACTERS
+from rollcall.schemas.cluster_sizes import unfit_cluster
+from rollcall.schemas.fan_out import groups_named
+from rollcall.schemas.membership_messages import LONGEST_RUN_MS
+from rollcall.schemas.messages import (
     APIS,
     ENVELOPE_FIELDS,
     REPLAY_APIS,
@@ -26,8 +26,8 @@ from schemas.messages import (
     StreamRequest,
     Versions,
 )
-from schemas.strings import holds_no_long_string, unfit_string
-from schemas.wire_fields import PASSER_FIELDS, REPLAY_FIELDS, RequestError, carried_names
+from rollcall.schemas.strings import holds_no_long_string, unfit_string
+from rollcall.schemas.wire_fields import PASSER_FIELDS, REPLAY_FIELDS, RequestError, carried_names
 
 _decoder = msgspec.json.Decoder(StreamRequest)
 _APIS = APIS | RUN_APIS | REPLAY_APIS

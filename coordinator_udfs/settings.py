@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from coordinator_udfs.protocol.config import GroupConfig
-from programs.request_limits import RequestLimits
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.programs.request_limits import RequestLimits
 
 LATEST_MS = 253_402_300_799_999
 """The last millisecond of the year 9999: no request arrives after it."""

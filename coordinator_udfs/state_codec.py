@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
-from coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
-from coordinator_udfs.protocol.group import CommittedOffset, Group, Member, PendingMember
-from coordinator_udfs.protocol.java_maps import MemberTable
-from coordinator_udfs.protocol.rebalance_record import Rebalance
-from coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState
+from rollcall.coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
+from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group, Member, PendingMember
+from rollcall.coordinator_udfs.protocol.java_maps import MemberTable
+from rollcall.coordinator_udfs.protocol.rebalance_record import Rebalance
+from rollcall.coordinator_udfs.protocol.states import GroupState
 
 VERSION = 2
 """That of version 0.2.0 and later."""

@@ -1,6 +1,6 @@
 """The pure core alone, driven from JSON lines in virtual time: for debugging a client, and for comparing with Kafka.
 
-    python -m coordinator_udfs.trace [--config key=value]... [--effects] < requests.jsonl > replies.jsonl
+    python -m rollcall.coordinator_udfs.trace [--config key=value]... [--effects] < requests.jsonl > replies.jsonl
 
 A line in: at_ms, request_id, api, api_version, client_id, client_host and the request's own fields, Kafka's names in
 snake_case, bytes as base64; lines stand in order of time. `"bind": "m1"` on a JoinGroup, or on a ConsumerGroupHeartbeat
@@ -25,19 +25,19 @@ from typing import Any
 import click
 import msgspec
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.find_coordinator import find_coordinator
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.list_config_resources import list_config_resources
-from coordinator_udfs.protocol.list_groups import KnownGroup, list_groups
-from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, next_due_ms, step
-from coordinator_udfs.trace_topics import TOPIC_VERBS, TopicError, by_topic_name, config_after
-from programs.command_line import examples, run_command, set_option
-from programs.errors import UserError
-from programs.settings import from_texts, read_pairs
-from schemas.effects import Effect, Reply
-from schemas.fan_out import group_id_of, join, split
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.find_coordinator import find_coordinator
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.list_config_resources import list_config_resources
+from rollcall.coordinator_udfs.protocol.list_groups import KnownGroup, list_groups
+from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, next_due_ms, step
+from rollcall.coordinator_udfs.trace_topics import TOPIC_VERBS, TopicError, by_topic_name, config_after
+from rollcall.programs.command_line import examples, run_command, set_option
+from rollcall.programs.errors import UserError
+from rollcall.programs.settings import from_texts, read_pairs
+from rollcall.schemas.effects import Effect, Reply
+from rollcall.schemas.fan_out import group_id_of, join, split
+from rollcall.schemas.messages import (
     AnyRequest,
     FindCoordinatorRequest,
     GroupRequest,
@@ -45,7 +45,7 @@ from schemas.messages import (
     ListGroupsRequest,
     Response,
 )
-from schemas.wire_fields import RequestError, carried, parse_request
+from rollcall.schemas.wire_fields import RequestError, carried, parse_request
 
 NODE_ID, HOST, PORT = 0, "localhost", 9092
 _BOUND_BY = frozenset({"NONE", "MEMBER_ID_REQUIRED"})
@@ -228,4 +228,4 @@ def command(given: tuple[str, ...], effects: bool) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run_command(command, "python -m coordinator_udfs.trace"))
+    sys.exit(run_command(command, "python -m rollcall.coordinator_udfs.trace"))

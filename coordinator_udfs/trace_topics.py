@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
 
 TOPIC_VERBS = ("CreateTopics", "CreatePartitions", "DeleteTopics")
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import inf
 
-from coordinator_udfs.protocol.group import Group
-from schemas.effect_rows import EffectRow
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.schemas.effect_rows import EffectRow
+from rollcall.schemas.messages import (
     CHANGE_MEMBERS,
     ClientGroupRequest,
     GroupObservedRequest,

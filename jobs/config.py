@@ -12,18 +12,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from alerts.settings import AlertSettings
-from coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
-from coordinator_udfs.settings import Clock, StreamSettings
-from exporter.settings import ExportSettings
-from listeners.addresses import Address
-from listeners.settings import MetricsHosts
-from programs.errors import ConfigError
-from programs.kafka_options import KAFKA_PREFIX
-from programs.log_lines import Form
-from programs.request_limits import RequestLimits
-from programs.settings import from_texts, keys_of, names_of, read_file, setting, unknown_key
-from tables.properties import VERSIONS_RETENTION_MINUTES
+from rollcall.coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
+from rollcall.coordinator_udfs.settings import Clock, StreamSettings
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.kafka_options import KAFKA_PREFIX
+from rollcall.programs.log_lines import Form
+from rollcall.programs.request_limits import RequestLimits
+from rollcall.programs.settings import from_texts, keys_of, names_of, read_file, setting, unknown_key
+from rollcall.serve.alerts.settings import AlertSettings
+from rollcall.serve.exporter.settings import ExportSettings
+from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.settings import MetricsHosts
+from rollcall.tables.properties import VERSIONS_RETENTION_MINUTES
 
 PREFIX = "spark.coordinator."
 GATEWAY_PREFIX = "gateway."

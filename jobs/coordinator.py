@@ -1,10 +1,10 @@
 """The coordinator job: one streaming query on one home until SIGTERM or Ctrl-C, which let the running batch finish.
 
     spark-submit jobs/coordinator.py [--home FOLDER] [--conf FILE] [--set key=value]...
-    python -m jobs.coordinator ...                      the same, on this machine
+    python -m rollcall.jobs.coordinator ...                      the same, on this machine
 
-Exit status 1 when the query failed, else as `programs.running` says. Knows how the program is started and ended; must
-not know how the query works (that is `jobs.stream.query`).
+Exit status 1 when the query failed, else as `rollcall.programs.running` says. Knows how the program is started and ended; must
+not know how the query works (that is `rollcall.jobs.stream.query`).
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ import click
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.config import GATEWAY_PREFIX, PREFIX, JobConfig
-from jobs.home import LIVE, Home
-from jobs.job_monitor import JobMonitor, tell_address
-from jobs.lease import Lease
-from jobs.spark.connectors import check_connectors
-from jobs.spark.home_lease import held
-from jobs.spark.home_session import home_session
-from jobs.spark.session import log_settings, submitted_settings
-from jobs.spark.shutdown import StopSignal
-from jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
-from jobs.stream.upkeep import Upkeep
-from jobs.stream.writers.batch_result import BatchResult
-from programs.command_line import conf_option, examples, home_option, run_command, set_option
-from programs.log_lines import log_to_standard_error, tell
-from programs.settings import read_file, read_pairs
-from tables.job_status import StatusWriter
+from rollcall.jobs.config import GATEWAY_PREFIX, PREFIX, JobConfig
+from rollcall.jobs.job_monitor import JobMonitor, tell_address
+from rollcall.jobs.spark.connectors import check_connectors
+from rollcall.jobs.spark.home_lease import held
+from rollcall.jobs.spark.home_session import home_session
+from rollcall.jobs.spark.session import log_settings, submitted_settings
+from rollcall.jobs.spark.shutdown import StopSignal
+from rollcall.jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
+from rollcall.jobs.stream.upkeep import Upkeep
+from rollcall.jobs.stream.writers.batch_result import BatchResult
+from rollcall.programs.command_line import conf_option, examples, home_option, run_command, set_option
+from rollcall.programs.log_lines import log_to_standard_error, tell
+from rollcall.programs.settings import read_file, read_pairs
+from rollcall.tables.home import LIVE, Home
+from rollcall.tables.job_status import StatusWriter
+from rollcall.tables.lease import Lease
 
 if TYPE_CHECKING:
-    from gateway.settings import Settings
-    from jobs.shadow.program import Beside
+    from rollcall.jobs.shadow.program import Beside
+    from rollcall.serve.gateway.settings import Settings
 
 POLL_S = 0.2
 _SHOWN_GROUPS, _SHOWN_OF_A_GROUP_ID = 3, 100
@@ -68,8 +68,8 @@ def _besides(home: Home, config: JobConfig, gateway: Settings | None) -> list[Be
     if gateway is None or not home.is_local or not config.lag_interval_ms:
         return []
     # Imported here: a coordinator without such a gateway needs no Kafka client.
-    from jobs.shadow.listed_offsets import ListedOffsets, upstream_settings
-    from jobs.shadow.log_ends_sampler import LogEndsSampler
+    from rollcall.jobs.shadow.listed_offsets import ListedOffsets, upstream_settings
+    from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
 
     return [LogEndsSampler(home, ListedOffsets(upstream_settings(gateway)), config.lag_interval_ms)]
 
@@ -152,13 +152,13 @@ def gateway_before_kafka(pairs: Mapping[str, str]) -> Settings | None:
     """The gateway's settings if they name a Kafka behind it, else None. Raises ConfigError."""
     if f"{GATEWAY_PREFIX}upstream" not in pairs:
         return None
-    from gateway.settings import Settings
+    from rollcall.serve.gateway.settings import Settings
 
     gateway = Settings.from_pairs({key: text for key, text in pairs.items() if key.startswith(GATEWAY_PREFIX)})
     return None if gateway.upstream is None else gateway
 
 
 if __name__ == "__main__":
-    # spark-submit puts this file's folder first, where jobs/why.py would hide the package why.
+    # spark-submit puts this file's folder first, where rollcall/cli/why.py would hide the package why.
     sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__file__).resolve().parent]
     sys.exit(run_command(command, "coordinator"))

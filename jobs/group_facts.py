@@ -11,17 +11,17 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from duck_sql.engine import ask
-from jobs.home import Home, HomeError
-from jobs.no_such_group import no_such_group
-from jobs.queries import check_home
-from schemas.tables import EFFECTS
-from tables.duck_database import files_of, open_database, quoted, rows_of
-from tables.readable_files import ask_readable
-from tables.versions import TableError, is_table
-from why.cost import Asked
-from why.facts import COLUMNS
-from why.past import Read
+from rollcall.answers.no_such_group import no_such_group
+from rollcall.answers.queries import check_home
+from rollcall.answers.sql.engine import ask
+from rollcall.answers.why.cost import Asked
+from rollcall.answers.why.past import Read
+from rollcall.history.facts import COLUMNS
+from rollcall.schemas.tables import EFFECTS
+from rollcall.tables.duck_database import files_of, open_database, quoted, rows_of
+from rollcall.tables.home import Home, HomeError
+from rollcall.tables.readable_files import ask_readable
+from rollcall.tables.versions import TableError, is_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,7 +95,7 @@ def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:
     """A reader of a group's facts, by Spark; the view `effects` is this home's then. Raises HomeError, NoSuchGroup."""
     from pyspark.sql import functions as F
 
-    from jobs.spark.views import register_views
+    from rollcall.jobs.spark.views import register_views
 
     register_views(spark, home, ["effects"])
     effects = spark.table("effects")

@@ -8,16 +8,16 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from alerts.receivers import Receiver, receivers_of
-from alerts.settings import NOT_IN_A_STORE, PREFIX, AlertSettings
-from jobs.home import Home
-from programs.errors import ConfigError, UserError
-from programs.log_lines import tell
+from rollcall.programs.errors import ConfigError, UserError
+from rollcall.programs.log_lines import tell
+from rollcall.serve.alerts.receivers import Receiver, receivers_of
+from rollcall.serve.alerts.settings import NOT_IN_A_STORE, PREFIX, AlertSettings
+from rollcall.tables.home import Home
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from page.history import History
+    from rollcall.serve.page.history import History
 
 STOP_WITHIN_S = 2.0
 """Alarms that a receiver has not taken by then are sent after the next start."""
@@ -49,7 +49,7 @@ class JobAlarms:
         if not receivers:
             return
         # Imported here: a job without alarms needs none of the modules that read a home.
-        from alerts.watching import Alarms
+        from rollcall.serve.alerts.watching import Alarms
 
         try:
             alarms = Alarms(home.path, settings, receivers, history, registry)

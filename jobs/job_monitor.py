@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Protocol
 from prometheus_client import CollectorRegistry
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.config import PREFIX, JobConfig
-from jobs.home import Home
-from jobs.job_alarms import JobAlarms, receivers_for
-from jobs.stream.job_metrics import JobMetrics, batch_of
-from jobs.stream.query import unread_commits
-from jobs.stream.writers.batch_result import BatchResult
-from listeners.monitor import HasRegistry, Health, Monitor
-from programs.errors import ConfigError
-from programs.log_lines import tell
+from rollcall.jobs.config import PREFIX, JobConfig
+from rollcall.jobs.job_alarms import JobAlarms, receivers_for
+from rollcall.jobs.stream.job_metrics import JobMetrics, batch_of
+from rollcall.jobs.stream.query import unread_commits
+from rollcall.jobs.stream.writers.batch_result import BatchResult
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.log_lines import tell
+from rollcall.serve.listeners.monitor import HasRegistry, Health, Monitor
+from rollcall.tables.home import Home
 
 if TYPE_CHECKING:
-    from exporter.serving import Exporter
+    from rollcall.serve.exporter.serving import Exporter
 
 
 class ShadowMetrics:
@@ -70,7 +70,7 @@ def serve_metrics(home: Home, config: JobConfig, metrics: HasHealth) -> Served:
     exporter = None
     if has_groups:
         # Imported here: a job that serves no groups needs none of the modules that read a home.
-        from exporter.serving import Exporter
+        from rollcall.serve.exporter.serving import Exporter
 
         exporter = Exporter(home.path, config.export, metrics.registry)
     try:

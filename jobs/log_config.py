@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.settings import Clock
-from jobs.config import JobConfig, Writer
-from programs.settings import from_texts
-from request_log.configs_given import split_given
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.settings import Clock
+from rollcall.inputs.request_log.configs_given import split_given
+from rollcall.jobs.config import JobConfig, Writer
+from rollcall.programs.settings import from_texts
 
 WRITER: Writer = "driver"
 TRIGGER_INTERVAL_MS = 250

@@ -17,16 +17,16 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from jobs.config import JobConfig
-from jobs.home import Home, HomeError
-from jobs.spark.home_lease import held
-from jobs.spark.session import spark_session
-from jobs.stream.checkpoint import read_version
-from jobs.stream.upkeep import kept_of, tables_of
-from tables import in_spark
-from tables.lasting_facts import keep_lasting_facts
-from tables.upkeep import TableName, may_tend_requests, tend
-from tables.versions import Versions, is_table
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.spark.home_lease import held
+from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.stream.checkpoint import read_version
+from rollcall.jobs.stream.upkeep import kept_of, tables_of
+from rollcall.tables import in_spark
+from rollcall.tables.home import Home, HomeError
+from rollcall.tables.lasting_facts import keep_lasting_facts
+from rollcall.tables.upkeep import TableName, may_tend_requests, tend
+from rollcall.tables.versions import Versions, is_table
 
 ONE_PROGRAM_WRITES = ("s3://", "s3a://", "s3n://")
 """Stores in which a table takes commits of one program at a time."""

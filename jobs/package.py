@@ -11,7 +11,7 @@ import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
 
-from jobs.spark.jars import IS_CHECKOUT, ROOT
+from rollcall.jobs.spark.jars import IS_CHECKOUT, ROOT
 
 NOT_PACKED = ("tests", "benchmarks")
 TARGET = (ROOT if IS_CHECKOUT else Path()) / "dist" / "rollcall.zip"

@@ -19,13 +19,13 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from jobs.home import Home, HomeError
-from jobs.spark.home_lease import held
-from jobs.spark.session import spark_session
-from jobs.spark.store_folder import StoreFolder
-from jobs.stream.checkpoint import frozen_settings
-from jobs.stream.writers.cluster_writer import PARTITIONS_PROPERTY
-from tables import in_spark
+from rollcall.jobs.spark.home_lease import held
+from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.spark.store_folder import StoreFolder
+from rollcall.jobs.stream.checkpoint import frozen_settings
+from rollcall.jobs.stream.writers.cluster_writer import PARTITIONS_PROPERTY
+from rollcall.tables import in_spark
+from rollcall.tables.home import Home, HomeError
 
 MOST = 10_000
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"

@@ -24,33 +24,33 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
 
-from coordinator_udfs.group_udf import typed_effects
-from coordinator_udfs.protocol.config import GroupConfig
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.log_config import replay_config
-from jobs.quarantined import quarantine_row
-from jobs.replay.report import Replayed
-from jobs.stream.home_tables import properties_of
-from jobs.stream.writers.cluster_writer import open_table
-from request_log.configs_given import split_given
-from request_log.entries import Entry, decode, encode
-from request_log.group_following import GroupFollowing
-from request_log.group_rows import GroupRows
-from request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
-from request_log.lines.sections import Section, sections_of
-from request_log.lines.silences import BEFORE_MS
-from request_log.log_ends import lag_of
-from request_log.parity import Parity
-from request_log.recorded import Quarantined, Tally
-from request_log.section_reading import Placed, SectionReading, each_once
-from request_log.survey import Survey, Surveying, is_looked_at
-from request_log.topic_metadata import TopicMetadata
-from schemas.effect_rows import texts_of
-from schemas.tables import EFFECTS, FETCHES, LOG_ENDS, QUARANTINE, REQUESTS, Table
-from tables import in_spark
-from tables.lag_rows import ends_table, fetches_table
-from tables.request_rows import request_line
+from rollcall.coordinator_udfs.group_udf import typed_effects
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.quarantined import quarantine_row
+from rollcall.inputs.request_log.configs_given import split_given
+from rollcall.inputs.request_log.entries import Entry, decode, encode
+from rollcall.inputs.request_log.group_following import GroupFollowing
+from rollcall.inputs.request_log.group_rows import GroupRows
+from rollcall.inputs.request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
+from rollcall.inputs.request_log.lines.sections import Section, sections_of
+from rollcall.inputs.request_log.lines.silences import BEFORE_MS
+from rollcall.inputs.request_log.log_ends import lag_of
+from rollcall.inputs.request_log.parity import Parity
+from rollcall.inputs.request_log.recorded import Quarantined, Tally
+from rollcall.inputs.request_log.section_reading import Placed, SectionReading, each_once
+from rollcall.inputs.request_log.survey import Survey, Surveying, is_looked_at
+from rollcall.inputs.request_log.topic_metadata import TopicMetadata
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.log_config import replay_config
+from rollcall.jobs.stream.home_tables import properties_of
+from rollcall.jobs.stream.writers.cluster_writer import open_table
+from rollcall.schemas.effect_rows import texts_of
+from rollcall.schemas.tables import EFFECTS, FETCHES, LOG_ENDS, QUARANTINE, REQUESTS, Table
+from rollcall.shown.replay_report import Replayed
+from rollcall.tables import in_spark
+from rollcall.tables.home import Home
+from rollcall.tables.lag_rows import ends_table, fetches_table
+from rollcall.tables.request_rows import request_line
 
 REQUEST, LOOKED_AT, UNFIT, SECTION = "request", "looked_at", "unfit", "section"
 """Kinds of rows from a section."""

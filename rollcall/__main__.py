@@ -1,6 +1,6 @@
 """`rollcall`: the project's one command; `rollcall --help` lists its subcommands.
 
-    python -m jobs.rollcall ...          the same, without the installed command
+    python -m rollcall ...          the same, without the installed command
 
 Knows where each subcommand is declared. Must not import one before it is called, so that no subcommand waits for the
 imports of another.
@@ -13,41 +13,41 @@ from collections.abc import Sequence
 
 import click
 
-from programs.command_line import Commands, examples, run_command
-from programs.version import VERSION
+from rollcall.programs.command_line import Commands, examples, run_command
+from rollcall.programs.version import VERSION
 
 NAME = "rollcall"
 GROUPS = {
     "Start here": {
-        "explain": "jobs.rollcall.asking:explain",
-        "demo": "jobs.rollcall.serving:demo",
-        "run": "jobs.rollcall.serving:run",
-        "page": "page.__main__:command",
+        "explain": "rollcall.cli.commands.asking:explain",
+        "demo": "rollcall.cli.commands.serving:demo",
+        "run": "rollcall.cli.commands.serving:run",
+        "page": "rollcall.serve.page.__main__:command",
     },
     "Record a history": {
-        "replay": "jobs.rollcall.logs:replay",
-        "shadow": "jobs.rollcall.logs:shadow",
-        "gateway": "gateway.__main__:command",
+        "replay": "rollcall.cli.commands.logs:replay",
+        "shadow": "rollcall.cli.commands.logs:shadow",
+        "gateway": "rollcall.serve.gateway.__main__:command",
     },
     "Ask a history": {
-        "why": "jobs.rollcall.asking:why",
-        "lag": "jobs.rollcall.asking:lag",
-        "sql": "jobs.rollcall.asking:sql",
-        "pictures": "jobs.rollcall.asking:pictures",
-        "whatif": "jobs.rollcall.logs:whatif",
+        "why": "rollcall.cli.commands.asking:why",
+        "lag": "rollcall.cli.commands.asking:lag",
+        "sql": "rollcall.cli.commands.asking:sql",
+        "pictures": "rollcall.cli.commands.asking:pictures",
+        "whatif": "rollcall.cli.commands.logs:whatif",
     },
     "Watch it": {
-        "status": "jobs.rollcall.asking:status",
-        "alerts": "alerts.__main__:command",
-        "export": "exporter.__main__:command",
+        "status": "rollcall.cli.commands.asking:status",
+        "alerts": "rollcall.serve.alerts.__main__:command",
+        "export": "rollcall.serve.exporter.__main__:command",
     },
     "Upkeep": {
-        "doctor": "jobs.rollcall.serving:doctor",
-        "check": "jobs.rollcall.asking:check",
-        "maintain": "jobs.rollcall.serving:maintain",
-        "repartition": "jobs.rollcall.serving:repartition",
-        "package": "jobs.rollcall.serving:package",
-        "trace": "coordinator_udfs.trace:command",
+        "doctor": "rollcall.cli.commands.serving:doctor",
+        "check": "rollcall.cli.commands.asking:check",
+        "maintain": "rollcall.cli.commands.serving:maintain",
+        "repartition": "rollcall.cli.commands.serving:repartition",
+        "package": "rollcall.cli.commands.serving:package",
+        "trace": "rollcall.coordinator_udfs.trace:command",
     },
 }
 PLACES = {name: place for places in GROUPS.values() for name, place in places.items()}
@@ -65,7 +65,7 @@ click.version_option(VERSION, prog_name=NAME)(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: see `programs.running`."""
+    """The exit status: see `rollcall.programs.running`."""
     return run_command(command, NAME, arguments)
 
 

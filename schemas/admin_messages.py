@@ -1,14 +1,14 @@
 """DescribeGroups, ListGroups, DeleteGroups and FindCoordinator: the messages of tools and of a client's start.
 
-See `schemas.messages`.
+See `rollcall.schemas.messages`.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from schemas.errors import Error
-from schemas.shapes import Int32, Request, Response, Shape, Since, Versions
+from rollcall.schemas.errors import Error
+from rollcall.schemas.shapes import Int32, Request, Response, Shape, Since, Versions
 
 # ---------------------------------------------------------------- DescribeGroups (key 15)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from schemas.shapes import Shape
+from rollcall.schemas.shapes import Shape
 
 
 class CauseKind(StrEnum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from schemas.consumer_group_messages import ConsumerGroupHeartbeatRequest
+from rollcall.schemas.consumer_group_messages import ConsumerGroupHeartbeatRequest
 
 _IS_ID = re.compile("[A-Za-z0-9_-]{22}")
 _NO_ID = "A" * 22

@@ -2,15 +2,15 @@
 for a single group (KIP-848, KIP-1142).
 
 A resource is named by its type and name; only those of type GROUP are for a group to answer, by the id that is the
-resource's name. See `schemas.messages`.
+resource's name. See `rollcall.schemas.messages`.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from schemas.errors import Error
-from schemas.shapes import Int8, Int32, Request, Response, Shape, Since
+from rollcall.schemas.errors import Error
+from rollcall.schemas.shapes import Int8, Int32, Request, Response, Shape, Since
 
 GROUP_RESOURCE = 32
 """The type of a resource that is a group (org.apache.kafka.common.config.ConfigResource.Type)."""

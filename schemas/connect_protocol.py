@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from schemas.member_bytes import MemberBytesError, Reader
+from rollcall.schemas.member_bytes import MemberBytesError, Reader
 
 CONNECTOR_ITSELF = -1
 """What stands among the numbers of tasks for the connector itself (ConnectProtocol.CONNECTOR_TASK)."""

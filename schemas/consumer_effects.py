@@ -1,4 +1,4 @@
-"""What comes out of a consumer group beside the facts of `schemas.effects`: one shape a fact, in the past tense.
+"""What comes out of a consumer group beside the facts of `rollcall.schemas.effects`: one shape a fact, in the past tense.
 
 Both kinds of group have the same facts where these mean the same. The facts of a consumer group:
 
@@ -20,9 +20,9 @@ Knows the shapes; knows no group and no table.
 
 from __future__ import annotations
 
-from schemas.effect_names import EffectName
-from schemas.effects import Effect, TopicPartitions
-from schemas.shapes import Int32, Shape
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import Effect, TopicPartitions
+from rollcall.schemas.shapes import Int32, Shape
 
 TAKES_MEMBERS_OVER = ("upgraded", "downgraded", "observed")
 """Why a group changes its type while it has members: each has a whole session then."""

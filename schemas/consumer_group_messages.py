@@ -1,15 +1,15 @@
 """ConsumerGroupHeartbeat and ConsumerGroupDescribe: the messages of the newer group protocol (KIP-848).
 
 On the wire a topic has its id alone. The coordinator knows names alone: who passes a message on puts the one beside the
-other. See `schemas.messages`.
+other. See `rollcall.schemas.messages`.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from schemas.errors import Error
-from schemas.shapes import NOT_ON_THE_WIRE, Int32, Request, Response, Shape, Since
+from rollcall.schemas.errors import Error
+from rollcall.schemas.shapes import NOT_ON_THE_WIRE, Int32, Request, Response, Shape, Since
 
 # ---------------------------------------------------------------- ConsumerGroupHeartbeat (key 68)
 

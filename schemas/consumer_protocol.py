@@ -19,7 +19,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from schemas.member_bytes import MemberBytesError, Reader
+from rollcall.schemas.member_bytes import MemberBytesError, Reader
 
 HIGHEST_VERSION = 3
 NO_GENERATION = -1

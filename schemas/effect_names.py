@@ -1,6 +1,6 @@
 """The names of effects: what stands in the column `effect` of the effects table, and in `effect` of a fact's JSON.
 
-Every reader and writer of that column takes the names from here: `schemas.effects`, which gives each
+Every reader and writer of that column takes the names from here: `rollcall.schemas.effects`, which gives each
 effect its shape, and whoever reads the table. The SQL of the views spells them out; a test holds it to this list.
 
 Knows names alone; knows no shape of an effect and no column beside `effect`.

@@ -1,6 +1,6 @@
 """An effect as a row of the effects table and back, and a group's rows as one text of JSON lines.
 
-Knows which column holds which field of an effect; knows no Spark. Columns: `schemas.tables.EFFECTS`.
+Knows which column holds which field of an effect; knows no Spark. Columns: `rollcall.schemas.tables.EFFECTS`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, get_args
 
 import msgspec
 
-from schemas.consumer_effects import ConsumerEffect
-from schemas.effect_names import EffectName
-from schemas.effects import (
+from rollcall.schemas.consumer_effects import ConsumerEffect
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import (
     AnyEffect,
     CauseFound,
     Effect,
@@ -22,9 +22,9 @@ from schemas.effects import (
     RecordedEffect,
     Reply,
 )
-from schemas.messages import Response
-from schemas.tables import EFFECTS, Table
-from schemas.wire_fields import carried, carried_names
+from rollcall.schemas.messages import Response
+from rollcall.schemas.tables import EFFECTS, Table
+from rollcall.schemas.wire_fields import carried, carried_names
 
 AnyFact = AnyEffect | ConsumerEffect | RecordedEffect
 """Every effect that a row of the effects table may be."""

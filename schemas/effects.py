@@ -1,20 +1,20 @@
 """Everything that can come out of a group: one shape for each kind of fact, named in the past tense.
 
 Replies and history are the same stream, so a client's answer and the history cannot differ. The wire
-name of an effect (`effect`) is in `schemas.effect_names`. `at_ms` is when it happened on the group's clock.
+name of an effect (`effect`) is in `rollcall.schemas.effect_names`. `at_ms` is when it happened on the group's clock.
 
-A group under the newer protocol has the same facts and some more: see `schemas.consumer_effects`.
+A group under the newer protocol has the same facts and some more: see `rollcall.schemas.consumer_effects`.
 
 Knows the shapes; knows no group and no table.
 """
 
 from __future__ import annotations
 
-from schemas.causes import Cause, EndCause
-from schemas.effect_names import EffectName
-from schemas.errors import Error
-from schemas.messages import MemberBeats, Response
-from schemas.shapes import Int32, Shape
+from rollcall.schemas.causes import Cause, EndCause
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import MemberBeats, Response
+from rollcall.schemas.shapes import Int32, Shape
 
 UNKNOWN_END = "unknown"
 """The outcome of a rebalance whose end a recording does not show."""
@@ -393,7 +393,7 @@ AnyEffect = (
     | OffsetsCommitted
     | OffsetsRemoved
 )
-"""The facts of groups of both kinds; `schemas.consumer_effects` has those of consumer groups alone."""
+"""The facts of groups of both kinds; `rollcall.schemas.consumer_effects` has those of consumer groups alone."""
 
 RecordedEffect = GroupFound | GroupNotCovered | CauseFound
 """The facts of recordings alone: the core knows a group from its beginning, and every cause when it happens."""

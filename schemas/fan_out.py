@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from schemas.messages import (
+from rollcall.schemas.messages import (
     API_OF,
     AlterConfigsRequest,
     DescribeConfigsRequest,
@@ -25,7 +25,7 @@ from schemas.messages import (
     Response,
     StreamRequest,
 )
-from schemas.wire_fields import first_version
+from rollcall.schemas.wire_fields import first_version
 
 AGroupRequest = TypeVar("AGroupRequest", bound=StreamRequest)
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from schemas.effects import HeartbeatsTaken
-from schemas.membership_messages import LONGEST_RUN_MS
-from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, MemberBeats
+from rollcall.schemas.effects import HeartbeatsTaken
+from rollcall.schemas.membership_messages import LONGEST_RUN_MS
+from rollcall.schemas.messages import HeartbeatRequest, HeartbeatRunRequest, MemberBeats
 
 _Words = tuple[str, str | None, str, int]
 

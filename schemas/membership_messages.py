@@ -1,11 +1,11 @@
-"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup: the messages of a member. See `schemas.messages`."""
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup: the messages of a member. See `rollcall.schemas.messages`."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from schemas.errors import Error
-from schemas.shapes import Int32, Int64, Request, Response, Shape, Since, Versions
+from rollcall.schemas.errors import Error
+from rollcall.schemas.shapes import Int32, Int64, Request, Response, Shape, Since, Versions
 
 # ---------------------------------------------------------------- what a replay may add
 

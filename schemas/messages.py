@@ -3,7 +3,7 @@
 A field is spelt as Kafka spells it, in snake_case; `Annotated[..., Since(5)]` says which versions carry it, no mark
 means all. A request is also a row of the request stream: the envelope fields (who sent it, when it arrived) stand
 beside the message's own. Requests that Kafka lets name many groups (DescribeGroups, DeleteGroups, OffsetFetch) name
-exactly one by the time they reach a group: see `schemas.fan_out`.
+exactly one by the time they reach a group: see `rollcall.schemas.fan_out`.
 
 The shapes stand in the `*_messages` files, all of whose names are this file's too. What else differs from API to API
 stands in a row of APIS: a test holds each row to its shapes.
@@ -19,13 +19,13 @@ from __future__ import annotations
 from enum import Enum, StrEnum
 from typing import NamedTuple
 
-from schemas.admin_messages import *
-from schemas.config_messages import *
-from schemas.consumer_group_messages import *
-from schemas.membership_messages import *
-from schemas.observed_messages import *
-from schemas.offset_messages import *
-from schemas.shapes import *
+from rollcall.schemas.admin_messages import *
+from rollcall.schemas.config_messages import *
+from rollcall.schemas.consumer_group_messages import *
+from rollcall.schemas.membership_messages import *
+from rollcall.schemas.observed_messages import *
+from rollcall.schemas.offset_messages import *
+from rollcall.schemas.shapes import *
 
 ClientGroupRequest = (
     JoinGroupRequest

@@ -2,15 +2,15 @@
 no answer.
 
 A replay adds it to the recorded requests: for a group that was formed before the recording began, a coordinator that
-moved, a member whose last request left no line. See `schemas.messages`.
+moved, a member whose last request left no line. See `rollcall.schemas.messages`.
 """
 
 from __future__ import annotations
 
 from msgspec import field
 
-from schemas.membership_messages import JoinGroupProtocol
-from schemas.shapes import Int32, Int64, Request, Response, Shape
+from rollcall.schemas.membership_messages import JoinGroupProtocol
+from rollcall.schemas.shapes import Int32, Int64, Request, Response, Shape
 
 
 class ObservedMember(Shape, kw_only=True):

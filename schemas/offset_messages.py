@@ -1,11 +1,11 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete: the messages about committed offsets. See `schemas.messages`."""
+"""OffsetCommit, OffsetFetch and OffsetDelete: the messages about committed offsets. See `rollcall.schemas.messages`."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from schemas.errors import Error
-from schemas.shapes import Int32, Int64, Request, Response, Shape, Since, Versions
+from rollcall.schemas.errors import Error
+from rollcall.schemas.shapes import Int32, Int64, Request, Response, Shape, Since, Versions
 
 
 class OffsetTopic(Shape, kw_only=True):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from schemas.errors import Error
-from schemas.fan_out import groups_named, listed_in
-from schemas.messages import (
+from rollcall.schemas.errors import Error
+from rollcall.schemas.fan_out import groups_named, listed_in
+from rollcall.schemas.messages import (
     API_OF,
     AlterConfigsRequest,
     AlterConfigsResult,
@@ -43,7 +43,7 @@ from schemas.messages import (
     Response,
     Shape,
 )
-from schemas.wire_fields import first_version
+from rollcall.schemas.wire_fields import first_version
 
 
 def _of_resource(answer: Callable[..., Shape]) -> Callable[..., Shape]:

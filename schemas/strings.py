@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from schemas.membership_messages import JoinGroupRequest
+from rollcall.schemas.membership_messages import JoinGroupRequest
 
 STRING_MAX_BYTES = 32_767
 """In UTF-8."""

@@ -79,10 +79,12 @@ REQUESTS = Table(
         Column("request_id", "string", "unique; the answer carries it"),
         Column("received_at_ms", "long", "when it arrived, ms since the epoch"),
         Column("request_seq", "long", "its place among the requests of that millisecond"),
-        Column("request", "string", "the request as JSON, envelope included: see `schemas.messages`, tag `api`"),
+        Column(
+            "request", "string", "the request as JSON, envelope included: see `rollcall.schemas.messages`, tag `api`"
+        ),
     )
 )
-"""One row is one Kafka request for one group; requests that name several are split first (`schemas.fan_out`)."""
+"""One row is one Kafka request for one group; requests that name several are split first (`rollcall.schemas.fan_out`)."""
 
 TICK_ID = "tick"
 """The request id of a row that asks nothing (no group, no request): on the event clock it lets time pass up to its
@@ -193,7 +195,7 @@ RECORDS = Table(
 """One row is one record of __consumer_offsets, transactions settled."""
 
 HISTORY_STATE = Table(
-    (Column("document", "string", "what is remembered of a group: see `offsets_topic.history.state`"),)
+    (Column("document", "string", "what is remembered of a group: see `rollcall.inputs.offsets_topic.history.state`"),)
 )
 """A group's row in the state store of the query that folds those records. Frozen, as STATE is."""
 
@@ -207,7 +209,7 @@ STATE = Table(
         Column("member_count", "int", "how many members"),
         Column("next_deadline_ms", "long", "the earliest deadline, ms since the epoch"),
         Column("updated_at_ms", "long", "the group's last turn, ms since the epoch"),
-        Column("document", "string", "the whole group as versioned JSON: see `coordinator_udfs.state_codec`"),
+        Column("document", "string", "the whole group as versioned JSON: see `rollcall.coordinator_udfs.state_codec`"),
     )
 )
 """A group's row in the state store. Frozen: Spark refuses a checkpoint whose state has other columns."""

@@ -1,6 +1,6 @@
 """Which fields a message's version carries: shapes a response for its version, checks a request against its own.
 
-Reads the marks of `schemas.messages`; knows no rule of the protocol and no wire bytes.
+Reads the marks of `rollcall.schemas.messages`; knows no rule of the protocol and no wire bytes.
 """
 
 from __future__ import annotations
@@ -10,17 +10,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from schemas.cluster_sizes import unfit_cluster
-from schemas.messages import (
-    APIS,
-    ENVELOPE_FIELDS,
-    REPLAY_APIS,
-    AnyRequest,
-    Request,
-    Shape,
-    Versions,
-)
-from schemas.strings import unfit_string
+from rollcall.schemas.cluster_sizes import unfit_cluster
+from rollcall.schemas.messages import APIS, ENVELOPE_FIELDS, REPLAY_APIS, AnyRequest, Request, Shape, Versions
+from rollcall.schemas.strings import unfit_string
 
 REPLAY_FIELDS = frozenset(
     {

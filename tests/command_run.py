@@ -12,7 +12,7 @@ from tests.source_tree import ROOT
 def ran(*words: str, given: bytes = b"", **environ: str) -> tuple[int, str, str]:
     """Return the exit status, standard output and standard error of `rollcall`. given: its standard input."""
     done = subprocess.run(
-        [sys.executable, "-m", "jobs.rollcall", *words],
+        [sys.executable, "-m", "rollcall", *words],
         cwd=ROOT,
         env={**os.environ, **environ},
         input=given,

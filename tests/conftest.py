@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.internal.conjecture import providers
 
-from programs.guardian import guard
+from rollcall.programs.guardian import guard
 from tests.brief_java import BRIEF_SPARK
 from tests.last_lines import LastLines
 from tests.source_tree import ROOT
@@ -54,7 +54,7 @@ if sys.dont_write_bytecode:
 
 SPARK_WORKER_MODULES = (
     "pyspark.worker, pyspark.sql.worker.plan_data_source_read, pyspark.sql.streaming.python_streaming_source_runner, "
-    "jobs.spark.daemon, jobs.spark.lean_worker, jobs.stream.query, deltalake, pandas, pyarrow"
+    "rollcall.jobs.spark.daemon, rollcall.jobs.spark.lean_worker, rollcall.jobs.stream.query, deltalake, pandas, pyarrow"
 )
 """What Spark's Python workers import. One that does not answer within ten seconds fails its query. So they are compiled
 before three Sparks start at once, on two cores.
@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The Spark session of all tests of a run: it takes ten seconds to start and to warm up."""
-    from jobs.spark.session import spark_session
+    from rollcall.jobs.spark.session import spark_session
 
     session = spark_session("rollcall tests")
     yield session

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable
 from itertools import groupby
 
-from schemas.connect_protocol import CONNECTOR_ITSELF
+from rollcall.schemas.connect_protocol import CONNECTOR_ITSELF
 
 VERSION = 2
 URL = "http://10.0.0.1:8083/"

@@ -12,13 +12,13 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from rollcall.answers.views.catalog import VIEWS
 from tests.attack.cost.broker import Broker
 from tests.attack.cost.commands import COMMANDS, READERS
 from tests.attack.cost.table import kept_names
 from tests.docstrings import explained_apart, misnamed, unended
 from tests.page.hostile_requests import PAGES
 from tests.source_tree import PACKAGES, ROOT, module_name, source_files
-from views.catalog import VIEWS
 
 LINES_ALLOWED = 400
 A_KIND = "A kind of group"
@@ -127,10 +127,10 @@ def _stands(pattern: str, name: str) -> bool:
 
 
 def of_kinds() -> Iterator[str]:
-    """What shows a group asks its kind (why/kinds.py) and never which it is."""
-    for path in (path for room in ("why", "pictures", "page", "jobs/shown") for path in (ROOT / room).rglob("*")):
-        if path.suffix in CODE and _name(path) != "why/kinds.py" and BRANCHES.search(path.read_text()):
-            yield f"{_name(path)} asks which kind a group is: ask an attribute of its kind, in why/kinds.py"
+    """What shows a group asks its kind (rollcall/history/kinds.py) and never which it is."""
+    for path in (path for room in ("why", "pictures", "page", "rollcall/shown") for path in (ROOT / room).rglob("*")):
+        if path.suffix in CODE and _name(path) != "rollcall/history/kinds.py" and BRANCHES.search(path.read_text()):
+            yield f"{_name(path)} asks which kind a group is: ask an attribute of its kind, in rollcall/history/kinds.py"
 
 
 def of_words() -> Iterator[str]:

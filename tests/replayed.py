@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 from rich.console import Console
 
-from jobs.home import Home
-from jobs.replay.command import make_history
-from jobs.replay.inputs import DumpRead, LogInput, TopicInput
-from jobs.replay.report import Replayed
+from rollcall.cli.replay import make_history
+from rollcall.inputs.replay.inputs import DumpRead, LogInput, TopicInput
+from rollcall.shown.replay_report import Replayed
+from rollcall.tables.home import Home
 
 QUIET = Console(quiet=True)
 

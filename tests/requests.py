@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
-from schemas.messages import (
+from rollcall.schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
+from rollcall.schemas.messages import (
     ENVELOPE_FIELDS,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupTopicPartitions,
@@ -29,7 +29,7 @@ from schemas.messages import (
     SyncGroupAssignment,
     SyncGroupRequest,
 )
-from schemas.wire_fields import REPLAY_FIELDS, carried_names
+from rollcall.schemas.wire_fields import REPLAY_FIELDS, carried_names
 
 R = TypeVar("R", bound=Request)
 SUBSCRIPTION = encode_subscription(Subscription(("t1",)), version=0)

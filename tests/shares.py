@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from schemas.causes import Cause
-from schemas.effects import RebalanceStarted
+from rollcall.schemas.causes import Cause
+from rollcall.schemas.effects import RebalanceStarted
 from tests.offsets_topic import folded
 from tests.offsets_topic.folded import OF_SESSIONS, SESSIONS, decoded, fold, read_dump
 from tests.request_log.imported import Imported, imported

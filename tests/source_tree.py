@@ -56,7 +56,7 @@ def text_files() -> list[Path]:
 
 
 def module_name(path: Path) -> str:
-    """`coordinator_udfs/protocol/__init__.py` is `coordinator_udfs.protocol`."""
+    """`coordinator_udfs/protocol/__init__.py` is `rollcall.coordinator_udfs.protocol`."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 

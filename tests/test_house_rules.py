@@ -83,7 +83,7 @@ def test_the_files_that_pages_name_are_there() -> None:
 
 
 def test_one_library_reads_every_command_line() -> None:
-    """Click does, in the way of `programs.command_line`, so that a mistake reads the same everywhere."""
+    """Click does, in the way of `rollcall.programs.command_line`, so that a mistake reads the same everywhere."""
     own = {relative(path): imported_names(path.read_text()) for path in [*source_files(), *files_of_tests()]}
     others = {"argparse", "optparse", "getopt"}
     assert {name: found & others for name, found in own.items() if found & others} == {}
@@ -120,4 +120,7 @@ def test_a_warning_names_the_place_and_what_to_do(monkeypatch: pytest.MonkeyPatc
     ]
     monkeypatch.setattr(house, "MOST_FILES", {"A cause": 4})
     monkeypatch.setattr(house, "IN_NO_OTHER_FILE", {"A cause": lambda _: "session_expired"})
-    assert any(each.startswith("why/") or each.startswith("views/") for each in house.of_recipes())
+    assert any(
+        each.startswith("rollcall/answers/why/") or each.startswith("rollcall/answers/views/")
+        for each in house.of_recipes()
+    )

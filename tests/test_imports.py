@@ -19,7 +19,7 @@ import pytest
 from tests.source_tree import ROOT, imported_names, is_within, modules, used_names
 
 MODULES = modules()
-PURE = ("coordinator_udfs.protocol", "clients", "simulation", "why", "lag")
+PURE = ("rollcall.coordinator_udfs.protocol", "clients", "simulation", "why", "lag")
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,20 @@ class Layer:
 LAYERS = {
     "programs": Layer(own=("programs",), third_party=True),
     # These run before .venv exists.
-    "programs.errors": Layer(own=()),
-    "programs.visible": Layer(own=()),
-    "programs.running": Layer(own=("programs.errors", "programs.visible")),
+    "rollcall.programs.errors": Layer(own=()),
+    "rollcall.programs.visible": Layer(own=()),
+    "rollcall.programs.running": Layer(own=("rollcall.programs.errors", "rollcall.programs.visible")),
     "schemas": Layer(own=("schemas",), third_party=True),
     "clients": Layer(own=("clients", "schemas")),
-    "coordinator_udfs.protocol": Layer(own=("coordinator_udfs.protocol", "schemas")),
-    "coordinator_udfs.protocol.consumer.patterns": Layer(own=(), packages=("re2",)),
+    "rollcall.coordinator_udfs.protocol": Layer(own=("rollcall.coordinator_udfs.protocol", "schemas")),
+    "rollcall.coordinator_udfs.protocol.consumer.patterns": Layer(own=(), packages=("re2",)),
     "coordinator_udfs": Layer(own=("coordinator_udfs", "schemas", "programs"), third_party=True),
-    "coordinator_udfs.group_udf": Layer(
+    "rollcall.coordinator_udfs.group_udf": Layer(
         own=("coordinator_udfs", "schemas", "programs"), third_party=True, pyspark=True
     ),
     "lag": Layer(own=("lag",)),
     "tables": Layer(own=("tables", "lag", "schemas"), third_party=True),
-    "simulation": Layer(own=("simulation", "clients", "coordinator_udfs.protocol", "schemas")),
+    "simulation": Layer(own=("simulation", "clients", "rollcall.coordinator_udfs.protocol", "schemas")),
     "request_log": Layer(own=("request_log", "lag", "coordinator_udfs", "schemas", "programs"), third_party=True),
     "whatif": Layer(
         own=(
@@ -58,7 +58,7 @@ LAYERS = {
             "request_log",
             "simulation",
             "clients",
-            "coordinator_udfs.protocol",
+            "rollcall.coordinator_udfs.protocol",
             "schemas",
             "programs",
             "why",
@@ -67,9 +67,15 @@ LAYERS = {
     "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs", "schemas", "programs", "why"), third_party=True),
     "app_logs": Layer(
         own=(
-            *("app_logs", "schemas.causes", "schemas.shapes", "schemas.effects", "schemas.consumer_effects"),
-            *("coordinator_udfs.protocol.states", "coordinator_udfs.protocol.consumer.states"),
-            *("why.words", "programs.errors"),
+            *(
+                "app_logs",
+                "rollcall.schemas.causes",
+                "rollcall.schemas.shapes",
+                "rollcall.schemas.effects",
+                "rollcall.schemas.consumer_effects",
+            ),
+            *("rollcall.coordinator_udfs.protocol.states", "rollcall.coordinator_udfs.protocol.consumer.states"),
+            *("rollcall.history.words", "rollcall.programs.errors"),
         ),
         packages=("re2", "msgspec"),
     ),
@@ -78,14 +84,17 @@ LAYERS = {
             "views",
             "lag",
             "schemas",
-            "coordinator_udfs.protocol.states",
-            "coordinator_udfs.protocol.consumer.states",
+            "rollcall.coordinator_udfs.protocol.states",
+            "rollcall.coordinator_udfs.protocol.consumer.states",
         ),
         packages=("msgspec",),
     ),
-    "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas", "programs.errors"), third_party=True),
+    "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas", "rollcall.programs.errors"), third_party=True),
     "why": Layer(own=("why", "schemas")),
-    "pictures": Layer(own=("pictures", "why", "views.near_misses", "schemas", "programs.visible"), third_party=True),
+    "pictures": Layer(
+        own=("pictures", "why", "rollcall.answers.views.near_misses", "schemas", "rollcall.programs.visible"),
+        third_party=True,
+    ),
     "listeners": Layer(own=("listeners", "programs"), third_party=True),
     "gateway": Layer(
         own=(
@@ -94,7 +103,7 @@ LAYERS = {
             "tables",
             "clients",
             "schemas",
-            "coordinator_udfs.protocol",
+            "rollcall.coordinator_udfs.protocol",
             "programs",
         ),
         third_party=True,
@@ -108,7 +117,8 @@ LAYERS = {
         third_party=True,
     ),
     "alerts": Layer(
-        own=("alerts", "exporter.settings", "page", "views", "why", "tables", "schemas", "programs"), third_party=True
+        own=("alerts", "rollcall.serve.exporter.settings", "page", "views", "why", "tables", "schemas", "programs"),
+        third_party=True,
     ),
     "jobs": Layer(
         own=(
@@ -188,7 +198,7 @@ def refusal(module: str, imported: str) -> str:
     if top in sys.stdlib_module_names:
         return ""
     if top == "pyspark" and not layer.pyspark:
-        return "is Spark, which only jobs and coordinator_udfs.group_udf may see"
+        return "is Spark, which only jobs and rollcall.coordinator_udfs.group_udf may see"
     return "" if layer.third_party or top in layer.packages else "is a third party"
 
 
@@ -246,17 +256,17 @@ def test_a_circle_is_found_also_where_it_is_for_types_alone() -> None:
 
 WORDS_OF_THE_TABLE_FORMAT = re.compile(r"deltalake|_delta_log|[`'\"]delta[`'\"]|delta\.`|DELTA_|databricks")
 KNOW_THE_TABLE_FORMAT = {
-    "coordinator_udfs.settings": "a value of spark.coordinator.source is delta",
-    "jobs.config": "the same",
-    "jobs.run.choices": "the same",
-    "jobs.stream.query": "the same",
-    "jobs.stream.sources": "the same",
-    "jobs.spark.jars": "Spark's connector",
-    "jobs.spark.connectors": "Spark's connector",
+    "rollcall.coordinator_udfs.settings": "a value of spark.coordinator.source is delta",
+    "rollcall.jobs.config": "the same",
+    "rollcall.cli.run.choices": "the same",
+    "rollcall.jobs.stream.query": "the same",
+    "rollcall.jobs.stream.sources": "the same",
+    "rollcall.jobs.spark.jars": "Spark's connector",
+    "rollcall.jobs.spark.connectors": "Spark's connector",
 }
 MAY_KNOW = ("tables", "benchmarks")
 INSIDE_TABLES = ("delta_log", "live_files", "compaction")
-"""Modules of tables that nobody outside may import; `tables.versions` says what others may."""
+"""Modules of tables that nobody outside may import; `rollcall.tables.versions` says what others may."""
 
 
 def code_of(source: str) -> str:
@@ -307,10 +317,10 @@ def test_importing_a_pure_package_loads_nothing_heavy_and_no_randomness(package:
 
 
 def test_the_names_of_a_tables_files_are_known_without_loading_what_reads_them() -> None:
-    assert loaded_by(["tables.delta_log", "tables.live_files"]).isdisjoint(HEAVY | {"deltalake"})
+    assert loaded_by(["rollcall.tables.delta_log", "rollcall.tables.live_files"]).isdisjoint(HEAVY | {"deltalake"})
 
 
-@pytest.mark.parametrize("module", ["jobs.sql", "jobs.why"])
+@pytest.mark.parametrize("module", ["rollcall.cli.sql", "rollcall.cli.why"])
 def test_who_is_on_call_does_not_wait_for_spark_or_arrow_to_load(module: str) -> None:
     assert loaded_by([module]).isdisjoint({"pyspark", "pyarrow", "pandas", "numpy", "deltalake"})
 
@@ -336,31 +346,51 @@ def loaded_by(names: list[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("module", "source", "found"),
     [
-        ("coordinator_udfs.protocol.group", "import msgspec", ["msgspec is a third party"]),
-        ("coordinator_udfs.protocol.group", "def f():\n    import numpy.linalg", ["numpy.linalg is a third party"]),
+        ("rollcall.coordinator_udfs.protocol.group", "import msgspec", ["msgspec is a third party"]),
         (
-            "coordinator_udfs.protocol.group",
-            "from coordinator_udfs import state_codec",
-            ["coordinator_udfs.state_codec goes the wrong way"],
+            "rollcall.coordinator_udfs.protocol.group",
+            "def f():\n    import numpy.linalg",
+            ["numpy.linalg is a third party"],
         ),
-        ("coordinator_udfs.protocol.group", "import re2", ["re2 is a third party"]),
-        ("coordinator_udfs.protocol.consumer.patterns", "import re2", []),
-        ("coordinator_udfs.protocol.consumer.patterns", "import msgspec", ["msgspec is a third party"]),
-        ("coordinator_udfs.protocol.group", "from .states import State", [".states.State is relative"]),
-        ("coordinator_udfs.protocol.group", "from coordinator_udfs.protocol import states\nimport heapq", []),
-        ("clients.member", "from coordinator_udfs.protocol.group import Group", None),
-        ("clients.member", "from schemas.messages import JoinGroup", []),
-        ("schemas.tables", "from pyspark.sql.types import StructType", None),
-        ("schemas.tables", "import clients", ["clients goes the wrong way"]),
-        ("coordinator_udfs.state_codec", "import msgspec\nfrom coordinator_udfs.protocol import group", []),
-        ("coordinator_udfs.state_codec", "import pyspark", None),
-        ("coordinator_udfs.state_codec", "import jobs.spark.jars", ["jobs.spark.jars goes the wrong way"]),
-        ("coordinator_udfs.group_udf", "import pandas\nfrom pyspark.sql import DataFrame", []),
-        ("gateway.server", "import kio\nfrom coordinator_udfs.protocol import errors", []),
-        ("gateway.server", "from coordinator_udfs import group_udf", None),
-        ("gateway.server", "from pyspark.sql import SparkSession", None),
-        ("jobs.coordinator", "from pyspark.sql import SparkSession\nfrom coordinator_udfs import group_udf", []),
-        ("jobs.coordinator", "from tests import source_tree", None),
+        (
+            "rollcall.coordinator_udfs.protocol.group",
+            "from coordinator_udfs import state_codec",
+            ["rollcall.coordinator_udfs.state_codec goes the wrong way"],
+        ),
+        ("rollcall.coordinator_udfs.protocol.group", "import re2", ["re2 is a third party"]),
+        ("rollcall.coordinator_udfs.protocol.consumer.patterns", "import re2", []),
+        ("rollcall.coordinator_udfs.protocol.consumer.patterns", "import msgspec", ["msgspec is a third party"]),
+        ("rollcall.coordinator_udfs.protocol.group", "from .states import State", [".states.State is relative"]),
+        (
+            "rollcall.coordinator_udfs.protocol.group",
+            "from rollcall.coordinator_udfs.protocol import states\nimport heapq",
+            [],
+        ),
+        ("rollcall.answers.clients.member", "from rollcall.coordinator_udfs.protocol.group import Group", None),
+        ("rollcall.answers.clients.member", "from rollcall.schemas.messages import JoinGroup", []),
+        ("rollcall.schemas.tables", "from pyspark.sql.types import StructType", None),
+        ("rollcall.schemas.tables", "import clients", ["clients goes the wrong way"]),
+        (
+            "rollcall.coordinator_udfs.state_codec",
+            "import msgspec\nfrom rollcall.coordinator_udfs.protocol import group",
+            [],
+        ),
+        ("rollcall.coordinator_udfs.state_codec", "import pyspark", None),
+        (
+            "rollcall.coordinator_udfs.state_codec",
+            "import rollcall.jobs.spark.jars",
+            ["rollcall.jobs.spark.jars goes the wrong way"],
+        ),
+        ("rollcall.coordinator_udfs.group_udf", "import pandas\nfrom pyspark.sql import DataFrame", []),
+        ("rollcall.serve.gateway.server", "import kio\nfrom rollcall.coordinator_udfs.protocol import errors", []),
+        ("rollcall.serve.gateway.server", "from coordinator_udfs import group_udf", None),
+        ("rollcall.serve.gateway.server", "from pyspark.sql import SparkSession", None),
+        (
+            "rollcall.jobs.coordinator",
+            "from pyspark.sql import SparkSession\nfrom coordinator_udfs import group_udf",
+            [],
+        ),
+        ("rollcall.jobs.coordinator", "from tests import source_tree", None),
     ],
 )
 def test_the_rule_finds_an_import_that_goes_the_wrong_way(module: str, source: str, found: list[str] | None) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 from tempfile import mkdtemp
 from zoneinfo import ZoneInfo
 
-from coordinator_udfs.protocol.config import GroupConfig
-from jobs.processes import Processes
-from jobs.replay.spilled_log import SpilledLog, follow_bucket, read_log
-from jobs.replay.work import Work
-from request_log.group_following import Listener
-from request_log.recorded import OrderedRequest, Quarantined, Tally
-from request_log.survey import Survey
-from schemas.effects import Effect
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.replay.spilled_log import SpilledLog, follow_bucket, read_log
+from rollcall.inputs.replay.work import Work
+from rollcall.inputs.request_log.group_following import Listener
+from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally
+from rollcall.inputs.request_log.survey import Survey
+from rollcall.programs.processes import Processes
+from rollcall.schemas.effects import Effect
 
 
 class Requests:

@@ -9,9 +9,9 @@ import asyncio
 import struct
 from typing import Any, Self
 
-from gateway.wire.codec import codec
-from gateway.wire.shaping import entity_of
-from listeners.addresses import Address
+from rollcall.serve.gateway.wire.codec import codec
+from rollcall.serve.gateway.wire.shaping import entity_of
+from rollcall.serve.listeners.addresses import Address
 
 
 def framed(api: str, version: int, /, client_id: Any = "client", correlation_id: int = 1, **values: Any) -> bytes:

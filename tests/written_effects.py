@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from schemas.causes import Cause, CauseKind, EndCause
-from schemas.effects import (
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.effects import (
     Assigned,
     Effect,
     JoinPhaseEnded,

@@ -36,8 +36,8 @@ def answer_of(place: str) -> int | None:
 
 def is_job_running(home: Path) -> bool:
     """Whether the home's status.json names a job that runs, and whose process is there."""
-    from programs.process_ids import is_alive
-    from tables.job_status import read_status
+    from rollcall.programs.process_ids import is_alive
+    from rollcall.tables.job_status import read_status
 
     status = read_status(home)
     if status is None or status.process is None:

@@ -6,13 +6,13 @@ Source: ConfigurationControlManager.incrementalAlterConfigs, GroupConfig.validat
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.group_configs import GROUP_KEYS, UnfitConfig, check_bounds, value_of
-from coordinator_udfs.protocol.turn import Turn
-from schemas.consumer_effects import ChangedConfig, GroupConfigsChanged
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, UnfitConfig, check_bounds, value_of
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.consumer_effects import ChangedConfig, GroupConfigsChanged
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     APIS,
     APPEND,
     DELETE_CONFIG,

@@ -5,11 +5,11 @@ Knows what a version changes in an answer; knows no state of a group.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.group import Group, Member, ParkedJoin, ParkedSync
-from coordinator_udfs.protocol.turn import Turn
-from schemas.effects import Reply, RequestDropped, RequestParked
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.group import Group, Member, ParkedJoin, ParkedSync
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.effects import Reply, RequestDropped, RequestParked
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     JoinGroupRequest,
     JoinGroupResponse,
     JoinGroupResponseMember,

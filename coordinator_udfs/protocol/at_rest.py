@@ -11,25 +11,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 
-from coordinator_udfs.protocol.answers import join_refusal
-from coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
-from coordinator_udfs.protocol.consumer.classic_members import refusal_of_classic_member
-from coordinator_udfs.protocol.consumer.offsets import is_at_its_epoch
-from coordinator_udfs.protocol.consumer.refusals import JOIN
-from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.heartbeat import error_of_heartbeat
-from coordinator_udfs.protocol.join_group import (
+from rollcall.coordinator_udfs.protocol.answers import join_refusal
+from rollcall.coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.classic_members import refusal_of_classic_member
+from rollcall.coordinator_udfs.protocol.consumer.offsets import is_at_its_epoch
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.coordinator_udfs.protocol.heartbeat import error_of_heartbeat
+from rollcall.coordinator_udfs.protocol.join_group import (
     has_place,
     is_first_join,
     new_member_id,
     refusal_of_join_itself,
     supports,
 )
-from coordinator_udfs.protocol.known_groups import KnownGroup
-from coordinator_udfs.protocol.offset_commit import error_of_commit, refusal_of_partition
-from coordinator_udfs.protocol.states import GroupState
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup
+from rollcall.coordinator_udfs.protocol.offset_commit import error_of_commit, refusal_of_partition
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     GroupRequest,
     HeartbeatRequest,

@@ -5,7 +5,7 @@ Knows the names of causes (`Cause.kind`) and the reasons that client libraries s
 
 from __future__ import annotations
 
-from schemas.causes import CauseKind
+from rollcall.schemas.causes import CauseKind
 
 
 def cause_of_leaving(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from schemas.connect_protocol import ConnectTask, decode_worker_assignment, decode_worker_state
-from schemas.consumer_protocol import TopicPartition, decode_assignment, decode_subscription, decode_topics
-from schemas.effects import TopicPartitions
-from schemas.member_bytes import MemberBytesError
+from rollcall.schemas.connect_protocol import ConnectTask, decode_worker_assignment, decode_worker_state
+from rollcall.schemas.consumer_protocol import TopicPartition, decode_assignment, decode_subscription, decode_topics
+from rollcall.schemas.effects import TopicPartitions
+from rollcall.schemas.member_bytes import MemberBytesError
 
 CONSUMER = "consumer"
 CONNECT = "connect"

@@ -1,7 +1,7 @@
 """The broker settings that change an answer, under Kafka's own keys, with Kafka's defaults.
 
 Knows each setting's default and bounds and which settings contradict each other; must not know texts, which
-`programs.settings` reads.
+`rollcall.programs.settings` reads.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
-from coordinator_udfs.protocol.kafka_versions import DIFFERENCES, Differences, KafkaVersion
+from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, Differences, KafkaVersion
 
 INT32_MAX = 2147483647
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup
-from coordinator_udfs.protocol.consumer.states import MemberTimer
-from coordinator_udfs.protocol.group import Group, Member, PendingMember
-from coordinator_udfs.protocol.turn import Timer, Turn
-from schemas.effects import TimerArmed
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
+from rollcall.coordinator_udfs.protocol.consumer.states import MemberTimer
+from rollcall.coordinator_udfs.protocol.group import Group, Member, PendingMember
+from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
+from rollcall.schemas.effects import TimerArmed
 
 REPORTED_EVERY_MS = 1000
 """A join timer that expires without effect and starts again is reported at most this often."""

@@ -5,13 +5,13 @@ Source: GroupCoordinatorShard.deleteGroups, ClassicGroup.validateDeleteGroup.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.offset_expiry import remove_group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.errors import Error
-from schemas.messages import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.offset_expiry import remove_group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 
 def delete_groups(group: Group, request: DeleteGroupsRequest, turn: Turn) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import IntEnum
 
-from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.config import ConsumerConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.group_configs import GROUP_KEYS, broker_default, of_broker
-from coordinator_udfs.protocol.turn import Turn
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, broker_default, of_broker
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,
     DescribeConfigsResult,

@@ -5,13 +5,18 @@ v3 authorized operations, v4 instance ids, v6 an error for unknown groups. Sourc
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.errors import Error
-from schemas.messages import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest, DescribeGroupsResponse
-from schemas.wire_fields import first_version
+from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from rollcall.schemas.wire_fields import first_version
 
 NOT_FOUND_SINCE = first_version(DescribedGroup, "error_message")
 ALL_GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))

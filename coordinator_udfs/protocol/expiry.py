@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from math import inf
 
-from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.consumer.expiry import expire_member
-from coordinator_udfs.protocol.consumer.lifecycle import learn_topics
-from coordinator_udfs.protocol.deadlines import Due, earliest
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.group_configs import consumer_config_of
-from coordinator_udfs.protocol.membership import remove_member
-from coordinator_udfs.protocol.offset_expiry import pass_idle_sweeps, sweep_offsets
-from coordinator_udfs.protocol.rebalance import (
+from rollcall.coordinator_udfs.protocol import history
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.expiry import expire_member
+from rollcall.coordinator_udfs.protocol.consumer.lifecycle import learn_topics
+from rollcall.coordinator_udfs.protocol.deadlines import Due, earliest
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.group_configs import consumer_config_of
+from rollcall.coordinator_udfs.protocol.membership import remove_member
+from rollcall.coordinator_udfs.protocol.offset_expiry import pass_idle_sweeps, sweep_offsets
+from rollcall.coordinator_udfs.protocol.rebalance import (
     complete_join,
     end_initial_window,
     end_pending_sync,
     pass_idle_joins,
     prepare_rebalance,
 )
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Timer, Turn
-from schemas.causes import Cause, CauseKind, EndCause
-from schemas.effects import Effect, PendingMemberRemoved
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.effects import Effect, PendingMemberRemoved
 
 _DEADLINE_WORK, _MEMBERS_A_UNIT = 30, 10
 """What a deadline costs in about microseconds: each time all members are searched for the next one."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from schemas.errors import Error
-from schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
-from schemas.wire_fields import first_version
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from rollcall.schemas.wire_fields import first_version
 
 KEYS_SINCE = first_version(FindCoordinatorRequest, "coordinator_keys")
 SHARE_SINCE = 6

@@ -9,7 +9,7 @@ import base64
 import hashlib
 from collections.abc import Container
 
-from schemas.messages import Request
+from rollcall.schemas.messages import Request
 
 
 def fresh_id(group_id: str, request: Request, attempt: int = 0) -> bytes:

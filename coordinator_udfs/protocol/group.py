@@ -13,12 +13,18 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Protocol
 
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType
-from coordinator_udfs.protocol.held_bytes import HeldBytes, held_by, size_of_classic, size_of_gone, size_of_pending
-from coordinator_udfs.protocol.rebalance_record import Rebalance
-from coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
-from schemas.causes import EndCause
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType
+from rollcall.coordinator_udfs.protocol.held_bytes import (
+    HeldBytes,
+    held_by,
+    size_of_classic,
+    size_of_gone,
+    size_of_pending,
+)
+from rollcall.coordinator_udfs.protocol.rebalance_record import Rebalance
+from rollcall.coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
+from rollcall.schemas.causes import EndCause
 
 
 @dataclass(slots=True)

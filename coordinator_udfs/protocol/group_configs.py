@@ -13,7 +13,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from coordinator_udfs.protocol.config import BOUNDED, CONSUMER_KEYS, INT32_MAX, ConsumerConfig
+from rollcall.coordinator_udfs.protocol.config import BOUNDED, CONSUMER_KEYS, INT32_MAX, ConsumerConfig
 
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"

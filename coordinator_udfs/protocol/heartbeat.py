@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.group import Group, Roster
-from coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.errors import Error
-from schemas.messages import HeartbeatRequest, HeartbeatResponse
+from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.group import Group, Roster
+from rollcall.coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import HeartbeatRequest, HeartbeatResponse
 
 
 def heartbeat(group: Group, request: HeartbeatRequest, turn: Turn) -> None:

@@ -13,19 +13,19 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.consumer.classic_members import heartbeat_to_consumer_group
-from coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
-from coordinator_udfs.protocol.expiry import fire_due
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.heartbeat import error_of_heartbeat
-from coordinator_udfs.protocol.membership import keep_alive
-from coordinator_udfs.protocol.turn import Turn
-from schemas.effects import Effect, HeartbeatsTaken, Reply
-from schemas.errors import Error
-from schemas.heartbeat_runs import cut, with_beats
-from schemas.membership_messages import beat_id
-from schemas.messages import HeartbeatRequest, HeartbeatResponse, HeartbeatRunRequest, MemberBeats
+from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.consumer.classic_members import heartbeat_to_consumer_group
+from rollcall.coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
+from rollcall.coordinator_udfs.protocol.expiry import fire_due
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.heartbeat import error_of_heartbeat
+from rollcall.coordinator_udfs.protocol.membership import keep_alive
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.effects import Effect, HeartbeatsTaken, Reply
+from rollcall.schemas.errors import Error
+from rollcall.schemas.heartbeat_runs import cut, with_beats
+from rollcall.schemas.membership_messages import beat_id
+from rollcall.schemas.messages import HeartbeatRequest, HeartbeatResponse, HeartbeatRunRequest, MemberBeats
 
 _in_time = attrgetter("at_ms")
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol.claims import claimed, gives_up, owned, topics_of
-from coordinator_udfs.protocol.consumer.group import ConsumerMember
-from coordinator_udfs.protocol.consumer.states import MemberState
-from coordinator_udfs.protocol.group import Group, Member, PendingMember
-from coordinator_udfs.protocol.held_bytes import size_of_pending
-from coordinator_udfs.protocol.rebalance_record import MemberPart, Rebalance
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, CauseKind, EndCause
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.claims import claimed, gives_up, owned, topics_of
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.states import MemberState
+from rollcall.coordinator_udfs.protocol.group import Group, Member, PendingMember
+from rollcall.coordinator_udfs.protocol.held_bytes import size_of_pending
+from rollcall.coordinator_udfs.protocol.rebalance_record import MemberPart, Rebalance
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.effects import (
     Assigned,
     JoinReceived,
     MemberJoined,

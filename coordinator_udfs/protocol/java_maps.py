@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from coordinator_udfs.protocol.java_strings import hash_code, spread
+from rollcall.coordinator_udfs.protocol.java_strings import hash_code, spread
 
 _FIRST_SLOTS = 2
 _LOAD_FACTOR = 0.75

@@ -11,23 +11,23 @@ import uuid
 from collections.abc import Mapping
 from typing import Protocol
 
-from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.answers import current_generation, refuse_join, send_join
-from coordinator_udfs.protocol.cause import cause_of_rejoining
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.deadlines import note_deadline
-from coordinator_udfs.protocol.fresh_ids import fresh_id
-from coordinator_udfs.protocol.group import Group, Member, PendingMember
-from coordinator_udfs.protocol.lifecycle import create_group
-from coordinator_udfs.protocol.members_room import why_no_room_to_join
-from coordinator_udfs.protocol.membership import add_member, protocols_of, refusal_of_member, rejoin
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.static_member import replace_static_member
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import CauseKind, EndCause
-from schemas.effects import MemberIdGiven, PendingMemberRemoved
-from schemas.errors import Error
-from schemas.messages import JoinGroupRequest
+from rollcall.coordinator_udfs.protocol import history
+from rollcall.coordinator_udfs.protocol.answers import current_generation, refuse_join, send_join
+from rollcall.coordinator_udfs.protocol.cause import cause_of_rejoining
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.deadlines import note_deadline
+from rollcall.coordinator_udfs.protocol.fresh_ids import fresh_id
+from rollcall.coordinator_udfs.protocol.group import Group, Member, PendingMember
+from rollcall.coordinator_udfs.protocol.lifecycle import create_group
+from rollcall.coordinator_udfs.protocol.members_room import why_no_room_to_join
+from rollcall.coordinator_udfs.protocol.membership import add_member, protocols_of, refusal_of_member, rejoin
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.static_member import replace_static_member
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.effects import MemberIdGiven, PendingMemberRemoved
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import JoinGroupRequest
 
 TWO_STEP_JOIN_SINCE = 4
 

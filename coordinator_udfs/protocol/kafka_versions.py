@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from schemas.errors import Error
+from rollcall.schemas.errors import Error
 
 _Number = TypeVar("_Number", int, tuple[int, ...])
 

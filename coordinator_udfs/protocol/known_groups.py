@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.states import GroupState
-from schemas.consumer_effects import GroupConfigsChanged, GroupTypeChanged, MemberSubscribed
-from schemas.effect_names import LASTING, EffectName
-from schemas.effect_rows import effect_in
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.consumer_effects import GroupConfigsChanged, GroupTypeChanged, MemberSubscribed
+from rollcall.schemas.effect_names import LASTING, EffectName
+from rollcall.schemas.effect_rows import effect_in
+from rollcall.schemas.effects import (
     Effect,
     GroupFound,
     MemberJoined,

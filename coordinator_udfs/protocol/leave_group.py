@@ -6,19 +6,19 @@ Source: GroupMetadataManager.classicGroupLeave.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.cause import cause_of_leaving
-from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.membership import refusal_of_member, remove_member
-from coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, CauseKind, EndCause
-from schemas.effects import PendingMemberRemoved
-from schemas.errors import Error
-from schemas.messages import LeaveGroupRequest, LeaveGroupResponse, LeaveGroupResponseMember, MemberIdentity
-from schemas.wire_fields import first_version
+from rollcall.coordinator_udfs.protocol import history
+from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.cause import cause_of_leaving
+from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.membership import refusal_of_member, remove_member
+from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.effects import PendingMemberRemoved
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import LeaveGroupRequest, LeaveGroupResponse, LeaveGroupResponseMember, MemberIdentity
+from rollcall.schemas.wire_fields import first_version
 
 MEMBERS_SINCE = first_version(LeaveGroupRequest, "members")
 

@@ -6,18 +6,18 @@ docs/decisions/0009-dead-stays.md.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.answers import drop, send_join, send_sync
-from coordinator_udfs.protocol.consumer.lifecycle import load_consumer_group
-from coordinator_udfs.protocol.deadlines import arm_session, arm_sweep
-from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.rebalance import end_timers, move, prepare_rebalance, transition
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, CauseKind, EndCause
-from schemas.effects import GroupCreated, PendingMemberRemoved
-from schemas.errors import Error
-from schemas.messages import JoinGroupResponse, SyncGroupResponse
+from rollcall.coordinator_udfs.protocol import history
+from rollcall.coordinator_udfs.protocol.answers import drop, send_join, send_sync
+from rollcall.coordinator_udfs.protocol.consumer.lifecycle import load_consumer_group
+from rollcall.coordinator_udfs.protocol.deadlines import arm_session, arm_sweep
+from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.rebalance import end_timers, move, prepare_rebalance, transition
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.effects import GroupCreated, PendingMemberRemoved
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import JoinGroupResponse, SyncGroupResponse
 
 
 def create_group(group: Group, turn: Turn) -> None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
     ListedConfigResource,
 )
-from schemas.wire_fields import first_version
+from rollcall.schemas.wire_fields import first_version
 
 _TYPES = frozenset({2, 4, 8, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE})
 """The types that Kafka lists: topics, brokers, their loggers, client metrics, groups."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from schemas.messages import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.schemas.messages import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
 class KnownGroup(NamedTuple):

@@ -6,10 +6,10 @@ Kafka has no such limit, but stores a group's members in one record, of 1 MB unl
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, size_of_consumer
-from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.held_bytes import (
+from rollcall.coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, size_of_consumer
+from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.held_bytes import (
     size_of_bytes,
     size_of_classic,
     size_of_gone,
@@ -18,8 +18,8 @@ from coordinator_udfs.protocol.held_bytes import (
     size_of_text,
     size_of_topics,
 )
-from coordinator_udfs.protocol.membership import protocols_of
-from schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest, SyncGroupRequest
+from rollcall.coordinator_udfs.protocol.membership import protocols_of
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 
 _MEMBER_SHARE = 8
 """One member takes at most one in this many parts of a group's room."""

@@ -6,18 +6,18 @@ requests parked on a member that leaves. Source: ClassicGroup.validateMember, ad
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.answers import drop, park_join, send_join
-from coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from coordinator_udfs.protocol.deadlines import arm_session
-from coordinator_udfs.protocol.group import Group, Member, Roster
-from coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import CauseKind, EndCause
-from schemas.errors import Error
-from schemas.messages import JoinGroupRequest, JoinGroupResponse
-from schemas.wire_fields import carries
+from rollcall.coordinator_udfs.protocol import history
+from rollcall.coordinator_udfs.protocol.answers import drop, park_join, send_join
+from rollcall.coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS
+from rollcall.coordinator_udfs.protocol.deadlines import arm_session
+from rollcall.coordinator_udfs.protocol.group import Group, Member, Roster
+from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse
+from rollcall.schemas.wire_fields import carries
 
 
 def refusal_of_member(roster: Roster, member_id: str, group_instance_id: str | None) -> Error | None:

@@ -10,15 +10,20 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.alter_configs import set_configs
-from coordinator_udfs.protocol.answers import drop
-from coordinator_udfs.protocol.consumer.observed import see_alive, see_consumer, see_consumers_gone, see_sessions
-from coordinator_udfs.protocol.deadlines import arm_session
-from coordinator_udfs.protocol.group import CommittedOffset, Group, Member
-from coordinator_udfs.protocol.lifecycle import create_group, load_group
-from coordinator_udfs.protocol.membership import remove_member
-from coordinator_udfs.protocol.rebalance import (
+from rollcall.coordinator_udfs.protocol import history
+from rollcall.coordinator_udfs.protocol.alter_configs import set_configs
+from rollcall.coordinator_udfs.protocol.answers import drop
+from rollcall.coordinator_udfs.protocol.consumer.observed import (
+    see_alive,
+    see_consumer,
+    see_consumers_gone,
+    see_sessions,
+)
+from rollcall.coordinator_udfs.protocol.deadlines import arm_session
+from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group, Member
+from rollcall.coordinator_udfs.protocol.lifecycle import create_group, load_group
+from rollcall.coordinator_udfs.protocol.membership import remove_member
+from rollcall.coordinator_udfs.protocol.rebalance import (
     assign_and_stabilize,
     complete_join,
     end_timers,
@@ -26,11 +31,11 @@ from coordinator_udfs.protocol.rebalance import (
     note_synced,
     prepare_rebalance,
 )
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
-from schemas.effects import GroupObserved, PendingMemberRemoved
-from schemas.messages import GoneMember, GroupObservedRequest, ObservedMember, ObservedOffset
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
+from rollcall.schemas.effects import GroupObserved, PendingMemberRemoved
+from rollcall.schemas.messages import GoneMember, GroupObservedRequest, ObservedMember, ObservedOffset
 
 _CAUSE_OF_GOING = {EndCause.SESSION_EXPIRED: CauseKind.SESSION_EXPIRED, EndCause.SYNC_TIMEOUT: CauseKind.SYNC_TIMEOUT}
 

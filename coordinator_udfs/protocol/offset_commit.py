@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.consumer.offsets import refusal_of_commit
-from coordinator_udfs.protocol.group import CommittedOffset, Group
-from coordinator_udfs.protocol.heartbeat import ClassicGroupView
-from coordinator_udfs.protocol.java_strings import utf16_length
-from coordinator_udfs.protocol.lifecycle import create_group
-from coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
-from coordinator_udfs.protocol.offsets_room import OffsetsRoom
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.effects import OffsetCommitted, OffsetsCommitted
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.offsets import refusal_of_commit
+from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group
+from rollcall.coordinator_udfs.protocol.heartbeat import ClassicGroupView
+from rollcall.coordinator_udfs.protocol.java_strings import utf16_length
+from rollcall.coordinator_udfs.protocol.lifecycle import create_group
+from rollcall.coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
+from rollcall.coordinator_udfs.protocol.offsets_room import OffsetsRoom
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.effects import OffsetCommitted, OffsetsCommitted
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -29,7 +29,7 @@ from schemas.messages import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from schemas.wire_fields import carries
+from rollcall.schemas.wire_fields import carries
 
 GROUP_ID_NOT_FOUND_SINCE = 9
 

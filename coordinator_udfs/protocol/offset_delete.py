@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.consumer.subscription import subscribed_topics
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.offset_expiry import remove_offsets
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.consumer.subscription import subscribed_topics
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.offset_expiry import remove_offsets
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,

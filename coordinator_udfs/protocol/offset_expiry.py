@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.consumer.subscription import subscribed_topics
-from coordinator_udfs.protocol.deadlines import arm_sweep, earliest_but_sweep
-from coordinator_udfs.protocol.group import CommittedOffset, Group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.effects import GroupRemoved, OffsetsRemoved, TopicPartitions
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.subscription import subscribed_topics
+from rollcall.coordinator_udfs.protocol.deadlines import arm_sweep, earliest_but_sweep
+from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.effects import GroupRemoved, OffsetsRemoved, TopicPartitions
 
 
 def sweep_offsets(group: Group, turn: Turn) -> None:

@@ -6,15 +6,15 @@ v8 several groups in one message, v10 topic ids. Source: OffsetMetadataManager.f
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
-from coordinator_udfs.protocol.consumer.offsets import refusal_of_fetch
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.held_bytes import size_of_text
-from coordinator_udfs.protocol.turn import Turn
-from schemas.errors import Error
-from schemas.fan_out import names_many_groups
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.offsets import refusal_of_fetch
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.held_bytes import size_of_text
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.errors import Error
+from rollcall.schemas.fan_out import names_many_groups
+from rollcall.schemas.messages import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
@@ -22,7 +22,7 @@ from schemas.messages import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from schemas.wire_fields import carries
+from rollcall.schemas.wire_fields import carries
 
 _PARTITION_BYTES = 120
 """Bytes of the answer for a partition, without its metadata."""

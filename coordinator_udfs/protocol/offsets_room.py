@@ -5,8 +5,8 @@ Kafka has no such limit; see `GroupConfig.offsets_max_bytes`. Knows committed of
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.group import CommittedOffset, Group
-from coordinator_udfs.protocol.held_bytes import size_of_text
+from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group
+from rollcall.coordinator_udfs.protocol.held_bytes import size_of_text
 
 _OFFSET_BYTES = 100
 """About what an offset takes beside its names."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.answers import current_generation, send_join, send_sync
-from coordinator_udfs.protocol.claims import CONSUMER
-from coordinator_udfs.protocol.deadlines import (
+from rollcall.coordinator_udfs.protocol import history
+from rollcall.coordinator_udfs.protocol.answers import current_generation, send_join, send_sync
+from rollcall.coordinator_udfs.protocol.claims import CONSUMER
+from rollcall.coordinator_udfs.protocol.deadlines import (
     arm_join,
     arm_join_again,
     arm_session,
@@ -21,15 +21,15 @@ from coordinator_udfs.protocol.deadlines import (
     earliest_but_join,
     reported_from_ms,
 )
-from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.java_strings import hash_map_order
-from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, EndCause
-from schemas.consumer_protocol import ConsumerProtocolError, decode_topics
-from schemas.effects import JoinPhaseEnded
-from schemas.errors import Error
-from schemas.messages import SyncGroupResponse
+from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.java_strings import hash_map_order
+from rollcall.coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, EndCause
+from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_topics
+from rollcall.schemas.effects import JoinPhaseEnded
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import SyncGroupResponse
 
 
 def transition(group: Group, to_state: GroupState, turn: Turn) -> None:

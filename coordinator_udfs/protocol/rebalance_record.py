@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
-from schemas.causes import Cause, EndCause
+from rollcall.schemas.causes import Cause, EndCause
 
 
 @dataclass(slots=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupConfig
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup
-from coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
-from coordinator_udfs.protocol.group import Group, Member, PendingMember
+from rollcall.coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
+from rollcall.coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
+from rollcall.coordinator_udfs.protocol.group import Group, Member, PendingMember
 
 
 def resume_group(group: Group, from_ms: int, config: GroupConfig, except_from_ms: int | None = None) -> None:

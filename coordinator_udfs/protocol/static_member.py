@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.answers import current_members, park_join, send_join, send_sync
-from coordinator_udfs.protocol.deadlines import arm_session
-from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of
-from coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance, select_protocol
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import CauseKind, EndCause
-from schemas.errors import Error
-from schemas.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
-from schemas.wire_fields import carries
+from rollcall.coordinator_udfs.protocol import history
+from rollcall.coordinator_udfs.protocol.answers import current_members, park_join, send_join, send_sync
+from rollcall.coordinator_udfs.protocol.deadlines import arm_session
+from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of
+from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance, select_protocol
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
+from rollcall.schemas.wire_fields import carries
 
 
 def replace_static_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Turn) -> None:

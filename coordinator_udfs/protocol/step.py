@@ -10,36 +10,36 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from coordinator_udfs.protocol.alter_configs import alter_configs
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.consumer.classic_members import (
+from rollcall.coordinator_udfs.protocol.alter_configs import alter_configs
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.classic_members import (
     heartbeat_to_consumer_group,
     leave_consumer_group,
     sync_with_consumer_group,
 )
-from coordinator_udfs.protocol.consumer.consumer_group_describe import consumer_group_describe
-from coordinator_udfs.protocol.consumer.consumer_group_heartbeat import consumer_group_heartbeat
-from coordinator_udfs.protocol.consumer.join_group import join_consumer_group
-from coordinator_udfs.protocol.consumer.lifecycle import learn_topics
-from coordinator_udfs.protocol.deadlines import exact_next_deadline_ms, next_deadline_ms
-from coordinator_udfs.protocol.delete_groups import delete_groups
-from coordinator_udfs.protocol.describe_configs import describe_configs
-from coordinator_udfs.protocol.describe_groups import describe_groups
-from coordinator_udfs.protocol.expiry import fire_at_once, fire_due, pass_idle
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.group_configs import consumer_config_of
-from coordinator_udfs.protocol.heartbeat import heartbeat
-from coordinator_udfs.protocol.heartbeat_run import heartbeat_run
-from coordinator_udfs.protocol.join_group import join_group
-from coordinator_udfs.protocol.leave_group import leave_group
-from coordinator_udfs.protocol.observed import observe_group
-from coordinator_udfs.protocol.offset_commit import offset_commit
-from coordinator_udfs.protocol.offset_delete import offset_delete
-from coordinator_udfs.protocol.offset_fetch import offset_fetch
-from coordinator_udfs.protocol.sync_group import sync_group
-from coordinator_udfs.protocol.turn import Turn
-from schemas.effects import Effect
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.consumer.consumer_group_describe import consumer_group_describe
+from rollcall.coordinator_udfs.protocol.consumer.consumer_group_heartbeat import consumer_group_heartbeat
+from rollcall.coordinator_udfs.protocol.consumer.join_group import join_consumer_group
+from rollcall.coordinator_udfs.protocol.consumer.lifecycle import learn_topics
+from rollcall.coordinator_udfs.protocol.deadlines import exact_next_deadline_ms, next_deadline_ms
+from rollcall.coordinator_udfs.protocol.delete_groups import delete_groups
+from rollcall.coordinator_udfs.protocol.describe_configs import describe_configs
+from rollcall.coordinator_udfs.protocol.describe_groups import describe_groups
+from rollcall.coordinator_udfs.protocol.expiry import fire_at_once, fire_due, pass_idle
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.group_configs import consumer_config_of
+from rollcall.coordinator_udfs.protocol.heartbeat import heartbeat
+from rollcall.coordinator_udfs.protocol.heartbeat_run import heartbeat_run
+from rollcall.coordinator_udfs.protocol.join_group import join_group
+from rollcall.coordinator_udfs.protocol.leave_group import leave_group
+from rollcall.coordinator_udfs.protocol.observed import observe_group
+from rollcall.coordinator_udfs.protocol.offset_commit import offset_commit
+from rollcall.coordinator_udfs.protocol.offset_delete import offset_delete
+from rollcall.coordinator_udfs.protocol.offset_fetch import offset_fetch
+from rollcall.coordinator_udfs.protocol.sync_group import sync_group
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.effects import Effect
+from rollcall.schemas.messages import (
     AlterConfigsRequest,
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,

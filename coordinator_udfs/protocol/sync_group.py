@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.answers import park_sync, send_sync
-from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.members_room import has_room_to_assign
-from coordinator_udfs.protocol.membership import refusal_of_member
-from coordinator_udfs.protocol.rebalance import assign_and_stabilize, note_synced, own_assignment
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.errors import Error
-from schemas.messages import SyncGroupRequest, SyncGroupResponse
-from schemas.wire_fields import first_version
+from rollcall.coordinator_udfs.protocol import history
+from rollcall.coordinator_udfs.protocol.answers import park_sync, send_sync
+from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.members_room import has_room_to_assign
+from rollcall.coordinator_udfs.protocol.membership import refusal_of_member
+from rollcall.coordinator_udfs.protocol.rebalance import assign_and_stabilize, note_synced, own_assignment
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import SyncGroupRequest, SyncGroupResponse
+from rollcall.schemas.wire_fields import first_version
 
 PROTOCOL_MANDATORY_SINCE = first_version(SyncGroupRequest, "protocol_name")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from schemas.effects import Effect
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from rollcall.schemas.effects import Effect
 
 
 class Timer(StrEnum):

@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.both_inputs import BothMerged, lines_beside, merging_lines
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.shadow.log_following import LogFollowing
-from jobs.shadow.log_progress import NOTHING_KNOWN, Known, LogProgress
-from jobs.shadow.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, MergingFeed, Rule
-from jobs.shadow.printed_following import PrintedFollowing
-from jobs.shadow.program import Beside
-from jobs.shadow.topic import TopicFollowing
-from jobs.stream.upkeep import Upkeep
-from tables.job_status import StatusWriter
+from rollcall.inputs.both_inputs import BothMerged, lines_beside, merging_lines
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.shadow.log_following import LogFollowing
+from rollcall.jobs.shadow.log_progress import NOTHING_KNOWN, Known, LogProgress
+from rollcall.jobs.shadow.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, MergingFeed, Rule
+from rollcall.jobs.shadow.printed_following import PrintedFollowing
+from rollcall.jobs.shadow.program import Beside
+from rollcall.jobs.shadow.topic import TopicFollowing
+from rollcall.jobs.stream.upkeep import Upkeep
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import StatusWriter
 
 MERGE_EVERY_S = 1.0
 

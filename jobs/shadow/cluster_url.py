@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from listeners.addresses import Address
+from rollcall.serve.listeners.addresses import Address
 
 SCHEME = "kafka://"
 

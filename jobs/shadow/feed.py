@@ -12,23 +12,23 @@ from typing import Protocol
 
 import msgspec
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.kafka_versions import KafkaVersion
-from jobs.config import JobConfig
-from jobs.home import Home, HomeError
-from jobs.quarantined import append_lines_once
-from jobs.shadow.numbered_state import NumberedState, last_state
-from jobs.stream.home_tables import open_quarantine, open_requests
-from programs.settings import from_texts
-from request_log.broker_settings import SettingsSeen
-from request_log.configs_given import split_given
-from request_log.group_rows import in_runs
-from request_log.lines.files import LogLine
-from request_log.lines.tail import Position
-from request_log.live import LiveImport
-from request_log.recorded import OrderedRequest, Quarantined
-from request_log.snapshot import SnapshotError, Snapshots, restored
-from tables.request_rows import request_rows
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.inputs.following.numbered_state import NumberedState, last_state
+from rollcall.inputs.quarantined import append_lines_once
+from rollcall.inputs.request_log.broker_settings import SettingsSeen
+from rollcall.inputs.request_log.configs_given import split_given
+from rollcall.inputs.request_log.group_rows import in_runs
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.lines.tail import Position
+from rollcall.inputs.request_log.live import LiveImport
+from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined
+from rollcall.inputs.request_log.snapshot import SnapshotError, Snapshots, restored
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.home_tables import open_quarantine, open_requests
+from rollcall.programs.settings import from_texts
+from rollcall.tables.home import Home, HomeError
+from rollcall.tables.request_rows import request_rows
 
 FOLDER = "shadow"
 APP_ID = "rollcall-shadow"
@@ -68,7 +68,7 @@ class Kept(msgspec.Struct):
     position: Position
     """How far the log was read."""
     snapshot: bytes | None
-    """The import's state there (`request_log.snapshot`); None before the first line."""
+    """The import's state there (`rollcall.inputs.request_log.snapshot`); None before the first line."""
 
     def learn_version(self, version: KafkaVersion | None) -> None:
         """Takes up the version that the log's cluster says; what the log or the user says counts more."""

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from jobs.shadow.feed import Tail
-from programs.log_lines import tell
-from request_log.lines.files import LogLine
-from request_log.lines.tail import Position
-from request_log.log_ends import ROWS_AT_ONCE, LagNews
-from tables.lag_rows import append_lag
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.lines.tail import Position
+from rollcall.inputs.request_log.log_ends import ROWS_AT_ONCE, LagNews
+from rollcall.jobs.shadow.feed import Tail
+from rollcall.programs.log_lines import tell
+from rollcall.tables.lag_rows import append_lag
 
 WRITE_EVERY_S = 2.0
 STOOD_EVERY_S = 60.0

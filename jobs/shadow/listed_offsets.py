@@ -13,9 +13,9 @@ from typing import TypeVar
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from gateway.settings import Settings
-from gateway.upstream.upstream_client import login_of
-from jobs.shadow.log_ends_sampler import Listed, Partition
+from rollcall.jobs.shadow.log_ends_sampler import Listed, Partition
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.upstream.upstream_client import login_of
 
 _T = TypeVar("_T")
 CLIENT_ID = "rollcall-ends"

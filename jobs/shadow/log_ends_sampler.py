@@ -8,8 +8,8 @@ the last one, or the topic has another id, the topic was made again, and the log
 asked for once a minute, after ends: an end of a topic that had the same id before and after is of that topic, and one
 of a topic that has another id now is left out, for it may be of either.
 
-Knows when it asks for what. Must not know how a cluster is asked (`jobs.shadow.listed_offsets`), nor what is kept
-(`lag.kept`).
+Knows when it asks for what. Must not know how a cluster is asked (`rollcall.jobs.shadow.listed_offsets`), nor what is kept
+(`rollcall.tables.lag.kept`).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from duck_sql.engine import ask
-from jobs.home import Home
-from lag.kept import KeptEnds
-from lag.rows import LagRows, LogEnd
-from programs.log_lines import tell
-from schemas.effect_names import EffectName
-from schemas.effect_rows import effect_in
-from schemas.effects import Assigned, OffsetsCommitted
-from tables.lag_rows import append_lag
-from tables.table_follower import TableFollower
-from tables.versions import is_table
+from rollcall.answers.sql.engine import ask
+from rollcall.programs.log_lines import tell
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effect_rows import effect_in
+from rollcall.schemas.effects import Assigned, OffsetsCommitted
+from rollcall.tables.home import Home
+from rollcall.tables.lag.kept import KeptEnds
+from rollcall.tables.lag.rows import LagRows, LogEnd
+from rollcall.tables.lag_rows import append_lag
+from rollcall.tables.table_follower import TableFollower
+from rollcall.tables.versions import is_table
 
 INTERVAL_MS = 10_000
 LOOK_S = 0.5

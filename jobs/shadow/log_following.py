@@ -13,16 +13,16 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.home import Home
-from jobs.log_config import shadow_config
-from jobs.replay.report import given_up
-from jobs.shadow.feed import Kept, ShadowFeed, Tail
-from jobs.shown.terminal import Teller
-from jobs.stream.query import start, stop_after_batch, unread_commits
-from jobs.stream.upkeep import Upkeep
-from jobs.stream.writers.batch_result import BatchResult
-from tables.job_status import StatusWriter
-from tables.versions import Versions
+from rollcall.jobs.log_config import shadow_config
+from rollcall.jobs.shadow.feed import Kept, ShadowFeed, Tail
+from rollcall.jobs.stream.query import start, stop_after_batch, unread_commits
+from rollcall.jobs.stream.upkeep import Upkeep
+from rollcall.jobs.stream.writers.batch_result import BatchResult
+from rollcall.programs.terminal import Teller
+from rollcall.shown.replay_report import given_up
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import StatusWriter
+from rollcall.tables.versions import Versions
 
 SHADOW = "shadow"
 

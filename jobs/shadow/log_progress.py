@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from jobs.shadow.log_following import LogFollowing
-from jobs.stream.checkpoint import read_version
-from request_log.live import LiveImport
+from rollcall.inputs.request_log.live import LiveImport
+from rollcall.jobs.shadow.log_following import LogFollowing
+from rollcall.jobs.stream.checkpoint import read_version
 
 NOTE_EVERY_S = 1.0
 

@@ -16,21 +16,21 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.both_inputs import BothMerged, NamesOf, after_the_logs, with_names
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.shadow.log_progress import Known
-from jobs.shadow.numbered_state import NumberedState, read_state
-from jobs.stream.home_tables import open_effects, open_quarantine
-from offsets_topic.beside_growing_lines import IN_ORDER, GroupBeside, MergingLines
-from offsets_topic.beside_log.merging import OF_BOTH, GroupMerged, Merging
-from schemas.effect_rows import row_of, texts_of
-from schemas.effects import Effect
-from schemas.tables import EFFECTS, QUARANTINE
-from tables.appending import append_once
-from tables.rows import typed_rows, with_days
-from tables.table_follower import TableFollower
-from why.facts import facts_of
+from rollcall.history.facts import facts_of
+from rollcall.inputs.both_inputs import BothMerged, NamesOf, after_the_logs, with_names
+from rollcall.inputs.following.numbered_state import NumberedState, read_state
+from rollcall.inputs.offsets_topic.beside_growing_lines import IN_ORDER, GroupBeside, MergingLines
+from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, GroupMerged, Merging
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.shadow.log_progress import Known
+from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
+from rollcall.schemas.effect_rows import row_of, texts_of
+from rollcall.schemas.effects import Effect
+from rollcall.schemas.tables import EFFECTS, QUARANTINE
+from rollcall.tables.appending import append_once
+from rollcall.tables.home import Home
+from rollcall.tables.rows import typed_rows, with_days
+from rollcall.tables.table_follower import TableFollower
 
 FOLDER = "both"
 APP_ID = "rollcall-both"

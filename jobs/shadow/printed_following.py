@@ -13,24 +13,24 @@ from uuid import uuid4
 import msgspec
 from pyspark.sql.streaming.query import StreamingQuery
 
-from app_logs.growing_log import GrowingLog, Read
-from app_logs.live_groups import Given, LiveGroups
-from app_logs.logged_facts import LoggedFact
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.quarantined import append_lines_once
-from jobs.shadow.feed import Tail
-from jobs.shadow.log_progress import Known
-from jobs.shadow.numbered_state import NumberedState, last_state
-from jobs.stream.home_tables import open_effects, open_quarantine
-from jobs.stream.upkeep import Upkeep
-from request_log.lines.clock import zone_of
-from request_log.lines.files import LogLine, is_far_ahead
-from request_log.lines.tail import Position
-from request_log.recorded import Quarantined
-from schemas.effect_rows import row_of, texts_of
-from tables.job_status import StatusWriter
-from tables.rows import typed_rows
+from rollcall.inputs.following.numbered_state import NumberedState, last_state
+from rollcall.inputs.printed.groups.live_groups import Given, LiveGroups
+from rollcall.inputs.printed.growing_log import GrowingLog, Read
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.quarantined import append_lines_once
+from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.inputs.request_log.lines.files import LogLine, is_far_ahead
+from rollcall.inputs.request_log.lines.tail import Position
+from rollcall.inputs.request_log.recorded import Quarantined
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.shadow.feed import Tail
+from rollcall.jobs.shadow.log_progress import Known
+from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
+from rollcall.jobs.stream.upkeep import Upkeep
+from rollcall.schemas.effect_rows import row_of, texts_of
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import StatusWriter
+from rollcall.tables.rows import typed_rows
 
 PRINTED_SHADOW = "shadow of a broker's log"
 FOLDER = "printed"

@@ -14,14 +14,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
-from jobs.home import Home
-from jobs.shown.terminal import Teller
-from jobs.shown.watch import RebalanceLines
-from jobs.spark.home_session import home_session
-from jobs.spark.shutdown import StopSignal
-from jobs.stream.query import failure_of, stop_after_batch
-from programs.visible import visible
-from tables.job_status import StatusWriter
+from rollcall.jobs.spark.home_session import home_session
+from rollcall.jobs.spark.shutdown import StopSignal
+from rollcall.jobs.stream.query import failure_of, stop_after_batch
+from rollcall.programs.terminal import Teller
+from rollcall.programs.visible import visible
+from rollcall.shown.watch import RebalanceLines
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import StatusWriter
 
 POLL_S = 0.1
 

@@ -15,27 +15,27 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
-from jobs.config import PREFIX, JobConfig, load_config
-from jobs.home import Home, HomeError
-from jobs.shadow.cluster_url import SCHEME, servers_of
-from jobs.shadow.group_sessions import ask_sessions
-from jobs.shadow.listed_offsets import ListedOffsets
-from jobs.shadow.log_ends_sampler import LogEndsSampler
-from jobs.shadow.program import Beside
-from jobs.spark.jars import make_kafka_ready
-from jobs.spark.kafka_cluster import KafkaCluster
-from jobs.stream.query import stop_after_batch
-from jobs.stream.sources.offsets_topic import COUNTS, TOPIC, Counted, load_offsets_topic
-from jobs.stream.topic_histories import tell_histories
-from jobs.stream.topic_names import TopicNames
-from jobs.stream.upkeep import Upkeep
-from jobs.stream.writers.driver_writer import DriverWriter
-from programs.errors import ConfigError
-from programs.kafka_options import client_settings
-from programs.log_lines import tell
-from programs.steady_clock import SteadyClock
-from tables.job_status import StatusWriter
+from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
+from rollcall.inputs.following.group_sessions import ask_sessions
+from rollcall.jobs.config import PREFIX, JobConfig, load_config
+from rollcall.jobs.shadow.cluster_url import SCHEME, servers_of
+from rollcall.jobs.shadow.listed_offsets import ListedOffsets
+from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
+from rollcall.jobs.shadow.program import Beside
+from rollcall.jobs.spark.jars import make_kafka_ready
+from rollcall.jobs.spark.kafka_cluster import KafkaCluster
+from rollcall.jobs.stream.query import stop_after_batch
+from rollcall.jobs.stream.sources.offsets_topic import COUNTS, TOPIC, Counted, load_offsets_topic
+from rollcall.jobs.stream.topic_histories import tell_histories
+from rollcall.jobs.stream.topic_names import TopicNames
+from rollcall.jobs.stream.upkeep import Upkeep
+from rollcall.jobs.stream.writers.driver_writer import DriverWriter
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.kafka_options import client_settings
+from rollcall.programs.log_lines import tell
+from rollcall.programs.steady_clock import SteadyClock
+from rollcall.tables.home import Home, HomeError
+from rollcall.tables.job_status import StatusWriter
 
 TOPIC_SHADOW = "topic shadow"
 SOURCE = "offsets-topic"

@@ -12,11 +12,11 @@ from typing import Any, TextIO
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.home import Home
-from jobs.shown.answers import write_answer
-from jobs.spark.session import spark_session
-from jobs.spark.views import ask, refusals_named, register_views
-from views.catalog import names_in
+from rollcall.answers.views.catalog import names_in
+from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.spark.shown_answers import write_answer
+from rollcall.jobs.spark.views import ask, refusals_named, register_views
+from rollcall.tables.home import Home
 
 
 def frame(home: Home, query: str, at: str | None) -> pd.DataFrame:

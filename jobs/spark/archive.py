@@ -1,12 +1,12 @@
 """The class data archive: Spark's classes as the JVM holds them in memory, for a faster start.
 
-    python -m jobs.spark.archive             makes the archive if it is missing; never fails a set-up
-    python -m jobs.spark.archive --niced     the same, and gives way to every other process
+    python -m rollcall.jobs.spark.archive             makes the archive if it is missing; never fails a set-up
+    python -m rollcall.jobs.spark.archive --niced     the same, and gives way to every other process
 
 With it a question that Spark answers takes 9 s instead of 13, and a coordinator's query runs after 5.5 s instead of 8
 (two cores, nothing else). It belongs to one Java, one Spark and one set of JARs; the JVM itself leaves aside one that
 does not fit. Knows where the archive lies and what it depends on; must not know what is run while it is made (that is
-`jobs.spark.archiving`).
+`rollcall.jobs.spark.archiving`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from jobs.preflight import Missing, find_java, run_online
-from jobs.spark.jars import JARS_FOLDER, jar_paths
-from programs.child_python import module_command, module_environment
-from programs.running import run_program
+from rollcall.jobs.spark.jars import JARS_FOLDER, jar_paths
+from rollcall.programs.child_python import module_command, module_environment
+from rollcall.programs.preflight import Missing, find_java, run_online
+from rollcall.programs.running import run_program
 
 NAME = "classes-{key}.jsa"
 WORKSPACE = ".archiving-"
 """How the folders begin in which the maker works; one that was killed leaves its folder behind."""
 NICED = "--niced"
-MAKER = "jobs.spark.archiving"
+MAKER = "rollcall.jobs.spark.archiving"
 
 
 def archive_path(environ: Mapping[str, str] = os.environ, folder: Path = JARS_FOLDER) -> Path:

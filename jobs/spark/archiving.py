@@ -1,6 +1,6 @@
 """The run from which the class data archive is made: a little of everything that programs do with Spark.
 
-    python -m jobs.spark.archiving ARCHIVE
+    python -m rollcall.jobs.spark.archiving ARCHIVE
 
 The JVM writes down the classes that it has loaded by the end: those of a session, of the streaming query on both of
 its clocks, of Delta's tables and of a query. Knows what to run; must not know where the archive is used.
@@ -13,16 +13,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.spark.archive import WORKSPACE
-from jobs.spark.session import spark_session
-from jobs.sql import register_views
-from jobs.stream.home_tables import open_requests
-from jobs.stream.query import start
-from schemas.messages import JoinGroupProtocol, JoinGroupRequest
-from tables.request_rows import request_rows
-from tables.request_table import RequestTable
+from rollcall.cli.sql import register_views
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.spark.archive import WORKSPACE
+from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.jobs.stream.query import start
+from rollcall.schemas.messages import JoinGroupProtocol, JoinGroupRequest
+from rollcall.tables.home import Home
+from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import RequestTable
 
 _AT_MS = 1_790_000_000_000
 _EVENT = {"spark.coordinator.clock": "event", "spark.coordinator.source.tick.ms": "0"}

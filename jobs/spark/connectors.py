@@ -10,11 +10,11 @@ from typing import Any, cast
 from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from jobs.config import JobConfig
-from jobs.preflight import Missing
-from jobs.spark.jars import DELTA_COORDINATES
-from jobs.spark.kafka_cluster import KafkaCluster
-from jobs.stream.sources.kafka import CONNECTOR
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.spark.jars import DELTA_COORDINATES
+from rollcall.jobs.spark.kafka_cluster import KafkaCluster
+from rollcall.jobs.stream.sources.kafka import CONNECTOR
+from rollcall.programs.preflight import Missing
 
 
 def check_connectors(spark: SparkSession, config: JobConfig) -> None:

@@ -2,9 +2,9 @@
 
 A worker collects garbage after each task, and with pandas and Arrow loaded that alone takes longer than an idle tick's
 work. What is loaded before the fork is frozen: collections skip it, and the workers share its memory. The coordinator's
-own function is served by `jobs.spark.lean_worker`.
+own function is served by `rollcall.jobs.spark.lean_worker`.
 
-    spark.python.daemon.module=jobs.spark.daemon     (Spark runs it as `python -m jobs.spark.daemon WORKER_MODULE`)
+    spark.python.daemon.module=rollcall.jobs.spark.daemon     (Spark runs it as `python -m rollcall.jobs.spark.daemon WORKER_MODULE`)
 
 Knows how Spark starts its daemon; must not know what a worker does.
 """
@@ -22,7 +22,7 @@ def main() -> None:
     """Loads and freezes, then becomes pyspark's daemon; leaves pyspark's other kinds of worker as they are."""
     if sys.argv[1:2] == [UDF_WORKER]:
         # Not in the other kinds of worker, which need none of these modules.
-        from jobs.spark import lean_worker
+        from rollcall.jobs.spark import lean_worker
 
         lean_worker.install()
         gc.collect()

@@ -1,6 +1,6 @@
 """The lease on a home in an object store, for as long as a job works in it. A home on this machine's disk has a lock.
 
-Knows where the lease lies and for how long it is held; must not know its rules (that is `jobs.lease`).
+Knows where the lease lies and for how long it is held; must not know its rules (that is `rollcall.tables.lease`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from jobs.home import Home
-from jobs.lease import Lease, take_lease
-from jobs.spark.store_folder import StoreFolder
+from rollcall.jobs.spark.store_folder import StoreFolder
+from rollcall.tables.home import Home
+from rollcall.tables.lease import Lease, take_lease
 
 
 @contextmanager

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from jobs.home import Home, different_partitions
-from jobs.spark.machine import Machine, this_machine
-from jobs.spark.session import spark_session
-from jobs.stream.checkpoint import shuffle_partitions
-from programs.log_lines import tell
-from programs.version import VERSION
+from rollcall.jobs.spark.machine import Machine, this_machine
+from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.stream.checkpoint import shuffle_partitions
+from rollcall.programs.log_lines import tell
+from rollcall.programs.version import VERSION
+from rollcall.tables.home import Home, different_partitions
 
 KEY = "spark.sql.shuffle.partitions"
 

@@ -11,7 +11,7 @@ import struct
 import zipfile
 from pathlib import Path
 
-from jobs.preflight import Missing
+from rollcall.programs.preflight import Missing
 
 CLASS = "org/apache/spark/sql/kafka010/ConsumerStrategy.class"
 _CALLED = ("org/apache/kafka/clients/admin/TopicDescription", "isInternal", "()Z")

@@ -4,7 +4,7 @@ Knows which JARs these need beside Spark's own, and how to fetch them through Sp
 query. Sessions take `jar_paths()`: with `spark.jars.packages` Spark would resolve them at each start, and put every
 resolved archive on the Python workers' import path. The connector's are resolved when they are first needed.
 
-    python -m jobs.spark.jars     check Java, resolve what is missing; exit status 2 and one sentence if that fails
+    python -m rollcall.jobs.spark.jars     check Java, resolve what is missing; exit status 2 and one sentence if that fails
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from jobs.preflight import Missing, check_java, run_online
-from jobs.spark.internal_topics import write_with_internal_topics
-from programs.running import run_program
-from programs.version import VERSION
-from tables.home_location import cache_folder
+from rollcall.jobs.spark.internal_topics import write_with_internal_topics
+from rollcall.programs.preflight import Missing, check_java, run_online
+from rollcall.programs.running import run_program
+from rollcall.programs.version import VERSION
+from rollcall.tables.home_location import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 """The checkout, or where the wheel is installed."""
@@ -143,7 +143,7 @@ def _artifact_file(jar: Path) -> str:
 
 
 def main() -> int:
-    """Checks Java, and resolves the JARs unless they are there. The exit status: see `programs.running`."""
+    """Checks Java, and resolves the JARs unless they are there. The exit status: see `rollcall.programs.running`."""
     return run_program(make_ready)
 
 
@@ -157,7 +157,7 @@ def make_ready() -> None:
 def make_kafka_ready(folder: Path = KAFKA_JARS_FOLDER) -> list[str]:
     """The absolute paths of the JARs of Spark's Kafka connector, resolved if they are not there. Raises Missing.
 
-    The connector is the copy that reads internal topics as well: see `jobs.spark.internal_topics`.
+    The connector is the copy that reads internal topics as well: see `rollcall.jobs.spark.internal_topics`.
     """
     if missing_jars(folder, KAFKA_JAR_NAMES):
         _resolve("Resolving Spark's Kafka connector", folder, KAFKA_COORDINATES, KAFKA_JARS)

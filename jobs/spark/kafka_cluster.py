@@ -13,8 +13,8 @@ from typing import Any, cast
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from programs.errors import UserError
-from programs.kafka_options import KAFKA_PREFIX
+from rollcall.programs.errors import UserError
+from rollcall.programs.kafka_options import KAFKA_PREFIX
 
 ANSWER_WITHIN_S = 15
 """How long a cluster has to answer a program that starts."""

@@ -26,8 +26,8 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.streaming.state import GroupState
 from pyspark.sql.types import StructType
 
-from coordinator_udfs.group_udf import KEY_COLUMN, TEXT_COLUMN, run_group, run_texts
-from coordinator_udfs.settings import StreamSettings
+from rollcall.coordinator_udfs.group_udf import KEY_COLUMN, TEXT_COLUMN, run_group, run_texts
+from rollcall.coordinator_udfs.settings import StreamSettings
 
 KNOWN_VERSIONS = ("4.2.0",)
 

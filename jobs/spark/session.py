@@ -14,10 +14,10 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from jobs.spark.archive import archive_options
-from jobs.spark.jars import ROOT, jar_paths, make_ready
-from jobs.spark.machine import this_machine
-from programs.log_lines import Form
+from rollcall.jobs.spark.archive import archive_options
+from rollcall.jobs.spark.jars import ROOT, jar_paths, make_ready
+from rollcall.jobs.spark.machine import this_machine
+from rollcall.programs.log_lines import Form
 
 LOCAL_PROFILE = ROOT / "conf" / "spark-local.conf"
 # The one compiler that is quick, and one thread that collects garbage.
@@ -71,7 +71,7 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None, *, is_br
         **read_profile(),
         # Not spark.jars: only classes that the JVM's own loader finds are taken from the archive.
         "spark.driver.extraClassPath": os.pathsep.join(jar_paths()),
-        "spark.python.daemon.module": "jobs.spark.daemon",
+        "spark.python.daemon.module": "rollcall.jobs.spark.daemon",
         "spark.driver.extraJavaOptions": java_options(is_brief=is_brief),
         **(settings or {}),
     }

@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
-from jobs.spark.session import is_submitted
+from rollcall.jobs.spark.session import is_submitted
 
 NAMES = ("TERM", "INT")
 # Ctrl-C reaches this process and the JVM: a second signal that comes so soon is the same Ctrl-C.

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from jobs.home import HomeError
+from rollcall.tables.home import HomeError
 
 ANSWER_WITHIN_S = 15.0
 """The time limit of one answer. Hadoop's own clients try for minutes."""
@@ -55,7 +55,7 @@ class _Asker:
 
 
 class StoreFolder:
-    """A folder, as `jobs.lease.Folder` has it; made when its first file is written."""
+    """A folder, as `rollcall.tables.lease.Folder` has it; made when its first file is written."""
 
     def __init__(self, spark: SparkSession, location: str, shown: str) -> None:
         """Opens a folder at a URL. shown: the user's name for it.

@@ -16,13 +16,13 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.home import Home, HomeError
-from jobs.moments import moment_of
-from jobs.queries import QueryError, check_home, check_query, is_there
-from tables import in_spark
-from views.catalog import NAMES, views_of, with_foundations
-from views.tables import TABLE_VIEWS, TableView
-from views.view import View
+from rollcall.answers.moments import moment_of
+from rollcall.answers.queries import QueryError, check_home, check_query, is_there
+from rollcall.answers.views.catalog import NAMES, views_of, with_foundations
+from rollcall.answers.views.tables import TABLE_VIEWS, TableView
+from rollcall.answers.views.view import View
+from rollcall.tables import in_spark
+from rollcall.tables.home import Home, HomeError
 
 _KEEPS_PLANS = "spark.sql.legacy.storeAnalyzedPlanForView"
 _POSITION = re.compile(r"\(?line (?P<line>\d+),? pos(?P<is_from_one>ition)? (?P<position>\d+)")
@@ -109,7 +109,9 @@ def _read(spark: SparkSession, home: Home, table: TableView) -> DataFrame:
     except (AnalysisException, Py4JJavaError) as error:
         text = str(error)
         if any(name in text for name in in_spark.NOT_SET_UP):
-            advice = "make it by jobs.spark.session.spark_session, or give it the settings of conf/spark-local.conf"
+            advice = (
+                "make it by rollcall.jobs.spark.session.spark_session, or give it the settings of conf/spark-local.conf"
+            )
             raise HomeError(f"this Spark session cannot read Delta tables: {advice}.") from None
         if not home.is_local and any(name in text for name in in_spark.NO_TABLE):
             return spark.createDataFrame([], table.table.ddl)

@@ -5,11 +5,11 @@ Knows which folder holds which table; must not know a table's rows.
 
 from __future__ import annotations
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from schemas.tables import EFFECTS, QUARANTINE, REQUESTS
-from tables.appending import OpenTable, open_table
-from tables.properties import request_properties, table_properties
+from rollcall.jobs.config import JobConfig
+from rollcall.schemas.tables import EFFECTS, QUARANTINE, REQUESTS
+from rollcall.tables.appending import OpenTable, open_table
+from rollcall.tables.home import Home
+from rollcall.tables.properties import request_properties, table_properties
 
 
 def properties_of(config: JobConfig) -> dict[str, str]:

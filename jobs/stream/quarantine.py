@@ -8,8 +8,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from jobs.quarantined import EFFECT_COLUMN
-from schemas.tables import QUARANTINE
+from rollcall.inputs.quarantined import EFFECT_COLUMN
+from rollcall.schemas.tables import QUARANTINE
 
 
 def quarantine_frame(effects: DataFrame, source: str) -> DataFrame:

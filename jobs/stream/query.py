@@ -15,16 +15,16 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from coordinator_udfs.group_udf import coordinate
-from coordinator_udfs.settings import Clock
-from jobs.config import PREFIX, JobConfig
-from jobs.home import Home
-from jobs.stream.home_tables import open_requests
-from jobs.stream.sources import SOURCES
-from jobs.stream.writers import make_writer
-from jobs.stream.writers.batch_result import BatchResult
-from programs.errors import ConfigError
-from tables.versions import Versions
+from rollcall.coordinator_udfs.group_udf import coordinate
+from rollcall.coordinator_udfs.settings import Clock
+from rollcall.jobs.config import PREFIX, JobConfig
+from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.jobs.stream.sources import SOURCES
+from rollcall.jobs.stream.writers import make_writer
+from rollcall.jobs.stream.writers.batch_result import BatchResult
+from rollcall.programs.errors import ConfigError
+from rollcall.tables.home import Home
+from rollcall.tables.versions import Versions
 
 _POLL_S = 0.005
 

@@ -12,9 +12,9 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from offsets_topic.turns import Row, take_turn, unreadable
-from schemas.effect_rows import texts_of
-from schemas.tables import HISTORY_STATE
+from rollcall.inputs.offsets_topic.turns import Row, take_turn, unreadable
+from rollcall.schemas.effect_rows import texts_of
+from rollcall.schemas.tables import HISTORY_STATE
 
 _OUTPUT = "effects string"
 _COLUMNS = ["partition", "offset", "timestamp_ms", "key", "value"]
@@ -25,7 +25,7 @@ def tell_histories(
 ) -> DataFrame:
     """All facts of the records, as lines of JSON in the one column `effects`, like those of `coordinate`.
 
-    records: a stream of rows of `schemas.tables.RECORDS`, those of one group in any order within a batch. hold_ms: how
+    records: a stream of rows of `rollcall.schemas.tables.RECORDS`, those of one group in any order within a batch. hold_ms: how
     long a fact waits for the other records of its request. sessions: session timeouts of the newer protocol, ms, by
     group id. A topic whose name is not in a group's own records is shown by its id.
     """

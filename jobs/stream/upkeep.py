@@ -1,6 +1,6 @@
 """The job's upkeep of its tables, beside the batches in its own process: one table never has two writing engines.
 
-Knows when a run is due; the rules are `tables.upkeep`'s.
+Knows when a run is due; the rules are `rollcall.tables.upkeep`'s.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from programs.log_lines import tell
-from tables.upkeep import Kept, TableName, may_tend_requests, tend, thorough_every_ms
+from rollcall.jobs.config import JobConfig
+from rollcall.programs.log_lines import tell
+from rollcall.tables.home import Home
+from rollcall.tables.upkeep import Kept, TableName, may_tend_requests, tend, thorough_every_ms
 
 
 def tables_of(home: Home, config: JobConfig) -> list[Kept]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 
-from duck_sql.engine import ask
-from jobs.home import Home
-from jobs.queries import check_home
-from programs.timestamps import Moment, read_moment
+from rollcall.answers.queries import check_home
+from rollcall.answers.sql.engine import ask
+from rollcall.programs.timestamps import Moment, read_moment
+from rollcall.tables.home import Home
 
 
 def moment_of(home: Home, text: str) -> Moment:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection
 
-from programs.errors import UserError
+from rollcall.programs.errors import UserError
 
 SHOWN_GROUPS = 10
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 
-from duck_sql.statements import READS, WRITES, first_word_of
-from jobs.home import Home, HomeError
-from programs.errors import UserError
-from programs.typed import as_typed
-from tables.versions import is_table
-from views.tables import TABLE_VIEWS, TableView
+from rollcall.answers.sql.statements import READS, WRITES, first_word_of
+from rollcall.answers.views.tables import TABLE_VIEWS, TableView
+from rollcall.programs.errors import UserError
+from rollcall.programs.typed import as_typed
+from rollcall.tables.home import Home, HomeError
+from rollcall.tables.versions import is_table
 
 _INSERTS = re.compile(r"\binsert\s+(into|overwrite)\b", re.IGNORECASE)
 

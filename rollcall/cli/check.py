@@ -1,6 +1,6 @@
 """`rollcall check`: asks a home for rows that cannot be, and prints the rules that are broken with their first rows.
 
-Knows how it is asked and printed. Must not know a rule (`views.row_rules`).
+Knows how it is asked and printed. Must not know a rule (`rollcall.answers.views.row_rules`).
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from duck_sql.engine import ask_each
-from duck_sql.known_equal import NotEqual
-from jobs.home import Home, NotReadHere
-from jobs.queries import QueryError, check_home
-from programs.visible import visible_json
-from views.row_rules import ROW_RULES, RowRule
-from why.words import count
+from rollcall.answers.queries import QueryError, check_home
+from rollcall.answers.sql.engine import ask_each
+from rollcall.answers.sql.known_equal import NotEqual
+from rollcall.answers.views.row_rules import ROW_RULES, RowRule
+from rollcall.history.words import count
+from rollcall.programs.visible import visible_json
+from rollcall.tables.home import Home, NotReadHere
 
 SHOWN = 3
 """Rows of a rule that are printed."""
@@ -33,7 +33,7 @@ def broken_rules(home: Home, engine: str = "", rules: Sequence[RowRule] = ROW_RU
     queries = [rule.query for rule in rules]
     found = None if engine == "spark" else _by_duckdb(home, queries, is_alone=engine == "duckdb")
     if found is None:
-        from jobs.spark.answering import rows_each
+        from rollcall.jobs.spark.answering import rows_each
 
         found = rows_each(home, queries, COUNTED)
     for rule, rows in zip(rules, found, strict=True):

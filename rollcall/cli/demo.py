@@ -10,10 +10,10 @@ import tempfile
 import webbrowser
 from pathlib import Path
 
-from jobs.home import Home
-from jobs.replay.command import replay
-from jobs.shown.terminal import Terminal
-from page.__main__ import serve
+from rollcall.cli.replay import replay
+from rollcall.programs.terminal import Terminal
+from rollcall.serve.page.__main__ import serve
+from rollcall.tables.home import Home
 
 LOG = Path(__file__).with_name("demo.log.gz")
 """tests/captures/t-lag: three minutes of a real broker; its groups have lag, deploys, stuck and killed members."""

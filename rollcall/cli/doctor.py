@@ -15,20 +15,20 @@ from typing import NamedTuple
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr-defined]
 
-from gateway.settings import Settings
-from jobs.home import Home
-from jobs.moments import latest_fact_ms
-from jobs.preflight import check_java, check_python, find_java
-from jobs.spark.jars import IS_CHECKOUT, JARS_FOLDER, missing_jars
-from jobs.stream.sources.offsets_topic import TOPIC
-from listeners.addresses import Address
-from listeners.ports import refuse_unusable
-from page.settings import DEFAULT_ADDRESS
-from programs.errors import ConfigError, UserError
-from programs.kafka_options import client_settings
-from programs.typed import as_typed
-from schemas.tables import EFFECTS_FOLDER
-from tables.versions import is_table
+from rollcall.answers.moments import latest_fact_ms
+from rollcall.jobs.spark.jars import IS_CHECKOUT, JARS_FOLDER, missing_jars
+from rollcall.jobs.stream.sources.offsets_topic import TOPIC
+from rollcall.programs.errors import ConfigError, UserError
+from rollcall.programs.kafka_options import client_settings
+from rollcall.programs.preflight import check_java, check_python, find_java
+from rollcall.programs.typed import as_typed
+from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.ports import refuse_unusable
+from rollcall.serve.page.settings import DEFAULT_ADDRESS
+from rollcall.tables.home import Home
+from rollcall.tables.versions import is_table
 
 FREE_BYTES = 2_000_000_000
 """A set-up takes 1.3 GB, a busy day's history some hundred MB."""
@@ -70,7 +70,7 @@ def kafka_settings(cluster: str, conf: Path | None) -> dict[str, str]:
     if not cluster:
         return {}
     # Imported here: it takes a second, and most checks need no Spark.
-    from jobs.shadow.topic import topic_config
+    from rollcall.jobs.shadow.topic import topic_config
 
     return dict(topic_config(cluster, conf).kafka_options)
 

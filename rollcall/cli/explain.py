@@ -1,7 +1,7 @@
 """`rollcall explain`: what files of brokers and clients say about groups. Writes nothing, starts no JVM.
 
-Knows how the answer is laid out as text; `jobs.explained_json` has it as JSON. What it says is made in `app_logs`, and
-of request logs and dumps in `jobs.recorded_groups`.
+Knows how the answer is laid out as text; `rollcall.shown.explained_json` has it as JSON. What it says is made in `app_logs`, and
+of request logs and dumps in `rollcall.inputs.recorded_groups`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,22 @@ from zoneinfo import ZoneInfo
 import msgspec
 from rich.console import Console
 
-from app_logs.common_causes import alike_at_once
-from app_logs.course import course
-from app_logs.entries import Clock
-from app_logs.files import STANDARD_INPUT, comes_once, copies_removed, files_of
-from app_logs.following import KEPT, Following
-from app_logs.logged_facts import LoggedFact
-from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
-from app_logs.reading import CUT, REQUEST, FileRead, may_matter, of_lines
-from app_logs.short_text import LONGEST, short, with_short_ids
-from app_logs.unread import Unread, unread_sentences
-from app_logs.wording import (
+from rollcall.answers.no_such_group import no_such_group
+from rollcall.history.words import count, some
+from rollcall.inputs.evidence_lines import Texts, texts_of
+from rollcall.inputs.explained_files import REQUEST_LOG, Answer, answer_of
+from rollcall.inputs.not_understood import LONGEST_SHOWN, notes_of, nothing_understood
+from rollcall.inputs.printed.course import course
+from rollcall.inputs.printed.findings.common_causes import alike_at_once
+from rollcall.inputs.printed.following import KEPT, Following
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.lines.files import STANDARD_INPUT, comes_once, copies_removed, files_of
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
+from rollcall.inputs.printed.reading import CUT, REQUEST, FileRead, may_matter, of_lines
+from rollcall.inputs.printed.short_text import LONGEST, short, with_short_ids
+from rollcall.inputs.printed.unread import Unread, unread_sentences
+from rollcall.inputs.printed.wording import (
     cause_sentence,
     holder_sentence,
     left_open,
@@ -36,18 +41,13 @@ from app_logs.wording import (
     trouble_of,
     who_of,
 )
-from jobs.evidence_lines import Texts, texts_of
-from jobs.explained_files import REQUEST_LOG, Answer, answer_of
-from jobs.explained_json import as_json, rebalance_json, unread_json
-from jobs.no_such_group import no_such_group
-from jobs.not_understood import LONGEST_SHOWN, notes_of, nothing_understood
-from jobs.shown.terminal import Line, say_all
-from programs.errors import UserError
-from programs.log_lines import tell
-from programs.timestamps import read_moment
-from programs.visible import visible
-from schemas.causes import name_of
-from why.words import count, some
+from rollcall.programs.errors import UserError
+from rollcall.programs.log_lines import tell
+from rollcall.programs.terminal import Line, say_all
+from rollcall.programs.timestamps import read_moment
+from rollcall.programs.visible import visible
+from rollcall.schemas.causes import name_of
+from rollcall.shown.explained_json import as_json, rebalance_json, unread_json
 
 LEAST_SHOWN = 40
 """Characters of a line that is quoted, however long its place is."""

@@ -1,9 +1,9 @@
 """`rollcall lag [GROUP] [--watch]`: how far behind groups are, by partition, in the columns of Kafka's own tool.
 
-    from jobs.lag_report import lag_of
+    from rollcall.cli.lag import lag_of
     lag_of(Home(".rollcall"), "orders")          a row for each partition, by column
 
-Knows how the question is asked and printed. Must not know how lag is computed (`views.lag`).
+Knows how the question is asked and printed. Must not know how lag is computed (`rollcall.answers.views.lag`).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from duck_sql.engine import ask
-from jobs.home import Home
-from jobs.moments import moment_of
-from jobs.no_such_group import NoSuchGroup
-from jobs.queries import check_home
-from jobs.shown.columns import aligned
-from jobs.shown.terminal import Terminal, width_of
-from programs.visible import visible, visible_json
-from tables.duck_database import quoted
-from views.lag import TREND_MS
-from why.words import at_most, moment
+from rollcall.answers.moments import moment_of
+from rollcall.answers.no_such_group import NoSuchGroup
+from rollcall.answers.queries import check_home
+from rollcall.answers.sql.engine import ask
+from rollcall.answers.views.lag import TREND_MS
+from rollcall.history.words import at_most, moment
+from rollcall.programs.columns import aligned
+from rollcall.programs.terminal import Terminal, width_of
+from rollcall.programs.visible import visible, visible_json
+from rollcall.tables.duck_database import quoted
+from rollcall.tables.home import Home
 
 WATCH_S = 5
 _COLUMNS = [

@@ -1,6 +1,6 @@
 """Pictures: `make pictures GROUP=g [AT="2026-03-01 03:12"] [MINUTES=30]`, `GROUP=g GENERATION=n` or `WHATIF=file`.
 
-    from jobs.pictures import pictures_of
+    from rollcall.cli.pictures import pictures_of
     pictures_of(".rollcall", "orders")["timeline"]                 in a notebook
 
 Knows how pictures are asked for and where they are put. Must not know what is in them (`pictures`).
@@ -14,20 +14,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from jobs.group_facts import asked_of, last_fact_ms, read_from_disk
-from jobs.home import Home
-from jobs.moments import moment_of
-from jobs.why import explanation_of
-from pictures.lag import lag_around, with_lag
-from pictures.ownership import ownership
-from pictures.period import NothingToShow, latest_period
-from pictures.rebalance import rebalance
-from pictures.scene import Curves, Lanes
-from pictures.slack import heartbeat_slack
-from pictures.svg import Svg, svg_of
-from pictures.sweep import sweep
-from pictures.timeline import timeline
-from programs.errors import UserError
+from rollcall.answers.moments import moment_of
+from rollcall.answers.pictures.lag import lag_around, with_lag
+from rollcall.answers.pictures.ownership import ownership
+from rollcall.answers.pictures.period import NothingToShow, latest_period
+from rollcall.answers.pictures.rebalance import rebalance
+from rollcall.answers.pictures.scene import Curves, Lanes
+from rollcall.answers.pictures.slack import heartbeat_slack
+from rollcall.answers.pictures.svg import Svg, svg_of
+from rollcall.answers.pictures.sweep import sweep
+from rollcall.answers.pictures.timeline import timeline
+from rollcall.cli.why import explanation_of
+from rollcall.jobs.group_facts import asked_of, last_fact_ms, read_from_disk
+from rollcall.programs.errors import UserError
+from rollcall.tables.home import Home
 
 DEFAULT_MINUTES = 30
 LONGEST_MINUTES = 24 * 60

@@ -14,21 +14,21 @@ from pathlib import Path
 
 from rich.console import Console
 
-from app_logs.files import copies_removed
-from jobs.home import REPLAY, Home, HomeError
-from jobs.log_config import WRITER, replay_config
-from jobs.not_understood import not_understood
-from jobs.processes import Processes
-from jobs.replay.building import Shown, TableWriters, built
-from jobs.replay.input_of import input_of
-from jobs.replay.inputs import Input
-from jobs.replay.report import tell_home
-from jobs.replay.spill import buckets_for
-from jobs.replay.work import Work
-from jobs.spark.machine import this_machine
-from jobs.stream.home_tables import open_effects, open_quarantine, open_requests
-from programs.settings import read_pairs
-from request_log.lines.clock import zone_of
+from rollcall.inputs.not_understood import not_understood
+from rollcall.inputs.printed.lines.files import copies_removed
+from rollcall.inputs.replay.building import Shown, TableWriters, built
+from rollcall.inputs.replay.input_of import input_of
+from rollcall.inputs.replay.inputs import Input
+from rollcall.inputs.replay.spill import buckets_for
+from rollcall.inputs.replay.work import Work
+from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.jobs.log_config import WRITER, replay_config
+from rollcall.jobs.spark.machine import this_machine
+from rollcall.jobs.stream.home_tables import open_effects, open_quarantine, open_requests
+from rollcall.programs.processes import Processes
+from rollcall.programs.settings import read_pairs
+from rollcall.shown.replay_report import tell_home
+from rollcall.tables.home import REPLAY, Home, HomeError
 
 FRESH = "FRESH=1"
 LITTLE_BYTES = 12 << 20

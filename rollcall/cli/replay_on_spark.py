@@ -12,18 +12,18 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from app_logs.files import comes_once
-from jobs.home import Home, HomeError
-from jobs.not_understood import not_understood
-from jobs.replay.command import FRESH, replay_home
-from jobs.replay.input_of import InputError, input_of
-from jobs.replay.inputs import LogInput
-from jobs.replay.on_spark import replay_on_spark
-from jobs.replay.report import say_log, tell_home
-from jobs.spark.home_lease import held
-from jobs.spark.session import spark_session
-from request_log.lines.clock import zone_of
-from tables import in_spark
+from rollcall.cli.replay import FRESH, replay_home
+from rollcall.inputs.not_understood import not_understood
+from rollcall.inputs.printed.lines.files import comes_once
+from rollcall.inputs.replay.input_of import InputError, input_of
+from rollcall.inputs.replay.inputs import LogInput
+from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.jobs.replay_on_spark import replay_on_spark
+from rollcall.jobs.spark.home_lease import held
+from rollcall.jobs.spark.session import spark_session
+from rollcall.shown.replay_report import say_log, tell_home
+from rollcall.tables import in_spark
+from rollcall.tables.home import Home, HomeError
 
 _APP = "rollcall replay"
 
@@ -31,7 +31,7 @@ _APP = "rollcall replay"
 def replay_by_spark(
     home: Home, paths: Sequence[Path], given: Mapping[str, str], zone: str, console: Console, *, is_fresh: bool = False
 ) -> None:
-    """As `jobs.replay.command.replay`, for a log; the home may be in an object store. Raises UserError."""
+    """As `rollcall.cli.replay.replay`, for a log; the home may be in an object store. Raises UserError."""
     log_zone = zone_of(zone)
     for path in filter(comes_once, map(str, paths)):
         raise InputError(f"LOG={path}: Spark cannot read it. Write it to a file, and name that.")

@@ -20,27 +20,27 @@ from pathlib import Path
 
 from rich.console import Console
 
-from app_logs.growing_log import first_ms_of
-from jobs.config import load_config
-from jobs.home import Home, HomeError
-from jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
-from jobs.log_config import WRITER, shadow_config
-from jobs.replay.printed import LogKind, kind_of_log
-from jobs.shadow.both import BothFollowing
-from jobs.shadow.feed import Kept, Tail, find_kept, new_kept
-from jobs.shadow.lag_lines import LagLines
-from jobs.shadow.log_following import SHADOW, LogFollowing
-from jobs.shadow.printed_following import PRINTED_SHADOW, PrintedFollowing, PrintedKept, find_printed
-from jobs.shadow.program import Followed, ShadowProgram
-from jobs.shadow.topic import TOPIC_SHADOW, TopicFollowing, kafka_settings, topic_config
-from programs.errors import UserError
-from programs.log_lines import log_to_standard_error
-from request_log.broker_settings import SettingsSeen
-from request_log.configs_given import sessions_given, split_given
-from request_log.lines.clock import zone_of
-from request_log.lines.tail import LogTail
-from request_log.survey import settings_shown
-from tables.job_status import StatusWriter
+from rollcall.inputs.printed.growing_log import first_ms_of
+from rollcall.inputs.replay.printed import LogKind, kind_of_log
+from rollcall.inputs.request_log.broker_settings import SettingsSeen
+from rollcall.inputs.request_log.configs_given import sessions_given, split_given
+from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.inputs.request_log.lines.tail import LogTail
+from rollcall.inputs.request_log.survey import settings_shown
+from rollcall.jobs.config import load_config
+from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
+from rollcall.jobs.log_config import WRITER, shadow_config
+from rollcall.jobs.shadow.both import BothFollowing
+from rollcall.jobs.shadow.feed import Kept, Tail, find_kept, new_kept
+from rollcall.jobs.shadow.lag_lines import LagLines
+from rollcall.jobs.shadow.log_following import SHADOW, LogFollowing
+from rollcall.jobs.shadow.printed_following import PRINTED_SHADOW, PrintedFollowing, PrintedKept, find_printed
+from rollcall.jobs.shadow.program import Followed, ShadowProgram
+from rollcall.jobs.shadow.topic import TOPIC_SHADOW, TopicFollowing, kafka_settings, topic_config
+from rollcall.programs.errors import UserError
+from rollcall.programs.log_lines import log_to_standard_error
+from rollcall.tables.home import Home, HomeError
+from rollcall.tables.job_status import StatusWriter
 
 BOTH_SHADOW = "shadow of both"
 PRINTED_BOTH_SHADOW = "shadow of a broker's log and a topic"

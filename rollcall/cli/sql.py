@@ -1,11 +1,11 @@
 """A home asked in SQL: `make sql Q="select ..." [AT=] [FORMAT=table|json|csv|csv-raw] [ENGINE=duckdb|spark]`.
 
-    from jobs.sql import register_views
+    from rollcall.cli.sql import register_views
     register_views(spark, ".rollcall")          then spark.sql("select * from members"), as often as one likes
 
     register_views(spark, ".rollcall", at="2026-03-01 03:12")          everything as it was at that moment
 
-    from jobs.sql import frame_of
+    from rollcall.cli.sql import frame_of
     frame_of(".rollcall", "select * from members")          a pandas frame, without Spark where that is possible
 
     rollcall sql [--home FOLDER] [--format table|json|csv|csv-raw] [--at MOMENT] [--engine duckdb|spark] "select ..."
@@ -22,11 +22,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from duck_sql.engine import ROWS_SHOWN, NoSuchName, NotEqual, NotParsed, ask
-from jobs.home import Home, NotReadHere
-from jobs.moments import moment_of
-from jobs.queries import QueryError, check_home, check_query
-from jobs.shown.plain_answers import FORMATS, write_answer
+from rollcall.answers.moments import moment_of
+from rollcall.answers.queries import QueryError, check_home, check_query
+from rollcall.answers.sql.engine import ROWS_SHOWN, NoSuchName, NotEqual, NotParsed, ask
+from rollcall.shown.plain_answers import FORMATS, write_answer
+from rollcall.tables.home import Home, NotReadHere
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +38,8 @@ ENGINES = ("duckdb", "spark")
 def register_views(
     spark: SparkSession, home: str | Path | Home, names: Collection[str] = (), at: str | None = None
 ) -> None:
-    """Makes a home's tables and views known to a session: see `jobs.spark.views.register_views`."""
-    from jobs.spark import views
+    """Makes a home's tables and views known to a session: see `rollcall.jobs.spark.views.register_views`."""
+    from rollcall.jobs.spark import views
 
     views.register_views(spark, home, names, at)
 
@@ -60,7 +60,7 @@ def frame_of(home: str | Path | Home, query: str, at: str = "") -> pd.DataFrame:
     except NotParsed as unclear:
         raise QueryError(f"query: {unclear}") from None
     except (NotEqual, NotReadHere):
-        from jobs.spark.answering import frame
+        from rollcall.jobs.spark.answering import frame
 
         return frame(place, query, at or None)
     return pd.DataFrame(list(answer.rows), columns=[column.name for column in answer.columns])
@@ -122,6 +122,6 @@ def _answered_by_duckdb(
 
 
 def _answer_by_spark(home: Home, query: str, at: str | None, form: str, out: TextIO) -> None:
-    from jobs.spark.answering import answer
+    from rollcall.jobs.spark.answering import answer
 
     answer(home, query, at, form, out)

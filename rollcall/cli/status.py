@@ -1,6 +1,6 @@
 """`rollcall status`: the homes of a folder, who works in each, when its latest fact was, which groups are in trouble.
 
-Knows how it is asked and printed. Must not know what a trouble is (`page.lists`) or when a job is alive (`page.live`).
+Knows how it is asked and printed. Must not know what a trouble is (`rollcall.serve.page.lists`) or when a job is alive (`rollcall.serve.page.live`).
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jobs.home import NOTE, Home, HomeError
-from page.history import History
-from page.lists import in_trouble, overview
-from page.live import liveness_of
-from programs.visible import visible, visible_json
-from schemas.tables import EFFECTS_FOLDER
-from tables.versions import is_table
-from why.words import duration, moment
+from rollcall.history.words import duration, moment
+from rollcall.programs.visible import visible, visible_json
+from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.serve.page.history import History
+from rollcall.serve.page.lists import in_trouble, overview
+from rollcall.serve.page.live import liveness_of
+from rollcall.tables.home import NOTE, Home, HomeError
+from rollcall.tables.versions import is_table
 
 
 def homes_in(folder: Path) -> list[Home]:

@@ -1,10 +1,10 @@
 """A rebalance explained: `make why GROUP=g [GENERATION=n | AT="2026-03-01 03:12"] [FORMAT=text|json]`.
 
-    from jobs.why import explain_rebalance
+    from rollcall.cli.why import explain_rebalance
     explain_rebalance(spark, ".rollcall", "orders", generation_id=7).show(truncate=False)
 
 Knows the question and the forms of the answer. Must not know how an explanation is found (`why`) or laid out
-(`jobs.shown.why_page`).
+(`rollcall.shown.why_page`).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.group_facts import asked_of, read_by_spark, read_from_disk
-from jobs.home import Home, NotReadHere
-from jobs.moments import moment_of
-from jobs.shown.terminal import Terminal
-from jobs.shown.why_page import show_page
-from programs.errors import UserError
-from programs.timestamps import iso_utc
-from programs.visible import visible_json
-from why.explanation import Explanation, explain, with_cost
-from why.past import Read
-from why.rebalances import NoSuchRebalance, Span
-from why.sections import Line, lines_of
+from rollcall.answers.moments import moment_of
+from rollcall.answers.why.explanation import Explanation, explain, with_cost
+from rollcall.answers.why.past import Read
+from rollcall.answers.why.sections import Line, lines_of
+from rollcall.history.rebalances import NoSuchRebalance, Span
+from rollcall.jobs.group_facts import asked_of, read_by_spark, read_from_disk
+from rollcall.programs.errors import UserError
+from rollcall.programs.terminal import Terminal
+from rollcall.programs.timestamps import iso_utc
+from rollcall.programs.visible import visible_json
+from rollcall.shown.why_page import show_page
+from rollcall.tables.home import Home, NotReadHere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,7 +52,7 @@ def explain_rebalance(
 ) -> DataFrame:
     """The explanation of the rebalance that led to a generation, or of the one at a moment, else of the latest one.
 
-    One row is one line: see COLUMNS and `why.sections`. Raises, in this order: HomeError; NoSuchGroup; MomentError;
+    One row is one line: see COLUMNS and `rollcall.answers.why.sections`. Raises, in this order: HomeError; NoSuchGroup; MomentError;
     WhyError, where the group had no such rebalance.
     """
     place = home if isinstance(home, Home) else Home(home)
@@ -70,7 +70,7 @@ def explanation_of(home: Home, group_id: str, generation_id: int | None = None, 
             asked = asked_of(here, group_id)
             return found if asked is None else with_cost(found, asked)
     except NotReadHere:
-        from jobs.spark.session import spark_session
+        from rollcall.jobs.spark.session import spark_session
 
     spark = spark_session("rollcall why", is_brief=True)
     spark.sparkContext.setLogLevel("OFF")

@@ -1,6 +1,6 @@
 """One group's facts from the effects table, in order, each with the effect in its row.
 
-Knows the columns of `schemas.tables.EFFECTS` and which facts stay true after their moment. Must not know where rows
+Knows the columns of `rollcall.schemas.tables.EFFECTS` and which facts stay true after their moment. Must not know where rows
 come from.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemas.effect_names import EffectName
-from schemas.effect_rows import effect_in
-from schemas.effects import Effect, HeartbeatsTaken
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effect_rows import effect_in
+from rollcall.schemas.effects import Effect, HeartbeatsTaken
 
 log = logging.getLogger("rollcall.why")
 COLUMNS = (

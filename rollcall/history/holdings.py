@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from schemas.effects import Assigned, Effect, JoinReceived, MemberRemoved, TopicPartitions
+from rollcall.schemas.effects import Assigned, Effect, JoinReceived, MemberRemoved, TopicPartitions
 
 
 class Partition(NamedTuple):

@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
-from schemas.consumer_effects import GroupTypeChanged, MemberProgressed
-from schemas.effect_names import EffectName
-from schemas.effects import Assigned, Effect, GroupFound, StateChanged
-from why.facts import Fact
-from why.rebalances import Rebalance
-from why.words import duration, ended
+from rollcall.history.facts import Fact
+from rollcall.history.rebalances import Rebalance
+from rollcall.history.words import duration, ended
+from rollcall.schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
+from rollcall.schemas.consumer_effects import GroupTypeChanged, MemberProgressed
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import Assigned, Effect, GroupFound, StateChanged
 
 CONSUMER_GROUP = "consumer"
 """A consumer group in `group_type`; among a classic group's protocol types, consumers."""
@@ -46,7 +46,7 @@ class Part:
     """False for a client that was only given a member id."""
     is_new: bool
     moments: dict[str, int]
-    """When it did what members of its kind of group do in a rebalance, by `why.kinds.Moment.key`."""
+    """When it did what members of its kind of group do in a rebalance, by `rollcall.history.kinds.Moment.key`."""
     held_others_ms: int | None
     end_cause: str | None
     """Why it was removed, where that was before the rebalance ended."""

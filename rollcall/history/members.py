@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, MemberUpdated
+from rollcall.schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, MemberUpdated
 
 UUID_LENGTH = 36
 UUID_SHOWN = 8

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from schemas.causes import Cause
-from schemas.effects import CauseFound, Effect, GroupRemoved, MemberWait, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.causes import Cause
+from rollcall.schemas.effects import CauseFound, Effect, GroupRemoved, MemberWait, RebalanceEnded, RebalanceStarted
 
 
 class NoSuchRebalance(Exception):

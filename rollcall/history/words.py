@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from schemas.causes import name_of
-from schemas.connect_protocol import CONNECTOR_ITSELF
+from rollcall.schemas.causes import name_of
+from rollcall.schemas.connect_protocol import CONNECTOR_ITSELF
 
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
@@ -66,7 +66,7 @@ def ended(end_cause: str | None, is_inferred: bool) -> str:
 
 
 def filled(sentence: str, values: Mapping[str, Any]) -> str:
-    """A detector's sentence with the values of a row: see `views.view.Detector`."""
+    """A detector's sentence with the values of a row: see `rollcall.answers.views.view.Detector`."""
     kept = re.sub(r"\[([^\]]*)\]", lambda part: "" if None in _values(part[1], values) else part[1], sentence)
     return _FIELD.sub(lambda field: _shown(field[1], field[2], values[field[1]]), kept)
 

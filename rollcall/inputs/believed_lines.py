@@ -11,12 +11,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
-from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, is_open
-from jobs.recordings import GroupRecorded
-from offsets_topic.beside_lines import NEAR_MS
-from schemas.effects import GroupFound, RebalanceEnded, RebalanceStarted
-from why.facts import Fact
-from why.words import count
+from rollcall.history.facts import Fact
+from rollcall.history.words import count
+from rollcall.inputs.offsets_topic.beside_lines import NEAR_MS
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, is_open
+from rollcall.inputs.recordings import GroupRecorded
+from rollcall.schemas.effects import GroupFound, RebalanceEnded, RebalanceStarted
 
 _Seen = tuple[int, int]
 """A moment (ms), and the generation that the recording has the group in at it."""

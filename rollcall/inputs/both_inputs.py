@@ -12,9 +12,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_topic.beside_log.choice import Difference
-from offsets_topic.topic_names import ID_AS_TOPIC, named
-from schemas.tables import AFTER_THE_LOGS
+from rollcall.inputs.offsets_topic.beside_log.choice import Difference
+from rollcall.inputs.offsets_topic.topic_names import ID_AS_TOPIC, named
+from rollcall.schemas.tables import AFTER_THE_LOGS
 
 SHOWN_DIFFERENCES = 5
 NamesOf = Callable[[Iterable[str]], Mapping[str, str]]

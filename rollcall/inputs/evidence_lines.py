@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
-from app_logs.files import open_blocks, text_of
-from app_logs.logged_rebalances import LoggedGroup, evidence_of
+from rollcall.inputs.printed.lines.files import open_blocks, text_of
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, evidence_of
 
 Texts = Mapping[tuple[str, int], str]
 """Lines by file and number."""

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from app_logs.entries import Clock
-from app_logs.files import open_blocks, path_of
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import LARGE_BYTES, REQUEST, FileRead, align, merged, read_files
-from app_logs.story import groups_in
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.lines.files import open_blocks, path_of
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import LARGE_BYTES, REQUEST, FileRead, align, merged, read_files
+from rollcall.inputs.printed.story import groups_in
 
 LOOKED_THROUGH_BYTES = 1 << 20
 """A request log shows what it is within these."""
@@ -64,8 +64,8 @@ def _with_recordings(
     zone: ZoneInfo | None,
 ) -> tuple[list[LoggedGroup], list[str]]:
     """All groups, with those that request logs and dumps tell of, and sentences on what these lack."""
-    from jobs.recorded_groups import beside_lines  # Takes a third of a second.
-    from jobs.recordings import read_recordings
+    from rollcall.inputs.recorded_groups import beside_lines  # Takes a third of a second.
+    from rollcall.inputs.recordings import read_recordings
 
     # A broker may print all its logs into one file.
     printed = [read.file for read in reads if read.file not in dumps]
@@ -99,7 +99,7 @@ def _is_request_log(file: str) -> bool:
 
 def _is_dump(read: FileRead) -> bool:
     """Whether a file in which nobody's line is known is a dump; notes why it cannot be read as one, or from where."""
-    from offsets_topic.dumps.reading import DumpError, is_dump  # Takes time, and seldom is needed.
+    from rollcall.inputs.offsets_topic.dumps.reading import DumpError, is_dump  # Takes time, and seldom is needed.
 
     path = path_of(read.file)
     try:
@@ -115,7 +115,7 @@ def _too_large_dumps(files: Sequence[str], logs: Sequence[str], most_bytes: int)
 
 
 def _about_bytes(files: Sequence[str]) -> int:
-    from request_log.lines.files import about_bytes_of
+    from rollcall.inputs.request_log.lines.files import about_bytes_of
 
     return about_bytes_of(map(path_of, files))
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from app_logs.dialects.broker_redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
-from app_logs.dialects.catalog import DIALECTS
-from app_logs.reading import FileRead
-from app_logs.unread import unread_sentences
-from programs.errors import UserError
+from rollcall.inputs.printed.dialects.broker_redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
+from rollcall.inputs.printed.dialects.catalog import DIALECTS
+from rollcall.inputs.printed.reading import FileRead
+from rollcall.inputs.printed.unread import unread_sentences
+from rollcall.programs.errors import UserError
 
 WHAT_WAS_LOOKED_FOR = "no line about a consumer group was found in it: looked for lines of {}".format(
     ", ".join(dialect.title.replace("'s log", "").replace("' log", "") for dialect in DIALECTS)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from request_log.recorded import Quarantined
-from schemas.tables import QUARANTINE
-from tables.appending import OpenTable, append_once
+from rollcall.inputs.request_log.recorded import Quarantined
+from rollcall.schemas.tables import QUARANTINE
+from rollcall.tables.appending import OpenTable, append_once
 
 EFFECT_COLUMN = {
     "received_at_ms": "received_at_ms",

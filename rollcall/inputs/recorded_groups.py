@@ -11,20 +11,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from app_logs.entries import Clock
-from app_logs.group_effects import effects_of
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source
-from jobs.believed_lines import NO_TIMES, beyond, is_near, span, without_contradicted
-from jobs.recordings import GroupRecorded, Place, Recordings
-from offsets_topic.beside_lines import ENRICHED, enriched
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import GroupFound, GroupNotCovered, RebalanceEnded, RebalanceStarted
-from schemas.tables import AFTER_THE_LOGS
-from why.facts import Fact, effects_in
-from why.kinds import CONSUMER_GROUP
-from why.rebalances import Rebalance, rebalances_of
-from why.words import duration
+from rollcall.history.facts import Fact, effects_in
+from rollcall.history.kinds import CONSUMER_GROUP
+from rollcall.history.rebalances import Rebalance, rebalances_of
+from rollcall.history.words import duration
+from rollcall.inputs.believed_lines import NO_TIMES, beyond, is_near, span, without_contradicted
+from rollcall.inputs.offsets_topic.beside_lines import ENRICHED, enriched
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source
+from rollcall.inputs.recordings import GroupRecorded, Place, Recordings
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effects import GroupFound, GroupNotCovered, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.tables import AFTER_THE_LOGS
 
 CLASSIC = "classic"
 SHORTEST_SHOWN_MS = 50

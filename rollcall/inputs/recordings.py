@@ -17,33 +17,33 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from app_logs.broker_version import broker_version_in
-from app_logs.files import path_of
-from coordinator_udfs.protocol.config import GroupConfig
-from jobs.processes import Processes
-from jobs.replay.spill import buckets_for
-from jobs.replay.spilled_log import Share, SpilledLog, follow_bucket, read_sections
-from jobs.replay.work import Work
-from offsets_topic.beside_log.merging import OF_BOTH, merge
-from offsets_topic.dumps.log_record import BadLine, LogRecord
-from offsets_topic.dumps.reading import Dump
-from offsets_topic.history.state import History
-from offsets_topic.records.decoding import Record, decode, group_id_of
-from offsets_topic.records.layout import RecordError
-from offsets_topic.topic_names import named, names_of
-from offsets_topic.turns import Row, end, fold
-from programs.settings import from_texts
-from request_log.lines.files import about_bytes_of, in_order
-from request_log.lines.sections import sections_in
-from request_log.recorded import OrderedRequest, Tally
-from request_log.survey import Survey
-from schemas.effect_names import EffectName
-from schemas.effect_rows import QUARANTINED, EffectRow, row_of
-from schemas.effects import Effect, RebalanceEnded, RebalanceStarted, Reply
-from schemas.errors import Error
-from schemas.tables import AFTER_THE_LOGS
-from why.facts import GROUP_TYPES, MEMBERSHIPS, REBALANCES, Fact, facts_of
-from why.facts import in_order as in_order_of_time
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.history.facts import GROUP_TYPES, MEMBERSHIPS, REBALANCES, Fact, facts_of
+from rollcall.history.facts import in_order as in_order_of_time
+from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, merge
+from rollcall.inputs.offsets_topic.dumps.log_record import BadLine, LogRecord
+from rollcall.inputs.offsets_topic.dumps.reading import Dump
+from rollcall.inputs.offsets_topic.history.state import History
+from rollcall.inputs.offsets_topic.records.decoding import Record, decode, group_id_of
+from rollcall.inputs.offsets_topic.records.layout import RecordError
+from rollcall.inputs.offsets_topic.topic_names import named, names_of
+from rollcall.inputs.offsets_topic.turns import Row, end, fold
+from rollcall.inputs.printed.broker_version import broker_version_in
+from rollcall.inputs.printed.lines.files import path_of
+from rollcall.inputs.replay.spill import buckets_for
+from rollcall.inputs.replay.spilled_log import Share, SpilledLog, follow_bucket, read_sections
+from rollcall.inputs.replay.work import Work
+from rollcall.inputs.request_log.lines.files import about_bytes_of, in_order
+from rollcall.inputs.request_log.lines.sections import sections_in
+from rollcall.inputs.request_log.recorded import OrderedRequest, Tally
+from rollcall.inputs.request_log.survey import Survey
+from rollcall.programs.processes import Processes
+from rollcall.programs.settings import from_texts
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, row_of
+from rollcall.schemas.effects import Effect, RebalanceEnded, RebalanceStarted, Reply
+from rollcall.schemas.errors import Error
+from rollcall.schemas.tables import AFTER_THE_LOGS
 
 OF_REBALANCES = frozenset({*REBALANCES, *GROUP_TYPES, *MEMBERSHIPS, EffectName.GROUP_NOT_COVERED})
 """The facts that are kept."""
@@ -220,7 +220,7 @@ def _follow_bucket(
 
 
 def _shown_to_nobody(what: str, more: int, *, total: int) -> None:
-    """The reading is short, see `app_logs.reading.LARGE_BYTES`."""
+    """The reading is short, see `rollcall.inputs.printed.reading.LARGE_BYTES`."""
 
 
 # ---------------------------------------------------------------- a dump of the topic

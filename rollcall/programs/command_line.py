@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from programs.errors import UserError
-from programs.running import run_program
-from programs.typed import is_after_make
+from rollcall.programs.errors import UserError
+from rollcall.programs.running import run_program
+from rollcall.programs.typed import is_after_make
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

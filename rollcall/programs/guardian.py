@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from programs.child_python import module_command, module_environment
+from rollcall.programs.child_python import module_command, module_environment
 
 VARIABLE = "ROLLCALL_STARTED_BY"
 """The marks of the guarded programs above a process, with blanks between them."""
@@ -40,7 +40,7 @@ def guard() -> None:
     end_all(lambda marks: not all(map(is_running, marks)))
     os.environ[VARIABLE] = " ".join([*above, mark])
     nothing = subprocess.DEVNULL
-    command, environment = module_command("programs.guardian", mark), module_environment()
+    command, environment = module_command("rollcall.programs.guardian", mark), module_environment()
     # Nobody waits for it: it outlives this process.
     subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, env=environment, start_new_session=True)
 

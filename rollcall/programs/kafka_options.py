@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError
 
 KAFKA_PREFIX = "kafka."
 _SAME = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "ssl.key.password")

@@ -14,8 +14,8 @@ import logging
 import sys
 from typing import Any, Literal
 
-from programs.timestamps import iso_utc
-from programs.visible import visible
+from rollcall.programs.timestamps import iso_utc
+from rollcall.programs.visible import visible
 
 Form = Literal["text", "json"]
 FORMAT = "%(asctime)s %(name)s: %(message)s"

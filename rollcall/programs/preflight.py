@@ -4,8 +4,8 @@ Knows Python's version, where Spark looks for Java, and how package tools word a
 installed or run. Standard library only, and it must parse on Python 3.6, because it runs before .venv exists and tells
 an old interpreter that it is too old: hence the quoted annotations, and no `from __future__ import annotations`.
 
-    python -m jobs.preflight python java          check both; exit status 2 and a sentence for the first one missing
-    python -m jobs.preflight run WHAT -- COMMAND  run a command that needs the network; its output is shown if it fails
+    python -m rollcall.programs.preflight python java          check both; exit status 2 and a sentence for the first one missing
+    python -m rollcall.programs.preflight run WHAT -- COMMAND  run a command that needs the network; its output is shown if it fails
 """
 
 import os
@@ -16,8 +16,8 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from programs.errors import UserError
-from programs.running import run_program
+from rollcall.programs.errors import UserError
+from rollcall.programs.running import run_program
 
 PYTHON_NEEDED = (3, 11)
 JAVA_NEEDED = 17

@@ -18,7 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from programs.errors import UserError
+from rollcall.programs.errors import UserError
 
 LOOKED_EVERY_S = 0.2
 _ENDED = "a process that did a part of the work was ended from outside, as the system does where memory is short"

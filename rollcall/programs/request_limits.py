@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from programs.settings import setting
+from rollcall.programs.settings import setting
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """How a program ends: its exit status, and its last message to the user.
 
 Knows exit statuses and standard output. Must not know what a program does. Standard library only, and it must parse on
-Python 3.6, because `jobs.preflight` runs by it before .venv exists: hence the quoted annotations.
+Python 3.6, because `rollcall.programs.preflight` runs by it before .venv exists: hence the quoted annotations.
 """
 
 import os
@@ -9,8 +9,8 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from programs.errors import UserError
-from programs.visible import visible
+from rollcall.programs.errors import UserError
+from rollcall.programs.visible import visible
 
 FAILED = 1
 INTERRUPTED = 130

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError
 
 Settings = TypeVar("Settings")
 

@@ -18,7 +18,7 @@ from rich.style import StyleType
 from rich.table import Table
 from rich.text import Text
 
-from programs.visible import visible
+from rollcall.programs.visible import visible
 
 
 class Terminal(Console):

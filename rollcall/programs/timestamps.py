@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from programs.errors import UserError
+from rollcall.programs.errors import UserError
 
 _FORM = re.compile(
     r"(?:(?P<day>\d{4}-\d{2}-\d{2}|today|yesterday)(?:T|\s+|(?=$|[Z+-]|UTC)))?"

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from app_logs.logged_facts import LoggedFact
-from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, evidence_of
-from app_logs.unread import Unread
-from app_logs.wording import cause_sentence, holder_sentence, left_open, own_part
-from jobs.explained_files import Answer
-from jobs.not_understood import notes_of
+from rollcall.inputs.explained_files import Answer
+from rollcall.inputs.not_understood import notes_of
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, evidence_of
+from rollcall.inputs.printed.unread import Unread
+from rollcall.inputs.printed.wording import cause_sentence, holder_sentence, left_open, own_part
 
 
 def as_json(answer: Answer, groups: Sequence[LoggedGroup]) -> dict[str, Any]:

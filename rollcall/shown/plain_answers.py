@@ -14,8 +14,8 @@ from typing import Any, TextIO
 
 from duckdb.sqltypes import DuckDBPyType
 
-from duck_sql.engine import Answer
-from programs.visible import spreadsheet_text, visible, visible_json
+from rollcall.answers.sql.engine import Answer
+from rollcall.programs.visible import spreadsheet_text, visible, visible_json
 
 FORMATS = ("table", "json", "csv", "csv-raw")
 """Only csv-raw leaves the text of a formula as it is in a CSV cell."""
@@ -40,7 +40,7 @@ def write_answer(answer: Answer, form: str, out: TextIO) -> None:
             writers = [_human(column.type) for column in answer.columns]
             rows = [_texts(writers, row) for row in answer.rows]
             # What draws tables takes as long to load as an answer takes.
-            from jobs.shown.tables import console_of, show_texts
+            from rollcall.shown.tables import console_of, show_texts
 
             show_texts(console_of(out), names, [_is_number(column.type) for column in answer.columns], rows)
 

@@ -14,15 +14,15 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from duck_sql.engine import ask
-from jobs.home import Home
-from jobs.shown.tables import show_table
-from jobs.shown.terminal import add_row, say, text_of
-from programs.typed import as_typed
-from request_log.parity import Difference, Parity
-from request_log.recorded import OF_LAG, Tally
-from why.kinds import kind_of
-from why.words import duration
+from rollcall.answers.sql.engine import ask
+from rollcall.history.kinds import kind_of
+from rollcall.history.words import duration
+from rollcall.inputs.request_log.parity import Difference, Parity
+from rollcall.inputs.request_log.recorded import OF_LAG, Tally
+from rollcall.programs.terminal import add_row, say, text_of
+from rollcall.programs.typed import as_typed
+from rollcall.shown.tables import show_table
+from rollcall.tables.home import Home
 
 NO_REQUEST = (
     "no request of a group is in it: looked for lines of a request log (`Completed request:`), for lines of brokers "

@@ -14,9 +14,9 @@ from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
-from duck_sql.engine import ROWS_SHOWN
-from jobs.shown.terminal import Terminal, text_of
-from programs.typed import as_typed
+from rollcall.answers.sql.engine import ROWS_SHOWN
+from rollcall.programs.terminal import Terminal, text_of
+from rollcall.programs.typed import as_typed
 
 # Wide enough that a line sent to a file or a pipe is never broken.
 _UNBROKEN_WIDTH = 100_000

@@ -19,19 +19,19 @@ from rich.console import Group as Stack
 from rich.table import Table
 from rich.text import Text
 
-from coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
-from jobs.shown.terminal import add_row, text_of
-from schemas.effect_names import LASTING, EffectName
-from schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded
-from schemas.tables import EFFECTS_FOLDER
-from tables.lasting_facts import lasting_facts
-from tables.table_follower import TableFollower
-from tables.unread import left_out, row_named
-from tables.versions import TableError
-from why.kinds import CLASSIC, kind_of
-from why.rebalances import ended
-from why.telling import in_a_line
-from why.words import clock
+from rollcall.answers.why.telling import in_a_line
+from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
+from rollcall.history.kinds import CLASSIC, kind_of
+from rollcall.history.rebalances import ended
+from rollcall.history.words import clock
+from rollcall.programs.terminal import add_row, text_of
+from rollcall.schemas.effect_names import LASTING, EffectName
+from rollcall.schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded
+from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.tables.lasting_facts import lasting_facts
+from rollcall.tables.table_follower import TableFollower
+from rollcall.tables.unread import left_out, row_named
+from rollcall.tables.versions import TableError
 
 SHOWN_REBALANCES = 12
 _COLUMNS = ("group_id", "seq", "at_ms", "effect", "detail")

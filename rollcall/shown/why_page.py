@@ -8,12 +8,12 @@ from __future__ import annotations
 from rich.console import Console
 from rich.style import StyleType
 
-from jobs.shown.columns import aligned, wrapped
-from jobs.shown.terminal import say, width_of
-from programs.visible import visible
-from why.explanation import Explanation
-from why.sections import At, Cell, Named, Section, account_of
-from why.words import clock
+from rollcall.answers.why.explanation import Explanation
+from rollcall.answers.why.sections import At, Cell, Named, Section, account_of
+from rollcall.history.words import clock
+from rollcall.programs.columns import aligned, wrapped
+from rollcall.programs.terminal import say, width_of
+from rollcall.programs.visible import visible
 
 
 def show_page(e: Explanation, console: Console) -> None:

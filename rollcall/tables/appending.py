@@ -16,9 +16,9 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from schemas.tables import Table
-from tables.delta_log import LOG_FOLDER
-from tables.properties import differing
+from rollcall.schemas.tables import Table
+from rollcall.tables.delta_log import LOG_FOLDER
+from rollcall.tables.properties import differing
 
 OpenTable = DeltaTable
 """A table that is open for writing."""

@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tables.delta_log import AddedFile, DeltaLog, GapError
-from tables.live_files import live_files
-from tables.rows import fitted
+from rollcall.tables.delta_log import AddedFile, DeltaLog, GapError
+from rollcall.tables.live_files import live_files
+from rollcall.tables.rows import fitted
 
 ROWS_AT_ONCE = 100_000
 """In memory at a time."""

@@ -1,7 +1,7 @@
 """DuckDB over the files of a home's tables: how it is set up, and which files a table has.
 
 A database of this process, in memory, that loads no extensions and spills to a temporary folder. Knows Delta's log by
-`tables.live_files`; must not know what is in a table's rows, nor load pyarrow or deltalake.
+`rollcall.tables.live_files`; must not know what is in a table's rows, nor load pyarrow or deltalake.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 
 import duckdb
 
-from schemas.tables import Table
-from tables.delta_log import DeltaLog
-from tables.live_files import live_files
-from tables.own_folder import own_folder
-from tables.unread import fault_of_parquet, whole_files
+from rollcall.schemas.tables import Table
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.live_files import live_files
+from rollcall.tables.own_folder import own_folder
+from rollcall.tables.unread import fault_of_parquet, whole_files
 
 MEMORY_MB = 320
 """Memory of DuckDB before it spills to the temporary folder; the process uses some 130 MB beside it."""

@@ -2,7 +2,7 @@
 
 Knows the folders, the lock and the note that says what a home holds. Must not know what is in a table's rows, nor
 Spark. A home on this machine's disk has a lock and a note; one in an object store (`s3a://...`) has a lease instead
-(`jobs.lease`).
+(`rollcall.tables.lease`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from programs.errors import UserError
-from programs.process_ids import is_alive
-from schemas.tables import (
+from rollcall.programs.errors import UserError
+from rollcall.programs.process_ids import is_alive
+from rollcall.schemas.tables import (
     CHECKPOINT_FOLDER,
     EFFECTS_FOLDER,
     FETCHES_FOLDER,
@@ -29,8 +29,8 @@ from schemas.tables import (
     QUARANTINE_FOLDER,
     REQUESTS_FOLDER,
 )
-from tables.home_location import folder_of, is_in_a_store
-from tables.whole_file import write_whole
+from rollcall.tables.home_location import folder_of, is_in_a_store
+from rollcall.tables.whole_file import write_whole
 
 DEFAULT_HOME = ".rollcall"
 LOGS_FOLDER = "logs"
@@ -119,7 +119,7 @@ class Home:
             yield self
             return
         # Imported here: a home on this machine needs no Arrow to be asked.
-        from tables.store_copy import NoWayError, StoreError, kept_copy
+        from rollcall.tables.store_copy import NoWayError, StoreError, kept_copy
 
         try:
             with kept_copy(self.location) as folder:

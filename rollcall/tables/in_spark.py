@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemas.tables import Table
+from rollcall.schemas.tables import Table
 
 FORMAT = "delta"
 UPKEEP_SETTINGS = {

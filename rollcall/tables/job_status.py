@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from tables.whole_file import write_whole
+from rollcall.tables.whole_file import write_whole
 
 STATUS_FILE = "status.json"
 FAILURE_FILE = "failure.txt"

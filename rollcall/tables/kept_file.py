@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tables.unread import fault_of_parquet
-from tables.whole_file import replacing
+from rollcall.tables.unread import fault_of_parquet
+from rollcall.tables.whole_file import replacing
 
 
 class KeptFile(NamedTuple):

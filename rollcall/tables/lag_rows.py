@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lag.rows import Fetched, LagRows, LogEnd
-from schemas.tables import FETCHES, FETCHES_FOLDER, LOG_ENDS, LOG_ENDS_FOLDER, Table
-from tables.appending import append, open_table
-from tables.properties import table_properties
-from tables.rows import with_days
+from rollcall.schemas.tables import FETCHES, FETCHES_FOLDER, LOG_ENDS, LOG_ENDS_FOLDER, Table
+from rollcall.tables.appending import append, open_table
+from rollcall.tables.lag.rows import Fetched, LagRows, LogEnd
+from rollcall.tables.properties import table_properties
+from rollcall.tables.rows import with_days
 
 
 def append_lag(home: Path, rows: LagRows, cluster: str | None = None) -> None:

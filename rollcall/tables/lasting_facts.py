@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import duckdb
 
-from schemas.effect_names import LASTING, EffectName
-from tables.delta_log import DeltaLog
-from tables.duck_database import files_of, open_database, quoted
-from tables.kept_file import KeptFile
-from tables.readable_files import ask_readable
-from tables.unread import left_out, whole_files
+from rollcall.schemas.effect_names import LASTING, EffectName
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.duck_database import files_of, open_database, quoted
+from rollcall.tables.kept_file import KeptFile
+from rollcall.tables.readable_files import ask_readable
+from rollcall.tables.unread import left_out, whole_files
 
 FOLDER = "_lasting_facts"
 _MEMORY_MB = 192

@@ -28,8 +28,8 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from jobs.home import HomeError
-from programs.process_ids import is_alive
+from rollcall.programs.process_ids import is_alive
+from rollcall.tables.home import HomeError
 
 log = logging.getLogger("rollcall.lease")
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tables.delta_log import AddedFile, DeltaLog, DeltaLogError
-from tables.unread import left_out
+from rollcall.tables.delta_log import AddedFile, DeltaLog, DeltaLogError
+from rollcall.tables.unread import left_out
 
 _TRIES = 5
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 VERSIONS_RETENTION_MINUTES = 60
 """The default of spark.coordinator.versions.retention.minutes; a process without the job's settings makes a table with
-it, and the job sets its own value when it starts (`tables.appending.open_table`)."""
+it, and the job sets its own value when it starts (`rollcall.tables.appending.open_table`)."""
 
 
 def table_properties(versions_retention_minutes: int = VERSIONS_RETENTION_MINUTES) -> dict[str, str]:

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import duckdb
 
-from schemas.tables import EFFECTS_FOLDER
-from tables.duck_database import open_database, quoted, spill_folder
-from tables.unread import left_out, row_named
+from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.tables.duck_database import open_database, quoted, spill_folder
+from rollcall.tables.unread import left_out, row_named
 
 _Answer = TypeVar("_Answer")
 MOST_BYTES = 16_000_000

@@ -23,15 +23,15 @@ from typing import NamedTuple
 
 import duckdb
 
-from lag.kept import MOVING_WITHIN_MS
-from schemas.effect_names import EffectName
-from schemas.tables import EFFECTS
-from tables.delta_log import DeltaLog
-from tables.duck_database import open_database, quoted, rows_of
-from tables.kept_file import KeptFile
-from tables.live_files import live_files
-from tables.readable_files import readable
-from tables.unread import whole_files
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.tables import EFFECTS
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.duck_database import open_database, quoted, rows_of
+from rollcall.tables.kept_file import KeptFile
+from rollcall.tables.lag.kept import MOVING_WITHIN_MS
+from rollcall.tables.live_files import live_files
+from rollcall.tables.readable_files import readable
+from rollcall.tables.unread import whole_files
 
 FOLDER = "_recent_commits"
 PERIOD_MS = 600_000
@@ -45,7 +45,7 @@ _COLUMNS = ", ".join(EFFECTS.names)
 _IS_COMMIT = f"effect = '{EffectName.OFFSETS_COMMITTED.value}'"
 _IS_NONE = f"effect <> '{EffectName.OFFSETS_COMMITTED.value}'"
 _PARTITION = r'"topic":"(?:[^"\\]|\\.)*","partition":\d+'
-"""In a commit's detail, as `schemas.effect_rows` writes it. To open all of the JSON takes many times its size.
+"""In a commit's detail, as `rollcall.schemas.effect_rows` writes it. To open all of the JSON takes many times its size.
 A commit that names none so counts by itself."""
 _CHOSEN = f"""
 WITH commits AS NOT MATERIALIZED ({{commits}}), moments AS (

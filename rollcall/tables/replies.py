@@ -8,10 +8,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.effect_names import EffectName
-from schemas.errors import Error
-from schemas.messages import APIS, Response
-from tables.unread import left_out
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import APIS, Response
+from rollcall.tables.unread import left_out
 
 REPLY_COLUMNS = ("effect", "group_id", "request_id", "api", "error_code", "detail")
 """What `replies` needs of the effects table."""

@@ -8,15 +8,15 @@ from typing import NamedTuple
 import msgspec
 import pyarrow as pa
 
-from schemas.fan_out import group_id_of
-from schemas.messages import StreamRequest
-from schemas.tables import REQUESTS
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import StreamRequest
+from rollcall.schemas.tables import REQUESTS
 
 _encoder = msgspec.json.Encoder()
 
 
 class RequestRow(NamedTuple):
-    """A row of `schemas.tables.REQUESTS`, its columns in order."""
+    """A row of `rollcall.schemas.tables.REQUESTS`, its columns in order."""
 
     group_id: str
     request_id: str
@@ -36,7 +36,7 @@ def row_of(request: StreamRequest, group_id: str) -> RequestRow:
 
 
 def table_of(rows: Iterable[RequestRow]) -> pa.Table:
-    """Rows of `schemas.tables.REQUESTS`, in their order."""
+    """Rows of `rollcall.schemas.tables.REQUESTS`, in their order."""
     columns = list(zip(*rows, strict=True)) or [()] * len(REQUESTS.names)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, REQUESTS.arrow, strict=True)]
     return pa.Table.from_arrays(arrays, schema=REQUESTS.arrow)

@@ -1,7 +1,7 @@
 """Appends to the request table without Spark or a Delta library: one file and one commit per call.
 
 A gateway commits thirty times a second. Delta libraries read the list of all the table's files anew for each commit,
-tens of milliseconds of a core; appending needs none of it. `tables.compaction` merges the files. Knows the table's
+tens of milliseconds of a core; appending needs none of it. `rollcall.tables.compaction` merges the files. Knows the table's
 columns and how a version is taken; must not know what is in a request.
 """
 
@@ -15,10 +15,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.tables import REQUESTS
-from tables.delta_log import DeltaLog, GapError
-from tables.properties import request_properties
-from tables.request_writers import RequestWriters
+from rollcall.schemas.tables import REQUESTS
+from rollcall.tables.delta_log import DeltaLog, GapError
+from rollcall.tables.properties import request_properties
+from rollcall.tables.request_writers import RequestWriters
 
 _TRUSTED_S = 10.0
 """After a look at the folder a writer trusts its count of versions for this long; commits are kept far longer."""
@@ -43,7 +43,7 @@ class RequestTable:
         if self._log.latest() >= 0:
             return
         # Imported here: a process that finds the table there needs no Delta library, and saves a hundred megabytes.
-        from tables.appending import make_table
+        from rollcall.tables.appending import make_table
 
         make_table(self._path, REQUESTS, request_properties())
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.json as pj
 
-from schemas.effect_rows import LINE
-from schemas.tables import EFFECTS, Table
+from rollcall.schemas.effect_rows import LINE
+from rollcall.schemas.tables import EFFECTS, Table
 
 _BLOCK_BYTES = 4 << 20
 

@@ -1,7 +1,7 @@
 """A copy on this machine's disk of a home's tables in an object store, for readers that know files alone.
 
 A table's files never change once they are written. A commit is put into the copy's log once the files that it adds are
-copied, so a reader of the copy sees the table as it was a moment ago. The job's status (`tables.job_status`) is derived
+copied, so a reader of the copy sees the table as it was a moment ago. The job's status (`rollcall.tables.job_status`) is derived
 from the commits of its checkpoint. The store is reached by pyarrow. S3 takes Amazon's own variables: AWS_ACCESS_KEY_ID,
 AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL for another store.
 
@@ -26,13 +26,13 @@ import msgspec
 import pyarrow as pa
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, S3FileSystem
 
-from schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER
-from tables.delta_log import LOG_FOLDER, AddedFile, DeltaLog
-from tables.home_location import cache_folder
-from tables.job_status import STATUS_FILE, JobStatus
-from tables.live_files import live_files
-from tables.own_folder import own_folder
-from tables.whole_file import replacing, write_whole
+from rollcall.schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER
+from rollcall.tables.delta_log import LOG_FOLDER, AddedFile, DeltaLog
+from rollcall.tables.home_location import cache_folder
+from rollcall.tables.job_status import STATUS_FILE, JobStatus
+from rollcall.tables.live_files import live_files
+from rollcall.tables.own_folder import own_folder
+from rollcall.tables.whole_file import replacing, write_whole
 
 LOOK_EVERY_S = 0.1
 """How often the next commit is looked for."""

@@ -1,4 +1,4 @@
-"""Follows a table: the rows that each new commit appended (`tables.delta_log.Commit.appended`).
+"""Follows a table: the rows that each new commit appended (`rollcall.tables.delta_log.Commit.appended`).
 
 A commit is one small file in the table's log, so asking whether the next one is there costs one look at the disk.
 
@@ -15,8 +15,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tables.delta_log import DeltaLog
-from tables.unread import left_out, lies_in_the_file
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.unread import left_out, lies_in_the_file
 
 log = logging.getLogger("rollcall.tables")
 
@@ -64,7 +64,7 @@ class TableFollower:
     def read_next(self) -> list[pa.Table]:
         """What the next version appended, one Arrow table a file.
 
-        A version or file that is broken or missing is left out, and `tables.unread` logs it. Raises OSError: it cannot
+        A version or file that is broken or missing is left out, and `rollcall.tables.unread` logs it. Raises OSError: it cannot
         be read just now, and stays the next.
         """
         version = self.next_version

@@ -14,12 +14,12 @@ from typing import Literal, NamedTuple
 
 from deltalake import DeltaTable
 
-from schemas.effect_names import EffectName
-from tables.compaction import Layout, compact, remove_before, thin
-from tables.delta_log import DeltaLog
-from tables.lag_rows import thinned_to
-from tables.lasting_facts import keep_lasting_facts
-from tables.recent_commits import keep_recent_commits
+from rollcall.schemas.effect_names import EffectName
+from rollcall.tables.compaction import Layout, compact, remove_before, thin
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.lag_rows import thinned_to
+from rollcall.tables.lasting_facts import keep_lasting_facts
+from rollcall.tables.recent_commits import keep_recent_commits
 
 # Every run merges small files into files of at most 1 MiB; a thorough run merges those into larger ones.
 # So each row is written three times in all, however long the day.

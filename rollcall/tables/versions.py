@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tables.delta_log import LOG_FOLDER, DeltaLog, DeltaLogError
+from rollcall.tables.delta_log import LOG_FOLDER, DeltaLog, DeltaLogError
 
 Versions = DeltaLog
 """Others ask it for `versions`, `latest`, `has` and `appended`."""

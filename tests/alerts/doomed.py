@@ -6,12 +6,12 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event
 
-import alerts.watching  # noqa: F401  It takes long to load, and is there before the first start.
-from alerts.__main__ import main
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.job_monitor import ShadowMetrics, serve_metrics
-from page import kept_lists
+import rollcall.serve.alerts.watching  # noqa: F401  It takes long to load, and is there before the first start.
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics
+from rollcall.serve.alerts.__main__ import main
+from rollcall.serve.page import kept_lists
+from rollcall.tables.home import Home
 
 # A list that rests would be waited for.
 kept_lists.REST_FACTOR = kept_lists.BEAT_REST_FACTOR = kept_lists.LAG_REST_FACTOR = 0

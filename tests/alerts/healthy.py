@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import write_deltalake
 
-from clients.config import ConsumerConfig
-from coordinator_udfs.protocol.config import GroupConfig
-from schemas.effect_rows import EffectRow, row_of
-from schemas.tables import EFFECTS, EFFECTS_FOLDER
-from simulation.chance import between
-from simulation.plan import ConsumerPlan, Schedule, Span, WorldPlan
-from simulation.world import World
+from rollcall.answers.clients.config import ConsumerConfig
+from rollcall.answers.simulation.chance import between
+from rollcall.answers.simulation.plan import ConsumerPlan, Schedule, Span, WorldPlan
+from rollcall.answers.simulation.world import World
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.schemas.effect_rows import EffectRow, row_of
+from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER
 from tests.simulation.lossy import LossyNetwork, LossyPlan
 
 HOUR_MS = 3_600_000

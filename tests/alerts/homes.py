@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from schemas.effect_rows import EffectRow
+from rollcall.schemas.effect_rows import EffectRow
 from tests.views.story import Story, one_member, write_effects
 
 STOOD_STILL_MS = 15_000

@@ -9,13 +9,13 @@ from urllib.request import urlopen
 
 import pytest
 
-from alerts import sending
-from jobs import job_alarms
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.job_alarms import JobAlarms, receivers_for
-from jobs.job_monitor import ShadowMetrics, serve_metrics
-from programs.errors import ConfigError
+from rollcall.jobs import job_alarms
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.job_alarms import JobAlarms, receivers_for
+from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics
+from rollcall.programs.errors import ConfigError
+from rollcall.serve.alerts import sending
+from rollcall.tables.home import Home
 from tests.alerts.homes import goes_on, works
 from tests.alerts.misbehaving import receiving
 from tests.views.story import write_effects

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from alerts.alarm import read_kept
-from duck_sql.engine import ask
+from rollcall.answers.sql.engine import ask
+from rollcall.serve.alerts.alarm import read_kept
 from tests.alerts import doomed
 from tests.alerts.homes import STOOD_STILL_MS, standstill, write_home
 from tests.alerts.misbehaving import Server, receiving

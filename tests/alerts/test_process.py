@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from alerts.__main__ import main
+from rollcall.serve.alerts.__main__ import main
 from tests.alerts.homes import goes_on, works
 from tests.alerts.misbehaving import receiving
 from tests.source_tree import ROOT

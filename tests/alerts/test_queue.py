@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from alerts import queue
-from alerts.alarm import Alarm, Due, Event
-from alerts.queue import surplus
-from views.view import Severity
+from rollcall.answers.views.view import Severity
+from rollcall.serve.alerts import queue
+from rollcall.serve.alerts.alarm import Alarm, Due, Event
+from rollcall.serve.alerts.queue import surplus
 
 
 def due(alarm_id: str, event: Event, severity: Severity = "warning", receiver: str = "r") -> Due:

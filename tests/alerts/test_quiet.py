@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from alerts.quiet import QuietTimes, Zone
+from rollcall.serve.alerts.quiet import QuietTimes, Zone
 
 BERLIN = Zone("Europe/Berlin")
 

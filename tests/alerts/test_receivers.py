@@ -15,13 +15,13 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 
-from alerts.alarm import NAME_BYTES, Alarm, Event, bounded
-from alerts.receivers import Written, alertmanager, pagerduty, receivers_of, slack, teams, webhook
-from alerts.sending import NotTaken
-from alerts.settings import AlertSettings, Arguments
-from programs.errors import ConfigError
-from programs.settings import from_texts
-from programs.visible import visible
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.settings import from_texts
+from rollcall.programs.visible import visible
+from rollcall.serve.alerts.alarm import NAME_BYTES, Alarm, Event, bounded
+from rollcall.serve.alerts.receivers import Written, alertmanager, pagerduty, receivers_of, slack, teams, webhook
+from rollcall.serve.alerts.sending import NotTaken
+from rollcall.serve.alerts.settings import AlertSettings, Arguments
 from tests.alerts.misbehaving import Server, receiving
 
 ALARM = Alarm("0123", "<!channel> & co", "standstills", 1_000, 2_000, "<b> nobody held a partition", "http://page/x")

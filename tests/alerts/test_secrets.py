@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 import pytest
 
-from alerts.alarm import Alarm
-from alerts.receivers import receivers_of
-from alerts.secrets import blanked, login_of, parts_of
-from alerts.settings import AlertSettings, Arguments
-from programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError
+from rollcall.serve.alerts.alarm import Alarm
+from rollcall.serve.alerts.receivers import receivers_of
+from rollcall.serve.alerts.secrets import blanked, login_of, parts_of
+from rollcall.serve.alerts.settings import AlertSettings, Arguments
 from tests.alerts.misbehaving import receiving
 
 TOKEN = "TOKEN-abc/def+123\u00e9\u6f22"

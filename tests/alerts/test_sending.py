@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from alerts import sending
-from alerts.sending import NotTaken, Reach, post, run
+from rollcall.serve.alerts import sending
+from rollcall.serve.alerts.sending import NotTaken, Reach, post, run
 from tests.alerts.misbehaving import BEHAVIOURS, Server, receiving
 from tests.waiting import until
 

@@ -14,23 +14,23 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from alerts import queue, watching
-from alerts.alarm import NAME_BYTES, Alarm, Due, Event, Kept, Sent, bounded, id_of, key_of, read_kept
-from alerts.kinds import BEHIND_MS
-from alerts.quiet import QuietTimes
-from alerts.receivers import Receiver
-from alerts.sending import NotTaken
-from alerts.settings import AlertSettings
-from alerts.watching import GIVEN_UP_MS, Alarms
-from duck_sql.engine import ask
-from exporter.settings import Pattern
-from page.lists import TROUBLE_MS
-from programs.errors import UserError
+from rollcall.answers.sql.engine import ask
+from rollcall.answers.views.rebalance_goes_on import REBALANCING_MS
+from rollcall.answers.views.view import Severity
+from rollcall.answers.views.went_empty import EMPTY_MS, NEWS_MS
+from rollcall.programs.errors import UserError
+from rollcall.serve.alerts import queue, watching
+from rollcall.serve.alerts.alarm import NAME_BYTES, Alarm, Due, Event, Kept, Sent, bounded, id_of, key_of, read_kept
+from rollcall.serve.alerts.kinds import BEHIND_MS
+from rollcall.serve.alerts.quiet import QuietTimes
+from rollcall.serve.alerts.receivers import Receiver
+from rollcall.serve.alerts.sending import NotTaken
+from rollcall.serve.alerts.settings import AlertSettings
+from rollcall.serve.alerts.watching import GIVEN_UP_MS, Alarms
+from rollcall.serve.exporter.settings import Pattern
+from rollcall.serve.page.lists import TROUBLE_MS
 from tests.alerts.homes import STOOD_STILL_MS, standstill, write_home
 from tests.views.story import one_member, write_effects
-from views.rebalance_goes_on import REBALANCING_MS
-from views.view import Severity
-from views.went_empty import EMPTY_MS, NEWS_MS
 
 HEADLINE = "a on 10.0.0.1, a member already, joined again: 1 -> 1 members, nobody consumed for 12 s."
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from alerts.settings import AlertSettings
-from alerts.watching import Alarms
-from page import lists
-from page.history import History
+from rollcall.serve.alerts.settings import AlertSettings
+from rollcall.serve.alerts.watching import Alarms
+from rollcall.serve.page import lists
+from rollcall.serve.page.history import History
 from tests.alerts import healthy
 from tests.alerts.homes import works
 from tests.alerts.watched import alarms_in

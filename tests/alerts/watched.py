@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from alerts.alarm import Alarm, read_kept
-from alerts.settings import AlertSettings
-from alerts.watching import Alarms
-from page.history import History
-from schemas.effect_rows import EffectRow
+from rollcall.schemas.effect_rows import EffectRow
+from rollcall.serve.alerts.alarm import Alarm, read_kept
+from rollcall.serve.alerts.settings import AlertSettings
+from rollcall.serve.alerts.watching import Alarms
+from rollcall.serve.page.history import History
 from tests.alerts.homes import works
 from tests.views.story import write_effects
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
 
 UUID = "6c1d0b29-57f7-4e52-9ffb-38d5ad112b5{}"
 VICTIM, LEADER, FAKE = (f"{name}-{UUID.format(end)}" for name, end in (("victim", 1), ("leader", 2), ("victim", 7)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app_logs.templates import Template
+from rollcall.inputs.printed.templates import Template
 
 MEMBER = "orders-1-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
 OTHER = "orders-1-a158e207-e872-41e3-80b1-c02269f0e790"

@@ -6,9 +6,9 @@ import json
 from functools import cache
 from typing import Any
 
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import FileRead, merged, read_files
-from app_logs.story import groups_in
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import FileRead, merged, read_files
+from rollcall.inputs.printed.story import groups_in
 from tests.source_tree import ROOT
 
 CAPTURES = ROOT / "tests" / "captures"

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from app_logs.absence import could_stand
-from app_logs.levels import Level, level_of
-from app_logs.logged_facts import FactKind
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
-from app_logs.wording import holder_sentence
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.absence import could_stand
+from rollcall.inputs.printed.lines.levels import Level, level_of
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.wording import holder_sentence
+from rollcall.schemas.causes import CauseKind
 from tests.app_logs.printed import MEMBER, OTHER
 
 KAFKA_PYTHON = "2026-03-01 03:{}:00,000 {} kafka.coordinator {}"

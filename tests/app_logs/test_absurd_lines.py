@@ -9,19 +9,20 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app_logs import story, wrappings
-from app_logs.classic_history import classic_rebalances
-from app_logs.entries import Entry
-from app_logs.group_effects import effects_of
-from app_logs.growing_log import CUT, GrowingLog
-from app_logs.logged_facts import LoggedFact
-from app_logs.logged_members import Members
-from app_logs.logged_rebalances import LoggedRebalance
-from app_logs.reading import in_zone, read_lines
-from app_logs.story import groups_in
-from app_logs.templates import Template, Templates
-from jobs.explained_files import Answer
-from jobs.explained_json import as_json
+from rollcall.inputs.explained_files import Answer
+from rollcall.inputs.printed import story
+from rollcall.inputs.printed.groups.classic_history import classic_rebalances
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.logged_members import Members
+from rollcall.inputs.printed.growing_log import CUT, GrowingLog
+from rollcall.inputs.printed.lines import wrappings
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
+from rollcall.inputs.printed.reading import in_zone, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.templates import Template, Templates
+from rollcall.shown.explained_json import as_json
 
 SAID = "Stabilized group orders generation 5 with 2 members"
 HONEST = "[2026-03-01 03:12:00,000] INFO [GroupCoordinator 1]: Stabilized group payments generation 7 with 1 members"

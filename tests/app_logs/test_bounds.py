@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from app_logs.files import BLOCK_BYTES, CUT_MARK, LINE_BYTES, arriving_lines, files_of, open_blocks
-from app_logs.following import Following
-from app_logs.reading import CUT, of_lines, read_files, read_lines
-from app_logs.wrappings import ENTRY_CHARACTERS, ENTRY_LINES
-from programs.errors import UserError
+from rollcall.inputs.printed.following import Following
+from rollcall.inputs.printed.lines.files import BLOCK_BYTES, CUT_MARK, LINE_BYTES, arriving_lines, files_of, open_blocks
+from rollcall.inputs.printed.lines.wrappings import ENTRY_CHARACTERS, ENTRY_LINES
+from rollcall.inputs.printed.reading import CUT, of_lines, read_files, read_lines
+from rollcall.programs.errors import UserError
 from tests.app_logs.long_lines import BROKER, CLASS
 
 STABILIZED = f"{BROKER}Stabilized group x generation 1 with 1 members{CLASS}"

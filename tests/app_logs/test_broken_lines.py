@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from app_logs.broken_lines import MOST_PARTS, BrokenLines
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import LoggedRebalance
-from app_logs.reading import BROKEN, FileRead, merged, read_lines
-from app_logs.story import groups_in
+from rollcall.inputs.printed.lines.broken_lines import MOST_PARTS, BrokenLines
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
+from rollcall.inputs.printed.reading import BROKEN, FileRead, merged, read_lines
+from rollcall.inputs.printed.story import groups_in
 from tests.app_logs.printed import MEMBER
 from tests.app_logs.recorded import BROKERS
 from tests.nightly import nightly_but

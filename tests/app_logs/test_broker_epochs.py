@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from app_logs.group_effects import effects_of
-from app_logs.logged_facts import FactKind
-from app_logs.logged_rebalances import Finding, LoggedGroup
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
-from app_logs.wording import left_open
-from jobs.explain import Asked, explain
-from jobs.shown.terminal import Terminal
-from schemas.causes import CauseKind
-from schemas.effects import GroupFound, RebalanceEnded
+from rollcall.cli.explain import Asked, explain
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.wording import left_open
+from rollcall.programs.terminal import Terminal
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.effects import GroupFound, RebalanceEnded
 
 HEADING = "INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=4] "
 TOPIC = "8l8rBsX6TMqbHE6QgWshde"

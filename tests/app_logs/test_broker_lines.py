@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.dialects.broker import DIALECT
-from app_logs.entries import Entry
-from app_logs.logged_facts import FactKind
-from app_logs.reading import fact_of
-from app_logs.reasons import read_reason
-from app_logs.templates import Template
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.dialects.broker import DIALECT
+from rollcall.inputs.printed.groups.reasons import read_reason
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.reading import fact_of
+from rollcall.inputs.printed.templates import Template
+from rollcall.schemas.causes import CauseKind
 from tests.app_logs.printed import FILLED, MEMBER, line_of
 
 HEADINGS = ("[GroupCoordinator 1]: ", "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ", "")

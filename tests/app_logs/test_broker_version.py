@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app_logs.broker_version import broker_version_in
-from app_logs.files import BLOCK_BYTES
+from rollcall.inputs.printed.broker_version import broker_version_in
+from rollcall.inputs.printed.lines.files import BLOCK_BYTES
 from tests.app_logs.recorded import KAFKA_4_4
 
 AT = "[2026-11-29 04:40:00,944] INFO "

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from app_logs.dialects.broker import DIALECT
-from app_logs.logged_rebalances import LoggedRebalance
-from app_logs.wording import cause_sentence
+from rollcall.inputs.printed.dialects.broker import DIALECT
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
+from rollcall.inputs.printed.wording import cause_sentence
 from tests.app_logs.recorded import NAMES, groups_of, read_of, truth_of
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.group_effects import effects_of
-from app_logs.reading import read_lines
-from app_logs.story import groups_in
-from schemas.causes import EndCause
-from schemas.effects import MemberRemoved
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.reading import read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.effects import MemberRemoved
 from tests.app_logs.printed import MEMBER, OTHER
 
 HEADING = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {}"

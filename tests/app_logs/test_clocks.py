@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.entries import Clock
-from app_logs.reading import FileRead, align, merged, read_files
-from app_logs.story import groups_in
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.reading import FileRead, align, merged, read_files
+from rollcall.inputs.printed.story import groups_in
 from tests.app_logs.recorded import BROKERS
 from tests.source_tree import ROOT
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.logged_rebalances import Finding, LoggedGroup
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
-from app_logs.wording import holder_sentence
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.wording import holder_sentence
 from tests.app_logs.printed import MEMBER, OTHER
 
 LINE = "[2026-03-01 03:{:02}:{:06.3f}] INFO [GroupCoordinator {}]: {} (kafka.coordinator.group.GroupCoordinator)"

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from app_logs.course import course
-from app_logs.entries import DATED
-from app_logs.logged_rebalances import Finding, LoggedGroup
-from app_logs.reading import read_lines
-from app_logs.short_text import LONGEST, short, some_that_fit
-from app_logs.story import groups_in
+from rollcall.inputs.printed.course import course
+from rollcall.inputs.printed.lines.entries import DATED
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.reading import read_lines
+from rollcall.inputs.printed.short_text import LONGEST, short, some_that_fit
+from rollcall.inputs.printed.story import groups_in
 from tests.app_logs.recorded import CASES, groups_of_case
 
 JAVA = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {} (o.a.k.c.c.i.X)"

@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from app_logs.client_history import OWN
-from app_logs.levels import Level
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import (
+from rollcall.inputs.printed.groups.client_history import OWN
+from rollcall.inputs.printed.lines.levels import Level
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import (
     Finding,
     Holder,
     LoggedGroup,
@@ -21,9 +21,9 @@ from app_logs.logged_rebalances import (
     configured_id,
     evidence_of,
 )
-from app_logs.reading import FileRead, merged, read_files
-from app_logs.story import groups_in
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.reading import FileRead, merged, read_files
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.causes import CauseKind
 from tests.app_logs.recorded import BROKERS, FIELD, INCIDENTS
 from tests.source_tree import ROOT
 

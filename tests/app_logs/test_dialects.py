@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.dialects.catalog import DIALECTS
-from app_logs.dialects.dialect import Dialect
-from app_logs.reading import read_lines
-from app_logs.templates import Template
+from rollcall.inputs.printed.dialects.catalog import DIALECTS
+from rollcall.inputs.printed.dialects.dialect import Dialect
+from rollcall.inputs.printed.reading import read_lines
+from rollcall.inputs.printed.templates import Template
 from tests.app_logs.printed import FILLED, UNCHECKED, line_of
 from tests.source_tree import ROOT
 

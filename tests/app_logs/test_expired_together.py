@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from app_logs.logged_rebalances import Finding
-from app_logs.reading import read_lines
-from app_logs.story import groups_in
+from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.reading import read_lines
+from rollcall.inputs.printed.story import groups_in
 
 HEADING = "[2026-03-01 03:12:{:06.3f}] INFO [GroupCoordinator id=1 topic=__consumer_offsets partition={}] {} (x.Y)"
 GROUPS = ("orders", "billing", "audit")

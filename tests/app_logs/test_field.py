@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app_logs.logged_rebalances import LoggedRebalance
-from app_logs.wording import own_part
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
+from rollcall.inputs.printed.wording import own_part
 from tests.app_logs.recorded import CASES, expected_of, groups_of_case
 
 READ = (

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from app_logs.forgeable import MOST_FORGED, forgeable_places
-from app_logs.group_effects import effects_of
-from app_logs.growing_log import GrowingLog
-from app_logs.live_groups import LiveGroups
-from app_logs.wording import left_open
-from request_log.lines.clock import zone_of
-from schemas.effects import Effect, MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.inputs.printed.groups.forgeable import MOST_FORGED, forgeable_places
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.live_groups import LiveGroups
+from rollcall.inputs.printed.growing_log import GrowingLog
+from rollcall.inputs.printed.wording import left_open
+from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.schemas.effects import Effect, MemberRemoved, RebalanceEnded, RebalanceStarted
 from tests.app_logs.forged import (
     AFTER,
     ATTACKS,

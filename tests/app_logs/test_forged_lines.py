@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app_logs.entries import Entry
-from app_logs.growing_log import GrowingLog
-from app_logs.logged_facts import LoggedFact
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
+from rollcall.inputs.printed.growing_log import GrowingLog
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
 
 AT = "[2026-03-01 03:12:00,000] INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=3] "
 END = " (org.apache.kafka.coordinator.group.GroupMetadataManager)"

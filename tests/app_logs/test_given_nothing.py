@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from app_logs.logged_partitions import partitions_in
-from app_logs.logged_rebalances import Finding
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
+from rollcall.inputs.printed.logged_partitions import partitions_in
+from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
 from tests.app_logs.printed import MEMBER, OTHER
 
 FRANZ_JOINED = f"[INFO] joined; group: orders, member_id: {MEMBER}, instance_id: <nil>, generation: 3, leader: false"

@@ -7,12 +7,12 @@ from typing import TypeVar
 
 import pytest
 
-from app_logs.group_effects import effects_of
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
-from schemas.causes import CauseKind, EndCause
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import (
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effects import (
     Effect,
     GroupCreated,
     GroupFound,

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, configured_id
-from app_logs.reading import merged, read_files
-from app_logs.story import groups_in
-from app_logs.wording import cause_sentence, who_of
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, configured_id
+from rollcall.inputs.printed.reading import merged, read_files
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.wording import cause_sentence, who_of
+from rollcall.schemas.causes import CauseKind
 from tests.app_logs.recorded import INCIDENTS, LOGS, truth_of_incident
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.logged_facts import FactKind
-from app_logs.logged_rebalances import Finding
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
 
 COMMON, CONSUMER = "org.apache.kafka.common.errors.", "org.apache.kafka.clients.consumer."
 FRAME = "\tat org.apache.kafka.clients.consumer.internals.ConsumerCoordinator.poll(ConsumerCoordinator.java:1109)"

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 import pytest
 
-from app_logs.absence import with_shown_levels
-from app_logs.client_findings import client_findings
-from app_logs.client_history import client_rebalances
-from app_logs.entries import Clock, Entry
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import fact_of, read_lines
-from app_logs.story import groups_in
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.absence import with_shown_levels
+from rollcall.inputs.printed.findings.client_findings import client_findings
+from rollcall.inputs.printed.groups.client_history import client_rebalances
+from rollcall.inputs.printed.lines.entries import Clock, Entry
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import fact_of, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.causes import CauseKind
 from tests.app_logs.printed import MEMBER
 
 OTHER = "orders-2-a158e207-e872-41e3-80b1-c02269f0e790"

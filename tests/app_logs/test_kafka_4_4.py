@@ -10,8 +10,8 @@ import json
 
 import pytest
 
-from app_logs.reading import FileRead, merged, read_lines
-from app_logs.story import groups_in
+from rollcall.inputs.printed.reading import FileRead, merged, read_lines
+from rollcall.inputs.printed.story import groups_in
 from tests.app_logs.recorded import KAFKA_4_4
 from tests.request_log.recordings import INCIDENTS
 

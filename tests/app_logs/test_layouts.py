@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import pytest
 
-from app_logs.dialects.catalog import DIALECTS
-from app_logs.dialects.dialect import Dialect
-from app_logs.entries import Clock
-from app_logs.entry_order import DAYS_FIRST, MONTHS_FIRST
-from app_logs.reading import read_lines
-from app_logs.templates import Template
+from rollcall.inputs.printed.dialects.catalog import DIALECTS
+from rollcall.inputs.printed.dialects.dialect import Dialect
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.lines.entry_order import DAYS_FIRST, MONTHS_FIRST
+from rollcall.inputs.printed.reading import read_lines
+from rollcall.inputs.printed.templates import Template
 from tests.app_logs.layouts import CARRIED, OBJECTS, OF_GO, OF_JAVA, OF_OTHERS, Layout, Said
 from tests.app_logs.printed import FILLED, UNCHECKED, line_of
 

@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from app_logs.client_findings import client_findings
-from app_logs.client_history import client_rebalances
-from app_logs.entries import Clock
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import Finding, LoggedGroup
-from app_logs.reading import merged, read_files, read_lines
-from app_logs.story import GROUP_NOT_NAMED, groups_in
-from app_logs.wording import holder_sentence
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.findings.client_findings import client_findings
+from rollcall.inputs.printed.groups.client_history import client_rebalances
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_files, read_lines
+from rollcall.inputs.printed.story import GROUP_NOT_NAMED, groups_in
+from rollcall.inputs.printed.wording import holder_sentence
+from rollcall.schemas.causes import CauseKind
 from tests.app_logs.printed import MEMBER
 from tests.app_logs.recorded import BROKERS, CASES, expected_of, groups_of_case
 from tests.source_tree import ROOT

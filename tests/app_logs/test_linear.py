@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-import app_logs
-from app_logs.following import Following
-from app_logs.logged_facts import FactKind
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
-from app_logs.templates import Template
+import rollcall.inputs.printed as app_logs
+from rollcall.inputs.printed.following import Following
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.templates import Template
 from tests.app_logs.growth import AT_MOST, growth
 from tests.app_logs.long_lines import LONG_LINES, MANY_LINES, Lines, nested
 from tests.nightly import nightly_but

@@ -13,17 +13,32 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from app_logs.classic_history import BACK_WITHIN_MS
-from app_logs.files import open_blocks
-from app_logs.group_effects import effects_of
-from app_logs.growing_log import GrowingLog
-from app_logs.live_groups import AT_REST_MS, FACTS_KEPT, LONGEST_MS, PAUSED_MS, Given, LiveGroups, continued
-from app_logs.logged_facts import LoggedFact
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import read_files, read_lines
-from app_logs.story import groups_in
-from schemas.causes import Cause, CauseKind, EndCause
-from schemas.effects import Effect, GroupNotCovered, JoinPhaseEnded, MemberJoined, MemberRemoved, RebalanceEnded
+from rollcall.inputs.printed.groups.classic_history import BACK_WITHIN_MS
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.live_groups import (
+    AT_REST_MS,
+    FACTS_KEPT,
+    LONGEST_MS,
+    PAUSED_MS,
+    Given,
+    LiveGroups,
+    continued,
+)
+from rollcall.inputs.printed.growing_log import GrowingLog
+from rollcall.inputs.printed.lines.files import open_blocks
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import read_files, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.effects import (
+    Effect,
+    GroupNotCovered,
+    JoinPhaseEnded,
+    MemberJoined,
+    MemberRemoved,
+    RebalanceEnded,
+)
 from tests.source_tree import ROOT
 
 BROKERS = sorted((ROOT / "tests" / "app_logs" / "brokers").glob("*.log.gz"))
@@ -292,7 +307,7 @@ def test_many_large_groups_are_thinned_at_once(monkeypatch: pytest.MonkeyPatch) 
         looks.append(1)
         return groups_in(*arguments, is_marked=is_marked)
 
-    monkeypatch.setattr("app_logs.live_groups.groups_in", counted)
+    monkeypatch.setattr("rollcall.inputs.printed.groups.live_groups.groups_in", counted)
     assert len([*live.due((one[-1].at_ms or 0) + LONGEST_MS)]) == 5
     assert len(looks) == 2
     assert len(live.facts) < len(facts)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.entries import Clock, Entry
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
-from app_logs.reading import fact_of
-from app_logs.story import groups_in
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.lines.entries import Clock, Entry
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
+from rollcall.inputs.printed.reading import fact_of
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.causes import CauseKind
 
 MEMBER, OTHER = "Oa2K6xbZQFO6QwBe3Ty5Vg", "xBVB57i5T7671gg1Tq0JGw"
 LATE = "Consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than"

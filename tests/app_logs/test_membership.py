@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.logged_rebalances import Finding
-from app_logs.reading import read_lines
-from app_logs.story import groups_in
+from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.reading import read_lines
+from rollcall.inputs.printed.story import groups_in
 from tests.app_logs.printed import MEMBER, OTHER
 
 JAVA = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.logged_facts import FactKind
-from app_logs.reading import read_lines
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.reading import read_lines
 
 LATE = (
     "[thrd:main]: Application maximum poll interval (300000ms) exceeded by 55ms (adjust max.poll.interval.ms for "

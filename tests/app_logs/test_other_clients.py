@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import merged, read_lines
-from app_logs.story import GROUP_NOT_NAMED, groups_in
-from app_logs.wording import cause_sentence
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import GROUP_NOT_NAMED, groups_in
+from rollcall.inputs.printed.wording import cause_sentence
+from rollcall.schemas.causes import CauseKind
 
 MEMBER = "orders-1-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
 OTHER = "orders-2-a158e207-e872-41e3-80b1-c02269f0e790"

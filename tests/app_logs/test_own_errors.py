@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.logged_facts import FactKind
-from app_logs.reading import read_lines
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.reading import read_lines
 
 PYTHON_S = (
     "CommitFailedError: Commit cannot be completed since the group has already rebalanced and assigned the partitions "

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from app_logs.group_effects import effects_of
-from app_logs.logged_rebalances import UUID_LENGTH
-from app_logs.reading import align, merged, read_files, read_lines
-from app_logs.story import groups_in
-from schemas.effects import Assigned, Effect, JoinPhaseEnded, MemberJoined
+from rollcall.history.holdings import holdings_of
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.logged_rebalances import UUID_LENGTH
+from rollcall.inputs.printed.reading import align, merged, read_files, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.effects import Assigned, Effect, JoinPhaseEnded, MemberJoined
 from tests.app_logs.recorded import INCIDENTS, LOGS, truth_of_incident
 from tests.source_tree import ROOT
-from why.holdings import holdings_of
 
 PARTITIONS = {"rolling-restart": 6}
 MOST_HAVE = 8

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from app_logs.logged_facts import FactKind
-from app_logs.logged_partitions import partitions_in
-from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance
-from app_logs.reading import FileRead, merged, read_files, read_lines
-from app_logs.story import GROUP_NOT_NAMED, groups_in
-from app_logs.wrappings import entry_of
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.lines.wrappings import entry_of
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.logged_partitions import partitions_in
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance
+from rollcall.inputs.printed.reading import FileRead, merged, read_files, read_lines
+from rollcall.inputs.printed.story import GROUP_NOT_NAMED, groups_in
+from rollcall.schemas.causes import CauseKind
 from tests.app_logs.recorded import BROKERS, groups_of_case, truth_of
 from tests.source_tree import ROOT
 

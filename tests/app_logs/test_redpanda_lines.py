@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.causes import CauseKind
 
 A = "orders-1-6c1d0b29-57f7-4e52-9ffb-38d5ad112b51"
 B = "orders-2-6c1d0b29-57f7-4e52-9ffb-38d5ad112b52"

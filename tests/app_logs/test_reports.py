@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from app_logs.logged_facts import FactKind
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
-from app_logs.wording import cause_sentence, holder_sentence
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.wording import cause_sentence, holder_sentence
+from rollcall.schemas.causes import CauseKind
 from tests.app_logs.printed import MEMBER
 
 AT = "2026-03-01 03:12:0{}"

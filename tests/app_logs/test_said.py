@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from app_logs.logged_rebalances import Finding, LoggedGroup
-from app_logs.reading import merged, read_lines
-from app_logs.story import groups_in
-from app_logs.wording import cause_sentence, holder_sentence, left_open, own_part
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.wording import cause_sentence, holder_sentence, left_open, own_part
+from rollcall.schemas.causes import CauseKind
 from tests.app_logs.printed import MEMBER, OTHER
 
 JAVA = "2026-03-01 03:12:{:06.3f} INFO [{} clientId=orders-1, groupId=orders] {}"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from app_logs.client_history import LONGEST_MS
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import FileRead, merged, read_files, read_lines
-from app_logs.story import groups_in
-from app_logs.wording import holder_sentence
+from rollcall.inputs.printed.groups.client_history import LONGEST_MS
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import FileRead, merged, read_files, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.wording import holder_sentence
 from tests.app_logs.printed import MEMBER, OTHER
 from tests.app_logs.recorded import FIELD
 from tests.source_tree import ROOT

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from app_logs.dialects.catalog import DIALECTS
-from app_logs.dialects.dialect import Dialect
-from app_logs.logged_facts import BROKER, FactKind
-from app_logs.reading import read_lines
-from app_logs.templates import Match, Template
+from rollcall.inputs.printed.dialects.catalog import DIALECTS
+from rollcall.inputs.printed.dialects.dialect import Dialect
+from rollcall.inputs.printed.logged_facts import BROKER, FactKind
+from rollcall.inputs.printed.reading import read_lines
+from rollcall.inputs.printed.templates import Match, Template
 from tests.app_logs.printed import FILLED, line_of
 
 FREE = ("", "reason", "error", "partitions", "client_reason")

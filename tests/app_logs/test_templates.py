@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app_logs.logged_facts import FactKind
-from app_logs.templates import Match, Template, Templates
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.templates import Match, Template, Templates
 
 BEGAN = Template(
     FactKind.REBALANCE_BEGAN,

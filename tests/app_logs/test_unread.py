@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from app_logs import reading
-from app_logs.dialects.catalog import DIALECTS
-from app_logs.dialects.dialect import Dialect, Heading
-from app_logs.entries import Entry
-from app_logs.reading import read_lines
-from app_logs.unread import SHOWN, wording_of
+from rollcall.inputs.printed import reading
+from rollcall.inputs.printed.dialects.catalog import DIALECTS
+from rollcall.inputs.printed.dialects.dialect import Dialect, Heading
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.reading import read_lines
+from rollcall.inputs.printed.unread import SHOWN, wording_of
 from tests.app_logs.printed import line_of
 
 TOLD = [dialect for dialect in DIALECTS if dialect.name not in ("kafka-go", "ruby-kafka", "sarama", "franz-go")]

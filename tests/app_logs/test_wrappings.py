@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from app_logs.entries import Clock
-from app_logs.logged_facts import FactKind
-from app_logs.reading import BROKEN, read_lines
-from app_logs.stamps import stamp_at
-from app_logs.story import groups_in
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.lines.stamps import stamp_at
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.reading import BROKEN, read_lines
+from rollcall.inputs.printed.story import groups_in
 
 AT = "2026-03-01 03:12:00,417"
 AT_MS = 1_772_334_720_417

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
-from programs.command_line import examples, run_command
-from programs.guardian import guard
+from rollcall.programs.command_line import examples, run_command
+from rollcall.programs.guardian import guard
 from tests.attack.driver import attack
 from tests.attack.inputs import INPUTS
 from tests.attack.kept import FOLDER

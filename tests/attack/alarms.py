@@ -20,19 +20,19 @@ from unittest.mock import patch
 
 import msgspec
 
-from alerts import alarm as alarms
-from alerts import queue, watching
-from alerts.alarm import FILE, Alarm, Event, Sent, read_kept
-from alerts.kind_names import KINDS
-from alerts.kinds import Found
-from alerts.reason import Reason
-from alerts.receivers import Receiver, Written, alertmanager, as_json, pagerduty, slack, teams, webhook
-from alerts.sending import NotTaken
-from alerts.sent_table import rows_of
-from alerts.settings import AlertSettings
-from alerts.watching import Alarms
-from page.history import History
-from programs.visible import visible
+from rollcall.programs.visible import visible
+from rollcall.serve.alerts import alarm as alarms
+from rollcall.serve.alerts import queue, watching
+from rollcall.serve.alerts.alarm import FILE, Alarm, Event, Sent, read_kept
+from rollcall.serve.alerts.kind_names import KINDS
+from rollcall.serve.alerts.kinds import Found
+from rollcall.serve.alerts.reason import Reason
+from rollcall.serve.alerts.receivers import Receiver, Written, alertmanager, as_json, pagerduty, slack, teams, webhook
+from rollcall.serve.alerts.sending import NotTaken
+from rollcall.serve.alerts.sent_table import rows_of
+from rollcall.serve.alerts.settings import AlertSettings
+from rollcall.serve.alerts.watching import Alarms
+from rollcall.serve.page.history import History
 from tests.attack import hostile
 from tests.attack.attacked import Attacked, Finding, FindingOfLog
 
@@ -148,7 +148,7 @@ class HostileAlarms(Attacked):
     def _deliver(self, random: Random, name: str, event: Event, alarm: Alarm, now_ms: int) -> str:
         self._sent += 1
         check(name, *WRITERS[name](event, alarm, now_ms)[1:], alarm)
-        # As `alerts.sending` decodes one.
+        # As `rollcall.serve.alerts.sending` decodes one.
         answer = text(random).encode(errors="replace").decode()
         if random.random() < 0.3:
             raise NotTaken(answer, is_final=random.random() < 0.3)

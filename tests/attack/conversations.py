@@ -14,14 +14,14 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.group_turns import GroupTurns
-from coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
-from coordinator_udfs.settings import Clock, StreamSettings
-from coordinator_udfs.state_codec import StateRow
-from schemas.consumer_protocol import TopicPartition
-from schemas.effect_names import EffectName
-from schemas.effect_rows import QUARANTINED, EffectRow
-from schemas.messages import (
+from rollcall.coordinator_udfs.group_turns import GroupTurns
+from rollcall.coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
+from rollcall.coordinator_udfs.settings import Clock, StreamSettings
+from rollcall.coordinator_udfs.state_codec import StateRow
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effect_rows import QUARANTINED, EffectRow
+from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatResponse,
     DescribeGroupsRequest,
@@ -32,7 +32,7 @@ from schemas.messages import (
     Request,
     SyncGroupResponse,
 )
-from tables.replies import response_of
+from rollcall.tables.replies import response_of
 from tests.attack.attacked import Attacked, Finding, raised_at
 from tests.attack.recorded_texts import changed
 from tests.attack.texts import AT_MS

@@ -17,14 +17,14 @@ from random import Random
 import msgspec
 import pyarrow as pa
 
-from offsets_topic.dumps.log_record import BadLine, LogRecord
-from offsets_topic.dumps.reading import Dump, DumpError
-from offsets_topic.records.decoding import Record, decode, group_id_of
-from offsets_topic.records.layout import RecordError
-from offsets_topic.topic_names import names_of
-from offsets_topic.turns import Row, take_turn, unreadable
-from schemas.effect_rows import QUARANTINED, EffectRow, texts_of
-from schemas.tables import RECORDS
+from rollcall.inputs.offsets_topic.dumps.log_record import BadLine, LogRecord
+from rollcall.inputs.offsets_topic.dumps.reading import Dump, DumpError
+from rollcall.inputs.offsets_topic.records.decoding import Record, decode, group_id_of
+from rollcall.inputs.offsets_topic.records.layout import RecordError
+from rollcall.inputs.offsets_topic.topic_names import names_of
+from rollcall.inputs.offsets_topic.turns import Row, take_turn, unreadable
+from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, texts_of
+from rollcall.schemas.tables import RECORDS
 from tests.attack import hostile
 from tests.attack.attacked import Attacked, Finding
 from tests.attack.recorded_texts import changed

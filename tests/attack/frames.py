@@ -14,10 +14,10 @@ from random import Random
 
 import msgspec
 
-from gateway.assembly import stand_alone
-from gateway.settings import Settings
-from gateway.wire.codec import Codec, codec
-from listeners.credentials import Credential, credential_of
+from rollcall.serve.gateway.assembly import stand_alone
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.wire.codec import Codec, codec
+from rollcall.serve.listeners.credentials import Credential, credential_of
 from tests.attack import hostile
 from tests.attack.attacked import Finding
 from tests.attack.gateways import Gateway, OverGateways, good_frame, numbers_in, with_length

@@ -16,10 +16,10 @@ from collections.abc import Callable, Generator
 from random import Random
 from typing import Any
 
-from gateway.answering import Answering, Client
-from gateway.client_connection import SEND_HIGH_WATER_BYTES, ClientConnection
-from gateway.server import Server
-from gateway.wire.codec import Codec
+from rollcall.serve.gateway.answering import Answering, Client
+from rollcall.serve.gateway.client_connection import SEND_HIGH_WATER_BYTES, ClientConnection
+from rollcall.serve.gateway.server import Server
+from rollcall.serve.gateway.wire.codec import Codec
 from tests.attack import hostile
 from tests.attack.attacked import Finding, raised_at
 from tests.attack.random_messages import random_entity

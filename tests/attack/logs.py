@@ -11,15 +11,15 @@ from pathlib import Path
 from random import Random
 from zoneinfo import ZoneInfo
 
-from coordinator_udfs.protocol.config import GroupConfig
-from programs.settings import from_texts
-from request_log.lines.files import LogLine, lines_in_order
-from request_log.lines.line import LineReader
-from request_log.lines.reading import Reading
-from request_log.live import LiveImport
-from request_log.recorded import OrderedRequest, Quarantined, Tally
-from request_log.snapshot import Snapshots, restored
-from tables.request_rows import request_rows
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.request_log.lines.files import LogLine, lines_in_order
+from rollcall.inputs.request_log.lines.line import LineReader
+from rollcall.inputs.request_log.lines.reading import Reading
+from rollcall.inputs.request_log.live import LiveImport
+from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally
+from rollcall.inputs.request_log.snapshot import Snapshots, restored
+from rollcall.programs.settings import from_texts
+from rollcall.tables.request_rows import request_rows
 from tests.attack.attacked import Attacked, Finding
 from tests.attack.recorded_texts import LOGS, changed, recorded_lines
 from tests.request_log.core_replay import Replay

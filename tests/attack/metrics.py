@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, cast
 
-from exporter.figures import _KLAG_PARTITION, Figures, Samples, _gauge
-from exporter.history import ExportHistory
-from exporter.labels import OTHERS, label_value
-from exporter.places import Chosen
-from exporter.serving import _END, _Written, _written
-from exporter.settings import ExportSettings
-from listeners.hosts import is_known
-from programs.visible import visible
+from rollcall.programs.visible import visible
+from rollcall.serve.exporter.figures import _KLAG_PARTITION, Figures, Samples, _gauge
+from rollcall.serve.exporter.history import ExportHistory
+from rollcall.serve.exporter.labels import OTHERS, label_value
+from rollcall.serve.exporter.places import Chosen
+from rollcall.serve.exporter.serving import _END, _Written, _written
+from rollcall.serve.exporter.settings import ExportSettings
+from rollcall.serve.listeners.hosts import is_known
 from tests.attack import hostile
 from tests.attack.attacked import Attacked, Finding
 from tests.exporter.scraped import Scraped, scraped

@@ -15,17 +15,17 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from app_logs.group_effects import effects_of
-from app_logs.growing_log import GrowingLog
-from app_logs.live_groups import Given, LiveGroups
-from app_logs.logged_facts import LoggedFact
-from app_logs.reading import UNREAD, align, in_zone, merged, read_lines
-from app_logs.story import NOT_FOLLOWED, groups_in
-from jobs.explain import Asked, _answer_lines
-from jobs.explained_files import Answer
-from jobs.explained_json import as_json
-from schemas.effect_rows import row_of, texts_of
-from tables.rows import typed_rows
+from rollcall.cli.explain import Asked, _answer_lines
+from rollcall.inputs.explained_files import Answer
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.live_groups import Given, LiveGroups
+from rollcall.inputs.printed.growing_log import GrowingLog
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.reading import UNREAD, align, in_zone, merged, read_lines
+from rollcall.inputs.printed.story import NOT_FOLLOWED, groups_in
+from rollcall.schemas.effect_rows import row_of, texts_of
+from rollcall.shown.explained_json import as_json
+from rollcall.tables.rows import typed_rows
 from tests.app_logs.recorded import BROKERS, FIELD, INCIDENTS
 from tests.attack import hostile
 from tests.attack.attacked import Attacked, Finding, FindingOfLog

@@ -19,11 +19,11 @@ from random import Random
 
 import msgspec
 
-from gateway.assembly import stand_alone
-from gateway.server import Server
-from gateway.settings import Settings
-from listeners import listener
-from listeners.credentials import write_user
+from rollcall.serve.gateway.assembly import stand_alone
+from rollcall.serve.gateway.server import Server
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.listeners import listener
+from rollcall.serve.listeners.credentials import write_user
 from tests.attack import hostile
 from tests.attack.attacked import Finding
 from tests.attack.gateways import Errors

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from starlette.routing import Route
 
-from page.app import application
-from page.history import History
-from page.live import Watch
+from rollcall.serve.page.app import application
+from rollcall.serve.page.history import History
+from rollcall.serve.page.live import Watch
 from tests.attack.cost.broker import LARGE, NEWER, Broker
 from tests.attack.cost.commands import COMMANDS, READERS
 from tests.attack.cost.search import cost_of, search

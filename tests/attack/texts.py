@@ -12,15 +12,15 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from coordinator_udfs.group_turns import take_turns
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.request_texts import arrival_of
-from coordinator_udfs.settings import Clock, StreamSettings
-from coordinator_udfs.state_codec import StateRow
-from coordinator_udfs.trace import TraceError, run
-from schemas.effect_rows import QUARANTINED
-from schemas.messages import ENVELOPE_FIELDS, GroupObservedRequest, GroupRequest
-from schemas.wire_fields import REPLAY_FIELDS, carried
+from rollcall.coordinator_udfs.group_turns import take_turns
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.request_texts import arrival_of
+from rollcall.coordinator_udfs.settings import Clock, StreamSettings
+from rollcall.coordinator_udfs.state_codec import StateRow
+from rollcall.coordinator_udfs.trace import TraceError, run
+from rollcall.schemas.effect_rows import QUARANTINED
+from rollcall.schemas.messages import ENVELOPE_FIELDS, GroupObservedRequest, GroupRequest
+from rollcall.schemas.wire_fields import REPLAY_FIELDS, carried
 from tests.attack.attacked import Attacked, Finding
 from tests.attack.recorded_texts import LOGS, changed
 from tests.whole_log import WholeLog

@@ -17,14 +17,14 @@ from typing import Any
 
 import msgspec
 
-from gateway.answering import Answering, Client
-from gateway.assembly import before_upstream
-from gateway.settings import Settings
-from gateway.upstream.upstream_server import UpstreamServer
-from gateway.wire.codec import Codec, Head, codec, read_head
-from gateway.wire.frames import FrameCutter
-from gateway.wire.shaping import entity_of
-from listeners.addresses import Address
+from rollcall.serve.gateway.answering import Answering, Client
+from rollcall.serve.gateway.assembly import before_upstream
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.upstream.upstream_server import UpstreamServer
+from rollcall.serve.gateway.wire.codec import Codec, Head, codec, read_head
+from rollcall.serve.gateway.wire.frames import FrameCutter
+from rollcall.serve.gateway.wire.shaping import entity_of
+from rollcall.serve.listeners.addresses import Address
 from tests.attack import hostile
 from tests.attack.attacked import Finding
 from tests.attack.gateways import PORT, End, Gateway, OverGateways, good_frame, numbers_in, with_length

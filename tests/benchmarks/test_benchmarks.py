@@ -18,8 +18,8 @@ from benchmarks.kept import Measured, keep, page_of, read_kept, this_machine
 from benchmarks.live_group import ConsumerMember, LiveGroup, Member
 from benchmarks.long_history import write_history
 from benchmarks.processes import family_bytes, run, started
-from listeners.addresses import Address
-from schemas.tables import EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.serve.listeners.addresses import Address
 from tests.gateway.process import serving
 
 

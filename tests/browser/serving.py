@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from page.__main__ import LISTENS
+from rollcall.serve.page.__main__ import LISTENS
 from tests.child import Child
 from tests.source_tree import ROOT
 

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tables.job_status import StatusWriter
+from rollcall.tables.job_status import StatusWriter
 from tests.browser.conftest import WIDTHS
 from tests.browser.serving import served
 from tests.page.homes import HOSTILE

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jobs.config import load_config
+from rollcall.jobs.config import load_config
 from tests.chart.kubernetes_schemas import write_schemas
 from tests.chart.rendering import CHART, KUBERNETES, TOOLS, helm, objects_of, rendered
 from tests.source_tree import ROOT

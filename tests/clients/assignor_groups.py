@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from clients.assignors import ASSIGNORS, MemberSubscription
-from schemas.consumer_protocol import Subscription, TopicPartition
+from rollcall.answers.clients.assignors import ASSIGNORS, MemberSubscription
+from rollcall.schemas.consumer_protocol import Subscription, TopicPartition
 
 Assigned = Mapping[str, Iterable[TopicPartition]]
 

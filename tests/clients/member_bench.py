@@ -12,13 +12,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from clients.assignors import ASSIGNORS, Assignor
-from clients.config import ConsumerConfig
-from clients.events import CoordinatorFound, CoordinatorLost, Event, MemberRequest, Output, Send
-from clients.member import GroupMember
-from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.answers.clients.assignors import ASSIGNORS, Assignor
+from rollcall.answers.clients.config import ConsumerConfig
+from rollcall.answers.clients.events import CoordinatorFound, CoordinatorLost, Event, MemberRequest, Output, Send
+from rollcall.answers.clients.member import GroupMember
+from rollcall.schemas.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from clients.assignors import ASSIGNORS
-from schemas.consumer_protocol import StickyUserData, decode_sticky_user_data
+from rollcall.answers.clients.assignors import ASSIGNORS
+from rollcall.schemas.consumer_protocol import StickyUserData, decode_sticky_user_data
 from tests.clients.assignor_groups import Member, assign, parse
 
 ALL = pytest.mark.parametrize("name", sorted(ASSIGNORS))

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from clients.assignors import ASSIGNORS
-from schemas.consumer_protocol import TopicPartition
+from rollcall.answers.clients.assignors import ASSIGNORS
+from rollcall.schemas.consumer_protocol import TopicPartition
 from tests.clients.assignor_groups import as_sent
 
 RECORDED = [json.loads(line) for line in Path(__file__).with_name("java_assignments.jsonl").read_text().splitlines()]

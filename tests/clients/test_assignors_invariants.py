@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.assignors import ASSIGNORS
-from schemas.consumer_protocol import TopicPartition
+from rollcall.answers.clients.assignors import ASSIGNORS
+from rollcall.schemas.consumer_protocol import TopicPartition
 from tests.clients.assignor_groups import Group, groups
 
 COMPLETE = ("range", "roundrobin", "sticky")

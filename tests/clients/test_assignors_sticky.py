@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from clients.assignors import ASSIGNORS
-from clients.assignors.partition_movements import PartitionMovements
-from schemas.consumer_protocol import StickyUserData, encode_cooperative_sticky_user_data, encode_sticky_user_data
+from rollcall.answers.clients.assignors import ASSIGNORS
+from rollcall.answers.clients.assignors.partition_movements import PartitionMovements
+from rollcall.schemas.consumer_protocol import (
+    StickyUserData,
+    encode_cooperative_sticky_user_data,
+    encode_sticky_user_data,
+)
 from tests.clients.assignor_groups import Member, assign, parse, show
 
 BOTH = pytest.mark.parametrize("name", ["sticky", "cooperative-sticky"])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
-from programs.errors import ConfigError
-from programs.settings import from_texts
+from rollcall.answers.clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.settings import from_texts
 
 
 def test_the_defaults_are_kafkas() -> None:

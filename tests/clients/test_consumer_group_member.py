@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from clients.config import ConsumerConfig
-from clients.consumer_group_member import ConsumerGroupMember, Phase
-from clients.events import (
+from rollcall.answers.clients.config import ConsumerConfig
+from rollcall.answers.clients.consumer_group_member import ConsumerGroupMember, Phase
+from rollcall.answers.clients.events import (
     Closed,
     CoordinatorFound,
     CoordinatorLost,
@@ -20,9 +20,9 @@ from clients.events import (
     PartitionsRevoked,
     Send,
 )
-from schemas.consumer_protocol import TopicPartition
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupAssignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from clients.events import CoordinatorLost, LeftGroup, PartitionsLost
-from clients.membership import MemberState
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.answers.clients.events import CoordinatorLost, LeftGroup, PartitionsLost
+from rollcall.answers.clients.membership import MemberState
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     FindCoordinatorRequest,
     HeartbeatRequest,
     JoinGroupRequest,

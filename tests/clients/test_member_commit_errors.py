@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from clients.events import CommitFailed, CommitFailure, CommitKind, FatalError, PartitionsLost
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.answers.clients.events import CommitFailed, CommitFailure, CommitKind, FatalError, PartitionsLost
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clients.events import (
+from rollcall.answers.clients.events import (
     CommitFailed,
     CommitFailure,
     CommitKind,
@@ -15,12 +15,8 @@ from clients.events import (
     PartitionsLost,
     PartitionsRevoked,
 )
-from schemas.errors import Error
-from schemas.messages import (
-    FindCoordinatorRequest,
-    JoinGroupRequest,
-    OffsetCommitRequest,
-)
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import FindCoordinatorRequest, JoinGroupRequest, OffsetCommitRequest
 from tests.clients.member_bench import Bench, partitions
 
 RANGE: dict[str, Any] = {"partition_assignment_strategy": ("range",)}

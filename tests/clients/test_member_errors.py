@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from clients.events import Event, FatalError, PartitionsLost
-from clients.membership import MemberState
-from clients.reactions import FIND_COORDINATOR, HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.answers.clients.events import Event, FatalError, PartitionsLost
+from rollcall.answers.clients.membership import MemberState
+from rollcall.answers.clients.reactions import FIND_COORDINATOR, HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,

@@ -7,21 +7,18 @@ from typing import Any
 
 import pytest
 
-from clients.assignors import ASSIGNORS, MemberSubscription, RebalanceProtocol
-from clients.config import ConsumerConfig, ConsumerConfigError
-from clients.events import FatalError, PartitionsAssigned
-from clients.leading import AssignmentError, refuse_partitions_still_owned
-from clients.member import GroupMember
-from schemas.consumer_protocol import (
+from rollcall.answers.clients.assignors import ASSIGNORS, MemberSubscription, RebalanceProtocol
+from rollcall.answers.clients.config import ConsumerConfig, ConsumerConfigError
+from rollcall.answers.clients.events import FatalError, PartitionsAssigned
+from rollcall.answers.clients.leading import AssignmentError, refuse_partitions_still_owned
+from rollcall.answers.clients.member import GroupMember
+from rollcall.schemas.consumer_protocol import (
     TopicPartition,
     decode_assignment,
     decode_sticky_user_data,
     decode_subscription,
 )
-from schemas.messages import (
-    JoinGroupResponseMember,
-    SyncGroupRequest,
-)
+from rollcall.schemas.messages import JoinGroupResponseMember, SyncGroupRequest
 from tests.clients.member_bench import Bench, partitions, subscribed
 
 COOPERATIVE: dict[str, Any] = {"partition_assignment_strategy": ("cooperative-sticky",)}

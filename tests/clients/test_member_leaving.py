@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clients.events import (
+from rollcall.answers.clients.events import (
     Closed,
     CommitFailed,
     CommitFailure,
@@ -16,10 +16,10 @@ from clients.events import (
     PartitionsLost,
     PartitionsRevoked,
 )
-from clients.member import MemberClosedError
-from clients.membership import MemberState
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.answers.clients.member import MemberClosedError
+from rollcall.answers.clients.membership import MemberState
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequest,

@@ -6,18 +6,14 @@ from typing import Any
 
 import pytest
 
-from clients.assignors import RebalanceProtocol
-from clients.config import ConsumerConfig, ConsumerConfigError
-from clients.events import FatalError, PartitionsAssigned, PartitionsLost, PartitionsRevoked
-from clients.member import GroupMember
-from clients.membership import MemberState
-from schemas.consumer_protocol import (
-    Assignment,
-    decode_subscription,
-    encode_assignment,
-)
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.answers.clients.assignors import RebalanceProtocol
+from rollcall.answers.clients.config import ConsumerConfig, ConsumerConfigError
+from rollcall.answers.clients.events import FatalError, PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from rollcall.answers.clients.member import GroupMember
+from rollcall.answers.clients.membership import MemberState
+from rollcall.schemas.consumer_protocol import Assignment, decode_subscription, encode_assignment
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     FindCoordinatorRequest,
     JoinGroupRequest,
     ListGroupsResponse,

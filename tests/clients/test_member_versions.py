@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.config import ApiVersions, ConsumerConfig
-from clients.events import Send
-from clients.member import GroupMember
-from clients.membership import MemberState
-from schemas.consumer_protocol import decode_assignment, decode_subscription
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.answers.clients.config import ApiVersions, ConsumerConfig
+from rollcall.answers.clients.events import Send
+from rollcall.answers.clients.member import GroupMember
+from rollcall.answers.clients.membership import MemberState
+from rollcall.schemas.consumer_protocol import decode_assignment, decode_subscription
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     APIS,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -22,7 +22,7 @@ from schemas.messages import (
     LeaveGroupRequest,
     SyncGroupRequest,
 )
-from schemas.wire_fields import carried, parse_request
+from rollcall.schemas.wire_fields import carried, parse_request
 from tests.clients.member_bench import Bench, partitions, subscribed
 
 MANUAL: dict[str, Any] = {"enable_auto_commit": False}

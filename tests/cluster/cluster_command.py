@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyspark
 
-from jobs.spark.jars import jar_paths
+from rollcall.jobs.spark.jars import jar_paths
 from tests.brief_java import EXECUTORS
 from tests.source_tree import ROOT
 

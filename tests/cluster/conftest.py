@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from listeners.addresses import Address
+from rollcall.serve.listeners.addresses import Address
 from tests.cluster.elsewhere import BUCKET, Elsewhere, Program, elsewhere
 from tests.peers_clients.conftest import Coordinator
 

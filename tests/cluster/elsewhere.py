@@ -21,11 +21,11 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from kafka import KafkaConsumer, TopicPartition
 
-from jobs.package import pack
-from jobs.spark.jars import shipped_artifacts
-from listeners.addresses import Address, parse_address
-from page.__main__ import LISTENS as PAGE_IS_AT
-from schemas.tables import EFFECTS
+from rollcall.jobs.package import pack
+from rollcall.jobs.spark.jars import shipped_artifacts
+from rollcall.schemas.tables import EFFECTS
+from rollcall.serve.listeners.addresses import Address, parse_address
+from rollcall.serve.page.__main__ import LISTENS as PAGE_IS_AT
 from tests.brief_java import EXECUTORS
 from tests.cluster.cluster_command import submit_command
 from tests.cluster.object_store import ObjectStore, object_store
@@ -141,7 +141,7 @@ class Elsewhere:
 
     def rollcall(self, *words: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """A subcommand, to its end."""
-        command = [sys.executable, "-m", "jobs.rollcall", *words]
+        command = [sys.executable, "-m", "rollcall", *words]
         every = {**self.environ(), **(environ or {})}
         return subprocess.run(command, cwd=ROOT, env=every, capture_output=True, text=True, check=False, timeout=300)
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from deltalake import write_deltalake
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.package import pack
-from jobs.stream.home_tables import open_requests
-from tables.request_rows import request_rows
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.package import pack
+from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.tables.home import Home
+from rollcall.tables.request_rows import request_rows
 from tests.cluster.cluster_command import PARTITIONS, command_here
 from tests.requests import heartbeat, join
 from tests.source_tree import ROOT
@@ -84,7 +84,7 @@ def test_the_package_holds_all_that_the_job_imports(package: Path, tmp_path: Pat
         names = archive.namelist()
     assert {"jobs/coordinator.py", "coordinator_udfs/group_udf.py", "schemas/tables.py"} <= set(names)
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/")) or not name.endswith(".py")]
-    program = "import jobs.coordinator, jobs.maintain, jobs.sql; print(jobs.coordinator.__file__)"
+    program = "import rollcall.jobs.coordinator, rollcall.jobs.maintain, rollcall.cli.sql; print(rollcall.jobs.coordinator.__file__)"
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,

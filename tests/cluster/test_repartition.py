@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.home import Home, HomeError
-from jobs.repartition import SETTINGS, repartition
-from jobs.spark.home_session import KEY
-from jobs.spark.session import spark_session
-from jobs.stream.checkpoint import shuffle_partitions
-from schemas.consumer_protocol import TopicPartition
-from schemas.messages import GroupRequest
+from rollcall.jobs.repartition import SETTINGS, repartition
+from rollcall.jobs.spark.home_session import KEY
+from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.stream.checkpoint import shuffle_partitions
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.messages import GroupRequest
+from rollcall.tables.home import Home, HomeError
 from tests.requests import commit, heartbeat, join, leave, sync
 from tests.source_tree import ROOT
 from tests.streaming.live import Live, now_ms
@@ -80,7 +80,7 @@ def test_a_moved_home_answers_as_one_that_stayed(session: SparkSession, tmp_path
         if partitions is not None:
             # A program of its own, as its user starts it.
             words = ["repartition", "--partitions", str(partitions), "--home", live.home.location]
-            command = [sys.executable, "-m", "jobs.rollcall", *words]
+            command = [sys.executable, "-m", "rollcall", *words]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=240)
             assert done.stdout == f"rollcall: {live.home.shown} has {partitions} shuffle partitions now.\n", done.stderr
             with pytest.raises(HomeError, match="it has that number of partitions already"):

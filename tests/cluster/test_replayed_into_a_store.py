@@ -14,9 +14,9 @@ import pyspark
 import pytest
 from deltalake import DeltaTable
 
-from jobs.home import Home
-from jobs.package import pack
-from jobs.spark.jars import jar_paths
+from rollcall.jobs.package import pack
+from rollcall.jobs.spark.jars import jar_paths
+from rollcall.tables.home import Home
 from tests.cluster.object_store import ObjectStore, connector_jars, object_store
 from tests.replayed import replay_log
 from tests.request_log.truth import FOLDER as CAPTURES

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from jobs.shown import answers
-from jobs.spark.session import spark_session
-from jobs.sql import register_views
+from rollcall.answers.views.catalog import NAMES
+from rollcall.cli.sql import register_views
+from rollcall.jobs.spark import shown_answers as answers
+from rollcall.jobs.spark.session import spark_session
 from tests.engines.both import ASKED, FILES, Kept, kept, kept_of, moments, over_data, queries, view_kept, view_question
 from tests.engines.recorded import HOMES, write_home
-from views.catalog import NAMES
 
 
 def by_spark(spark: SparkSession, query: str) -> tuple[list[str], list[str]]:

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from duck_sql.engine import Answer, AnswerColumn, ask
-from jobs.shown.plain_answers import write_answer
+from rollcall.answers.sql.engine import Answer, AnswerColumn, ask
+from rollcall.shown.plain_answers import write_answer
 
 ASKED = Path(__file__).parent / "asked"
 FILES = ("on_call", "analysts", "queries", "expressions", "aggregates", "windows")

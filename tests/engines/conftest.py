@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.sql import register_views
+from rollcall.answers.views.catalog import NAMES
+from rollcall.cli.sql import register_views
 from tests.engines.recorded import HOMES
-from views.catalog import NAMES
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from random import Random
 
 import msgspec
 
-from alerts.alarm import Alarm, Sent
-from alerts.sent_table import SentTable
+from rollcall.serve.alerts.alarm import Alarm, Sent
+from rollcall.serve.alerts.sent_table import SentTable
 from tests.lag.homes import write_capture
 from tests.lag.homes import write_home as write_with_ends
 from tests.lag.silences import GROWING, random_life

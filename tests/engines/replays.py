@@ -6,8 +6,8 @@ from collections import Counter
 
 from deltalake import DeltaTable
 
-from jobs.home import Home
-from jobs.replay.report import Replayed
+from rollcall.shown.replay_report import Replayed
+from rollcall.tables.home import Home
 
 WRITTEN_AT = "at_ms"
 """When a line was put into the quarantine is the clock's."""

@@ -14,8 +14,9 @@ import pytest
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
-from duck_sql import engine, functions, known_equal, spark_sql
-from duck_sql.engine import NoSuchName, NotEqual, columns
+from rollcall.answers.sql import engine, functions, known_equal, spark_sql
+from rollcall.answers.sql.engine import NoSuchName, NotEqual, columns
+from rollcall.answers.views.catalog import NAMES
 from tests.engines.both import (
     FILES,
     MOMENTS,
@@ -31,7 +32,6 @@ from tests.engines.both import (
     view_question,
 )
 from tests.engines.recorded import HOMES
-from views.catalog import NAMES
 
 # ---------------------------------------------------------------- views
 

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.busy_log import write_busy_log
-from jobs.home import Home
-from jobs.replay.on_spark import replay_on_spark
+from rollcall.jobs.replay_on_spark import replay_on_spark
+from rollcall.tables.home import Home
 from tests.engines.replays import assert_same_tables
 from tests.replayed import QUIET, replay_log
 from tests.request_log.recordings import INCIDENTS

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from duck_sql.engine import ask
-from jobs.shown import answers
-from jobs.shown.plain_answers import FORMATS, write_answer
-from jobs.sql import register_views
+from rollcall.answers.sql.engine import ask
+from rollcall.answers.views.catalog import NAMES
+from rollcall.cli.sql import register_views
+from rollcall.jobs.spark import shown_answers as answers
+from rollcall.shown.plain_answers import FORMATS, write_answer
 from tests.engines.ask_spark import answer, ask_views, by_spark
 from tests.engines.both import FILES, by_duckdb, kept, over_data, queries
 from tests.engines.recorded import HOMES, write_random_home
-from views.catalog import NAMES
 
 
 @pytest.mark.parametrize("name", FILES)

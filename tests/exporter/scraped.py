@@ -7,8 +7,8 @@ from pathlib import Path
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families
 
-from exporter.serving import Exporter
-from exporter.settings import ExportSettings
+from rollcall.serve.exporter.serving import Exporter
+from rollcall.serve.exporter.settings import ExportSettings
 
 Scraped = dict[tuple[str, ...], float]
 """The samples of one name: the values of their labels, in the order of the labels' names, and the sample's value."""

@@ -10,12 +10,12 @@ from typing import Any
 import duckdb
 import pytest
 
-from duck_sql.engine import ask
-from exporter.labels import OTHERS
-from exporter.serving import Exporter
-from exporter.settings import ExportSettings, Pattern
-from lag.rows import LagRows
-from tables.lag_rows import append_lag
+from rollcall.answers.sql.engine import ask
+from rollcall.serve.exporter.labels import OTHERS
+from rollcall.serve.exporter.serving import Exporter
+from rollcall.serve.exporter.settings import ExportSettings, Pattern
+from rollcall.tables.lag.rows import LagRows
+from rollcall.tables.lag_rows import append_lag
 from tests.exporter.groups import stories
 from tests.exporter.scraped import OF_ITSELF, Scraped, exported, scraped
 from tests.lag.homes import ends, group, lag_of_capture, write_capture, write_home
@@ -241,8 +241,8 @@ def test_an_empty_home_has_no_groups(tmp_path: Path) -> None:
 
 
 def test_a_database_that_has_not_enough_memory_gets_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exporter.history.MEMORY_MB", 1)
-    monkeypatch.setattr("exporter.serving.MORE_MB", 4)
+    monkeypatch.setattr("rollcall.serve.exporter.history.MEMORY_MB", 1)
+    monkeypatch.setattr("rollcall.serve.exporter.serving.MORE_MB", 4)
     write_effects(tmp_path, {"two": two_members().rows})
     exporter = Exporter(tmp_path, ExportSettings())
     failed = made = 0

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from exporter.serving import Exporter
-from exporter.settings import ExportSettings
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.job_monitor import JobMonitor
-from listeners.addresses import Address, parse_address
-from listeners.hosts import is_known
-from listeners.monitor import Monitor
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.job_monitor import JobMonitor
+from rollcall.serve.exporter.serving import Exporter
+from rollcall.serve.exporter.settings import ExportSettings
+from rollcall.serve.listeners.addresses import Address, parse_address
+from rollcall.serve.listeners.hosts import is_known
+from rollcall.serve.listeners.monitor import Monitor
+from rollcall.tables.home import Home
 from tests.exporter.processes import served
 
 STRANGE = (

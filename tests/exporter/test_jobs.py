@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.job_monitor import JobMonitor, Served, ShadowMetrics, serve_metrics
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.job_monitor import JobMonitor, Served, ShadowMetrics, serve_metrics
+from rollcall.tables.home import Home
 from tests.exporter.scraped import scraped
 from tests.views.histories import two_members
 from tests.views.story import write_effects

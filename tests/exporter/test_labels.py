@@ -7,10 +7,10 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from exporter.labels import OTHERS, label_value, label_values
-from exporter.serving import Exporter
-from exporter.settings import ExportSettings
-from programs.visible import visible
+from rollcall.programs.visible import visible
+from rollcall.serve.exporter.labels import OTHERS, label_value, label_values
+from rollcall.serve.exporter.serving import Exporter
+from rollcall.serve.exporter.settings import ExportSettings
 from tests.exporter.groups import stories
 from tests.exporter.scraped import scraped
 from tests.lag.homes import ends, write_home

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from exporter.monitoring import ALERTS, ANNOTATION, PANELS
-from exporter.serving import Exporter
-from exporter.settings import ExportSettings
+from rollcall.answers.views.catalog import DETECTORS
+from rollcall.serve.exporter.monitoring import ALERTS, ANNOTATION, PANELS
+from rollcall.serve.exporter.serving import Exporter
+from rollcall.serve.exporter.settings import ExportSettings
 from tests.source_tree import ROOT
-from views.catalog import DETECTORS
 
 MONITORING = ROOT / "monitoring"
 ASKED = [*(alert.expr for alert in ALERTS), *(expr for panel in PANELS for expr, _ in panel.queries), ANNOTATION]

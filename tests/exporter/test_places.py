@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.labels import OTHERS
-from exporter.serving import Exporter
-from exporter.settings import ExportSettings
+from rollcall.serve.exporter.labels import OTHERS
+from rollcall.serve.exporter.serving import Exporter
+from rollcall.serve.exporter.settings import ExportSettings
 from tests.exporter.scraped import Scraped, scraped
 from tests.lag.homes import write_home
 from tests.views.story import Story
@@ -64,7 +64,7 @@ class Watched:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
-    monkeypatch.setattr("exporter.places.BUSY_MS", BUSY_MS)
+    monkeypatch.setattr("rollcall.serve.exporter.places.BUSY_MS", BUSY_MS)
     watched = Watched(tmp_path, 3)
     yield watched
     watched.close()

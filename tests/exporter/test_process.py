@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.__main__ import main
+from rollcall.serve.exporter.__main__ import main
 from tests.exporter.processes import served
 from tests.exporter.scraped import scraped
 from tests.views.histories import two_members

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from gateway.topic_ids import TopicIds
+from rollcall.serve.gateway.topic_ids import TopicIds
 from tests.gateway.wire_client import heartbeat, join
 
 T1 = TopicIds({"t1": 4, "t2": 4}).by_name["t1"]

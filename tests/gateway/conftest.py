@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from listeners.credentials import write_user
+from rollcall.serve.listeners.credentials import write_user
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from gateway.topic_ids import TopicIds
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from rollcall.serve.gateway.topic_ids import TopicIds
 from tests.wire_client import Client
 
 T1 = TopicIds({"t1": 4}).by_name["t1"]

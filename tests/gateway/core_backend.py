@@ -14,13 +14,13 @@ from functools import partial
 
 import msgspec
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
-from gateway.backend import BackendError, Figures, Known
-from schemas.effects import Effect, Reply, RequestDropped
-from schemas.fan_out import group_id_of
-from schemas.messages import GroupRequest, Response
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from rollcall.schemas.effects import Effect, Reply, RequestDropped
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import GroupRequest, Response
+from rollcall.serve.gateway.backend import BackendError, Figures, Known
 
 
 class CoreBackend:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import duckdb
 import pyarrow as pa
 
-from gateway.tables.effects_table import KINDS
-from schemas.effect_names import LASTING
-from schemas.effect_rows import row_of
-from schemas.effects import Effect
-from tables.lasting_facts import QUERY, Fact
+from rollcall.schemas.effect_names import LASTING
+from rollcall.schemas.effect_rows import row_of
+from rollcall.schemas.effects import Effect
+from rollcall.serve.gateway.tables.effects_table import KINDS
+from rollcall.tables.lasting_facts import QUERY, Fact
 
 
 def facts_of(group_id: str, effects: Iterable[Effect], first_seq: int = 0) -> list[Fact]:

@@ -6,10 +6,10 @@ import struct
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from coordinator_udfs.protocol.config import GroupConfig
-from gateway.assembly import before_upstream
-from gateway.server import Server
-from gateway.settings import Settings
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.serve.gateway.assembly import before_upstream
+from rollcall.serve.gateway.server import Server
+from rollcall.serve.gateway.settings import Settings
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import GROUPS, Running, started
 from tests.gateway.scripted_broker import ScriptedBroker, framed, scripted_broker

@@ -15,13 +15,13 @@ from typing import Any, get_args, get_origin
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
-from gateway.assembly import stand_alone
-from gateway.security.sasl import Sasl
-from gateway.settings import Settings
-from gateway.wire.codec import Codec, codec
-from listeners.credentials import Users
-from schemas.errors import Error
-from schemas.messages import APIS
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import APIS
+from rollcall.serve.gateway.assembly import stand_alone
+from rollcall.serve.gateway.security.sasl import Sasl
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.wire.codec import Codec, codec
+from rollcall.serve.listeners.credentials import Users
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.running import GROUPS
 

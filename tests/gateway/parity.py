@@ -24,11 +24,11 @@ import click
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
-from gateway.wire.codec import codec
-from listeners.addresses import Address, parse_address
-from programs.command_line import examples, run_command
-from programs.settings import parse_topics
-from schemas.messages import APIS
+from rollcall.programs.command_line import examples, run_command
+from rollcall.programs.settings import parse_topics
+from rollcall.schemas.messages import APIS
+from rollcall.serve.gateway.wire.codec import codec
+from rollcall.serve.listeners.addresses import Address, parse_address
 from tests.gateway.parity_play import Connections, WirePlaying, otherwise
 from tests.gateway.process import serving
 from tests.peers_kafka.kafka import broker

@@ -15,10 +15,10 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.wire.shaping import values_of
-from listeners.addresses import Address
-from schemas.messages import APIS
-from schemas.wire_fields import carried
+from rollcall.schemas.messages import APIS
+from rollcall.schemas.wire_fields import carried
+from rollcall.serve.gateway.wire.shaping import values_of
+from rollcall.serve.listeners.addresses import Address
 from tests.protocol.scenario import PROFILES, Playing, Scenario, Step, differences, is_timely, step_name
 from tests.protocol.scenario_answers import Answer
 from tests.wire_client import Client

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from listeners.addresses import Address, parse_address
+from rollcall.serve.listeners.addresses import Address, parse_address
 from tests.child import Child
 
 LISTENS = "listening on "

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, ParamSpec
 from unittest.mock import patch
 
-from coordinator_udfs.protocol.config import GroupConfig
-from gateway.assembly import gateway_on, stand_alone
-from gateway.server import Server
-from gateway.settings import Settings
-from listeners.addresses import Address
-from programs.settings import from_texts
-from tables.job_status import read_status
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.programs.settings import from_texts
+from rollcall.serve.gateway.assembly import gateway_on, stand_alone
+from rollcall.serve.gateway.server import Server
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.listeners.addresses import Address
+from rollcall.tables.job_status import read_status
 from tests.gateway.core_backend import CoreBackend
 from tests.waiting import until_true
 from tests.wire_client import Client
@@ -92,6 +92,6 @@ def gateway_of(home: Path, **pairs: str) -> AbstractAsyncContextManager[Server]:
 async def beside(home: Path, **pairs: str) -> AsyncIterator[Server]:
     """A gateway beside a coordinator that has ended a batch, which is never taken to be away."""
     await until_true(lambda: (status := read_status(home)) is not None and status.batch_at_ms is not None)
-    with patch.multiple("gateway.tables.tables_backend", _YOUNG_S=PATIENCE_S, _AWAY_AFTER_S=PATIENCE_S):
+    with patch.multiple("rollcall.serve.gateway.tables.tables_backend", _YOUNG_S=PATIENCE_S, _AWAY_AFTER_S=PATIENCE_S):
         async with gateway_of(home, **{"group.min.session.timeout.ms": "100", **pairs}) as server:
             yield server

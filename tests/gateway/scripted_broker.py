@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from gateway.wire.codec import Head, codec, read_head
-from gateway.wire.shaping import entity_of
-from listeners.addresses import Address
+from rollcall.serve.gateway.wire.codec import Head, codec, read_head
+from rollcall.serve.gateway.wire.shaping import entity_of
+from rollcall.serve.listeners.addresses import Address
 
 Answering = Callable[[Head, bytes], bytes | Awaitable[bytes | None] | None]
 """A request's head and whole frame -> the answer with its length, None if there is none."""

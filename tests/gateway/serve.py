@@ -12,13 +12,13 @@ from collections import deque
 
 import click
 
-from coordinator_udfs.protocol.config import CONSUMER_KEYS, GroupConfig
-from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
-from gateway.assembly import before_upstream, stand_alone
-from gateway.server import prepare_process
-from gateway.settings import Settings
-from programs.command_line import run_command, set_option
-from programs.settings import from_texts, read_pairs
+from rollcall.coordinator_udfs.protocol.config import CONSUMER_KEYS, GroupConfig
+from rollcall.coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
+from rollcall.programs.command_line import run_command, set_option
+from rollcall.programs.settings import from_texts, read_pairs
+from rollcall.serve.gateway.assembly import before_upstream, stand_alone
+from rollcall.serve.gateway.server import prepare_process
+from rollcall.serve.gateway.settings import Settings
 from tests.gateway.core_backend import CoreBackend
 
 

@@ -14,16 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import expire_due, step
-from schemas.effect_rows import row_of
-from schemas.effects import Effect
-from schemas.fan_out import group_id_of
-from schemas.messages import StreamRequest
-from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
-from tables.delta_log import DeltaLog
-from tables.job_status import StatusWriter
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
+from rollcall.schemas.effect_rows import row_of
+from rollcall.schemas.effects import Effect
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import StreamRequest
+from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.job_status import StatusWriter
 
 _DAY_MS = 86_400_000
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.access import ALL_OPERATIONS, Access, Rule, read_rules
-from programs.errors import ConfigError
-from schemas.messages import Operation
+from rollcall.programs.errors import ConfigError
+from rollcall.schemas.messages import Operation
+from rollcall.serve.gateway.access import ALL_OPERATIONS, Access, Rule, read_rules
 
 PRINCIPALS = ["User:a", "User:b"]
 GROUPS = ["", "*", "x", "xy", "y"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.answer_queue import AnswerQueue
+from rollcall.serve.gateway.answer_queue import AnswerQueue
 
 
 def test_answers_are_sent_in_the_order_of_their_requests() -> None:

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from deltalake import DeltaTable
 
-from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
-from schemas.tables import REQUESTS_FOLDER
+from rollcall.schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
+from rollcall.schemas.tables import REQUESTS_FOLDER
 from tests.gateway.running import GROUPS, asynchronous, beside, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, beaten, join

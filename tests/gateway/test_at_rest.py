@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.at_rest import first_join_answer, is_answered_none, offer_of
-from coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups, KnownMember
-from coordinator_udfs.protocol.step import step
-from schemas.effects import Effect, Reply
-from schemas.errors import Error
-from schemas.messages import GroupRequest, HeartbeatResponse, JoinGroupRequest, Response
+from rollcall.coordinator_udfs.protocol.at_rest import first_join_answer, is_answered_none, offer_of
+from rollcall.coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups, KnownMember
+from rollcall.coordinator_udfs.protocol.step import step
+from rollcall.schemas.effects import Effect, Reply
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import GroupRequest, HeartbeatResponse, JoinGroupRequest, Response
 from tests.examples import examples
 from tests.gateway.facts import facts_of
 from tests.protocol import consumer_moves

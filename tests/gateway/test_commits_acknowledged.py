@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from listeners.addresses import Address, parse_address
-from schemas.messages import OffsetCommitRequest
+from rollcall.schemas.messages import OffsetCommitRequest
+from rollcall.serve.listeners.addresses import Address, parse_address
 from tests.gateway.consumer_beats import AT_ONCE, beat
 from tests.gateway.running import DEFAULTS, GROUPS, asynchronous, beside
 from tests.gateway.table_coordinator import TableCoordinator

@@ -12,8 +12,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from gateway.wire.codec import codec
-from listeners.connections import ConnectionMetrics, Connections, Limits
+from rollcall.serve.gateway.wire.codec import codec
+from rollcall.serve.listeners.connections import ConnectionMetrics, Connections, Limits
 from tests.gateway.garbage import GARBAGE
 from tests.gateway.running import asynchronous, gateway, gateway_and_client
 from tests.gateway.wire_client import alone_in, heartbeat, is_answered, is_served, join, park
@@ -339,7 +339,7 @@ async def test_a_gateway_that_stops_closes_every_connection() -> None:
 async def test_a_connection_whose_check_breaks_is_closed_and_all_others_are_checked_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("listeners.connections._CHECK_S", 0.001)
+    monkeypatch.setattr("rollcall.serve.listeners.connections._CHECK_S", 0.001)
     connections = Connections(Limits(10, 10, 1000), ConnectionMetrics("test_"))
 
     broken, fine = Mock(), Mock()

@@ -6,7 +6,13 @@ import uuid
 
 import pytest
 
-from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
+from rollcall.schemas.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
 from tests.gateway.consumer_beats import AT_ONCE, T1, beat, given
 from tests.gateway.running import asynchronous, gateway_and_client
 from tests.gateway.wire_client import alone_in, join

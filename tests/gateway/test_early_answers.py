@@ -14,16 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.known_groups import UNKNOWN, KnownGroups
-from coordinator_udfs.protocol.step import expire_due, step
-from gateway.tables.early_answers import LONGEST_HELD_MS, MOST_IN_A_RUN, EarlyAnswers
-from gateway.tables.pending_requests import PendingRequests
-from schemas.effect_names import EffectName
-from schemas.effects import Effect, HeartbeatsTaken, Reply, RequestDropped, RequestParked
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.known_groups import UNKNOWN, KnownGroups
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import Effect, HeartbeatsTaken, Reply, RequestDropped, RequestParked
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     GroupRequest,
     HeartbeatRequest,
     HeartbeatResponse,
@@ -31,6 +29,8 @@ from schemas.messages import (
     Response,
     StreamRequest,
 )
+from rollcall.serve.gateway.tables.early_answers import LONGEST_HELD_MS, MOST_IN_A_RUN, EarlyAnswers
+from rollcall.serve.gateway.tables.pending_requests import PendingRequests
 from tests.gateway.facts import facts_of
 from tests.programs.set_clocks import Machine
 from tests.protocol.classic_moves import METADATA, Everybody, configs, plays

@@ -13,18 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.known_groups import KnownGroups
-from coordinator_udfs.protocol.step import expire_due, step
-from gateway.tables.early_answers import EarlyAnswers
-from gateway.tables.early_commits import MOST_BYTES, MOST_GROWN_BYTES, MOST_UNTAKEN, TAKEN_WITHIN_MS, EarlyCommits
-from gateway.tables.pending_requests import PendingRequests
-from schemas.consumer_protocol import TopicPartition
-from schemas.effect_names import EffectName
-from schemas.effects import Effect, OffsetsCommitted, Reply, RequestDropped, RequestParked
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.known_groups import KnownGroups
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import Effect, OffsetsCommitted, Reply, RequestDropped, RequestParked
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatResponse,
     GroupRequest,
     HeartbeatRequest,
@@ -33,6 +30,15 @@ from schemas.messages import (
     OffsetCommitRequest,
     StreamRequest,
 )
+from rollcall.serve.gateway.tables.early_answers import EarlyAnswers
+from rollcall.serve.gateway.tables.early_commits import (
+    MOST_BYTES,
+    MOST_GROWN_BYTES,
+    MOST_UNTAKEN,
+    TAKEN_WITHIN_MS,
+    EarlyCommits,
+)
+from rollcall.serve.gateway.tables.pending_requests import PendingRequests
 from tests.gateway.facts import facts_of
 from tests.requests import commit, consumer_beat, heartbeat, join, leave, sync
 

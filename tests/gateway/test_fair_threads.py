@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from gateway.fair_threads import FairThreads
+from rollcall.serve.gateway.fair_threads import FairThreads
 from tests.gateway.running import asynchronous
 
 

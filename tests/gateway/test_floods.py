@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gateway.fair_threads import FairThreads
-from schemas.messages import HeartbeatRequest, OffsetCommitRequest
+from rollcall.schemas.messages import HeartbeatRequest, OffsetCommitRequest
+from rollcall.serve.gateway.fair_threads import FairThreads
 from tests.gateway.running import Running, asynchronous, gateway, gateway_and_client
 from tests.gateway.wire_client import beaten, heartbeat
 from tests.waiting import WITHIN_S, until_true

@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 import pytest
 
-from coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups, KnownMember
-from gateway.tables.early_answers import EarlyAnswers
-from gateway.tables.pending_requests import LISTED_WITHIN_MS, PendingRequests
-from gateway.topic_ids import TopicIds
-from schemas.consumer_protocol import TopicPartition
-from schemas.messages import ConsumerGroupHeartbeatResponse, GroupRequest, Response
+from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups, KnownMember
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.messages import ConsumerGroupHeartbeatResponse, GroupRequest, Response
+from rollcall.serve.gateway.tables.early_answers import EarlyAnswers
+from rollcall.serve.gateway.tables.pending_requests import LISTED_WITHIN_MS, PendingRequests
+from rollcall.serve.gateway.topic_ids import TopicIds
 from tests.requests import commit, consumer_beat, heartbeat, join, sync
 
 T = 1_000_000

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.backend import BackendError
-from gateway.fair_threads import FairThreads
-from schemas.errors import Error
+from rollcall.schemas.errors import Error
+from rollcall.serve.gateway.backend import BackendError
+from rollcall.serve.gateway.fair_threads import FairThreads
 from tests.gateway.running import Running, asynchronous, gateway
 from tests.gateway.wire_client import heartbeat
 from tests.waiting import WITHIN_S, until_true

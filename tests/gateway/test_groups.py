@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.backend import BackendError
-from schemas.messages import APIS
+from rollcall.schemas.messages import APIS
+from rollcall.serve.gateway.backend import BackendError
 from tests.gateway.asked import ASKED, error_in
 from tests.gateway.running import asynchronous, gateway, gateway_and_client
 from tests.gateway.wire_client import alone_in, heartbeat, join

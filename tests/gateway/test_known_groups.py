@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.known_groups import UNKNOWN, KnownGroup, KnownGroups, KnownMember
-from gateway.settings import Settings
-from gateway.tables.tables_backend import TablesBackend
-from schemas.effect_names import EffectName
-from tables.lasting_facts import Fact
-from tables.request_table import RequestTable
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.known_groups import UNKNOWN, KnownGroup, KnownGroups, KnownMember
+from rollcall.schemas.effect_names import EffectName
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.tables.tables_backend import TablesBackend
+from rollcall.tables.lasting_facts import Fact
+from rollcall.tables.request_table import RequestTable
 from tests.gateway.facts import facts_of, lasting
 from tests.protocol import consumer_moves
 from tests.protocol.classic_moves import configs, plays

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.security.mechanisms import AuthenticationError, conversation
-from listeners.credentials import ITERATIONS, Credential, Users, credential_of, write_user
+from rollcall.serve.gateway.security.mechanisms import AuthenticationError, conversation
+from rollcall.serve.listeners.credentials import ITERATIONS, Credential, Users, credential_of, write_user
 from tests.examples import examples
 from tests.gateway.logging_in import ScramClient
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gateway.backend import BackendError
-from gateway.tables.new_groups import GROUP_BYTES, NewGroups
-from schemas.consumer_protocol import TopicPartition
-from schemas.errors import Error
-from schemas.messages import GroupRequest
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import GroupRequest
+from rollcall.serve.gateway.backend import BackendError
+from rollcall.serve.gateway.tables.new_groups import GROUP_BYTES, NewGroups
 from tests.gateway.running import GROUPS, asynchronous, gateway_and_client, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, heartbeat, join

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from gateway.assembly import stand_alone
-from gateway.settings import Settings
+from rollcall.serve.gateway.assembly import stand_alone
+from rollcall.serve.gateway.settings import Settings
 from tests.gateway.core_backend import SteppedBackend
 from tests.gateway.parity import scenarios
 from tests.gateway.parity_play import Connections, otherwise

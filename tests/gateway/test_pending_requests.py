@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from gateway.backend import Known
-from gateway.tables import pending_requests
-from gateway.tables.pending_requests import LISTED_WITHIN_MS, PendingRequests
-from schemas.messages import GroupRequest, HeartbeatResponse, Response
+from rollcall.schemas.messages import GroupRequest, HeartbeatResponse, Response
+from rollcall.serve.gateway.backend import Known
+from rollcall.serve.gateway.tables import pending_requests
+from rollcall.serve.gateway.tables.pending_requests import LISTED_WITHIN_MS, PendingRequests
 from tests.gateway.running import asynchronous
 from tests.requests import consumer_beat, heartbeat, join, leave
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.__main__ import main
-from gateway.backend import Figures
-from gateway.metrics import Metrics
-from listeners.addresses import Address
-from listeners.monitor import Monitor
+from rollcall.serve.gateway.__main__ import main
+from rollcall.serve.gateway.backend import Figures
+from rollcall.serve.gateway.metrics import Metrics
+from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.monitor import Monitor
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import alone_in, beaten
 from tests.waiting import until
@@ -46,7 +46,7 @@ def test_silent_connections_neither_hold_threads_nor_keep_anybody_else_out(monke
     try:
         assert get(monitor.address, "/health")[0] == 200
         until(lambda: threading.active_count() <= before + 16, "threads")
-        monkeypatch.setattr("listeners.monitor._PATIENCE_S", 0.0)
+        monkeypatch.setattr("rollcall.serve.listeners.monitor._PATIENCE_S", 0.0)
         for client in silent:
             client.settimeout(10)
             assert client.recv(1) == b""

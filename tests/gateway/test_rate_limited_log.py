@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from gateway.rate_limited_log import KINDS_MAX, LINES, PERIOD_S, RateLimitedLog
+from rollcall.serve.gateway.rate_limited_log import KINDS_MAX, LINES, PERIOD_S, RateLimitedLog
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import heartbeat
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.registry import GATEWAYS_FOLDER, Registry
-from listeners.addresses import Address
+from rollcall.serve.gateway.registry import GATEWAYS_FOLDER, Registry
+from rollcall.serve.listeners.addresses import Address
 
 HERE, THERE, ELSEWHERE = (Address("127.0.0.1", port) for port in (9092, 9192, 9292))
 

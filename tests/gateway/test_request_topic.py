@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from gateway.tables.request_sink import NotAppended, Topic, topic_of
-from gateway.tables.request_topic import RequestTopic
-from programs.errors import ConfigError
-from tables.request_rows import RequestRow, table_of
+from rollcall.programs.errors import ConfigError
+from rollcall.serve.gateway.tables.request_sink import NotAppended, Topic, topic_of
+from rollcall.serve.gateway.tables.request_topic import RequestTopic
+from rollcall.tables.request_rows import RequestRow, table_of
 from tests.source_tree import ROOT
 
 BROKERS = {"kafka.bootstrap.servers": "b1:9092,b2:9092"}
@@ -34,7 +34,7 @@ def test_a_topic_that_is_half_named_is_refused(missing: str) -> None:
 
 
 def test_brokers_that_do_not_answer_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.tables.request_topic.FOUND_WITHIN_S", 0.2)
+    monkeypatch.setattr("rollcall.serve.gateway.tables.request_topic.FOUND_WITHIN_S", 0.2)
     topic = RequestTopic(Topic("requests", {"kafka.bootstrap.servers": "127.0.0.1:1"}), most_bytes=1000)
     with pytest.raises(OSError, match=r"^kafka\.bootstrap.servers=127.0.0.1:1: "):
         topic.open()

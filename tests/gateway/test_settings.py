@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
-from gateway.settings import KEYS, Settings
-from jobs.config import JobConfig
-from listeners.addresses import Address, parse_address
-from programs.errors import ConfigError
-from programs.settings import read_file
+from rollcall.coordinator_udfs.protocol.config import KEYS as GROUP_KEYS
+from rollcall.jobs.config import JobConfig
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.settings import read_file
+from rollcall.serve.gateway.settings import KEYS, Settings
+from rollcall.serve.listeners.addresses import Address, parse_address
 
 FIT = {
     "gateway.listen": ("0.0.0.0:19092", Address("0.0.0.0", 19092)),

@@ -14,21 +14,14 @@ from typing import Any
 import pytest
 from kafka.record import MemoryRecords
 
-from gateway.exchange import Ask, Caller, Later
-from gateway.standalone import growth
-from gateway.standalone.growth import Growth
-from gateway.standalone.topic_logs import TopicLogs
-from gateway.topic_ids import TopicIds
-from gateway.wire.codec import codec
-from gateway.wire.shaping import entity_of
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     APIS,
     ConsumerGroupAssignment,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupTopicPartitions,
 )
-from schemas.offset_messages import (
+from rollcall.schemas.offset_messages import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
@@ -41,6 +34,13 @@ from schemas.offset_messages import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
+from rollcall.serve.gateway.exchange import Ask, Caller, Later
+from rollcall.serve.gateway.standalone import growth
+from rollcall.serve.gateway.standalone.growth import Growth
+from rollcall.serve.gateway.standalone.topic_logs import TopicLogs
+from rollcall.serve.gateway.topic_ids import TopicIds
+from rollcall.serve.gateway.wire.codec import codec
+from rollcall.serve.gateway.wire.shaping import entity_of
 from tests.gateway.running import asynchronous, gateway, gateway_and_client
 from tests.gateway.wire_client import alone_in, heartbeat, is_served
 from tests.requests import consumer_beat

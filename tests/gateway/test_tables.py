@@ -16,22 +16,22 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from prometheus_client import generate_latest
 
-from coordinator_udfs.protocol.known_groups import KnownGroups
-from gateway.backend import BackendError, Outcome
-from gateway.settings import Settings
-from gateway.tables.effects_table import EffectsTable
-from gateway.tables.request_sink import NotAppended, RequestSink
-from gateway.tables.tables_backend import TablesBackend
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effect_names import EffectName
-from schemas.effect_rows import row_of
-from schemas.effects import GroupRemoved, StateChanged
-from schemas.errors import Error
-from schemas.fan_out import group_id_of
-from schemas.messages import GroupRequest, HeartbeatRequest, Response
-from schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
-from tables.delta_log import DeltaLog
-from tables.request_table import RequestTable
+from rollcall.coordinator_udfs.protocol.known_groups import KnownGroups
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effect_rows import row_of
+from rollcall.schemas.effects import GroupRemoved, StateChanged
+from rollcall.schemas.errors import Error
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import GroupRequest, HeartbeatRequest, Response
+from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
+from rollcall.serve.gateway.backend import BackendError, Outcome
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.tables.effects_table import EffectsTable
+from rollcall.serve.gateway.tables.request_sink import NotAppended, RequestSink
+from rollcall.serve.gateway.tables.tables_backend import TablesBackend
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.request_table import RequestTable
 from tests.gateway.gateway_before import other
 from tests.gateway.running import GROUPS, asynchronous, gateway_of
 from tests.gateway.scripted_broker import scripted_broker
@@ -238,7 +238,7 @@ async def over(home: Path, taking: RequestSink) -> AsyncIterator[TablesBackend]:
 async def test_more_than_can_be_appended_in_time_is_a_coordinator_to_be_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.tables.request_writer._QUEUED_MAX_BYTES", 10_000)
+    monkeypatch.setattr("rollcall.serve.gateway.tables.request_writer._QUEUED_MAX_BYTES", 10_000)
     taking = OneAtATime()
     async with over(tmp_path, taking) as backend:
         asked = [backend.submit(numbered(number, "m" * 3000)) for number in range(6)]
@@ -299,7 +299,7 @@ async def test_whatever_an_append_raises_its_requests_are_refused_and_the_next_a
 async def test_a_task_that_ends_by_an_error_begins_again_and_health_and_metrics_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("gateway.kept_tasks.AGAIN_AFTER_S", 0.01)
+    monkeypatch.setattr("rollcall.serve.gateway.kept_tasks.AGAIN_AFTER_S", 0.01)
     with TableCoordinator(tmp_path, GROUPS):
         async with gateway_of(tmp_path) as server:
             backend = server.backend
@@ -368,7 +368,7 @@ def test_versions_cleaned_away_unread_are_passed_over_and_no_more(tmp_path: Path
 
 
 def test_a_home_made_anew_is_followed_from_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tables.table_follower._LOST_AFTER_S", 0.0)
+    monkeypatch.setattr("rollcall.tables.table_follower._LOST_AFTER_S", 0.0)
     path = tmp_path / EFFECTS_FOLDER
     for group in ("a", "b"):
         append(path, created(group))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.turns import TURN_S, Account, Turns
+from rollcall.serve.gateway.turns import TURN_S, Account, Turns
 
 
 class Loop:

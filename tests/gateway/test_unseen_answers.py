@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from gateway.server import Server
-from gateway.tables.unseen_answers import UnsentAssignments, is_away, unseen_answer
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupAssignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupTopicPartitions,
     HeartbeatRequest,
 )
+from rollcall.serve.gateway.server import Server
+from rollcall.serve.gateway.tables.unseen_answers import UnsentAssignments, is_away, unseen_answer
 from tests.gateway.consumer_beats import AT_ONCE, T1, beat, given
 from tests.gateway.running import GROUPS, asynchronous, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
@@ -36,8 +36,8 @@ Say = Callable[[Server, bool], Coroutine[None, None, None]]
 def say_away(monkeypatch: pytest.MonkeyPatch) -> Say:
     """Whether the coordinator is away, the test says; it goes on once the gateway goes by it."""
     said = [False]
-    monkeypatch.setattr("gateway.tables.tables_backend._LOOK_EVERY_S", 0.0)
-    monkeypatch.setattr("gateway.tables.tables_backend.is_away", lambda *_, **__: said[0])
+    monkeypatch.setattr("rollcall.serve.gateway.tables.tables_backend._LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr("rollcall.serve.gateway.tables.tables_backend.is_away", lambda *_, **__: said[0])
 
     async def say(server: Server, is_away: bool) -> None:
         said[0] = is_away

@@ -7,9 +7,9 @@ import struct
 
 import pytest
 
-from gateway.upstream.apis import our_ranges
-from gateway.wire.codec import Head
-from listeners.addresses import Address
+from rollcall.serve.gateway.upstream.apis import our_ranges
+from rollcall.serve.gateway.wire.codec import Head
+from rollcall.serve.listeners.addresses import Address
 from tests.gateway.gateway_before import OTHER_API, before_scripted, gateway_before, other, received
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import answered, scripted_broker, written

@@ -11,12 +11,12 @@ from typing import Any
 import psutil
 import pytest
 
-from gateway.upstream import broker_connection, brokers
-from gateway.upstream.metadata_brokers import MAX_BROKERS, joined, split
-from gateway.wire.codec import Head, WireError, codec
-from gateway.wire.shaping import entity_of
-from listeners.addresses import Address
-from schemas.errors import Error
+from rollcall.schemas.errors import Error
+from rollcall.serve.gateway.upstream import broker_connection, brokers
+from rollcall.serve.gateway.upstream.metadata_brokers import MAX_BROKERS, joined, split
+from rollcall.serve.gateway.wire.codec import Head, WireError, codec
+from rollcall.serve.gateway.wire.shaping import entity_of
+from rollcall.serve.listeners.addresses import Address
 from tests.gateway.gateway_before import before_scripted, gateway_before, other
 from tests.gateway.running import asynchronous
 from tests.gateway.scripted_broker import Answering, answered, framed, scripted_broker, written

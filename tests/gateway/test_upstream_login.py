@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.security.mechanisms import AuthenticationError, tokens
-from gateway.server import Server
-from gateway.settings import Settings
-from listeners.credentials import write_user
-from programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError
+from rollcall.serve.gateway.security.mechanisms import AuthenticationError, tokens
+from rollcall.serve.gateway.server import Server
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.listeners.credentials import write_user
 from tests.gateway.gateway_before import gateway_before
 from tests.gateway.logging_in import CERTIFICATES, MECHANISMS, TLS
 from tests.gateway.running import asynchronous, gateway

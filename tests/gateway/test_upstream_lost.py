@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.upstream.apis import NOT_PASSED_ON
-from listeners.addresses import parse_address
+from rollcall.serve.gateway.upstream.apis import NOT_PASSED_ON
+from rollcall.serve.listeners.addresses import parse_address
 from tests.gateway.garbage import GARBAGE
 from tests.gateway.gateway_before import OTHER_API, before_scripted, gateway_before, other, received
 from tests.gateway.logging_in import log_in

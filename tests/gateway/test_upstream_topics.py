@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from gateway.upstream import followed_topics
-from gateway.upstream.followed_topics import TOPICS_VERSION, topics_in
-from gateway.wire.codec import Head, WireError, codec
-from schemas.messages import ConsumerGroupHeartbeatRequest
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest
+from rollcall.serve.gateway.upstream import followed_topics
+from rollcall.serve.gateway.upstream.followed_topics import TOPICS_VERSION, topics_in
+from rollcall.serve.gateway.wire.codec import Head, WireError, codec
 from tests.gateway.consumer_beats import AT_ONCE, beat, given
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.gateway_before import gateway_before

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from listeners import users as users_command
-from listeners.credentials import Users, read_users, write_user
-from programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError
+from rollcall.serve.listeners import users as users_command
+from rollcall.serve.listeners.credentials import Users, read_users, write_user
 
 
 def test_the_file_holds_no_password_and_is_its_owners_alone(users_file: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from listeners.addresses import Address
+from rollcall.serve.listeners.addresses import Address
 from tests.wire_client import Client
 
 NEWEST = {"JoinGroup": 9, "SyncGroup": 5, "Heartbeat": 4, "LeaveGroup": 5, "ApiVersions": 3, "Metadata": 12}

@@ -16,11 +16,11 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from duck_sql.engine import ask
-from jobs.explained_files import answer_of
-from jobs.explained_json import as_json
-from jobs.home import Home
-from jobs.rollcall.__main__ import main
+from rollcall.__main__ import main
+from rollcall.answers.sql.engine import ask
+from rollcall.inputs.explained_files import answer_of
+from rollcall.shown.explained_json import as_json
+from rollcall.tables.home import Home
 from tests.shadow.printed_shadow import finish, started
 
 _KILLS = 0.2

@@ -62,14 +62,14 @@ def test_coordinator_gateway_page_and_shadow_run_the_demo(pod: Pod) -> None:
     (pod.volume / "job.conf").write_text(SETTINGS)
     (pod.volume / "requests.log").write_bytes(gzip.decompress(LOG.read_bytes()))
     settings = "/var/lib/rollcall/job.conf"
-    job = pod.start("coordinator", "python", "-m", "jobs.coordinator", "--conf", settings, "--home", HOME)
+    job = pod.start("coordinator", "python", "-m", "rollcall.jobs.coordinator", "--conf", settings, "--home", HOME)
     until(lambda: "the coordinator runs on" in job.said(), job.said, WITHIN_S)
     gateway = pod.start("gateway", "rollcall", "gateway", "--topics", "payments:6,orders:8,returns:4,audit:4")
     page = pod.start("page", "rollcall", "page")
     for started, says in ((gateway, "the gateway listens on"), (page, "the page is at")):
         until(lambda started=started, says=says: says in started.said(), started.said, WITHIN_S)  # type: ignore[misc]
 
-    fleet = "python -m jobs.run.demo_fleet --bootstrap 127.0.0.1:9092 --group payments"
+    fleet = "python -m rollcall.cli.run.demo_fleet --bootstrap 127.0.0.1:9092 --group payments"
     pod.start("fleet", *fleet.split())
     asked = ASKED.format(group="payments")
     found = until(lambda: rows(pod, HOME, asked), lambda: gateway.said() + job.said(), WITHIN_S, every_s=1.0)

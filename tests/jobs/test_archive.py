@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs.preflight import Missing
-from jobs.spark import archive
-from jobs.spark.archive import archive_options, archive_path, make_archive
-from jobs.spark.jars import JAR_NAMES
-from jobs.spark.session import BRIEF, java_options
+from rollcall.jobs.spark import archive
+from rollcall.jobs.spark.archive import archive_options, archive_path, make_archive
+from rollcall.jobs.spark.jars import JAR_NAMES
+from rollcall.jobs.spark.session import BRIEF, java_options
+from rollcall.programs.preflight import Missing
 
 Java = Callable[[str], dict[str, str]]
 

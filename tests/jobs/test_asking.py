@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.rollcall.__main__ import main
-from programs.version import VERSION
+from rollcall.__main__ import main
+from rollcall.programs.version import VERSION
 from tests.page.asking import asked
 from tests.streaming.earlier_homes import JOB, unpacked
 

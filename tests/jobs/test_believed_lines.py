@@ -9,22 +9,22 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app_logs.entries import Clock
-from app_logs.group_effects import effects_of
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
-from jobs.believed_lines import beyond, without_contradicted
-from jobs.recorded_groups import beside_lines
-from jobs.recordings import Recordings, read_recordings
-from offsets_topic.beside_lines import enriched
-from schemas.causes import Cause, CauseKind
-from schemas.effect_names import EffectName
-from schemas.effects import RebalanceEnded
+from rollcall.history.facts import Fact, effects_in
+from rollcall.inputs.believed_lines import beyond, without_contradicted
+from rollcall.inputs.offsets_topic.beside_lines import enriched
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
+from rollcall.inputs.recorded_groups import beside_lines
+from rollcall.inputs.recordings import Recordings, read_recordings
+from rollcall.schemas.causes import Cause, CauseKind
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import RebalanceEnded
 from tests.app_logs.forged import ATTACKS, LEADER, groups_of, story
 from tests.app_logs.growth import AT_MOST, growth
 from tests.app_logs.recorded import BROKERS, CAPTURES, NAMES
 from tests.app_logs.recorded import groups_of as printed_groups
-from why.facts import Fact, effects_in
 
 CAPTURE, GROUP = "n-classic-mixed", "basket-svc"
 MEMBER = "basket-svc-1-91c8ab41-418b-4192-8267-4eb1f9f21c0e"

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from alerts.settings import AlertSettings
-from coordinator_udfs.protocol import config as group_config
-from coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
-from coordinator_udfs.settings import Clock
-from exporter.settings import ExportSettings
-from jobs.config import KEYS, JobConfig, load_config
-from programs.errors import ConfigError
-from programs.settings import keys_of, read_file
+from rollcall.coordinator_udfs.protocol import config as group_config
+from rollcall.coordinator_udfs.protocol.config import ExpressionLimits, GroupConfig
+from rollcall.coordinator_udfs.settings import Clock
+from rollcall.jobs.config import KEYS, JobConfig, load_config
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.settings import keys_of, read_file
+from rollcall.serve.alerts.settings import AlertSettings
+from rollcall.serve.exporter.settings import ExportSettings
 from tests.source_tree import ROOT
 
 KAFKA = {

@@ -11,11 +11,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from jobs.stream.sources.delta_table import Files, RequestTableReader
-from jobs.stream.sources.ticks import TicksReader
-from schemas.tables import REQUESTS
-from tables.appending import open_table
-from tables.properties import table_properties
+from rollcall.jobs.stream.sources.delta_table import Files, RequestTableReader
+from rollcall.jobs.stream.sources.ticks import TicksReader
+from rollcall.schemas.tables import REQUESTS
+from rollcall.tables.appending import open_table
+from rollcall.tables.properties import table_properties
 
 ALL = ReadAllAvailable()
 START = {"version": -1, "tick": 0}

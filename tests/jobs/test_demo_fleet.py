@@ -11,13 +11,13 @@ from kafka import TopicPartition
 from kafka.protocol.schemas.fields import StructField
 from kafka.structs import OffsetAndMetadata
 
-from gateway.settings import Settings
-from gateway.standalone.growth import Growth
-from jobs.home import Home
-from jobs.run import demo_fleet
-from jobs.run.demo_fleet import Signals, compile_one_at_a_time, take_part
-from jobs.run.demo_logs import growth_words
-from jobs.run.demo_plan import RECORDS_PER_SECOND, TOPICS, DemoGroup, DemoMember
+from rollcall.cli.run import demo_fleet
+from rollcall.cli.run.demo_fleet import Signals, compile_one_at_a_time, take_part
+from rollcall.cli.run.demo_logs import growth_words
+from rollcall.cli.run.demo_plan import RECORDS_PER_SECOND, TOPICS, DemoGroup, DemoMember
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.standalone.growth import Growth
+from rollcall.tables.home import Home
 from tests.lag.homes import ends, group, write_home
 
 

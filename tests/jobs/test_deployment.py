@@ -17,8 +17,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from jobs.spark.jars import KAFKA_JAR_NAMES
-from programs.version import VERSION
+from rollcall.jobs.spark.jars import KAFKA_JAR_NAMES
+from rollcall.programs.version import VERSION
 from tests.source_tree import ROOT
 
 ENTRANCE = ROOT / "conf" / "image" / "entrypoint.sh"
@@ -169,8 +169,8 @@ def test_image_and_chart_are_of_this_version() -> None:
 
 SUBMITTED = """
 import runpy, sys
-import programs.command_line
-programs.command_line.run_command = lambda *_: __import__("exporter.serving") and 0
+import rollcall.programs.command_line
+rollcall.programs.command_line.run_command = lambda *_: __import__("rollcall.serve.exporter.serving") and 0
 sys.path.insert(0, "jobs")
 runpy.run_path("jobs/coordinator.py", run_name="__main__")
 """

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
-from jobs.stream.writers.driver_writer import DriverWriter
-from schemas.effect_rows import QUARANTINED
-from schemas.tables import EFFECTS, QUARANTINE
-from tables.job_status import StatusWriter
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
+from rollcall.jobs.stream.writers.driver_writer import DriverWriter
+from rollcall.schemas.effect_rows import QUARANTINED
+from rollcall.schemas.tables import EFFECTS, QUARANTINE
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import StatusWriter
 
 T = 1_700_000_000_000
 

@@ -14,12 +14,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app_logs.files import arriving_lines
-from jobs.explain import Asked, explain, explain_as_they_come
-from jobs.not_understood import NotUnderstood
-from jobs.rollcall.__main__ import main
-from jobs.shown.terminal import Terminal
-from programs.errors import UserError
+from rollcall.__main__ import main
+from rollcall.cli.explain import Asked, explain, explain_as_they_come
+from rollcall.inputs.not_understood import NotUnderstood
+from rollcall.inputs.printed.lines.files import arriving_lines
+from rollcall.programs.errors import UserError
+from rollcall.programs.terminal import Terminal
 from tests.source_tree import ROOT
 
 LOGS = ROOT / "tests" / "app_logs"

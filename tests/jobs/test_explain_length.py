@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.short_text import LONGEST
-from app_logs.wording import cause_sentence, holder_sentence, left_open, own_part
-from jobs.explain import Asked, explain
-from jobs.explained_files import answer_of
-from jobs.shown.terminal import Terminal
+from rollcall.cli.explain import Asked, explain
+from rollcall.inputs.explained_files import answer_of
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.short_text import LONGEST
+from rollcall.inputs.printed.wording import cause_sentence, holder_sentence, left_open, own_part
+from rollcall.programs.terminal import Terminal
 from tests.app_logs.recorded import CASES, FIELD, INCIDENTS
 
 CLIENTS = FIELD.parent / "clients"

@@ -15,28 +15,28 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app_logs.entries import Clock
-from duck_sql.engine import ask
-from jobs.explain import Asked, explain, explain_as_they_come
-from jobs.explained_files import answer_of
-from jobs.recorded_groups import beside_lines
-from jobs.recordings import Recordings
-from jobs.rollcall.__main__ import main
-from jobs.shown.terminal import Terminal
-from offsets_topic.dumps.json_lines import write_line
-from offsets_topic.dumps.log_record import BadLine
-from offsets_topic.dumps.reading import Dump
-from programs.errors import UserError
-from schemas.effect_names import EffectName
-from schemas.effects import GroupNotCovered
-from schemas.tables import AFTER_THE_LOGS
+from rollcall.__main__ import main
+from rollcall.answers.sql.engine import ask
+from rollcall.cli.explain import Asked, explain, explain_as_they_come
+from rollcall.history.facts import Fact
+from rollcall.inputs.explained_files import answer_of
+from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
+from rollcall.inputs.offsets_topic.dumps.log_record import BadLine
+from rollcall.inputs.offsets_topic.dumps.reading import Dump
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.recorded_groups import beside_lines
+from rollcall.inputs.recordings import Recordings
+from rollcall.programs.errors import UserError
+from rollcall.programs.terminal import Terminal
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import GroupNotCovered
+from rollcall.schemas.tables import AFTER_THE_LOGS
 from tests.app_logs.forged import VICTIM, perfect
 from tests.app_logs.recorded import BROKERS, KAFKA_4_4
 from tests.command_run import ran
 from tests.offsets_topic.folded import OF_SESSIONS as TOPICS
 from tests.request_log.recordings import INCIDENTS as LOGS
 from tests.source_tree import ROOT
-from why.facts import Fact
 
 CAPTURES = ROOT / "tests" / "captures"
 KILLED = CAPTURES / "d-kill" / "requests.log.gz"
@@ -353,7 +353,7 @@ def test_a_request_log_is_not_followed() -> None:
 def test_nothing_slow_to_load_is_loaded_for_a_request_log() -> None:
     program = (
         "import sys\n"
-        "from jobs.rollcall.__main__ import main\n"
+        "from rollcall.__main__ import main\n"
         f"assert main(['explain', {str(KILLED)!r}, '--format', 'json']) == 0\n"
         "print(*sys.modules, file=sys.stderr)"
     )

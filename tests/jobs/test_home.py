@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.home import LIVE, REPLAY, Home, HomeError
+from rollcall.tables.home import LIVE, REPLAY, Home, HomeError
 
 
 def test_a_home_is_a_folder_of_four_places(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.preflight import Missing
-from jobs.spark.internal_topics import CLASS, write_with_internal_topics
+from rollcall.jobs.spark.internal_topics import CLASS, write_with_internal_topics
+from rollcall.programs.preflight import Missing
 
 OWNER, NAME, KIND = "org/apache/kafka/clients/admin/TopicDescription", "isInternal", "()Z"
 CALL = struct.pack(">BH", 0xB6, 8)

@@ -10,9 +10,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from jobs.preflight import Missing
-from jobs.spark import jars
-from jobs.spark.jars import (
+from rollcall.jobs.spark import jars
+from rollcall.jobs.spark.jars import (
     DELTA_COORDINATES,
     DELTA_JARS,
     JAR_NAMES,
@@ -22,7 +21,8 @@ from jobs.spark.jars import (
     resolve,
     shipped_artifacts,
 )
-from jobs.spark.session import spark_session
+from rollcall.jobs.spark.session import spark_session
+from rollcall.programs.preflight import Missing
 
 
 def test_the_jars_are_of_the_installed_spark_and_delta() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from prometheus_client import generate_latest
 
-from jobs.stream.job_metrics import STALLED_AFTER_S, Batch, JobMetrics, batch_of
-from jobs.stream.writers.batch_result import BatchResult
+from rollcall.jobs.stream.job_metrics import STALLED_AFTER_S, Batch, JobMetrics, batch_of
+from rollcall.jobs.stream.writers.batch_result import BatchResult
 
 PROGRESS: dict[str, Any] = {
     "batchId": 17,

@@ -24,11 +24,11 @@ from pyspark.sql.streaming.state import GroupState
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 from pyspark.util import PythonEvalType
 
-from coordinator_udfs.group_udf import run_group
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.settings import Clock, StreamSettings
-from jobs.spark import lean_worker
-from schemas.tables import STATE
+from rollcall.coordinator_udfs.group_udf import run_group
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.settings import Clock, StreamSettings
+from rollcall.jobs.spark import lean_worker
+from rollcall.schemas.tables import STATE
 from tests.examples import examples
 from tests.requests import heartbeat, join
 from tests.udf.stream import arrived
@@ -246,7 +246,7 @@ def test_rows_that_are_fit_for_no_group_come_out_the_same() -> None:
 
 
 def test_the_coordinators_function_is_served_without_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("coordinator_udfs.group_udf._frame")
+    monkeypatch.delattr("rollcall.coordinator_udfs.group_udf._frame")
     data = batches_of([Given("a", [[arrived(join("a", T))[0].text]])], Clock.PROCESSING, T, 2)
     with pytest.raises(NameError):
         through(partial(run_group, StreamSettings()), Clock.PROCESSING, data, {})

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs.home import LIVE, Home
-from jobs.spark.home_session import keep_partitions
-from jobs.spark.machine import GIB, Machine, this_machine
-from jobs.spark.session import read_profile
-from programs.version import VERSION
+from rollcall.jobs.spark.home_session import keep_partitions
+from rollcall.jobs.spark.machine import GIB, Machine, this_machine
+from rollcall.jobs.spark.session import read_profile
+from rollcall.programs.version import VERSION
+from rollcall.tables.home import LIVE, Home
 from tests.source_tree import ROOT
 
 EIGHT = Machine(8, 32 * GIB)

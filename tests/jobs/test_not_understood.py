@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from app_logs import reading
-from jobs.explain import Asked, explain
-from jobs.home import Home, HomeError
-from jobs.replay.command import replay_home
-from jobs.rollcall.__main__ import main
-from jobs.shown.terminal import Terminal
+from rollcall.__main__ import main
+from rollcall.cli.explain import Asked, explain
+from rollcall.cli.replay import replay_home
+from rollcall.inputs.printed import reading
+from rollcall.programs.terminal import Terminal
+from rollcall.tables.home import Home, HomeError
 from tests.app_logs.recorded import BROKERS
 from tests.command_run import ran
 from tests.source_tree import ROOT

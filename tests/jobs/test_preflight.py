@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.preflight import (
+from rollcall.programs.preflight import (
     CHECKS,
     Missing,
     check_java,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.home import REPLAY, Home
-from jobs.replay.command import clear
-from jobs.rollcall.__main__ import main
+from rollcall.__main__ import main
+from rollcall.cli.replay import clear
+from rollcall.tables.home import REPLAY, Home
 from tests.app_logs.recorded import BROKERS
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER
 

@@ -12,12 +12,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from rich.console import Console
 
-from duck_sql.engine import ask
-from jobs.check import broken_rules
-from jobs.home import Home
-from jobs.replay.command import make_history
-from jobs.replay.input_of import input_of
-from jobs.rollcall.__main__ import main
+from rollcall.__main__ import main
+from rollcall.answers.sql.engine import ask
+from rollcall.cli.check import broken_rules
+from rollcall.cli.replay import make_history
+from rollcall.inputs.replay.input_of import input_of
+from rollcall.tables.home import Home
 from tests.app_logs.recorded import BROKERS, truth_of
 from tests.offsets_topic.folded import CAPTURES, NAMES
 from tests.request_log.broker import versions_line

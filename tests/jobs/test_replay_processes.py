@@ -13,14 +13,14 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from jobs.home import Home
-from jobs.processes import ProcessEndedError, Processes, _tidied, note_done
-from jobs.replay import inputs
-from jobs.replay.command import processes_for, replay_home
-from jobs.replay.spill import buckets_for
-from jobs.rollcall.__main__ import main
-from request_log.following.group_sessions import CONFIGS_GIVEN
-from request_log.lines import sections
+from rollcall.__main__ import main
+from rollcall.cli.replay import processes_for, replay_home
+from rollcall.inputs.replay import inputs
+from rollcall.inputs.replay.spill import buckets_for
+from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN
+from rollcall.inputs.request_log.lines import sections
+from rollcall.programs.processes import ProcessEndedError, Processes, _tidied, note_done
+from rollcall.tables.home import Home
 from tests.replayed import replay_log
 from tests.source_tree import ROOT
 

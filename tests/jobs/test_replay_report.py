@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from jobs.replay.report import log_lines
-from request_log.recorded import GivenUp, Tally
+from rollcall.inputs.request_log.recorded import GivenUp, Tally
+from rollcall.shown.replay_report import log_lines
 
 
 def test_reasons_are_reported_by_kind_with_the_first_line_of_each() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
-from jobs.rollcall.__main__ import PLACES, command, main
+from rollcall.__main__ import PLACES, command, main
 from tests.command_run import ran
 from tests.source_tree import ROOT
 
@@ -40,7 +40,7 @@ def arguments_of(name: str, *words: str) -> Iterator[dict[str, object]]:
 
 def test_the_package_installs_the_command() -> None:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    assert scripts == {"rollcall": "jobs.rollcall.__main__:main"}
+    assert scripts == {"rollcall": "rollcall.__main__:main"}
 
 
 def test_alone_it_lists_every_subcommand_with_a_whole_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,7 +123,7 @@ def test_options_are_named_as_the_makefiles_variables(name: str) -> None:
 
 def test_nothing_heavy_is_imported_before_a_question_is_understood() -> None:
     program = (
-        "import sys, jobs.rollcall.__main__ as rollcall, jobs.rollcall.asking as asking\n"
+        "import sys, rollcall.__main__ as rollcall, rollcall.cli.commands.asking as asking\n"
         "asking.sql.callback = lambda **words: print(words['query'], *sys.modules)\n"
         "rollcall.main(['sql', 'select 1'])"
     )
@@ -186,7 +186,7 @@ def test_a_shadow_of_a_log_does_not_wait_for_sparks_classes(given: str, prepares
     planned = subprocess.run(
         ["make", "--dry-run", "shadow", given], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert ("jobs.spark.archive" in planned.stdout) is prepares
+    assert ("rollcall.jobs.spark.archive" in planned.stdout) is prepares
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from jobs.home import HomeError
-from jobs.run.choices import Choices, RunOptions, choices, reachable
-from jobs.run.demo_plan import TOPICS
-from listeners.addresses import Address
-from programs.errors import ConfigError
+from rollcall.cli.run.choices import Choices, RunOptions, choices, reachable
+from rollcall.cli.run.demo_plan import TOPICS
+from rollcall.programs.errors import ConfigError
+from rollcall.serve.listeners.addresses import Address
+from rollcall.tables.home import HomeError
 
 
 def asked(**words: Any) -> Choices:

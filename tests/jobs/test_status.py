@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs import doctor
-from jobs.home import Home
-from jobs.rollcall.__main__ import main
-from listeners.addresses import Address
-from programs.errors import UserError
-from programs.version import VERSION
+from rollcall.__main__ import main
+from rollcall.cli import doctor
+from rollcall.programs.errors import UserError
+from rollcall.programs.version import VERSION
+from rollcall.serve.listeners.addresses import Address
+from rollcall.tables.home import Home
 from tests.source_tree import ROOT
 from tests.streaming.earlier_homes import JOB, unpacked
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.spark.store_folder import sentence_of
+from rollcall.jobs.spark.store_folder import sentence_of
 
 HOME = "s3a://bucket/rollcall"
 

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jobs.replay import building
-from jobs.replay.building import TableWriters
-from jobs.replay.row_files import RowFiles, take_rows
+from rollcall.inputs.replay import building
+from rollcall.inputs.replay.building import TableWriters
+from rollcall.inputs.replay.row_files import RowFiles, take_rows
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jobs.stream.topic_names import TopicNames
-from schemas.effect_rows import row_of, texts_of
-from schemas.effects import Assigned, TopicPartitions
+from rollcall.jobs.stream.topic_names import TopicNames
+from rollcall.schemas.effect_rows import row_of, texts_of
+from rollcall.schemas.effects import Assigned, TopicPartitions
 
 KNOWN, UNKNOWN = "ku-z4qpeQzKl6UjHnTlR_g", "YQgemTWgTHemmC2I9sHetw"
 

@@ -15,17 +15,17 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from jobs.config import JobConfig
-from jobs.home import LIVE, Home, HomeError
-from jobs.maintain import maintain
-from jobs.rollcall.__main__ import main
-from jobs.stream import upkeep
-from jobs.stream.home_tables import open_effects, open_quarantine, open_requests
-from jobs.stream.sources.delta_table import RequestTableReader
-from jobs.stream.upkeep import Upkeep, tables_of
-from schemas.tables import EFFECTS, REQUESTS
-from tables.delta_log import DeltaLog
-from tables.upkeep import tend, thorough_every_ms
+from rollcall.__main__ import main
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.maintain import maintain
+from rollcall.jobs.stream import upkeep
+from rollcall.jobs.stream.home_tables import open_effects, open_quarantine, open_requests
+from rollcall.jobs.stream.sources.delta_table import RequestTableReader
+from rollcall.jobs.stream.upkeep import Upkeep, tables_of
+from rollcall.schemas.tables import EFFECTS, REQUESTS
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.home import LIVE, Home, HomeError
+from rollcall.tables.upkeep import tend, thorough_every_ms
 from tests.waiting import until
 
 HOUR_MS = 3_600_000

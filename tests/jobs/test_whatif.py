@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from jobs.processes import Processes
-from jobs.replay.building import Shown
-from jobs.rollcall.__main__ import main
-from jobs.whatif.command import answer, read_recording, write_rows
-from jobs.whatif.report import Report, tell
+from rollcall.__main__ import main
+from rollcall.answers.whatif.answer import Answer
+from rollcall.answers.whatif.changes import trial_of
+from rollcall.answers.whatif.recording import Recording
+from rollcall.cli.whatif.command import answer, read_recording, write_rows
+from rollcall.cli.whatif.report import Report, tell
+from rollcall.inputs.replay.building import Shown
+from rollcall.programs.processes import Processes
 from tests.source_tree import ROOT
-from whatif.answer import Answer
-from whatif.changes import trial_of
-from whatif.recording import Recording
 
 CAPTURES = ROOT / "tests" / "captures"
 HERE = Processes(1)

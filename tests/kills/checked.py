@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from programs.guardian import guard
+from rollcall.programs.guardian import guard
 
 
 def own_seed() -> int:

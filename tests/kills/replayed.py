@@ -14,14 +14,14 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from coordinator_udfs.settings import Clock
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.spark.session import spark_session
-from jobs.stream.home_tables import open_requests
-from jobs.stream.query import failure_of, start
-from schemas.effect_names import EffectName
-from schemas.tables import REQUESTS, TICK_ID
+from rollcall.coordinator_udfs.settings import Clock
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.jobs.stream.query import failure_of, start
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.tables import REQUESTS, TICK_ID
+from rollcall.tables.home import Home
 from tests.peers_job.reported import beat_ids
 
 RUN = EffectName.HEARTBEATS_TAKEN

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from jobs.home import Home
+from rollcall.tables.home import Home
 from tests.kills.moments import MOMENTS, Moment
 from tests.peers_clients.conftest import Coordinator
 from tests.peers_clients.fleet import AS_SHIPPED, Fleet
@@ -145,7 +145,7 @@ class World:
         return found if isinstance(found, int) else None
 
     def _kill_maintenance(self, moment: Moment) -> None:
-        command = [sys.executable, "-m", "jobs.rollcall", "maintain", "--home", self.home.location]
+        command = [sys.executable, "-m", "rollcall", "maintain", "--home", self.home.location]
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
                 moment.wait(self.home.path, self._dice)

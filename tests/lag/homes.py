@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lag.rows import Fetched, LagRows, LogEnd
-from request_log.lines.clock import zone_of
-from request_log.log_ends import lag_of
-from tables.lag_rows import append_lag
+from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.inputs.request_log.log_ends import lag_of
+from rollcall.tables.lag.rows import Fetched, LagRows, LogEnd
+from rollcall.tables.lag_rows import append_lag
 from tests.request_log.truth import OF_LAG, truth
 from tests.views.story import Story, write_effects
 from tests.why.reading import CAPTURES, capture

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from schemas.effect_rows import EffectRow, row_of
-from schemas.effects import HeartbeatsTaken
-from schemas.messages import MemberBeats
+from rollcall.schemas.effect_rows import EffectRow, row_of
+from rollcall.schemas.effects import HeartbeatsTaken
+from rollcall.schemas.messages import MemberBeats
 from tests.lag.homes import ends
 from tests.views.story import Story
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from rollcall.answers.whatif.recording import rates_of
 from tests.lag.homes import lag_of_capture, truth_of_lag, write_capture
 from tests.request_log.truth import OF_LAG, truth
 from tests.views.view_rows import Row, Views, rows_of
-from whatif.recording import rates_of
 
 LAG = truth_of_lag()
 SAMPLES = LAG["samples"]

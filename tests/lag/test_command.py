@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.home import Home
-from jobs.lag_report import answer_lag, lag_of
-from jobs.no_such_group import NoSuchGroup
+from rollcall.answers.no_such_group import NoSuchGroup
+from rollcall.cli.lag import answer_lag, lag_of
+from rollcall.tables.home import Home
 from tests.lag.homes import ends, write_home
 from tests.views.story import Story
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from lag.rows import LagRows
-from tables.lag_rows import append_lag
+from rollcall.tables.lag.rows import LagRows
+from rollcall.tables.lag_rows import append_lag
 from tests.lag.homes import ends
 from tests.views.histories import two_members
 from tests.views.story import write_effects

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.stream.upkeep import kept_of
-from lag.rows import LagRows, LogEnd
-from schemas.tables import LOG_ENDS, LOG_ENDS_FOLDER, Table
-from tables.appending import append, make_table
-from tables.lag_rows import append_lag, ends_table
-from tables.properties import table_properties
-from tables.upkeep import tend
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.upkeep import kept_of
+from rollcall.schemas.tables import LOG_ENDS, LOG_ENDS_FOLDER, Table
+from rollcall.tables.appending import append, make_table
+from rollcall.tables.home import Home
+from rollcall.tables.lag.rows import LagRows, LogEnd
+from rollcall.tables.lag_rows import append_lag, ends_table
+from rollcall.tables.properties import table_properties
+from rollcall.tables.upkeep import tend
 from tests.lag.homes import ends, group
 from tests.views.story import write_effects
 from tests.views.view_rows import Views

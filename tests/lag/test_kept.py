@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lag.kept import FETCHED_EVERY_MS, LATE_MS, KeptEnds, KeptFetches
-from lag.rows import Fetched, LogEnd
+from rollcall.tables.lag.kept import FETCHED_EVERY_MS, LATE_MS, KeptEnds, KeptFetches
+from rollcall.tables.lag.rows import Fetched, LogEnd
 
 
 def end(at_ms: int, end_offset: int | None, start: int | None = 0, stable: int | None = None) -> LogEnd:

@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
-from alerts.kinds import Found
-from alerts.reason import reason_of
-from jobs.home import Home
-from jobs.lag_report import answer_lag
-from lag.rows import LogEnd
-from page.history import History
+from rollcall.cli.lag import answer_lag
+from rollcall.serve.alerts.kinds import Found
+from rollcall.serve.alerts.reason import reason_of
+from rollcall.serve.page.history import History
+from rollcall.tables.home import Home
+from rollcall.tables.lag.rows import LogEnd
 from tests.lag.homes import ends, write_home
 from tests.lag.silences import GROWING, beats, random_life, two_partitions
 from tests.page.asking import asked

@@ -9,17 +9,24 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from duck_sql import engine
-from schemas.effect_rows import EffectRow, row_of
-from schemas.effects import OffsetCommitted, OffsetsCommitted
-from schemas.tables import EFFECTS, EFFECTS_FOLDER
-from tables import recent_commits
-from tables.appending import append, open_table
-from tables.duck_database import open_database
-from tables.properties import table_properties
-from tables.recent_commits import FOLDER, PERIOD_MS, PERIODS, WHOLE_MS, keep_recent_commits, with_recent_commits
-from tables.rows import with_days
-from tables.upkeep import Kept, tend
+from rollcall.answers.sql import engine
+from rollcall.schemas.effect_rows import EffectRow, row_of
+from rollcall.schemas.effects import OffsetCommitted, OffsetsCommitted
+from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER
+from rollcall.tables import recent_commits
+from rollcall.tables.appending import append, open_table
+from rollcall.tables.duck_database import open_database
+from rollcall.tables.properties import table_properties
+from rollcall.tables.recent_commits import (
+    FOLDER,
+    PERIOD_MS,
+    PERIODS,
+    WHOLE_MS,
+    keep_recent_commits,
+    with_recent_commits,
+)
+from rollcall.tables.rows import with_days
+from rollcall.tables.upkeep import Kept, tend
 from tests.lag.homes import ends, write_home
 from tests.views.story import write_effects
 from tests.views.view_rows import Row, rows_of

@@ -10,17 +10,17 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from jobs.config import JobConfig
-from jobs.coordinator import gateway_before_kafka
-from jobs.home import Home
-from jobs.run.choices import RunOptions, choices
-from jobs.shadow.listed_offsets import as_kafka_spells, upstream_settings
-from jobs.shadow.log_ends_sampler import Listed, LogEndsSampler, Partition
-from jobs.stream.upkeep import tables_of
-from lag.rows import LagRows
-from schemas.tables import LOG_ENDS
-from tables.lag_rows import append_lag, ends_table, thinned_to
-from tables.upkeep import tend
+from rollcall.cli.run.choices import RunOptions, choices
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.coordinator import gateway_before_kafka
+from rollcall.jobs.shadow.listed_offsets import as_kafka_spells, upstream_settings
+from rollcall.jobs.shadow.log_ends_sampler import Listed, LogEndsSampler, Partition
+from rollcall.jobs.stream.upkeep import tables_of
+from rollcall.schemas.tables import LOG_ENDS
+from rollcall.tables.home import Home
+from rollcall.tables.lag.rows import LagRows
+from rollcall.tables.lag_rows import append_lag, ends_table, thinned_to
+from rollcall.tables.upkeep import tend
 from tests.lag.homes import ends
 from tests.views.story import Story, write_effects
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lag.rows import Fetched, LogEnd
+from rollcall.tables.lag.rows import Fetched, LogEnd
 from tests.lag.homes import ends, group, write_home
 from tests.views.view_rows import Views, rows_of
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from duck_sql.engine import ask
-from lag.rows import LogEnd
-from pictures.lag import with_lag
-from pictures.scene import Curve, Lanes
+from rollcall.answers.pictures.lag import with_lag
+from rollcall.answers.pictures.scene import Curve, Lanes
+from rollcall.answers.sql.engine import ask
+from rollcall.answers.views.falling_behind import FALLING_BEHIND
+from rollcall.answers.views.held_not_moving import HELD_NOT_MOVING
+from rollcall.answers.why.cost import Asked, cost_of
+from rollcall.history.words import filled
+from rollcall.tables.lag.rows import LogEnd
 from tests.lag.homes import ends, group, write_home
 from tests.lag.silences import GROWING, SESSION_MS, beats, two_partitions
 from tests.views.story import Story
 from tests.views.view_rows import Row, rows_of
-from views.falling_behind import FALLING_BEHIND
-from views.held_not_moving import HELD_NOT_MOVING
-from why.cost import Asked, cost_of
-from why.words import filled
 
 Held = dict[str, list[tuple[int, int | None, int]]]
 """By group, from when to when a partition stood, and for how long."""

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lag.kept import MOVING_WITHIN_MS
-from lag.rows import Fetched, LagRows, LogEnd
-from tables.lag_rows import append_lag
+from rollcall.answers.views.lag_history import BUCKET_MS
+from rollcall.tables.lag.kept import MOVING_WITHIN_MS
+from rollcall.tables.lag.rows import Fetched, LagRows, LogEnd
+from rollcall.tables.lag_rows import append_lag
 from tests.lag.homes import ends, group, write_home
 from tests.views.story import Story
 from tests.views.view_rows import Row, Views, rows_of
-from views.lag_history import BUCKET_MS
 
 
 def taken_over() -> Story:

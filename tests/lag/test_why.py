@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from jobs.home import Home
-from jobs.why import explanation_of
-from page.details import rebalance
-from page.history import History
+from rollcall.answers.why.sections import NO_LAG, Line, account_of, lines_of
+from rollcall.answers.why.telling import cost_in_a_sentence
+from rollcall.cli.why import explanation_of
+from rollcall.serve.page.details import rebalance
+from rollcall.serve.page.history import History
+from rollcall.tables.home import Home
 from tests.lag.homes import write_capture
 from tests.request_log.truth import OF_LAG
 from tests.views.story import write_effects
 from tests.why.reading import capture
-from why.sections import NO_LAG, Line, account_of, lines_of
-from why.telling import cost_in_a_sentence
 
 KILLED = (
     "699 records waited longer: the group was 298 records behind before and 997 at its peak, furthest in clicks-5 "

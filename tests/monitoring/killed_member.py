@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from page.lists import TROUBLE_MS
+from rollcall.serve.page.lists import TROUBLE_MS
 from tests.lag.homes import ends, write_home
 from tests.views.story import Story, write_effects
 

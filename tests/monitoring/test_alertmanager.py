@@ -18,10 +18,10 @@ import msgspec
 import pytest
 import yaml
 
-from alerts.alarm import Alarm, read_kept
-from alerts.receivers import receivers_of
-from alerts.settings import AlertSettings
-from duck_sql.engine import ask
+from rollcall.answers.sql.engine import ask
+from rollcall.serve.alerts.alarm import Alarm, read_kept
+from rollcall.serve.alerts.receivers import receivers_of
+from rollcall.serve.alerts.settings import AlertSettings
 from tests.alerts.misbehaving import Server, receiving
 from tests.monitoring.killed_member import GROUP, Home
 from tests.monitoring.running import rollcall, serving

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from exporter.serving import Exporter
-from exporter.settings import ExportSettings
+from rollcall.serve.exporter.serving import Exporter
+from rollcall.serve.exporter.settings import ExportSettings
 from tests.lag.homes import write_capture
 from tests.monitoring.debian import program
 from tests.page.homes import hostile

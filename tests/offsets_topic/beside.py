@@ -12,17 +12,17 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from coordinator_udfs.protocol.config import GroupConfig
-from offsets_topic.beside_log.merging import OF_BOTH, Decided, merge
-from offsets_topic.topic_names import named
-from programs.settings import from_texts
-from schemas.effect_rows import row_of
-from schemas.effects import Effect
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.history.facts import Fact
+from rollcall.history.facts import facts_of as in_rows
+from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, Decided, merge
+from rollcall.inputs.offsets_topic.topic_names import named
+from rollcall.programs.settings import from_texts
+from rollcall.schemas.effect_rows import row_of
+from rollcall.schemas.effects import Effect
 from tests.offsets_topic.folded import CAPTURES, capture
 from tests.request_log.core_replay import Replay
 from tests.whole_log import WholeLog
-from why.facts import Fact
-from why.facts import facts_of as in_rows
 
 
 def facts_of(effects: Iterable[Effect], names: Mapping[str, str] | None = None) -> list[Fact]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effects import (
     Effect,
     GroupCreated,
     GroupObserved,

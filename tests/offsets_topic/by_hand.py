@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from offsets_topic.records.decoding import Record
-from offsets_topic.records.layout import RecordShape
-from offsets_topic.records.shapes import (
+from rollcall.inputs.offsets_topic.records.decoding import Record
+from rollcall.inputs.offsets_topic.records.layout import RecordShape
+from rollcall.inputs.offsets_topic.records.shapes import (
     ClassicMember,
     ConsumerGroupMetadataValue,
     CurrentMemberAssignmentValue,
@@ -21,7 +21,13 @@ from offsets_topic.records.shapes import (
     RecordKey,
     TargetAssignmentMetadataValue,
 )
-from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
+from rollcall.schemas.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
 from tests.offsets_topic.folded import Folded
 
 G, T = "orders-app", "T"

@@ -12,13 +12,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from offsets_topic.dumps.log_record import BadLine, LogRecord
-from offsets_topic.dumps.reading import Dump
-from offsets_topic.history.fold import apply, finish
-from offsets_topic.history.state import History, read_document, write_document
-from offsets_topic.records.decoding import Record, decode
-from offsets_topic.topic_names import names_of
-from schemas.effects import CauseFound, Effect, RebalanceEnded, RebalanceStarted
+from rollcall.inputs.offsets_topic.dumps.log_record import BadLine, LogRecord
+from rollcall.inputs.offsets_topic.dumps.reading import Dump
+from rollcall.inputs.offsets_topic.history.fold import apply, finish
+from rollcall.inputs.offsets_topic.history.state import History, read_document, write_document
+from rollcall.inputs.offsets_topic.records.decoding import Record, decode
+from rollcall.inputs.offsets_topic.topic_names import names_of
+from rollcall.schemas.effects import CauseFound, Effect, RebalanceEnded, RebalanceStarted
 from tests.source_tree import ROOT
 
 CAPTURES = ROOT / "tests" / "captures"

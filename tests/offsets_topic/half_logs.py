@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from coordinator_udfs.protocol.config import GroupConfig
-from programs.settings import from_texts
-from schemas.causes import Cause
-from schemas.effect_names import EffectName
-from schemas.effects import Effect, RebalanceEnded
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.history.facts import Fact
+from rollcall.programs.settings import from_texts
+from rollcall.schemas.causes import Cause
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import Effect, RebalanceEnded
 from tests.offsets_topic.beside import facts_of
 from tests.offsets_topic.folded import fold
 from tests.offsets_topic.written import Writer
@@ -20,7 +21,6 @@ from tests.request_log.broker import START_MS, Broker
 from tests.request_log.core_replay import Replay
 from tests.request_log.fleet import live
 from tests.whole_log import WholeLog
-from why.facts import Fact
 
 LENGTH_MS = 60_000
 LIVES = (*range(60), 110, 116, 141, 150, 260, 270)

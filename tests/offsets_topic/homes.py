@@ -8,14 +8,14 @@ from pathlib import Path
 
 from deltalake import write_deltalake
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.stream.home_tables import open_effects
-from offsets_topic.history.state import History
-from offsets_topic.records.decoding import group_id_of
-from offsets_topic.turns import Row, end, fold
-from schemas.effect_rows import texts_of
-from tables.rows import typed_rows
+from rollcall.inputs.offsets_topic.history.state import History
+from rollcall.inputs.offsets_topic.records.decoding import group_id_of
+from rollcall.inputs.offsets_topic.turns import Row, end, fold
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.home_tables import open_effects
+from rollcall.schemas.effect_rows import texts_of
+from rollcall.tables.home import Home
+from rollcall.tables.rows import typed_rows
 from tests.offsets_topic.folded import CAPTURES, capture, read_dump
 
 RAW_MAX_BYTES = 1_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from schemas.causes import Cause, CauseKind
-from schemas.effects import Effect, GroupCreated, GroupFound, GroupRemoved
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.schemas.causes import Cause, CauseKind
+from rollcall.schemas.effects import Effect, GroupCreated, GroupFound, GroupRemoved
 from tests.offsets_topic.beside import Both, facts_of, merged
 from tests.offsets_topic.beside_written import LOG_OF_ONE, began, changed, ended, gone, joined, observed, reported_of
 

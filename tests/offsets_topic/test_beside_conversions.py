@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from schemas.effect_names import EffectName
-from schemas.effects import Assigned, Effect, GroupCreated, MemberRemoved, RebalanceEnded, StateChanged
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import Assigned, Effect, GroupCreated, MemberRemoved, RebalanceEnded, StateChanged
 from tests.offsets_topic.beside import facts_of, merged
 from tests.offsets_topic.beside_written import began, changed, ended, gone, joined, observed, reported_of
 from tests.written_effects import effect

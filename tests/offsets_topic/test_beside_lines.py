@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from offsets_topic.beside_lines import enriched
-from schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
-from schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.inputs.offsets_topic.beside_lines import enriched
+from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
+from rollcall.schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 from tests.written_effects import effect
 
 JOINED = effect(MemberJoined, 1_000, member_id="m", client_id="app-1", client_host="/10.0.0.7", is_inferred=True)

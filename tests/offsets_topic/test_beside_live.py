@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from offsets_topic.beside_log.merging import Decided, GroupMerged, Merging, merge
-from schemas.effect_names import EffectName
+from rollcall.history.facts import Fact
+from rollcall.inputs.offsets_topic.beside_log.merging import Decided, GroupMerged, Merging, merge
+from rollcall.schemas.effect_names import EffectName
 from tests.nightly import nightly_but
 from tests.offsets_topic.beside import both_of
 from tests.offsets_topic.folded import NAMES
@@ -23,7 +24,6 @@ from tests.offsets_topic.half_logs import (
     reported_of,
 )
 from tests.request_log.broker import START_MS
-from why.facts import Fact
 
 Coming = list[tuple[int, int, Fact]]
 """Facts by when they are read, and 1 if the topic has them, 0 if the log."""

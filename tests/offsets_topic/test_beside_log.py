@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from schemas.causes import CauseKind
-from schemas.effect_names import EffectName
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.history.facts import Fact
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import (
     Assigned,
     CauseFound,
     Effect,
@@ -26,7 +27,6 @@ from tests.offsets_topic.beside import Both, both_of, facts_of, merged
 from tests.offsets_topic.beside_written import LOG_OF_ONE, began, ended, gone, joined, observed, reported_of
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, NAMES, groups_of
 from tests.written_effects import effect
-from why.facts import Fact
 
 WITH_BOTH = sorted(path.parent.name for path in CAPTURES.glob("*/offsets-topic.jsonl.gz"))
 CUTS = [(0.0, 1.0), (0.25, 1.0), (0.55, 1.0), (0.8, 1.0), (0.0, 0.3), (0.0, 0.6), (0.3, 0.7)]

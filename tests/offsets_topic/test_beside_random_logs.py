@@ -10,13 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.effects import (
-    Effect,
-    MemberJoined,
-    MemberRemoved,
-    OffsetsCommitted,
-    RebalanceEnded,
-)
+from rollcall.history.facts import Fact
+from rollcall.schemas.effects import Effect, MemberJoined, MemberRemoved, OffsetsCommitted, RebalanceEnded
 from tests.nightly import nightly_but
 from tests.offsets_topic.beside import merged
 from tests.offsets_topic.half_logs import (
@@ -28,7 +23,6 @@ from tests.offsets_topic.half_logs import (
     reported_of,
 )
 from tests.request_log.broker import START_MS
-from why.facts import Fact
 
 
 @pytest.mark.parametrize("seed", nightly_but(LIVES[::3], LIVES))

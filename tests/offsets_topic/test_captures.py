@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from schemas.consumer_effects import MemberProgressed, TargetAssigned
-from schemas.effects import (
+from rollcall.schemas.consumer_effects import MemberProgressed, TargetAssigned
+from rollcall.schemas.effects import (
     Assigned,
     GroupCreated,
     GroupFound,

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from schemas.effects import Effect, RebalanceEnded
+from rollcall.schemas.effects import Effect, RebalanceEnded
 from tests.offsets_topic.folded import CAPTURES, fold
 from tests.offsets_topic.half_logs import Step, settled
 from tests.offsets_topic.written import Writer

@@ -14,14 +14,14 @@ from functools import cache
 
 import pytest
 
-from schemas.causes import CauseKind
-from schemas.consumer_effects import GroupTypeChanged, MemberLeftForNow
-from schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.history.facts import Fact
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_effects import GroupTypeChanged, MemberLeftForNow
+from rollcall.schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 from tests.offsets_topic.beside import Both, facts_of, merged
 from tests.offsets_topic.folded import OF_SESSIONS, SESSIONS, decoded, fold, read_dump
 from tests.request_log.recordings import incident
 from tests.shares import of_incident
-from why.facts import Fact
 
 NAME = "conversions"
 UP, DOWN = "upgraded", "downgraded"

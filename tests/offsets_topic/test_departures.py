@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_topic.history.departures import Evidence, Verdict, judge, returning
-from offsets_topic.history.state import Commits
-from schemas.causes import EndCause
+from rollcall.inputs.offsets_topic.history.departures import Evidence, Verdict, judge, returning
+from rollcall.inputs.offsets_topic.history.state import Commits
+from rollcall.schemas.causes import EndCause
 
 S = 1_000
 LEFT, POLL, EXPIRED = EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.SESSION_EXPIRED

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from offsets_topic.records.shapes import GroupKey
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import MemberRemoved, RebalanceEnded
+from rollcall.inputs.offsets_topic.records.shapes import GroupKey
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effects import MemberRemoved, RebalanceEnded
 from tests.offsets_topic.by_hand import (
     G,
     T,

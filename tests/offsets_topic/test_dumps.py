@@ -12,14 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_topic.dumps import console, dump_log, json_lines, reading
-from offsets_topic.dumps.log_record import BadLine, LogRecord, Marker
-from offsets_topic.dumps.reading import NO_RECORD, OTHER_FILE, REPEATED, Dump, DumpError, format_of, is_dump
-from offsets_topic.dumps.transactions import Transactions
-from offsets_topic.records.decoding import Record
-from offsets_topic.records.shapes import GroupMetadataValue, OffsetCommitKey
-from schemas.consumer_protocol import decode_assignment, decode_subscription
-from schemas.effects import CauseFound, RebalanceEnded
+from rollcall.inputs.offsets_topic.dumps import console, dump_log, json_lines, reading
+from rollcall.inputs.offsets_topic.dumps.log_record import BadLine, LogRecord, Marker
+from rollcall.inputs.offsets_topic.dumps.reading import (
+    NO_RECORD,
+    OTHER_FILE,
+    REPEATED,
+    Dump,
+    DumpError,
+    format_of,
+    is_dump,
+)
+from rollcall.inputs.offsets_topic.dumps.transactions import Transactions
+from rollcall.inputs.offsets_topic.records.decoding import Record
+from rollcall.inputs.offsets_topic.records.shapes import GroupMetadataValue, OffsetCommitKey
+from rollcall.schemas.consumer_protocol import decode_assignment, decode_subscription
+from rollcall.schemas.effects import CauseFound, RebalanceEnded
 from tests.offsets_topic.folded import CAPTURES, decoded, fold, read_dump
 
 FOLDER = Path(__file__).parent / "dumps"

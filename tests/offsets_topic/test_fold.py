@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_topic.history.fold import apply, finish
-from offsets_topic.history.state import DocumentError, History, read_document, write_document
-from offsets_topic.records.decoding import Record
-from offsets_topic.records.shapes import (
+from rollcall.inputs.offsets_topic.history.fold import apply, finish
+from rollcall.inputs.offsets_topic.history.state import DocumentError, History, read_document, write_document
+from rollcall.inputs.offsets_topic.records.decoding import Record
+from rollcall.inputs.offsets_topic.records.shapes import (
     GroupKey,
     OffsetCommitKey,
     RecordKey,
     RegularExpressionKey,
     RegularExpressionValue,
 )
-from schemas.consumer_effects import GroupTypeChanged, PatternsResolved
-from schemas.effect_rows import row_of
-from schemas.effects import (
+from rollcall.schemas.consumer_effects import GroupTypeChanged, PatternsResolved
+from rollcall.schemas.effect_rows import row_of
+from rollcall.schemas.effects import (
     Assigned,
     CauseFound,
     GroupFound,

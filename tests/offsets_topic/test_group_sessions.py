@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from offsets_topic.records.decoding import Record
+from rollcall.inputs.offsets_topic.records.decoding import Record
 from tests.nightly import nightly_but
 from tests.offsets_topic.folded import OF_SESSIONS, SESSIONS, decoded, fold, read_dump
 from tests.request_log.recordings import INCIDENTS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from schemas.causes import CauseKind
-from schemas.consumer_effects import TargetAssigned
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_effects import TargetAssigned
 from tests.offsets_topic.by_hand import G, T, epoch, forming, gone, last_cause, member, target_epoch
 from tests.offsets_topic.folded import fold
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.consumer_effects import GroupTypeChanged, MemberLeftForNow
-from schemas.effects import GroupCreated, GroupRemoved, MemberJoined, MemberRemoved, RebalanceEnded
+from rollcall.schemas.consumer_effects import GroupTypeChanged, MemberLeftForNow
+from rollcall.schemas.effects import GroupCreated, GroupRemoved, MemberJoined, MemberRemoved, RebalanceEnded
 from tests.offsets_topic.folded import Folded, decoded, fold, read_dump
 
 LIVES = Path(__file__).parent / "dumps" / "lives.txt.gz"

@@ -11,10 +11,10 @@ from functools import cache
 
 import pytest
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from schemas.causes import Cause
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.schemas.causes import Cause
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effects import (
     Assigned,
     Effect,
     MemberRemoved,

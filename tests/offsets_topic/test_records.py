@@ -11,10 +11,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offsets_topic.records.decoding import Record, Skipped, decode, encode_key, encode_value, group_id_of
-from offsets_topic.records.layout import RecordError, RecordShape, Tag, read_shape, write_shape
-from offsets_topic.records.shapes import RECORD_TYPES, ClassicMember, GroupKey, GroupMetadataValue, RecordKey
-from schemas.shapes import Versions
+from rollcall.inputs.offsets_topic.records.decoding import (
+    Record,
+    Skipped,
+    decode,
+    encode_key,
+    encode_value,
+    group_id_of,
+)
+from rollcall.inputs.offsets_topic.records.layout import RecordError, RecordShape, Tag, read_shape, write_shape
+from rollcall.inputs.offsets_topic.records.shapes import (
+    RECORD_TYPES,
+    ClassicMember,
+    GroupKey,
+    GroupMetadataValue,
+    RecordKey,
+)
+from rollcall.schemas.shapes import Versions
 
 COVERED = {number: known for number, known in RECORD_TYPES.items() if known.value is not None}
 CASES = [

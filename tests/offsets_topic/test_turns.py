@@ -10,11 +10,11 @@ from itertools import groupby
 
 import pytest
 
-from offsets_topic.dumps.log_record import LogRecord
-from offsets_topic.records.decoding import encode_key, encode_value, group_id_of
-from offsets_topic.records.shapes import GroupKey, GroupMetadataValue
-from offsets_topic.turns import Row, Turn, take_turn, unreadable
-from schemas.effect_rows import QUARANTINED, EffectRow
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
+from rollcall.inputs.offsets_topic.records.decoding import encode_key, encode_value, group_id_of
+from rollcall.inputs.offsets_topic.records.shapes import GroupKey, GroupMetadataValue
+from rollcall.inputs.offsets_topic.turns import Row, Turn, take_turn, unreadable
+from rollcall.schemas.effect_rows import QUARANTINED, EffectRow
 from tests.offsets_topic.folded import CAPTURES, NAMES, capture, read_dump
 
 RAW_MAX_BYTES = 60

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from duck_sql.engine import ask
-from schemas.causes import Cause
+from rollcall.answers.sql.engine import ask
+from rollcall.schemas.causes import Cause
 from tests.offsets_topic.folded import CLASSIC, CONSUMER, NAMES, capture, truth
 from tests.offsets_topic.homes import home_of
 

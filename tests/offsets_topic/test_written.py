@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from offsets_topic.records.decoding import Record
+from rollcall.inputs.offsets_topic.records.decoding import Record
 from tests.nightly import nightly_but
 from tests.offsets_topic.folded import OF_SESSIONS, SESSIONS, decoded, read_dump
 from tests.views.random_lives import topic_of_both_protocols

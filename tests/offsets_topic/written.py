@@ -1,6 +1,6 @@
 """The records that a broker would have written beside a history of the core, made from its effects.
 
-So the rules of `offsets_topic.history` can be held against every recorded log and against any life in virtual time, not
+So the rules of `rollcall.inputs.offsets_topic.history` can be held against every recorded log and against any life in virtual time, not
 only those with a recorded topic. Knows a classic group's records, and when a group becomes one of the other kind.
 """
 
@@ -10,12 +10,23 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from offsets_topic.records.decoding import Record
-from offsets_topic.records.shapes import ClassicMember, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.inputs.offsets_topic.records.decoding import Record
+from rollcall.inputs.offsets_topic.records.shapes import (
+    ClassicMember,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
+from rollcall.schemas.effects import (
     Assigned,
     Effect,
     JoinPhaseEnded,

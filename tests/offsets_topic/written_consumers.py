@@ -11,10 +11,10 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
-from coordinator_udfs.protocol.consumer.states import GroupType, MemberState
-from offsets_topic.records.decoding import Record
-from offsets_topic.records.layout import RecordShape
-from offsets_topic.records.shapes import (
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, MemberState
+from rollcall.inputs.offsets_topic.records.decoding import Record
+from rollcall.inputs.offsets_topic.records.layout import RecordShape
+from rollcall.inputs.offsets_topic.records.shapes import (
     ClassicMemberMetadata,
     ClassicProtocol,
     ConsumerGroupMetadataValue,
@@ -28,15 +28,15 @@ from offsets_topic.records.shapes import (
     TargetAssignmentMetadataValue,
     TargetPartitions,
 )
-from schemas.consumer_effects import (
+from rollcall.schemas.consumer_effects import (
     MemberLeftForNow,
     MemberProgressed,
     MemberSubscribed,
     TargetAssigned,
     TopicsSeen,
 )
-from schemas.consumer_protocol import Subscription, encode_subscription
-from schemas.effects import (
+from rollcall.schemas.consumer_protocol import Subscription, encode_subscription
+from rollcall.schemas.effects import (
     Assigned,
     Effect,
     MemberJoined,

@@ -14,10 +14,10 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from page.app import application
-from page.guard import Guard
-from page.history import History
-from page.live import Watch
+from rollcall.serve.page.app import application
+from rollcall.serve.page.guard import Guard
+from rollcall.serve.page.history import History
+from rollcall.serve.page.live import Watch
 from tests.waiting import until
 
 SENTENCES = ("None was found.", "None is committed.", "None of ")

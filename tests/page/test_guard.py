@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from listeners.addresses import Address
-from listeners.credentials import Users, write_user
-from page.settings import PageSettings
-from programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError
+from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.credentials import Users, write_user
+from rollcall.serve.page.settings import PageSettings
 from tests.page.asking import asked
 from tests.views.histories import two_members
 from tests.views.story import write_effects

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from page.guard import HEADERS
+from rollcall.serve.page.guard import HEADERS
 from tests.page.asking import Page, asked
 from tests.page.homes import HOSTILE, hostile
 from tests.pictures.drawn import TAGS, drawn

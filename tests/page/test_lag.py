@@ -9,22 +9,22 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from duck_sql.engine import ask
-from jobs.home import Home
-from jobs.lag_report import lag_of
-from jobs.pictures import rebalance_scenes
-from lag.rows import LagRows
-from page.lists import TICKS
-from page.shown import lag_path
-from pictures.scene import Curves
-from tables.lag_rows import append_lag
+from rollcall.answers.pictures.scene import Curves
+from rollcall.answers.sql.engine import ask
+from rollcall.answers.why.cost import ms_of
+from rollcall.cli.lag import lag_of
+from rollcall.cli.pictures import rebalance_scenes
+from rollcall.history.words import duration
+from rollcall.serve.page.lists import TICKS
+from rollcall.serve.page.shown import lag_path
+from rollcall.tables.home import Home
+from rollcall.tables.lag.rows import LagRows
+from rollcall.tables.lag_rows import append_lag
 from tests.lag.homes import ends, group, write_capture, write_home
 from tests.page.asking import asked, page
 from tests.pictures.drawn import drawn, hints, lanes, written
 from tests.views.story import Story
 from tests.waiting import until
-from why.cost import ms_of
-from why.words import duration
 
 
 @pytest.fixture(scope="module")

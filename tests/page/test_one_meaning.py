@@ -15,20 +15,23 @@ from urllib.parse import urlencode
 import pytest
 from starlette.testclient import TestClient
 
-from alerts.kind_names import KINDS
-from alerts.kinds import found_in
-from alerts.settings import AlertSettings
-from duck_sql.engine import ask
-from exporter import figures
-from jobs.home import Home
-from jobs.lag_report import lag_of
-from jobs.status import status_of
-from lag.rows import LagRows
-from page import lists
-from page.history import History
-from page.live import liveness_of
-from page.live import now_ms as live_now_ms
-from tables.lag_rows import append_lag
+from rollcall.answers.sql.engine import ask
+from rollcall.answers.views.catalog import DETECTORS
+from rollcall.answers.views.rebalance_goes_on import REBALANCING_MS
+from rollcall.answers.views.went_empty import EMPTY_MS, NEWS_MS
+from rollcall.cli.lag import lag_of
+from rollcall.cli.status import status_of
+from rollcall.serve.alerts.kind_names import KINDS
+from rollcall.serve.alerts.kinds import found_in
+from rollcall.serve.alerts.settings import AlertSettings
+from rollcall.serve.exporter import figures
+from rollcall.serve.page import lists
+from rollcall.serve.page.history import History
+from rollcall.serve.page.live import liveness_of
+from rollcall.serve.page.live import now_ms as live_now_ms
+from rollcall.tables.home import Home
+from rollcall.tables.lag.rows import LagRows
+from rollcall.tables.lag_rows import append_lag
 from tests.exporter.scraped import exported
 from tests.lag.homes import ends, write_capture
 from tests.page.asking import asked, page
@@ -36,9 +39,6 @@ from tests.page.homes import recorded
 from tests.views.story import write_effects
 from tests.views.troubles import MINUTE_MS, PATIENT, with_members
 from tests.views.view_rows import rows_of
-from views.catalog import DETECTORS
-from views.rebalance_goes_on import REBALANCING_MS
-from views.went_empty import EMPTY_MS, NEWS_MS
 
 Troubles = set[tuple[str, str, bool]]
 """(group, kind, whether it goes on)."""

@@ -12,11 +12,16 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from duck_sql.engine import ask
-from page import details
-from schemas.causes import name_of
-from schemas.consumer_protocol import TopicPartition
-from schemas.effect_rows import EffectRow
+from rollcall.answers.sql.engine import ask
+from rollcall.answers.views.catalog import DETECTORS
+from rollcall.answers.why.cost import ms_of
+from rollcall.answers.why.explanation import explain
+from rollcall.answers.why.telling import headline, stopped, title
+from rollcall.history.words import duration, moment
+from rollcall.schemas.causes import name_of
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.effect_rows import EffectRow
+from rollcall.serve.page import details
 from tests.offsets_topic.homes import home_of
 from tests.page.asking import Page, asked, page
 from tests.page.homes import recorded
@@ -27,11 +32,6 @@ from tests.views.story import write_effects
 from tests.waiting import until
 from tests.why.reading import reader_of
 from tests.why.reading import recorded as rows_of
-from views.catalog import DETECTORS
-from why.cost import ms_of
-from why.explanation import explain
-from why.telling import headline, stopped, title
-from why.words import duration, moment
 
 INCIDENTS = (
     pytest.param(("log", "d-kill"), id="log d-kill"),

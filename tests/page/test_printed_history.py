@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from jobs.rollcall.__main__ import main
+from rollcall.__main__ import main
 from tests.app_logs.recorded import BROKERS
 from tests.page.asking import asked, page
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from schemas.causes import CAUSES
+from rollcall.answers.views.catalog import DETECTORS
+from rollcall.schemas.causes import CAUSES
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.offsets_topic.homes import home_of
 from tests.page.asking import Page, asked, slips_in
 from tests.views.story import write_effects
 from tests.why.reading import CAPTURES, capture
-from views.catalog import DETECTORS
 
 LOGS = sorted(path.parent.name for path in CAPTURES.glob("*/requests.log.gz"))
 GROUPS = 4

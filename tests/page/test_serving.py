@@ -14,10 +14,10 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from page import connections, live
-from page.history import History, make_views
-from page.serving import PageServer
-from page.settings import settings_of
+from rollcall.serve.page import connections, live
+from rollcall.serve.page.history import History, make_views
+from rollcall.serve.page.serving import PageServer
+from rollcall.serve.page.settings import settings_of
 from tests.page.asking import asked
 from tests.views.histories import two_members
 from tests.views.story import write_effects
@@ -162,7 +162,7 @@ def test_lists_that_are_made_later_are_news_to_who_has_seen_the_page_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [1000.0]
-    monkeypatch.setattr("page.history.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("rollcall.serve.page.history.time.monotonic", lambda: clock[0])
     write_effects(tmp_path, {"first": two_members().rows})
     history = History(tmp_path)
     history.refresh()
@@ -186,7 +186,7 @@ def test_lists_that_are_made_later_are_news_to_who_has_seen_the_page_before(
 
 
 def test_facts_that_are_laid_out_anew_are_all_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("page.history._RECENT_AT_MOST", 60)
+    monkeypatch.setattr("rollcall.serve.page.history._RECENT_AT_MOST", 60)
     facts = two_members().rows
     write_effects(tmp_path, {"first": facts})
     history = History(tmp_path)

@@ -17,13 +17,13 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from duck_sql.engine import ask
-from page import queries, sql_processes
-from page.queries import QueryRefused
-from page.serving import PageServer
-from page.settings import settings_of
-from page.sql_processes import MOST_RUNNING, MOST_WAITING, Busy, SqlProcesses
-from programs.child_python import module_command
+from rollcall.answers.sql.engine import ask
+from rollcall.programs.child_python import module_command
+from rollcall.serve.page import queries, sql_processes
+from rollcall.serve.page.queries import QueryRefused
+from rollcall.serve.page.serving import PageServer
+from rollcall.serve.page.settings import settings_of
+from rollcall.serve.page.sql_processes import MOST_RUNNING, MOST_WAITING, Busy, SqlProcesses
 from tests.page.asking import Page, asked
 from tests.page.homes import recorded
 from tests.page.hostile_requests import MANY, TOO_COSTLY

@@ -12,11 +12,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from duck_sql import engine, known_equal, spark_sql
-from duck_sql.engine import NoSuchName, NotEqual, ask
-from page import queries
-from page.queries import QueryRefused
-from tables.duck_database import open_database
+from rollcall.answers.sql import engine, known_equal, spark_sql
+from rollcall.answers.sql.engine import NoSuchName, NotEqual, ask
+from rollcall.serve.page import queries
+from rollcall.serve.page.queries import QueryRefused
+from rollcall.tables.duck_database import open_database
 from tests.page.homes import recorded
 
 SECRET = "rollcall-secret-4711"
@@ -195,7 +195,7 @@ def test_the_page_calls_no_function_that_is_not_on_its_list(home: Path) -> None:
 
 
 def test_what_does_not_fit_into_the_temporary_folder_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tables.duck_database.SPILLED_MB", 1)
+    monkeypatch.setattr("rollcall.tables.duck_database.SPILLED_MB", 1)
     with open_database(memory_mb=60) as database, pytest.raises(duckdb.OutOfMemoryException, match="max_temp"):
         database.execute("create temp table t as select md5(range::varchar) as a from range(3000000) order by 1")
 

@@ -10,12 +10,12 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from duck_sql.engine import ask
-from schemas.causes import name_of
+from rollcall.answers.sql.engine import ask
+from rollcall.answers.why.telling import NO_REQUESTS
+from rollcall.schemas.causes import name_of
 from tests.offsets_topic.folded import CLASSIC, CONSUMER
 from tests.offsets_topic.homes import home_of
 from tests.page.asking import asked, page
-from why.telling import NO_REQUESTS
 
 Reported = tuple[Path, TestClient]
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from page.details import cost_of
-from page.shown import ago
+from rollcall.answers.views.catalog import DETECTORS, VIEWS
+from rollcall.history.words import filled
+from rollcall.serve.page.details import cost_of
+from rollcall.serve.page.shown import ago
 from tests.lag.homes import write_capture
 from tests.page.asking import asked, page
 from tests.page.homes import recorded
@@ -28,8 +30,6 @@ from tests.views.troubles import (
     zombie,
 )
 from tests.views.view_rows import Views
-from views.catalog import DETECTORS, VIEWS
-from why.words import filled
 
 
 @pytest.fixture(scope="module")

@@ -13,14 +13,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from jobs.why import explanation_of
-from schemas.connect_protocol import CONNECTOR_ITSELF
+from rollcall.answers.why.explanation import Explanation
+from rollcall.answers.why.telling import headline, remarks
+from rollcall.cli.why import explanation_of
+from rollcall.schemas.connect_protocol import CONNECTOR_ITSELF
 from tests.peers_apps.apps import HELD_BACK_MS, App, ConnectWorker, Counter, kill_all
 from tests.peers_job.job import Job
 from tests.peers_kafka.kafka import broker
 from tests.waiting import until
-from why.explanation import Explanation
-from why.telling import headline, remarks
 
 CONNECT, SINK, STREAMS = "workers", "file", "counter"
 WORKERS, COUNTERS = ("worker-a", "worker-b"), ("counter-a", "counter-b")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from listeners.addresses import Address
-from schemas.consumer_protocol import decode_assignment
+from rollcall.schemas.consumer_protocol import decode_assignment
+from rollcall.serve.listeners.addresses import Address
 from tests.gateway.process import serving
 from tests.peers_clients.fleet import PATIENCE_S, Fleet
 from tests.waiting import until

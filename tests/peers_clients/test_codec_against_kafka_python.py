@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.protocol.api_message import ApiMessage
 
-from gateway.wire.codec import Codec
-from gateway.wire.shaping import entity_of, values_of
-from schemas.errors import Error
-from schemas.messages import APIS, Shape
-from schemas.wire_fields import carried
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import APIS, Shape
+from rollcall.schemas.wire_fields import carried
+from rollcall.serve.gateway.wire.codec import Codec
+from rollcall.serve.gateway.wire.shaping import entity_of, values_of
 from tests.gateway.messages import entities, group_codecs
 
 MODULES = ("kafka.protocol.consumer", "kafka.protocol.admin", "kafka.protocol.metadata")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from jobs.shadow.group_sessions import ask_sessions
-from listeners.addresses import Address
+from rollcall.inputs.following.group_sessions import ask_sessions
+from rollcall.serve.listeners.addresses import Address
 from tests.gateway.process import serving
 from tests.wire_client import Client
 

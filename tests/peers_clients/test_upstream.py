@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from listeners.addresses import parse_address
+from rollcall.serve.listeners.addresses import parse_address
 from tests.gateway.process import serving
 from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
 from tests.peers_clients.fleet import CONSUMER_PROTOCOL_KINDS, KINDS, Fleet, Worker

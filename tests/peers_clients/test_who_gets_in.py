@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from listeners.credentials import write_user
+from rollcall.serve.listeners.credentials import write_user
 from tests.gateway.process import serving
 from tests.peers_clients.conftest import PARTITIONS, SESSION_MS, TOPIC, Coordinator
 from tests.peers_clients.fleet import KINDS, Fleet

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from listeners.addresses import Address
+from rollcall.serve.listeners.addresses import Address
 from tests.peers_clients.conftest import PARTITIONS, TOPIC, Coordinator
 from tests.peers_job.job import Job
 from tests.ports import free_port

@@ -21,9 +21,9 @@ import psutil
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from jobs.home import Home
-from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
-from listeners.addresses import Address
+from rollcall.cli.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
+from rollcall.serve.listeners.addresses import Address
+from rollcall.tables.home import Home
 from tests.peers_job.reported import Reported
 from tests.waiting import until
 

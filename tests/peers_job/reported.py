@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.heartbeat_runs import beats_taken
-from schemas.membership_messages import beat_id
+from rollcall.schemas.heartbeat_runs import beats_taken
+from rollcall.schemas.membership_messages import beat_id
 from tests.waiting import EVERY_S, WITHIN_S, until
 
 PATIENCE_S = 120.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 
-from listeners.addresses import Address
+from rollcall.serve.listeners.addresses import Address
 from tests.gateway.running import asynchronous
 from tests.gateway.wire_client import alone_in
 from tests.peers_job.conftest import Running

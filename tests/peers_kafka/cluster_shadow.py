@@ -14,8 +14,8 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from duck_sql.engine import ask
-from jobs.home import Home
+from rollcall.answers.sql.engine import ask
+from rollcall.tables.home import Home
 from tests.source_tree import ROOT
 from tests.streaming.live import read_rows
 from tests.waiting import until
@@ -38,7 +38,7 @@ class ClusterShadow:
         conf = folder / "shadow.conf"
         conf.write_text("".join(f"{key}={value}\n" for key, value in (settings or {}).items()))
         places = ["--conf", str(conf), "--home", self.home.location]
-        self._command = [sys.executable, "-m", "jobs.rollcall", "shadow", *sources, *places]
+        self._command = [sys.executable, "-m", "rollcall", "shadow", *sources, *places]
         self._said = folder / "shadow.log"
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
-from offsets_topic.dumps.json_lines import write_line
-from offsets_topic.dumps.log_record import LogRecord
+from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from tests.peers_clients.fleet import Fleet, Worker
 from tests.peers_kafka.kafka import Broker
 from tests.waiting import until

@@ -16,9 +16,9 @@ from typing import Any
 
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from jobs.home import Home
-from jobs.package import pack
-from jobs.spark.jars import jar_paths
+from rollcall.jobs.package import pack
+from rollcall.jobs.spark.jars import jar_paths
+from rollcall.tables.home import Home
 from tests.cluster.cluster_command import command_here
 from tests.peers_kafka.kafka import broker, connector_jars
 from tests.source_tree import ROOT

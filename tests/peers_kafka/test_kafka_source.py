@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from kafka import KafkaProducer
 
-from schemas.messages import GroupRequest
+from rollcall.schemas.messages import GroupRequest
 from tests.peers_kafka.submitted import TOPIC, Submitted, broker_for_jobs
 from tests.requests import heartbeat, join
 from tests.streaming.live import now_ms, read_rows

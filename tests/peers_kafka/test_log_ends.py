@@ -14,10 +14,10 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, IsolationLevel, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
-from jobs.home import Home
-from jobs.shadow.listed_offsets import ListedOffsets
-from jobs.shadow.log_ends_sampler import TOPICS_EVERY_MS, LogEndsSampler
-from programs.kafka_options import client_settings
+from rollcall.jobs.shadow.listed_offsets import ListedOffsets
+from rollcall.jobs.shadow.log_ends_sampler import TOPICS_EVERY_MS, LogEndsSampler
+from rollcall.programs.kafka_options import client_settings
+from rollcall.tables.home import Home
 from tests.peers_kafka.kafka import Broker, broker
 from tests.views.story import Story, write_effects
 from tests.views.view_rows import Row, rows_of

@@ -24,9 +24,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from jobs.doctor import findings, kafka_settings
-from jobs.home import Home
-from jobs.stream.sources.offsets_topic import TOPIC
+from rollcall.cli.doctor import findings, kafka_settings
+from rollcall.jobs.stream.sources.offsets_topic import TOPIC
+from rollcall.tables.home import Home
 from tests.peers_clients.fleet import Fleet
 from tests.peers_kafka.cluster_shadow import ClusterShadow
 from tests.peers_kafka.secured_cluster import (

@@ -15,11 +15,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from duck_sql.engine import ask
-from jobs.check import broken_rules
-from jobs.home import Home
-from jobs.replay.command import make_history
-from jobs.replay.input_of import input_of
+from rollcall.answers.sql.engine import ask
+from rollcall.cli.check import broken_rules
+from rollcall.cli.replay import make_history
+from rollcall.inputs.replay.input_of import input_of
+from rollcall.tables.home import Home
 from tests.peers_kafka.storm import SESSIONS_MS, Member, Recorded, Span, Storm
 from tests.replayed import QUIET
 

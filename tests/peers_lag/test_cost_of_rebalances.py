@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from rollcall.answers.views.rebalance_costs import BEFORE_MS
 from tests.peers_lag.conftest import REBALANCED, Played
 from tests.peers_lag.play import RECORDS_PER_S
 from tests.views.view_rows import Row
-from views.rebalance_costs import BEFORE_MS
 
 WITHIN, WITHIN_MS = 0.05, 30
 """A part of the lag, and the time that a broker takes to answer."""

@@ -38,8 +38,8 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor a
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as KafkaPythonSticky
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-from clients.assignors import ASSIGNORS
-from schemas.consumer_protocol import (
+from rollcall.answers.clients.assignors import ASSIGNORS
+from rollcall.schemas.consumer_protocol import (
     ConsumerProtocolError,
     TopicPartition,
     decode_sticky_user_data,

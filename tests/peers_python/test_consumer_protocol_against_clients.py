@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from schemas.consumer_protocol import (
+from rollcall.schemas.consumer_protocol import (
     Assignment,
     StickyUserData,
     Subscription,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from pictures.svg import SWATCH_PX
+from rollcall.answers.pictures.svg import SWATCH_PX
 
 SVG = "{http://www.w3.org/2000/svg}"
 TAGS = {"svg", "rect", "line", "path", "polyline", "circle", "text", "title"}

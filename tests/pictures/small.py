@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pictures.period import Period, period_of
-from pictures.scene import Lanes
+from rollcall.answers.pictures.period import Period, period_of
+from rollcall.answers.pictures.scene import Lanes
 from tests.views.story import Story
 from tests.why.reading import reader_of
 

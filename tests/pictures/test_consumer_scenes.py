@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from pictures.ownership import ownership
-from pictures.period import NothingToShow
-from pictures.rebalance import rebalance
-from pictures.slack import heartbeat_slack
-from pictures.timeline import timeline
+from rollcall.answers.pictures.ownership import ownership
+from rollcall.answers.pictures.period import NothingToShow
+from rollcall.answers.pictures.rebalance import rebalance
+from rollcall.answers.pictures.slack import heartbeat_slack
+from rollcall.answers.pictures.timeline import timeline
 from tests.pictures.small import bars, period
 from tests.views.consumer_histories import (
     consumer_expires,

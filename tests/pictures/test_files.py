@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from jobs.pictures import pictures_of, rebalance_scenes, scenes_of
-from jobs.rollcall.__main__ import main
-from pictures.scene import DISTINCT, Band, Bar, Curve, Curves, Kind, Lanes, Mark
-from pictures.svg import WIDTH_PX, svg_of
-from programs.visible import visible
+from rollcall.__main__ import main
+from rollcall.answers.pictures.scene import DISTINCT, Band, Bar, Curve, Curves, Kind, Lanes, Mark
+from rollcall.answers.pictures.svg import WIDTH_PX, svg_of
+from rollcall.cli.pictures import pictures_of, rebalance_scenes, scenes_of
+from rollcall.programs.visible import visible
 from tests.pictures.drawn import TAGS, drawn, hints, lanes, written
 from tests.pictures.sweeps import rows
 from tests.shown.hostile import story_of

@@ -8,25 +8,25 @@ from itertools import pairwise
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from pictures.ownership import ownership
-from pictures.period import Period, period_of
-from pictures.rebalance import rebalance
-from pictures.scene import Lanes
-from pictures.slack import heartbeat_slack
-from pictures.timeline import KINDS, timeline
-from schemas.effect_rows import EffectRow
+from rollcall.answers.pictures.ownership import ownership
+from rollcall.answers.pictures.period import Period, period_of
+from rollcall.answers.pictures.rebalance import rebalance
+from rollcall.answers.pictures.scene import Lanes
+from rollcall.answers.pictures.slack import heartbeat_slack
+from rollcall.answers.pictures.timeline import KINDS, timeline
+from rollcall.answers.why.explanation import explain
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.history.facts import effects_in, facts_of
+from rollcall.history.holdings import holdings_of
+from rollcall.history.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING
+from rollcall.history.rebalances import Span
+from rollcall.schemas.effect_rows import EffectRow
 from tests.offsets_topic.folded import CLASSIC, CONSUMER
 from tests.requests import consumer_beat
 from tests.views.histories import one_expires, one_leaves, two_members
 from tests.views.story import Story
 from tests.why.reading import capture, reader_of, topic
 from tests.why.reading import recorded as rows_of
-from why.explanation import explain
-from why.facts import effects_in, facts_of
-from why.holdings import holdings_of
-from why.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING
-from why.rebalances import Span
 
 Q = "q-consumer-slow"
 WITH_BOTH = ((CLASSIC, "parcels-track"), (CLASSIC, "rates-feed"), (Q, "csv-make"), (Q, "tiles-cache"), (Q, "pdf-make"))

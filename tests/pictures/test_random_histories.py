@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
-from pictures.ownership import ownership
-from pictures.period import NothingToShow, period_of
-from pictures.scene import Lanes
-from pictures.slack import heartbeat_slack
-from pictures.timeline import timeline
-from schemas.effect_rows import EffectRow
+from rollcall.answers.pictures.ownership import ownership
+from rollcall.answers.pictures.period import NothingToShow, period_of
+from rollcall.answers.pictures.scene import Lanes
+from rollcall.answers.pictures.slack import heartbeat_slack
+from rollcall.answers.pictures.timeline import timeline
+from rollcall.schemas.effect_rows import EffectRow
 from tests.views.random_homes import random_histories
 from tests.why.reading import reader_of
 

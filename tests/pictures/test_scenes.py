@@ -6,19 +6,19 @@ import math
 
 import pytest
 
-from pictures.ownership import ownership
-from pictures.period import NothingToShow, colours_of
-from pictures.scene import Curves
-from pictures.slack import NAMED, heartbeat_slack
-from pictures.svg import svg_of
-from pictures.sweep import sweep
-from pictures.timeline import timeline
+from rollcall.answers.pictures.ownership import ownership
+from rollcall.answers.pictures.period import NothingToShow, colours_of
+from rollcall.answers.pictures.scene import Curves
+from rollcall.answers.pictures.slack import NAMED, heartbeat_slack
+from rollcall.answers.pictures.svg import svg_of
+from rollcall.answers.pictures.sweep import sweep
+from rollcall.answers.pictures.timeline import timeline
+from rollcall.history.members import Membership
 from tests.pictures.drawn import drawn, written
 from tests.pictures.small import bars, period
 from tests.pictures.sweeps import rows
 from tests.views.histories import one_expires, one_leaves, static_member_returns, superseded, two_members
 from tests.views.story import Story
-from why.members import Membership
 
 # ---------------------------------------------------------------- timeline
 

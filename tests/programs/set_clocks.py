@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from programs.steady_clock import NS_A_MS, SteadyClock
+from rollcall.programs.steady_clock import NS_A_MS, SteadyClock
 
 T = 1_700_000_000_000
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.run.children import Child
-from programs.child_python import module_command, module_environment
+from rollcall.cli.run.children import Child
+from rollcall.programs.child_python import module_command, module_environment
 from tests.waiting import until
 
 NAMES = ("page", "jobs", "schemas", "programs", "gateway", "tables", "click", "json", "sitecustomize")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from programs.guardian import VARIABLE, is_running, mark_of
+from rollcall.programs.guardian import VARIABLE, is_running, mark_of
 from tests.child import WITHOUT_PYTEST, Child
 from tests.waiting import until
 
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="the guardian
 SLEEPS = "import time; time.sleep(600)"
 STARTS = f"""
 import subprocess, sys
-from programs.guardian import mark_of
+from rollcall.programs.guardian import mark_of
 process = subprocess.Popen([sys.executable, "-c", {SLEEPS!r}], start_new_session=True)
 print("started", mark_of(process.pid), flush=True)
 """
-GUARDED = "from programs.guardian import guard\nguard()\n"
+GUARDED = "from rollcall.programs.guardian import guard\nguard()\n"
 ENDS = {"by itself": "", "with an error": "raise SystemError", "on a signal": SLEEPS}
 
 
@@ -65,7 +65,7 @@ def test_what_a_program_started_ends_with_it(end: str, number: signal.Signals | 
 
 DEAF = """
 import os, signal, time
-from programs.guardian import mark_of
+from rollcall.programs.guardian import mark_of
 
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("started", mark_of(os.getpid()), flush=True)
@@ -100,7 +100,7 @@ def test_a_program_that_asks_twice_has_one_guardian(tmp_path: Path) -> None:
 TESTS = """
 import subprocess, sys
 import pytest
-from programs.guardian import mark_of
+from rollcall.programs.guardian import mark_of
 
 @pytest.fixture
 def started():

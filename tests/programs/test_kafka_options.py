@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from programs.errors import ConfigError
-from programs.kafka_options import client_settings
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.kafka_options import client_settings
 
 BROKERS = {"kafka.bootstrap.servers": "b1:9092,b2:9092"}
 

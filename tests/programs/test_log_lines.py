@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from programs.log_lines import FORMAT, VisibleFormatter, log_to_standard_error, tell
-from programs.running import run_program
+from rollcall.programs.log_lines import FORMAT, VisibleFormatter, log_to_standard_error, tell
+from rollcall.programs.running import run_program
 from tests.source_tree import source_files
 
 HOSTILE = "g\n2026-03-01 00:00:00,000 gateway: all is well\r\x1b[2A\u202e\u2028\x85\ud800"

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from jobs.rollcall.__main__ import PLACES, command, main
-from programs.command_line import with_options
+from rollcall.__main__ import PLACES, command, main
+from rollcall.programs.command_line import with_options
 from tests.source_tree import ROOT
 
 KILLED = str(ROOT / "tests" / "app_logs" / "brokers" / "d-kill.log.gz")

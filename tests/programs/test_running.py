@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.trace import TraceError
-from jobs.home import HomeError
-from jobs.preflight import Missing
-from programs.errors import ConfigError, UserError
-from programs.running import run_program
-from programs.timestamps import MomentError
-from request_log.lines.clock import ZoneError
-from request_log.lines.files import LogFileError
+from rollcall.answers.whatif.changes import SettingError
+from rollcall.coordinator_udfs.trace import TraceError
+from rollcall.inputs.request_log.lines.clock import ZoneError
+from rollcall.inputs.request_log.lines.files import LogFileError
+from rollcall.programs.errors import ConfigError, UserError
+from rollcall.programs.preflight import Missing
+from rollcall.programs.running import run_program
+from rollcall.programs.timestamps import MomentError
+from rollcall.tables.home import HomeError
 from tests.source_tree import ROOT
-from whatif.changes import SettingError
 
 
 def raising(error: BaseException) -> Callable[[], int]:
@@ -55,7 +55,7 @@ def test_our_own_mistake_is_1_with_its_traceback(capsys: pytest.CaptureFixture[s
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     program = (
-        "import sys\nfrom programs.running import run_program\n"
+        "import sys\nfrom rollcall.programs.running import run_program\n"
         "sys.exit(run_program(lambda: print(*range(1_000_000), sep='\\n')))"
     )
     command = f'{sys.executable} -c "{program}" | head -1; exit ${{PIPESTATUS[0]}}'

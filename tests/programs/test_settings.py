@@ -11,8 +11,8 @@ from typing import Literal
 
 import pytest
 
-from programs.errors import ConfigError
-from programs.settings import Key, from_texts, keys_of, names_of, parse_topics, read_pairs, setting
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.settings import Key, from_texts, keys_of, names_of, parse_topics, read_pairs, setting
 
 
 class Colour(StrEnum):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from programs.timestamps import MomentError, read_moment
+from rollcall.programs.timestamps import MomentError, read_moment
 
 LATEST_MS = 86_400_000 + 3_723_500
 """1970-01-02 01:02:03.500"""

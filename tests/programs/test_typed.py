@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from programs.typed import as_typed
+from rollcall.programs.typed import as_typed
 
 
 def test_after_make_the_commands_are_makes(monkeypatch: pytest.MonkeyPatch) -> None:

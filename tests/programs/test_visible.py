@@ -8,9 +8,9 @@ import unicodedata
 
 import pytest
 
-from programs.errors import UserError
-from programs.running import run_program
-from programs.visible import visible, visible_json
+from rollcall.programs.errors import UserError
+from rollcall.programs.running import run_program
+from rollcall.programs.visible import visible, visible_json
 
 TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 MARKS = "\u200e\u200f\u061c"

@@ -17,16 +17,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from coordinator_udfs.protocol.group import Group, Member, PendingMember
-from coordinator_udfs.protocol.lifecycle import load_group, unload_group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
-from coordinator_udfs.protocol.turn import Turn
-from schemas.consumer_protocol import Subscription, encode_subscription
-from schemas.effects import Effect, Reply, RequestDropped, RequestParked
-from schemas.errors import Error
-from schemas.messages import GroupRequest, Response
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group, Member, PendingMember
+from rollcall.coordinator_udfs.protocol.lifecycle import load_group, unload_group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.consumer_protocol import Subscription, encode_subscription
+from rollcall.schemas.effects import Effect, Reply, RequestDropped, RequestParked
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import GroupRequest, Response
 from tests.protocol.bench_requests import Kind, Requests
 from tests.requests import fitting
 
@@ -74,7 +74,7 @@ class Call:
 
     @property
     def response(self) -> Any:
-        """The response, a struct of `schemas.messages`."""
+        """The response, a struct of `rollcall.schemas.messages`."""
         response: Response = self._answer().response
         return response
 

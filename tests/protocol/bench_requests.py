@@ -9,10 +9,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from coordinator_udfs.protocol.group import Group
-from schemas.consumer_protocol import Subscription, encode_subscription
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.schemas.consumer_protocol import Subscription, encode_subscription
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     DeleteGroupsRequest,
     DescribedGroup,
     DescribeGroupsRequest,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Protocols = Sequence[str] | Mapping[str, bytes]
 Partitions = Mapping[str, Sequence[int]]
 Kind = type[Any] | Callable[..., GroupRequest]
-"""A shape of `schemas.messages`, or a builder of `tests.requests`."""
+"""A shape of `rollcall.schemas.messages`, or a builder of `tests.requests`."""
 _HABITUAL = "(as the client is used to)"
 
 

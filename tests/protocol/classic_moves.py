@@ -11,9 +11,9 @@ from typing import Annotated
 
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
-from coordinator_udfs.protocol.states import GroupState
-from schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
+from rollcall.coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
 from tests import requests
 from tests.protocol import shared_moves as m
 from tests.protocol.play import CLIENTS, GROUP_ID, Client, Move, Play

@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from schemas.consumer_protocol import Subscription, TopicPartition, decode_assignment, encode_subscription
-from schemas.effects import Reply
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from rollcall.schemas.consumer_protocol import Subscription, TopicPartition, decode_assignment, encode_subscription
+from rollcall.schemas.effects import Reply
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     DescribedConsumerGroup,

@@ -12,10 +12,16 @@ from typing import Annotated, Any
 
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import INT32_MAX, ConsumerConfig, GroupConfig, MigrationPolicy
-from coordinator_udfs.protocol.kafka_versions import KafkaVersion
-from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.config import INT32_MAX, ConsumerConfig, GroupConfig, MigrationPolicy
+from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.schemas.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
+from rollcall.schemas.errors import Error
 from tests import requests
 from tests.protocol import shared_moves as m
 from tests.protocol.play import CLIENTS, GROUP_ID, Client, Move, Play, Watcher, see_nothing

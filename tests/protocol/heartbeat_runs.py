@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.state_codec import encode
-from schemas.heartbeat_runs import RunPacker
-from schemas.messages import HeartbeatRequest
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.state_codec import encode
+from rollcall.schemas.heartbeat_runs import RunPacker
+from rollcall.schemas.messages import HeartbeatRequest
 from tests.protocol.play import Call
 
 

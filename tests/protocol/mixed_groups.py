@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
+from rollcall.schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
 from tests.protocol.consumer_bench import ConsumerBench
 
 

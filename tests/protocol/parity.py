@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from tests.protocol.rules import Rule, rules_of
 from tests.protocol.scenario import CONSUMER_PROFILES, FOLDER, differing_steps, read, scenario_files
 

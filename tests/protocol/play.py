@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import expire_due, step
-from schemas.consumer_protocol import decode_assignment
-from schemas.effects import Effect, Reply
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
+from rollcall.schemas.consumer_protocol import decode_assignment
+from rollcall.schemas.effects import Effect, Reply
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatResponse,
     GroupObservedRequest,
     JoinGroupResponse,

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.kafka_versions import KafkaVersion
-from coordinator_udfs.trace import Trace, config_from
-from schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.coordinator_udfs.trace import Trace, config_from
+from rollcall.schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
 from tests.protocol.scenario_answers import Answer, answer_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from hypothesis import strategies as st
 
-from schemas import messages as k
+from rollcall.schemas import messages as k
 from tests import requests
 from tests.protocol.play import GROUP_ID, Client, Move, Play
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.find_coordinator import find_coordinator
-from schemas.effects import GroupRemoved, OffsetsRemoved
-from schemas.errors import Error
-from schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from rollcall.coordinator_udfs.protocol.find_coordinator import find_coordinator
+from rollcall.schemas.effects import GroupRemoved, OffsetsRemoved
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.config import CONSUMER_KEYS, KEYS, ConsumerConfig, GroupConfig, MigrationPolicy
-from coordinator_udfs.protocol.kafka_versions import KafkaVersion
-from coordinator_udfs.trace import config_from
-from programs.errors import ConfigError
-from programs.settings import from_texts
+from rollcall.coordinator_udfs.protocol.config import CONSUMER_KEYS, KEYS, ConsumerConfig, GroupConfig, MigrationPolicy
+from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.coordinator_udfs.trace import config_from
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.settings import from_texts
 from tests.protocol.rules import rule
 
 

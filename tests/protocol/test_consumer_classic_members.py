@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.config import MigrationPolicy
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.config import MigrationPolicy
+from rollcall.schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench, identity
 from tests.protocol.rules import rule
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.config import MigrationPolicy
-from coordinator_udfs.protocol.states import GroupState
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
-from schemas.effects import RebalanceStarted
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.config import MigrationPolicy
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
+from rollcall.schemas.effects import RebalanceStarted
+from rollcall.schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench, identity
 from tests.protocol.mixed_groups import classic, mixed
 from tests.protocol.rules import rule

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from schemas.causes import CauseKind
-from schemas.consumer_effects import TargetAssigned
-from schemas.effects import RebalanceEnded, RebalanceStarted
-from schemas.errors import Error
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_effects import TargetAssigned
+from rollcall.schemas.effects import RebalanceEnded, RebalanceStarted
+from rollcall.schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.kafka_versions import KafkaVersion
-from schemas.effects import RebalanceEnded
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.schemas.effects import RebalanceEnded
+from rollcall.schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.resume import resume_group
-from schemas.causes import EndCause
-from schemas.consumer_effects import MemberLeftForNow
-from schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.resume import resume_group
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.consumer_effects import MemberLeftForNow
+from rollcall.schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded
+from rollcall.schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
 

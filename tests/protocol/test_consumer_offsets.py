@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.errors import Error
+from rollcall.schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
 

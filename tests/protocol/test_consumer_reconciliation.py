@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from schemas.causes import CauseKind
-from schemas.consumer_effects import MemberProgressed, TopicsSeen
-from schemas.effects import Assigned, RebalanceStarted, TopicPartitions
-from schemas.errors import Error
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_effects import MemberProgressed, TopicsSeen
+from rollcall.schemas.effects import Assigned, RebalanceStarted, TopicPartitions
+from rollcall.schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
-from schemas.causes import CauseKind
-from schemas.consumer_effects import PatternsResolved
-from schemas.effects import RebalanceStarted, Reply
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_effects import PatternsResolved
+from rollcall.schemas.effects import RebalanceStarted, Reply
+from rollcall.schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule
 

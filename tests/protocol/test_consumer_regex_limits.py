@@ -9,10 +9,10 @@ import msgspec
 import pytest
 import re2
 
-from coordinator_udfs.protocol.config import ExpressionLimits
-from coordinator_udfs.protocol.consumer import history, patterns, regex
-from schemas.consumer_effects import PatternsResolved, TargetAssigned
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.config import ExpressionLimits
+from rollcall.coordinator_udfs.protocol.consumer import history, patterns, regex
+from rollcall.schemas.consumer_effects import PatternsResolved, TargetAssigned
+from rollcall.schemas.errors import Error
 from tests.protocol.bench import Call
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.deadlines import earliest, next_deadline_ms
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.step import expire_due, step
-from coordinator_udfs.protocol.turn import Timer
-from schemas.effects import MemberRemoved, StateChanged, TimerArmed
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.deadlines import earliest, next_deadline_ms
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
+from rollcall.coordinator_udfs.protocol.turn import Timer
+from rollcall.schemas.effects import MemberRemoved, StateChanged, TimerArmed
+from rollcall.schemas.errors import Error
 from tests import requests
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.group import Group, Member, ParkedJoin, ParkedSync, PendingMember
+from rollcall.coordinator_udfs.protocol.group import Group, Member, ParkedJoin, ParkedSync, PendingMember
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.group_configs import GROUP_KEYS, consumer_config_of
-from coordinator_udfs.protocol.list_config_resources import list_config_resources
-from coordinator_udfs.protocol.step import step
-from coordinator_udfs.state_codec import decode, encode
-from schemas.causes import EndCause
-from schemas.consumer_effects import ChangedConfig, GroupConfigsChanged
-from schemas.effects import MemberRemoved, MemberUpdated
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, consumer_config_of
+from rollcall.coordinator_udfs.protocol.list_config_resources import list_config_resources
+from rollcall.coordinator_udfs.protocol.step import step
+from rollcall.coordinator_udfs.state_codec import decode, encode
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.consumer_effects import ChangedConfig, GroupConfigsChanged
+from rollcall.schemas.effects import MemberRemoved, MemberUpdated
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     APPEND,
     DELETE_CONFIG,
     SET,

@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from schemas.causes import CauseKind, EndCause
-from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
-from schemas.effects import (
-    JoinReceived,
-    MemberRemoved,
-    RebalanceEnded,
-    RebalanceStarted,
-    TopicPartitions,
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
 )
-from schemas.messages import LeaveGroupRequest
+from rollcall.schemas.effects import JoinReceived, MemberRemoved, RebalanceEnded, RebalanceStarted, TopicPartitions
+from rollcall.schemas.messages import LeaveGroupRequest
 from tests.protocol.bench import HOST, Bench, subscribed_to
 from tests.protocol.rules import rule
 

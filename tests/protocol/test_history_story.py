@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.causes import EndCause
-from schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
-from schemas.effects import (
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
+from rollcall.schemas.effects import (
     Assigned,
     JoinPhaseEnded,
     JoinReceived,

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs import state_codec
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
-from coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.step import CONSUMER_HANDLERS, HANDLERS
-from schemas import effects as e
-from schemas.causes import CauseKind, EndCause
-from schemas.consumer_effects import ConsumerEffect
-from schemas.messages import StreamRequest
+from rollcall.coordinator_udfs import state_codec
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState
+from rollcall.coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.step import CONSUMER_HANDLERS, HANDLERS
+from rollcall.schemas import effects as e
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.consumer_effects import ConsumerEffect
+from rollcall.schemas.messages import StreamRequest
 from tests.protocol import classic_moves, consumer_moves
 from tests.protocol.consumer_moves import consumer_play, everybody
 from tests.protocol.heartbeat_runs import in_runs

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan, assign_by_range
-from coordinator_udfs.protocol.consumer.uniform_assignor import assign_uniformly
-from coordinator_udfs.protocol.consumer.uniform_mixed import assign_mixed
+from rollcall.coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan, assign_by_range
+from rollcall.coordinator_udfs.protocol.consumer.uniform_assignor import assign_uniformly
+from rollcall.coordinator_udfs.protocol.consumer.uniform_mixed import assign_mixed
 
 NAMES = ("t1", "t2", "t3", "t4")
 Partition = tuple[str, int]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.lifecycle import load_group, unload_group
-from coordinator_udfs.protocol.resume import resume_group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas import effects as e
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.lifecycle import load_group, unload_group
+from rollcall.coordinator_udfs.protocol.resume import resume_group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import effects as e
+from rollcall.schemas.errors import Error
 from tests.protocol.classic_moves import configs, plays
 from tests.protocol.play import Move, Play, apply
 from tests.protocol.watch import Watch, assert_sound, deadlines

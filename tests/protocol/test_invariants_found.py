@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.step import step
-from schemas.effects import Effect, RebalanceEnded, RebalanceStarted
-from schemas.messages import GroupRequest, JoinGroupRequest
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.step import step
+from rollcall.schemas.effects import Effect, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.messages import GroupRequest, JoinGroupRequest
 from tests import requests
 from tests.protocol.watch import assert_sound
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.heartbeat_run import beats_of
-from coordinator_udfs.protocol.step import expire_due, step
-from schemas.effects import Effect, HeartbeatsTaken, Reply
-from schemas.errors import Error
-from schemas.heartbeat_runs import packed
-from schemas.membership_messages import beat_id
-from schemas.messages import HeartbeatRunRequest
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.heartbeat_run import beats_of
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
+from rollcall.schemas.effects import Effect, HeartbeatsTaken, Reply
+from rollcall.schemas.errors import Error
+from rollcall.schemas.heartbeat_runs import packed
+from rollcall.schemas.membership_messages import beat_id
+from rollcall.schemas.messages import HeartbeatRunRequest
 from tests.protocol.bench import Bench
 from tests.protocol.classic_moves import configs, plays
 from tests.protocol.consumer_bench import ConsumerBench

@@ -7,11 +7,11 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from schemas.causes import EndCause
-from schemas.effects import Effect, MemberRemoved, MemberUpdated, Reply
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.effects import Effect, MemberRemoved, MemberUpdated, Reply
+from rollcall.schemas.errors import Error
 from tests.protocol.classic_moves import configs, plays
 from tests.protocol.play import GROUP_ID, Call, Move, Play, apply
 from tests.protocol.watch import Watch, deadlines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.java_maps import topic_set_order, uuid_of
+from rollcall.coordinator_udfs.protocol.java_maps import topic_set_order, uuid_of
 from tests.protocol.rules import rule
 
 IN_ONE_SLOT = {"clicks": "UCGqk9eReITd3ahcrzRkxA", "payments": "lsaX-7JYMGl5FN0tlzKV8Q"}

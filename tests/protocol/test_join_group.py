@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.step import step
-from schemas.effects import MemberIdGiven, RequestDropped
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.step import step
+from rollcall.schemas.effects import MemberIdGiven, RequestDropped
+from rollcall.schemas.errors import Error
 from tests import requests
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule

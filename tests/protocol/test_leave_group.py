@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.states import GroupState
-from schemas.effects import RebalanceStarted
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.effects import RebalanceStarted
+from rollcall.schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from schemas.causes import EndCause
-from schemas.effects import MemberRemoved, PendingMemberRemoved
-from schemas.errors import Error
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.effects import MemberRemoved, PendingMemberRemoved
+from rollcall.schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol import group
-from coordinator_udfs.protocol.held_bytes import HeldBytes, held_by
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.step import step
-from schemas.effects import Reply
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol import group
+from rollcall.coordinator_udfs.protocol.held_bytes import HeldBytes, held_by
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.step import step
+from rollcall.schemas.effects import Reply
+from rollcall.schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule

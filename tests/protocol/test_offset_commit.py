@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.effects import OffsetsCommitted
-from schemas.errors import Error
-from schemas.messages import OffsetCommitRequest, OffsetCommitRequestTopic
+from rollcall.schemas.effects import OffsetsCommitted
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import OffsetCommitRequest, OffsetCommitRequestTopic
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

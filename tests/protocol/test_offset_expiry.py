@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.state_codec import encode
-from schemas.effects import GroupRemoved, OffsetsRemoved
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.state_codec import encode
+from rollcall.schemas.effects import GroupRemoved, OffsetsRemoved
+from rollcall.schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.effects import OffsetsRemoved
-from schemas.errors import Error
+from rollcall.schemas.effects import OffsetsRemoved
+from rollcall.schemas.errors import Error
 from tests.protocol.bench import Bench, subscribed_to
 from tests.protocol.rules import rule
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from schemas.effects import OffsetsCommitted, OffsetsRemoved
-from schemas.errors import Error
-from schemas.messages import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from rollcall.schemas.effects import OffsetsCommitted, OffsetsRemoved
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from tests.protocol.rules import rule
 from tests.protocol.scenario import FOLDER, differences, read, scenario_files
 

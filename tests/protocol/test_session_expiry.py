@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.states import GroupState
-from schemas.causes import EndCause
-from schemas.effects import MemberRemoved
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.effects import MemberRemoved
+from rollcall.schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

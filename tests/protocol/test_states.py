@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.rebalance import transition
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.effects import StateChanged
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.rebalance import transition
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.effects import StateChanged
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

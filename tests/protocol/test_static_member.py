@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.states import GroupState
-from schemas.effects import MemberJoined, MemberRemoved
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.effects import MemberJoined, MemberRemoved
+from rollcall.schemas.errors import Error
 from tests.protocol.bench import HOST, Bench
 from tests.protocol.rules import rule
 

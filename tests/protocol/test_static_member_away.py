@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol import expiry
-from coordinator_udfs.protocol.states import GroupState
-from schemas.effects import TimerArmed
+from rollcall.coordinator_udfs.protocol import expiry
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.effects import TimerArmed
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

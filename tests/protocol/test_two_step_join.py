@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.causes import EndCause
-from schemas.effects import GroupCreated, PendingMemberRemoved
-from schemas.errors import Error
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.effects import GroupCreated, PendingMemberRemoved
+from rollcall.schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

@@ -6,9 +6,9 @@ from itertools import permutations
 
 import pytest
 
-from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.java_strings import hash_code, hash_map_order, utf16_length
-from coordinator_udfs.protocol.rebalance import select_protocol
+from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.java_strings import hash_code, hash_map_order, utf16_length
+from rollcall.coordinator_udfs.protocol.rebalance import select_protocol
 from tests.protocol.rules import rule
 
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState, MemberTimer
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from schemas import consumer_effects as ce
-from schemas import effects as e
-from schemas.messages import StreamRequest
+from rollcall.coordinator_udfs.protocol import history
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
+from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState, MemberTimer
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas import consumer_effects as ce
+from rollcall.schemas import effects as e
+from rollcall.schemas.messages import StreamRequest
 from tests.protocol.play import Call
 
 PREPARING, COMPLETING = GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE

@@ -18,14 +18,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.consumer.refusals import JOIN
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import expire_due, step
-from schemas.effects import Effect, Reply
-from schemas.errors import Error
-from schemas.fan_out import group_id_of
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
+from rollcall.schemas.effects import Effect, Reply
+from rollcall.schemas.errors import Error
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import (
     APIS,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -34,7 +34,7 @@ from schemas.messages import (
     HeartbeatRequest,
     Response,
 )
-from schemas.wire_fields import carried, parse_request
+from rollcall.schemas.wire_fields import carried, parse_request
 
 START_MS = 1_772_359_200_000
 """2026-03-01 10:00 UTC."""

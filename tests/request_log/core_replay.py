@@ -9,12 +9,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, next_due_ms, step
-from request_log.parity import Parity
-from request_log.recorded import OrderedRequest
-from schemas.effects import Effect, Reply, RequestDropped
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, next_due_ms, step
+from rollcall.inputs.request_log.parity import Parity
+from rollcall.inputs.request_log.recorded import OrderedRequest
+from rollcall.schemas.effects import Effect, Reply, RequestDropped
 
 
 class Replay:

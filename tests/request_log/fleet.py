@@ -9,9 +9,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from schemas.consumer_protocol import Assignment, Subscription, TopicPartition, encode_assignment, encode_subscription
-from schemas.errors import Error
-from schemas.messages import HeartbeatResponse, JoinGroupResponse, Response, SyncGroupResponse
+from rollcall.schemas.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import HeartbeatResponse, JoinGroupResponse, Response, SyncGroupResponse
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.newer_member import LoggedMember, NewerMember
 

@@ -14,16 +14,16 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from programs.settings import from_texts
-from request_log.configs_given import split_given
-from request_log.lines.clock import zone_of
-from request_log.parity import Comparing, Parity
-from request_log.recorded import OrderedRequest, Quarantined, Tally
-from schemas.effect_rows import row_of
-from schemas.effects import Effect, RebalanceStarted, Reply
-from schemas.errors import Error
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.inputs.request_log.configs_given import split_given
+from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.inputs.request_log.parity import Comparing, Parity
+from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally
+from rollcall.programs.settings import from_texts
+from rollcall.schemas.effect_rows import row_of
+from rollcall.schemas.effects import Effect, RebalanceStarted, Reply
+from rollcall.schemas.errors import Error
 from tests.request_log.core_replay import Replay
 from tests.whole_log import WholeLog
 

@@ -10,8 +10,8 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from schemas.errors import Error
-from schemas.messages import ConsumerGroupHeartbeatResponse, Response
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import ConsumerGroupHeartbeatResponse, Response
 from tests.request_log.broker import Broker, id_of
 
 HEARTBEAT_MS = 1000

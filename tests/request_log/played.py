@@ -13,8 +13,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from schemas.effects import Effect, RebalanceStarted
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from rollcall.schemas.effects import Effect, RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported, rebalances_in

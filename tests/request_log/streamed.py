@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.settings import Clock, StreamSettings
-from schemas.effect_rows import EffectRow
-from schemas.messages import StreamRequest
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.settings import Clock, StreamSettings
+from rollcall.schemas.effect_rows import EffectRow
+from rollcall.schemas.messages import StreamRequest
 from tests.udf.stream import Stream, arrived
 
 

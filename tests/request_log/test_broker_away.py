@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from request_log.live import LiveImport
-from schemas.effects import MemberRemoved, RebalanceStarted
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.request_log.live import LiveImport
+from rollcall.schemas.effects import MemberRemoved, RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported, rebalances_in

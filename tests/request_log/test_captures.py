@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from request_log.following.group_sessions import SESSION_OVER, SESSIONS_OVER
-from schemas.consumer_protocol import decode_assignment
-from schemas.effects import RebalanceEnded, RebalanceStarted
+from rollcall.inputs.request_log.following.group_sessions import SESSION_OVER, SESSIONS_OVER
+from rollcall.schemas.consumer_protocol import decode_assignment
+from rollcall.schemas.effects import RebalanceEnded, RebalanceStarted
 from tests.request_log.recordings import capture
 from tests.request_log.truth import NAMES, groups, host_at
 

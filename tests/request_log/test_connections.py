@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from request_log.lines.connections import NOT_YET_MS, Connections, Open, Restart
+from rollcall.inputs.request_log.lines.connections import NOT_YET_MS, Connections, Open, Restart
 
 
 def connections(*requests: tuple[str, int, int]) -> Connections:

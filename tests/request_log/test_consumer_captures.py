@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.effects import MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.effects import MemberRemoved, RebalanceEnded, RebalanceStarted
 from tests.request_log.imported import imported
 from tests.request_log.recordings import capture
 from tests.request_log.truth import BOTH_PROTOCOLS, FOLDER, NAMES, consumer_groups, groups, truth

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from schemas.causes import CauseKind
-from schemas.effects import RebalanceStarted
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.effects import RebalanceStarted
 from tests.request_log.broker import Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import rebalances_in

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import pytest
 
-from coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
-from request_log.recorded import OrderedRequest
-from schemas.causes import CauseKind
-from schemas.effects import RebalanceStarted
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
+from rollcall.inputs.request_log.recorded import OrderedRequest
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.effects import RebalanceStarted
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     HeartbeatRequest,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from schemas.effects import RebalanceStarted
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.schemas.effects import RebalanceStarted
 from tests.request_log.broker import Broker
 from tests.request_log.fleet import live
 from tests.request_log.imported import rebalances_in

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from programs.errors import ConfigError
-from request_log.configs_given import split_given
-from request_log.explaining.session_bounds import SessionBounds
-from request_log.following.group_sessions import INTERVAL_SHOWN, SESSION_OVER
-from schemas.consumer_effects import GroupConfigsChanged
-from schemas.effects import MemberJoined, MemberRemoved, MemberUpdated, RebalanceStarted
+from rollcall.inputs.request_log.configs_given import split_given
+from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
+from rollcall.inputs.request_log.following.group_sessions import INTERVAL_SHOWN, SESSION_OVER
+from rollcall.programs.errors import ConfigError
+from rollcall.schemas.consumer_effects import GroupConfigsChanged
+from rollcall.schemas.effects import MemberJoined, MemberRemoved, MemberUpdated, RebalanceStarted
 from tests.request_log.imported import Imported, imported
 from tests.request_log.recordings import INCIDENTS, incident
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from request_log.following import group_model
-from request_log.lines.clock import zone_of
-from request_log.lines.files import LINE_MAX_BYTES, lines_in_order, read_lines
-from request_log.lines.line import Kind, LineReader, Unreadable
-from request_log.live import LiveImport
-from request_log.snapshot import Snapshots, restored
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.request_log.following import group_model
+from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.inputs.request_log.lines.files import LINE_MAX_BYTES, lines_in_order, read_lines
+from rollcall.inputs.request_log.lines.line import Kind, LineReader, Unreadable
+from rollcall.inputs.request_log.live import LiveImport
+from rollcall.inputs.request_log.snapshot import Snapshots, restored
 from tests.request_log.broker import START_MS, Broker, line
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import pytest
 
-from request_log.broker_settings import SettingsSeen
-from request_log.following.group_sessions import SESSION_OVER, SESSIONS_OVER
-from request_log.lines.clock import zone_of
-from request_log.survey import settings_shown
-from schemas.effects import RebalanceStarted
+from rollcall.inputs.request_log.broker_settings import SettingsSeen
+from rollcall.inputs.request_log.following.group_sessions import SESSION_OVER, SESSIONS_OVER
+from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.inputs.request_log.survey import settings_shown
+from rollcall.schemas.effects import RebalanceStarted
 from tests.request_log.imported import imported
 from tests.request_log.recordings import INCIDENTS, incident
 

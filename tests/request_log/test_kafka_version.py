@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from coordinator_udfs.protocol.kafka_versions import KafkaVersion
-from request_log.lines.files import LogLine
-from request_log.lines.line import LineReader
-from request_log.survey import settings_shown
-from request_log.topic_metadata import SKIPPED_VERSIONS, TopicMetadata
-from schemas.errors import Error
-from schemas.messages import DeleteGroupsRequest
+from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.lines.line import LineReader
+from rollcall.inputs.request_log.survey import settings_shown
+from rollcall.inputs.request_log.topic_metadata import SKIPPED_VERSIONS, TopicMetadata
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import DeleteGroupsRequest
 from tests.request_log.broker import START_MS, line, versions_line
 from tests.request_log.imported import imported
 from tests.request_log.recordings import INCIDENTS

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from lag.rows import Fetched, LogEnd
-from request_log.fetches import FetchReader, Known
-from request_log.lines.files import LogLine
-from request_log.lines.line import LineReader
-from request_log.log_ends import LagNews, UnreadableFetch
-from schemas.consumer_protocol import Subscription, encode_subscription
+from rollcall.inputs.request_log.fetches import FetchReader, Known
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.lines.line import LineReader
+from rollcall.inputs.request_log.log_ends import LagNews, UnreadableFetch
+from rollcall.schemas.consumer_protocol import Subscription, encode_subscription
+from rollcall.tables.lag.rows import Fetched, LogEnd
 
 ID, OTHER = "_x61ovasS5u52uE8qrL_oQ", "1g35ai7FQR67NUJXlGVawA"
 

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import GroupObserved, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
-from schemas.messages import GroupObservedRequest
+from rollcall.history.holdings import holdings_of
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effects import GroupObserved, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.messages import GroupObservedRequest
 from tests.nightly import nightly_but
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
@@ -24,7 +25,6 @@ from tests.request_log.imported import Imported, imported, rebalances_in
 from tests.request_log.recordings import INCIDENTS, capture, incident
 from tests.request_log.truth import FOLDER as CAPTURES
 from tests.request_log.truth import OF_LAG, certain_and_wrong
-from why.holdings import holdings_of
 
 OF_CONSUMER_GROUPS = ("o-consumer-protocol", "q-consumer-slow")
 """Their members' assignments are nowhere in what follows; see below. The capture of lag has such groups too: of one

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.effects import Effect, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.effects import Effect, RebalanceEnded, RebalanceStarted
 from tests.nightly import nightly_but
 from tests.request_log.truth import certain_and_wrong
 from tests.views.random_lives import logged, of_both_protocols, of_the_group

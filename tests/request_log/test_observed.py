@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
-from schemas.causes import CauseKind, EndCause
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effects import (
     Effect,
     GroupObserved,
     MemberJoined,
@@ -23,8 +23,8 @@ from schemas.effects import (
     Reply,
     RequestDropped,
 )
-from schemas.messages import GroupRequest
-from schemas.wire_fields import RequestError, parse_request
+from rollcall.schemas.messages import GroupRequest
+from rollcall.schemas.wire_fields import RequestError, parse_request
 
 CONFIG = GroupConfig()
 DAY_MS = 86_400_000

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.effects import RebalanceStarted
+from rollcall.schemas.effects import RebalanceStarted
 from tests.examples import examples
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import Action, MemberOf, live

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import GroupConfig
-from programs.settings import from_texts
-from request_log.group_rows import LONGEST_MS, GroupRows, in_runs
-from request_log.lines.clock import zone_of
-from request_log.parity import Parity
-from schemas.effect_names import EffectName
-from schemas.effect_rows import EffectRow
-from schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.request_log.group_rows import LONGEST_MS, GroupRows, in_runs
+from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.inputs.request_log.parity import Parity
+from rollcall.programs.settings import from_texts
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effect_rows import EffectRow
+from rollcall.schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
 from tests.examples import examples
 from tests.nightly import nightly_but
 from tests.request_log.fleet import Action, live

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from request_log.entries import decode, encode
-from request_log.lines import sections as cutting
-from request_log.lines.broker_times import BrokerTimes
-from request_log.lines.files import LogLine, lines_in_order
-from request_log.lines.in_order import in_time
-from request_log.lines.sections import sections_of
-from request_log.recorded import LoggedRequest, Quarantined, Tally
-from request_log.section_reading import SectionReading
+from rollcall.inputs.request_log.entries import decode, encode
+from rollcall.inputs.request_log.lines import sections as cutting
+from rollcall.inputs.request_log.lines.broker_times import BrokerTimes
+from rollcall.inputs.request_log.lines.files import LogLine, lines_in_order
+from rollcall.inputs.request_log.lines.in_order import in_time
+from rollcall.inputs.request_log.lines.sections import sections_of
+from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
+from rollcall.inputs.request_log.section_reading import SectionReading
 from tests.request_log.recordings import INCIDENTS
 from tests.request_log.truth import BOTH_PROTOCOLS, NAMES
 from tests.request_log.truth import FOLDER as CAPTURES

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from request_log.lines.files import LogLine
-from request_log.live import LiveImport
-from request_log.snapshot import Snapshots, restored
-from request_log.topic_metadata import SKIPPED, Shown, TopicMetadata
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.live import LiveImport
+from rollcall.inputs.request_log.snapshot import Snapshots, restored
+from rollcall.inputs.request_log.topic_metadata import SKIPPED, Shown, TopicMetadata
 from tests.request_log.broker import START_MS, line
 
 FIRST, SECOND = "urzmpGetVtcfbz3DOZaGzA", "VRz9X6vTRFbZZQTCVCGTgw"

@@ -12,8 +12,8 @@ import json
 
 import pytest
 
-from schemas.causes import CauseKind
-from schemas.effects import MemberRemoved, RebalanceStarted
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.effects import MemberRemoved, RebalanceStarted
 from tests.request_log.imported import Imported, imported
 from tests.request_log.recordings import INCIDENTS
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from schemas.effects import RebalanceStarted
+from rollcall.schemas.effects import RebalanceStarted
 from tests.source_tree import ROOT
 
 FOLDER = ROOT / "tests" / "captures"

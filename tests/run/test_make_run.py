@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 from kafka import KafkaConsumer
 
-from duck_sql.engine import ask
+from rollcall.answers.sql.engine import ask
 from tests.child import PATIENCE_S
 from tests.run.running import start
 from tests.waiting import until

@@ -7,9 +7,9 @@ from typing import Any, get_args
 import pytest
 from msgspec import inspect
 
-from schemas.errors import Error
-from schemas.fan_out import groups_named, join, listed_in, split
-from schemas.messages import (
+from rollcall.schemas.errors import Error
+from rollcall.schemas.fan_out import groups_named, join, listed_in, split
+from rollcall.schemas.messages import (
     API_OF,
     APIS,
     CHANGE_MEMBERS,
@@ -23,7 +23,7 @@ from schemas.messages import (
     Operation,
     StreamRequest,
 )
-from schemas.refusals import refusal
+from rollcall.schemas.refusals import refusal
 
 NAMED = list(APIS.items())
 MANY = [(name, api) for name, api in NAMED if api.groups]

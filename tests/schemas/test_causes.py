@@ -7,12 +7,12 @@ import re
 
 import pytest
 
-from schemas.causes import CAUSES, CauseKind, EndCause, listed, name_of, row_of
+from rollcall.history.kinds import CLASSIC
+from rollcall.schemas.causes import CAUSES, CauseKind, EndCause, listed, name_of, row_of
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.offsets_topic.folded import capture as topic
 from tests.source_tree import ROOT
 from tests.why.reading import CAPTURES, capture
-from why.kinds import CLASSIC
 
 LOGS = sorted(path.parent.name for path in CAPTURES.glob("*/requests.log.gz"))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.connect_protocol import (
+from rollcall.schemas.connect_protocol import (
     CONNECTOR_ITSELF,
     ConnectProtocolError,
     ConnectTask,

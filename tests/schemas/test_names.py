@@ -8,16 +8,16 @@ from typing import get_args
 
 import pytest
 
-from coordinator_udfs.protocol.states import GroupState
-from schemas.causes import CauseKind, EndCause
-from schemas.consumer_effects import ConsumerEffect
-from schemas.effect_names import EffectName
-from schemas.effects import AnyEffect, RecordedEffect
-from schemas.errors import Error
-from schemas.messages import APIS
+from rollcall.answers.views.catalog import VIEWS
+from rollcall.answers.views.view import View
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.consumer_effects import ConsumerEffect
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import AnyEffect, RecordedEffect
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import APIS
 from tests.source_tree import ROOT, source_files
-from views.catalog import VIEWS
-from views.view import View
 
 WORDS: dict[str, set[str]] = {
     "effect": set(EffectName),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.messages import (
+from rollcall.schemas.messages import (
     JoinGroupRequest,
     LeaveGroupRequest,
     MemberIdentity,
@@ -13,7 +13,7 @@ from schemas.messages import (
     OffsetFetchResponse,
     Shape,
 )
-from schemas.wire_fields import carries, first_version, versions_of
+from rollcall.schemas.wire_fields import carries, first_version, versions_of
 
 
 @pytest.mark.parametrize(

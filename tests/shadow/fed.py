@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from coordinator_udfs.protocol.config import GroupConfig
-from request_log.lines.files import LogLine, lines_in_order
-from request_log.live import LiveImport
-from request_log.recorded import OrderedRequest
-from schemas.effects import Effect
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.request_log.lines.files import LogLine, lines_in_order
+from rollcall.inputs.request_log.live import LiveImport
+from rollcall.inputs.request_log.recorded import OrderedRequest
+from rollcall.schemas.effects import Effect
 from tests.request_log.core_replay import Replay
 from tests.request_log.truth import FOLDER, NAMES
 from tests.source_tree import ROOT

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from coordinator_udfs.protocol.config import GroupConfig
-from programs.settings import from_texts
-from schemas.effects import Reply
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.programs.settings import from_texts
+from rollcall.schemas.effects import Reply
 from tests.request_log.core_replay import Replay
 from tests.whole_log import WholeLog
 

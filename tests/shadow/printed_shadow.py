@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from app_logs.growing_log import first_ms_of
-from jobs.home import Home
-from jobs.log_config import shadow_config
-from jobs.shadow.printed_following import PrintedFollowing, PrintedKept, find_printed
-from request_log.lines.tail import LogTail
-from tables.job_status import StatusWriter
+from rollcall.inputs.printed.growing_log import first_ms_of
+from rollcall.inputs.request_log.lines.tail import LogTail
+from rollcall.jobs.log_config import shadow_config
+from rollcall.jobs.shadow.printed_following import PrintedFollowing, PrintedKept, find_printed
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import StatusWriter
 from tests.shadow.deaths import clock_of
 
 UTC = ZoneInfo("UTC")

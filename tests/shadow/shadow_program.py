@@ -16,7 +16,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from jobs.home import Home
+from rollcall.tables.home import Home
 from tests.shadow.finished_log import Answers, answers_in, each_heartbeat
 from tests.source_tree import ROOT
 from tests.waiting import until
@@ -34,7 +34,7 @@ class Shadow:
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "jobs.rollcall", "shadow", str(self.log), "--home", self.home.location]
+        command = [sys.executable, "-m", "rollcall", "shadow", str(self.log), "--home", self.home.location]
         return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def kill(self) -> None:

@@ -13,24 +13,24 @@ from zoneinfo import ZoneInfo
 import pytest
 from deltalake import write_deltalake
 
-from app_logs.group_effects import effects_of
-from app_logs.reading import read_files
-from app_logs.story import groups_in
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.log_config import shadow_config
-from jobs.shadow.both import PrintedProgress
-from jobs.shadow.merging_feed import BESIDE_LINES, MergingFeed
-from jobs.shadow.printed_following import PrintedFollowing, PrintedKept, find_printed
-from jobs.stream.home_tables import open_effects, open_quarantine
-from offsets_topic.beside_lines import enriched
-from request_log.lines.clock import LogClock
-from request_log.lines.tail import LogTail
-from schemas.effect_rows import row_of, texts_of
-from schemas.effects import Effect
-from schemas.tables import EFFECTS
-from tables.job_status import StatusWriter
-from tables.rows import typed_rows
+from rollcall.inputs.offsets_topic.beside_lines import enriched
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.reading import read_files
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.request_log.lines.clock import LogClock
+from rollcall.inputs.request_log.lines.tail import LogTail
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.log_config import shadow_config
+from rollcall.jobs.shadow.both import PrintedProgress
+from rollcall.jobs.shadow.merging_feed import BESIDE_LINES, MergingFeed
+from rollcall.jobs.shadow.printed_following import PrintedFollowing, PrintedKept, find_printed
+from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
+from rollcall.schemas.effect_rows import row_of, texts_of
+from rollcall.schemas.effects import Effect
+from rollcall.schemas.tables import EFFECTS
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import StatusWriter
+from rollcall.tables.rows import typed_rows
 from tests.app_logs.recorded import BROKERS
 from tests.offsets_topic.folded import NAMES, capture
 from tests.streaming.live import read_rows

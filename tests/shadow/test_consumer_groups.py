@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from request_log.lines.files import lines_in_order
-from request_log.live import LiveImport
-from request_log.snapshot import Snapshots, restored
-from schemas.effects import RebalanceStarted
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.request_log.lines.files import lines_in_order
+from rollcall.inputs.request_log.live import LiveImport
+from rollcall.inputs.request_log.snapshot import Snapshots, restored
+from rollcall.schemas.effects import RebalanceStarted
 from tests.request_log.recordings import INCIDENTS, capture
 from tests.request_log.truth import BOTH_PROTOCOLS, FOLDER, certain_and_wrong, consumer_groups
 from tests.shadow.fed import Feed, effects_of, lines_of, reported

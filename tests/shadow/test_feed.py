@@ -14,20 +14,20 @@ import pytest
 from deltalake import DeltaTable
 from rich.console import Console
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.heartbeat_run import beats_of, request_of
-from coordinator_udfs.protocol.kafka_versions import KafkaVersion
-from jobs.home import Home, HomeError
-from jobs.log_config import shadow_config
-from jobs.rollcall.__main__ import main
-from jobs.shadow.command import kept_of
-from jobs.shadow.feed import ShadowFeed, find_kept, new_kept
-from request_log.broker_settings import SettingsSeen
-from request_log.following.group_sessions import CONFIGS_GIVEN
-from request_log.lines.tail import LogTail
-from request_log.live import LiveImport
-from schemas.fan_out import group_id_of
-from schemas.messages import GroupObservedRequest, HeartbeatRequest, HeartbeatRunRequest, StreamRequest
+from rollcall.__main__ import main
+from rollcall.cli.shadow import kept_of
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.heartbeat_run import beats_of, request_of
+from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.inputs.request_log.broker_settings import SettingsSeen
+from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN
+from rollcall.inputs.request_log.lines.tail import LogTail
+from rollcall.inputs.request_log.live import LiveImport
+from rollcall.jobs.log_config import shadow_config
+from rollcall.jobs.shadow.feed import ShadowFeed, find_kept, new_kept
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import GroupObservedRequest, HeartbeatRequest, HeartbeatRunRequest, StreamRequest
+from rollcall.tables.home import Home, HomeError
 from tests.shadow.deaths import Deaths, Killed, clock_of
 from tests.shadow.fed import INCIDENTS, Feed, lines_of
 from tests.source_tree import ROOT
@@ -70,7 +70,7 @@ def requests_in(home: Home) -> list[StreamRequest]:
 def test_each_request_is_in_the_table_once_wherever_the_program_is_killed(
     every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tables.appending.write_deltalake", Deaths(every))
+    monkeypatch.setattr("rollcall.tables.appending.write_deltalake", Deaths(every))
     lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
     bad = b"[2026-11-21 05:38:30,000] DEBUG Completed request:{cut\n"
     pieces = [b"".join([*lines[at : at + 10], bad]) for at in range(0, len(lines), 10)]

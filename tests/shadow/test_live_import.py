@@ -10,14 +10,14 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from request_log.following.group_sessions import SESSION_OVER
-from request_log.lines.files import lines_in_order
-from request_log.lines.silences import SETTLED_MS, SILENT_MS
-from request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS, LiveImport
-from request_log.section_reading import REPEATED
-from request_log.snapshot import SnapshotError, Snapshots, restored
-from schemas.effects import Effect, MemberRemoved, RebalanceEnded
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.request_log.following.group_sessions import SESSION_OVER
+from rollcall.inputs.request_log.lines.files import lines_in_order
+from rollcall.inputs.request_log.lines.silences import SETTLED_MS, SILENT_MS
+from rollcall.inputs.request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS, LiveImport
+from rollcall.inputs.request_log.section_reading import REPEATED
+from rollcall.inputs.request_log.snapshot import SnapshotError, Snapshots, restored
+from rollcall.schemas.effects import Effect, MemberRemoved, RebalanceEnded
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported

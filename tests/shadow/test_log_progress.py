@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from jobs.shadow.log_progress import NOTHING_KNOWN, Known, known_of
-from request_log.live import LOOK_AHEAD_MS, LiveImport
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.request_log.live import LOOK_AHEAD_MS, LiveImport
+from rollcall.jobs.shadow.log_progress import NOTHING_KNOWN, Known, known_of
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.shadow.fed import CAPTURES, Feed, lines_of

@@ -13,23 +13,23 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from jobs.both_inputs import BothMerged
-from jobs.config import JobConfig
-from jobs.home import Home, HomeError
-from jobs.replay.merged import Ends, merge_files
-from jobs.replay.row_files import RowFiles, take_rows
-from jobs.shadow import numbered_state
-from jobs.shadow.log_progress import NOTHING_KNOWN, Known
-from jobs.shadow.merging_feed import FOLDER, MergingFeed
-from jobs.stream.home_tables import open_effects, open_quarantine
-from offsets_topic.beside_log.choice import SLACK_MS
-from schemas.effects import GroupRemoved
-from schemas.tables import AFTER_THE_LOGS, EFFECTS, QUARANTINE
-from tables.rows import with_days
+from rollcall.history.facts import Fact
+from rollcall.inputs.both_inputs import BothMerged
+from rollcall.inputs.following import numbered_state
+from rollcall.inputs.offsets_topic.beside_log.choice import SLACK_MS
+from rollcall.inputs.replay.merged import Ends, merge_files
+from rollcall.inputs.replay.row_files import RowFiles, take_rows
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.shadow.log_progress import NOTHING_KNOWN, Known
+from rollcall.jobs.shadow.merging_feed import FOLDER, MergingFeed
+from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
+from rollcall.schemas.effects import GroupRemoved
+from rollcall.schemas.tables import AFTER_THE_LOGS, EFFECTS, QUARANTINE
+from rollcall.tables.home import Home, HomeError
+from rollcall.tables.rows import with_days
 from tests.offsets_topic.half_logs import LENGTH_MS, reported_of
 from tests.request_log.broker import START_MS
 from tests.streaming.live import read_rows
-from why.facts import Fact
 
 CONFIG = JobConfig()
 Row = dict[str, Any]

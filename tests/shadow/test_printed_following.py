@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from app_logs.group_effects import effects_of
-from app_logs.reading import read_files
-from app_logs.story import groups_in
-from jobs.check import broken_rules
-from jobs.home import Home
-from jobs.rollcall.__main__ import main
-from schemas.effect_rows import row_of
-from schemas.effects import Effect
-from tables.job_status import read_status
+from rollcall.__main__ import main
+from rollcall.cli.check import broken_rules
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.reading import read_files
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.effect_rows import row_of
+from rollcall.schemas.effects import Effect
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import read_status
 from tests.shadow.deaths import Deaths, Killed
 from tests.shadow.printed_shadow import UTC, finish, started
 from tests.shadow.shadow_program import Shadow
@@ -52,7 +52,7 @@ def _row(effect: Effect, seq: int) -> Row:
 def test_each_effect_is_in_the_home_once_wherever_the_program_is_killed(
     every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tables.appending.write_deltalake", Deaths(every))
+    monkeypatch.setattr("rollcall.tables.appending.write_deltalake", Deaths(every))
     path, home, deaths = tmp_path / "server.log", Home(tmp_path / "home"), 0
     path.touch()
     following = started(home, path, step_s=1.5)

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from request_log.lines.files import LINE_MAX_BYTES, LogFileError
-from request_log.lines.tail import LogTail, Position
+from rollcall.inputs.request_log.lines.files import LINE_MAX_BYTES, LogFileError
+from rollcall.inputs.request_log.lines.tail import LogTail, Position
 from tests.shadow.numbered import line, number_of
 
 UTC = ZoneInfo("UTC")

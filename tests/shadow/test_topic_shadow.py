@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.home import Home, HomeError
-from jobs.rollcall.__main__ import main
-from jobs.shadow.topic import check_cluster, is_away, topic_config
-from programs.errors import ConfigError
+from rollcall.__main__ import main
+from rollcall.jobs.shadow.topic import check_cluster, is_away, topic_config
+from rollcall.programs.errors import ConfigError
+from rollcall.tables.home import Home, HomeError
 
 
 def test_a_file_gives_tls_and_sasl_and_the_address_gives_the_servers(tmp_path: Path) -> None:

@@ -16,30 +16,30 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from duck_sql.engine import Answer as Rows
-from duck_sql.engine import AnswerColumn
-from jobs.home import Home
-from jobs.processes import Processes
-from jobs.replay import report as replay_report
-from jobs.replay.building import Shown
-from jobs.rollcall.__main__ import main
-from jobs.run.choices import RunOptions, choices
-from jobs.run.command import Run
-from jobs.shown.terminal import Line, Teller, Terminal, add_row, say, say_all, text_of
-from jobs.shown.watch import Watch
-from jobs.shown.why_page import show_page
-from jobs.whatif import report as whatif_report
-from jobs.whatif.command import answer, read_recording
-from request_log.parity import Difference, Parity
-from request_log.recorded import Tally
+from rollcall.__main__ import main
+from rollcall.answers.sql.engine import Answer as Rows
+from rollcall.answers.sql.engine import AnswerColumn
+from rollcall.answers.whatif.answer import Answer
+from rollcall.answers.whatif.changes import trial_of
+from rollcall.cli.run.choices import RunOptions, choices
+from rollcall.cli.run.command import Run
+from rollcall.cli.whatif import report as whatif_report
+from rollcall.cli.whatif.command import answer, read_recording
+from rollcall.inputs.replay.building import Shown
+from rollcall.inputs.request_log.parity import Difference, Parity
+from rollcall.inputs.request_log.recorded import Tally
+from rollcall.programs.processes import Processes
+from rollcall.programs.terminal import Line, Teller, Terminal, add_row, say, say_all, text_of
+from rollcall.shown import replay_report
+from rollcall.shown.watch import Watch
+from rollcall.shown.why_page import show_page
+from rollcall.tables.home import Home
 from tests.command_run import ran
 from tests.shown.hostile import story_of
 from tests.source_tree import ROOT
 from tests.views.histories import two_members
 from tests.views.story import write_effects
 from tests.why.reading import explained
-from whatif.answer import Answer
-from whatif.changes import trial_of
 
 SHOWN = {
     "a[/x]b": "a[/x]b",

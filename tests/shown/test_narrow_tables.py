@@ -10,17 +10,17 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from jobs.processes import Processes
-from jobs.replay import report as replay_report
-from jobs.replay.building import Shown
-from jobs.shown.tables import show_table
-from jobs.shown.terminal import add_row
-from jobs.whatif import report as whatif_report
-from jobs.whatif.command import answer, read_recording
-from request_log.parity import Difference, Parity
-from request_log.recorded import Tally
+from rollcall.answers.whatif.changes import trial_of
+from rollcall.cli.whatif import report as whatif_report
+from rollcall.cli.whatif.command import answer, read_recording
+from rollcall.inputs.replay.building import Shown
+from rollcall.inputs.request_log.parity import Difference, Parity
+from rollcall.inputs.request_log.recorded import Tally
+from rollcall.programs.processes import Processes
+from rollcall.programs.terminal import add_row
+from rollcall.shown import replay_report
+from rollcall.shown.tables import show_table
 from tests.source_tree import ROOT
-from whatif.changes import trial_of
 
 HERE, QUIET = Processes(1), Shown(Console(quiet=True))
 Show = Callable[[Console], object]

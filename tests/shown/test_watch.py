@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from jobs.home import Home
-from jobs.replay.report import tell_home
-from jobs.shown.watch import RebalanceLines, Watch, client_ids
-from schemas.effect_names import LASTING, EffectName
-from schemas.effect_rows import EffectRow
+from rollcall.history.facts import effects_in, facts_of
+from rollcall.history.members import memberships_of
+from rollcall.schemas.effect_names import LASTING, EffectName
+from rollcall.schemas.effect_rows import EffectRow
+from rollcall.shown.replay_report import tell_home
+from rollcall.shown.watch import RebalanceLines, Watch, client_ids
+from rollcall.tables.home import Home
 from tests.views.histories import one_expires, stories
 from tests.views.random_homes import random_histories
 from tests.views.story import write_effects
 from tests.why.reading import as_columns, recorded
-from why.facts import effects_in, facts_of
-from why.members import memberships_of
 
 _CAME_OR_WENT = (
     (EffectName.GROUP_CREATED, EffectName.GROUP_REMOVED),

@@ -7,21 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from clients.assignors import ASSIGNORS, RebalanceProtocol
-from clients.events import PartitionsAssigned, PartitionsLost, PartitionsRevoked
-from clients.member import GroupMember
-from clients.membership import MemberState
-from coordinator_udfs.protocol.states import GroupState
-from schemas.consumer_protocol import TopicPartition
-from schemas.effects import (
-    GroupRemoved,
-    Reply,
-    RequestDropped,
-    RequestParked,
-    StateChanged,
-)
-from schemas.errors import Error
-from schemas.messages import JoinGroupResponse
+from rollcall.answers.clients.assignors import ASSIGNORS, RebalanceProtocol
+from rollcall.answers.clients.events import PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from rollcall.answers.clients.member import GroupMember
+from rollcall.answers.clients.membership import MemberState
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.effects import GroupRemoved, Reply, RequestDropped, RequestParked, StateChanged
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import JoinGroupResponse
 from tests.simulation.watched import WatchedWorld
 
 GROUP = "fleet"

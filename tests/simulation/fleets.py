@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from clients.config import ApiVersions, ConsumerConfig
-from coordinator_udfs.protocol.config import GroupConfig
-from simulation.plan import ConsumerPlan, Schedule, Span, TopicChange, WorldPlan
+from rollcall.answers.clients.config import ApiVersions, ConsumerConfig
+from rollcall.answers.simulation.plan import ConsumerPlan, Schedule, Span, TopicChange, WorldPlan
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from tests.simulation.checks import GROUP
 from tests.simulation.lossy import LossyPlan
 

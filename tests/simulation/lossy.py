@@ -1,6 +1,6 @@
 """A network that loses messages: by chance, one by one, or all of them for a while.
 
-Knows messages and time; see `simulation.network` for those that arrive.
+Knows messages and time; see `rollcall.answers.simulation.network` for those that arrive.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from clients.events import MemberRequest
-from schemas.messages import Response
-from simulation.chance import fraction
-from simulation.network import Connection, Network
-from simulation.plan import NetworkPlan, PlanError, Span
+from rollcall.answers.clients.events import MemberRequest
+from rollcall.answers.simulation.chance import fraction
+from rollcall.answers.simulation.network import Connection, Network
+from rollcall.answers.simulation.plan import NetworkPlan, PlanError, Span
+from rollcall.schemas.messages import Response
 
 
 @dataclass(frozen=True, slots=True)

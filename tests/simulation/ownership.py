@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from schemas.consumer_protocol import TopicPartition
-from simulation.virtual_time import VirtualTime
+from rollcall.answers.simulation.virtual_time import VirtualTime
+from rollcall.schemas.consumer_protocol import TopicPartition
 
 Owned = tuple[str, TopicPartition]
 

@@ -7,11 +7,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.config import ConsumerConfig
-from coordinator_udfs.protocol.config import ConsumerConfig as BrokerConfig
-from coordinator_udfs.protocol.config import GroupConfig
-from schemas.consumer_protocol import TopicPartition
-from simulation.plan import ConsumerPlan, GroupProtocol, Schedule, Span, Subscribed, TopicChange, WorldPlan
+from rollcall.answers.clients.config import ConsumerConfig
+from rollcall.answers.simulation.plan import (
+    ConsumerPlan,
+    GroupProtocol,
+    Schedule,
+    Span,
+    Subscribed,
+    TopicChange,
+    WorldPlan,
+)
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig as BrokerConfig
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.schemas.consumer_protocol import TopicPartition
 from tests.examples import examples
 from tests.simulation.lossy import LossyPlan
 from tests.simulation.watched import WatchedWorld

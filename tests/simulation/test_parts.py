@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from clients.config import ConsumerConfig
-from clients.events import PartitionsAssigned, PartitionsLost
-from clients.member import GroupMember
-from coordinator_udfs.protocol.states import GroupState
-from schemas.consumer_protocol import TopicPartition
-from schemas.effects import Reply, RequestParked, StateChanged
-from simulation.chance import between, fraction
-from simulation.plan import ConsumerPlan, Schedule, WorldPlan
-from simulation.record import ConsumerEvent, GroupEffect
-from simulation.virtual_time import DEADLINE, VirtualTime
+from rollcall.answers.clients.config import ConsumerConfig
+from rollcall.answers.clients.events import PartitionsAssigned, PartitionsLost
+from rollcall.answers.clients.member import GroupMember
+from rollcall.answers.simulation.chance import between, fraction
+from rollcall.answers.simulation.plan import ConsumerPlan, Schedule, WorldPlan
+from rollcall.answers.simulation.record import ConsumerEvent, GroupEffect
+from rollcall.answers.simulation.virtual_time import DEADLINE, VirtualTime
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.effects import Reply, RequestParked, StateChanged
 from tests.simulation.checks import GROUP, assert_always, assert_settled
 from tests.simulation.ownership import DoubleOwnership, Ownership
 from tests.simulation.watched import WatchedWorld

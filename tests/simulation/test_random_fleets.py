@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from clients.config import ConsumerConfig
-from simulation.plan import ConsumerPlan, NetworkPlan, Schedule, Span, WorldPlan
+from rollcall.answers.clients.config import ConsumerConfig
+from rollcall.answers.simulation.plan import ConsumerPlan, NetworkPlan, Schedule, Span, WorldPlan
 from tests.examples import examples
 from tests.simulation.checks import GROUP, assert_always, assert_settled
 from tests.simulation.fleets import COOPERATIVE_FLEETS, EAGER_FLEETS, QUIET_MS, worlds

@@ -6,17 +6,25 @@ from typing import Any
 
 import pytest
 
-from clients.config import ApiVersions, ConsumerConfig
-from clients.events import FatalError, LeftGroup, PartitionsAssigned, PartitionsLost, PartitionsRevoked
-from clients.member import GroupMember
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.states import GroupState
-from schemas.causes import CauseKind
-from schemas.consumer_protocol import TopicPartition
-from schemas.effects import MemberRemoved, RebalanceEnded, Reply, StateChanged
-from schemas.errors import Error
-from simulation.consumer import Mode
-from simulation.plan import ConsumerPlan, NetworkPlan, PlanError, Schedule, Span, TopicChange, WorldPlan
+from rollcall.answers.clients.config import ApiVersions, ConsumerConfig
+from rollcall.answers.clients.events import FatalError, LeftGroup, PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from rollcall.answers.clients.member import GroupMember
+from rollcall.answers.simulation.consumer import Mode
+from rollcall.answers.simulation.plan import (
+    ConsumerPlan,
+    NetworkPlan,
+    PlanError,
+    Schedule,
+    Span,
+    TopicChange,
+    WorldPlan,
+)
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.effects import MemberRemoved, RebalanceEnded, Reply, StateChanged
+from rollcall.schemas.errors import Error
 from tests.simulation.checks import GROUP, assert_always, assert_settled
 from tests.simulation.lossy import Loss, LossyPlan
 from tests.simulation.watched import WatchedWorld

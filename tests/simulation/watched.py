@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from clients.events import Closed, PartitionsAssigned, PartitionsLost, PartitionsRevoked
-from schemas.effects import Reply
-from schemas.errors import Error
-from schemas.messages import JoinGroupResponse
-from simulation.plan import WorldPlan
-from simulation.record import ConsumerEvent, GroupEffect
-from simulation.world import World
+from rollcall.answers.clients.events import Closed, PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from rollcall.answers.simulation.plan import WorldPlan
+from rollcall.answers.simulation.record import ConsumerEvent, GroupEffect
+from rollcall.answers.simulation.world import World
+from rollcall.schemas.effects import Reply
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import JoinGroupResponse
 from tests.simulation.lossy import LossyNetwork, LostMessage
 from tests.simulation.ownership import DoubleOwnership, Ownership
 

@@ -13,11 +13,11 @@ import signal
 import subprocess
 import sys
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.spark.session import spark_session
-from jobs.stream.query import failure_of, start
-from jobs.stream.writers.batch_result import BatchResult
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.stream.query import failure_of, start
+from rollcall.jobs.stream.writers.batch_result import BatchResult
+from rollcall.tables.home import Home
 from tests.source_tree import ROOT
 
 

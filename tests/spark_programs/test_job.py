@@ -15,12 +15,12 @@ from urllib.request import urlopen
 import pytest
 from deltalake import write_deltalake
 
-from jobs.config import JobConfig
-from jobs.coordinator import command
-from jobs.home import Home
-from jobs.stream.home_tables import open_requests
-from programs.command_line import run_command
-from tables.request_rows import request_rows
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.coordinator import command
+from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.programs.command_line import run_command
+from rollcall.tables.home import Home
+from rollcall.tables.request_rows import request_rows
 from tests.child import Child
 from tests.requests import join
 from tests.streaming.live import now_ms, read_rows
@@ -36,7 +36,7 @@ class Program:
 
     def __init__(self, home: Path, *arguments: str) -> None:
         self.home = Home(home)
-        command = [sys.executable, "-m", "jobs.coordinator", "--home", str(home), *arguments]
+        command = [sys.executable, "-m", "rollcall.jobs.coordinator", "--home", str(home), *arguments]
         self.process = Child(command, home.parent)
 
     def status(self) -> dict[str, Any]:

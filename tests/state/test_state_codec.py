@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs import state_codec
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.step import expire_due
-from coordinator_udfs.state_codec import StateError
-from schemas.effects import MemberRemoved
+from rollcall.coordinator_udfs import state_codec
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.step import expire_due
+from rollcall.coordinator_udfs.state_codec import StateError
+from rollcall.schemas.effects import MemberRemoved
 
 CONSUMER_DOCUMENT = Path(__file__).parent / "documents" / "consumer-v2.json"
 DOCUMENTS = sorted((Path(__file__).parent / "documents").glob("v*.json"))

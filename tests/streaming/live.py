@@ -16,15 +16,15 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from coordinator_udfs.protocol.join_group import new_member_id
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.stream.home_tables import open_requests
-from jobs.stream.query import Coordinator, failure_of, start, stop_after_batch
-from jobs.stream.writers.batch_result import BatchResult
-from schemas.messages import GroupRequest
-from tables.delta_log import DeltaLog
-from tables.request_rows import request_rows
+from rollcall.coordinator_udfs.protocol.join_group import new_member_id
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.jobs.stream.query import Coordinator, failure_of, start, stop_after_batch
+from rollcall.jobs.stream.writers.batch_result import BatchResult
+from rollcall.schemas.messages import GroupRequest
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.home import Home
+from rollcall.tables.request_rows import request_rows
 from tests.requests import join, sync
 from tests.waiting import until
 

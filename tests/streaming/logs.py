@@ -12,12 +12,12 @@ from typing import Any
 
 from deltalake import write_deltalake
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.stream.home_tables import open_requests
-from schemas.messages import GroupRequest
-from schemas.tables import EFFECTS
-from tables.request_rows import request_rows
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.schemas.messages import GroupRequest
+from rollcall.schemas.tables import EFFECTS
+from rollcall.tables.home import Home
+from rollcall.tables.request_rows import request_rows
 from tests.udf.world import SETTINGS, World
 
 EVENT = {

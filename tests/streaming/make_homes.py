@@ -25,9 +25,9 @@ from typing import Any
 
 from deltalake import DeltaTable, write_deltalake
 
-from schemas.consumer_protocol import TopicPartition
-from schemas.messages import GroupRequest
-from tables.request_rows import request_rows
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.messages import GroupRequest
+from rollcall.tables.request_rows import request_rows
 from tests.requests import commit, consumer_beat, heartbeat, join, sync
 from tests.source_tree import ROOT
 from tests.streaming.live import now_ms, read_rows
@@ -52,10 +52,10 @@ REPORT_OF_HOMES = """
 import contextlib, io, json, sys
 from pathlib import Path
 sys.path.insert(0, ".")
-from jobs.home import Home
-from jobs.sql import answer_query
-from jobs.why import answer
-from views.catalog import NAMES
+from rollcall.tables.home import Home
+from rollcall.cli.sql import answer_query
+from rollcall.cli.why import answer
+from rollcall.answers.views.catalog import NAMES
 
 def rows(command, *words, **more):
     out = io.StringIO()
@@ -81,14 +81,14 @@ class Version:
 
     def __init__(self, tree: Path) -> None:
         self.tree = tree
-        self.has_one_command = (tree / "jobs/rollcall").is_dir()
+        self.has_one_command = (tree / "rollcall/cli/commands").is_dir()
         self.has_consumer_groups = "group.consumer." in (tree / "conf/coordinator.conf").read_text()
         self.reads_dumps = any("offsets_topic" in path.read_text() for path in (tree / "jobs").rglob("*.py"))
 
     def command(self, name: str, home: Path, *words: str) -> list[str]:
         """A program's command line. name: coordinator, shadow, replay."""
         is_of_the_command = self.has_one_command and name != "coordinator"
-        module = ["jobs.rollcall", name] if is_of_the_command else [f"jobs.{name}"]
+        module = ["rollcall", name] if is_of_the_command else [f"jobs.{name}"]
         return [sys.executable, "-m", *module, *words, "--home", str(home)]
 
     @contextmanager

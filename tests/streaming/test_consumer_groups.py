@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.spark.views import register_views
-from schemas.consumer_protocol import TopicPartition
+from rollcall.jobs.spark.views import register_views
+from rollcall.schemas.consumer_protocol import TopicPartition
 from tests.requests import commit, consumer_beat, heartbeat, join
 from tests.streaming.live import Live, form, now_ms
 

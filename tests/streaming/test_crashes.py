@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_udfs.protocol.join_group import new_member_id
+from rollcall.coordinator_udfs.protocol.join_group import new_member_id
 from tests.requests import heartbeat, join
 from tests.source_tree import ROOT
 from tests.streaming.live import Live, now_ms, read_rows
@@ -62,12 +62,12 @@ def test_an_overdue_deadline_fires_after_a_restart_without_any_traffic(live: Liv
 
 def test_a_home_is_freed_when_its_job_is_killed(tmp_path: Path) -> None:
     program = (
-        "import os, signal\nfrom jobs.home import Home\n"
+        "import os, signal\nfrom rollcall.tables.home import Home\n"
         f"with Home({str(tmp_path)!r}).locked('the coordinator'): os.kill(os.getpid(), signal.SIGKILL)"
     )
     killed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False, env={**os.environ})
     assert killed.returncode == -9
-    from jobs.home import Home
+    from rollcall.tables.home import Home
 
     with Home(tmp_path).locked("the next one"):
         assert (tmp_path / "lock").read_text().startswith("the next one")

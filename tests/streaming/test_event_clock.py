@@ -9,13 +9,13 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.log_config import replay_config
-from jobs.stream.home_tables import open_requests
-from jobs.stream.query import failure_of, start
-from jobs.stream.writers.batch_result import BatchResult
-from tables.request_rows import request_rows
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.log_config import replay_config
+from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.jobs.stream.query import failure_of, start
+from rollcall.jobs.stream.writers.batch_result import BatchResult
+from rollcall.tables.home import Home
+from rollcall.tables.request_rows import request_rows
 from tests.requests import join
 from tests.streaming.live import read_rows
 from tests.streaming.logs import EVENT, facts_of, home_with, recorded

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.preflight import Missing
-from jobs.stream.sources.kafka import load_kafka, request_rows
-from schemas.tables import REQUESTS
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.sources.kafka import load_kafka, request_rows
+from rollcall.programs.preflight import Missing
+from rollcall.schemas.tables import REQUESTS
+from rollcall.tables.home import Home
 
 RECORDS = {
     "a row, the request an object": (

@@ -17,4 +17,4 @@ def test_the_workers_of_a_session_are_lean(spark: SparkSession) -> None:
         yield pa.RecordBatch.from_pydict({"name": [name for _ in batches][:1]})
 
     (row,) = spark.range(1).coalesce(1).mapInArrow(serializer, "name string").collect()
-    assert row.name == "jobs.spark.lean_worker"
+    assert row.name == "rollcall.jobs.spark.lean_worker"

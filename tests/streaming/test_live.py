@@ -9,8 +9,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import functions as F
 
-from coordinator_udfs.protocol.join_group import new_member_id
-from schemas.tables import REQUESTS, STATE
+from rollcall.coordinator_udfs.protocol.join_group import new_member_id
+from rollcall.schemas.tables import REQUESTS, STATE
 from tests.requests import heartbeat, join, sync
 from tests.streaming.live import Live, form, now_ms
 

@@ -8,8 +8,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.maintain import maintain_cluster
-from programs.version import VERSION
+from rollcall.jobs.maintain import maintain_cluster
+from rollcall.programs.version import VERSION
 from tests.requests import join
 from tests.streaming.live import Live, now_ms, read_rows
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import Row, SparkSession
 
-from jobs.stream.sources.offsets_topic import record_rows
-from offsets_topic.dumps.log_record import LogRecord
-from offsets_topic.records.decoding import group_id_of
-from schemas.tables import RECORDS
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
+from rollcall.inputs.offsets_topic.records.decoding import group_id_of
+from rollcall.jobs.stream.sources.offsets_topic import record_rows
+from rollcall.schemas.tables import RECORDS
 from tests.offsets_topic.folded import CAPTURES, NAMES, read_dump
 from tests.streaming.topic_records import connector_rows
 

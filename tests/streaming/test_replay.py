@@ -14,15 +14,15 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from jobs.home import Home
-from jobs.log_config import replay_config
-from jobs.replay.command import clear, settings_of
-from jobs.replay.on_spark import replay_on_spark
-from jobs.replay.report import Replayed, say_log, tell_home
-from jobs.rollcall.__main__ import main
-from jobs.stream.home_tables import open_requests
-from jobs.stream.query import failure_of, start
-from programs.errors import ConfigError
+from rollcall.__main__ import main
+from rollcall.cli.replay import clear, settings_of
+from rollcall.jobs.log_config import replay_config
+from rollcall.jobs.replay_on_spark import replay_on_spark
+from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.jobs.stream.query import failure_of, start
+from rollcall.programs.errors import ConfigError
+from rollcall.shown.replay_report import Replayed, say_log, tell_home
+from rollcall.tables.home import Home
 from tests.engines.replays import assert_same_tables
 from tests.replayed import QUIET, replay_log
 from tests.source_tree import ROOT

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.stream.query import stop_after_batch
+from rollcall.jobs.stream.query import stop_after_batch
 
 
 class Behind:

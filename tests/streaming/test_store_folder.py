@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.config import JobConfig
-from jobs.home import Home, HomeError
-from jobs.lease import TakenOverError
-from jobs.preflight import Missing
-from jobs.spark.connectors import check_connectors
-from jobs.spark.home_lease import held
-from jobs.spark.store_folder import StoreFolder
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.spark.connectors import check_connectors
+from rollcall.jobs.spark.home_lease import held
+from rollcall.jobs.spark.store_folder import StoreFolder
+from rollcall.programs.preflight import Missing
+from rollcall.tables.home import Home, HomeError
+from rollcall.tables.lease import TakenOverError
 
 
 class Elsewhere(Home):

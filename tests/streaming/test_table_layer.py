@@ -11,12 +11,12 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.stream.writers.cluster_writer import open_table
-from schemas.tables import EFFECTS
-from tables.delta_log import DeltaLog
-from tables.live_files import live_files
-from tables.properties import request_properties, table_properties
-from tables.table_follower import TableFollower
+from rollcall.jobs.stream.writers.cluster_writer import open_table
+from rollcall.schemas.tables import EFFECTS
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.live_files import live_files
+from rollcall.tables.properties import request_properties, table_properties
+from rollcall.tables.table_follower import TableFollower
 from tests.requests import heartbeat
 from tests.streaming.live import Live, now_ms
 

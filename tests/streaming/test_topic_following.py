@@ -8,13 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.home import Home
-from jobs.shadow import topic
-from jobs.shadow.topic import TopicFollowing, topic_config
-from jobs.stream.query import failure_of, stop_after_batch
-from jobs.stream.sources.offsets_topic import record_rows
-from offsets_topic.dumps.log_record import LogRecord
-from tables.job_status import StatusWriter
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
+from rollcall.jobs.shadow import topic
+from rollcall.jobs.shadow.topic import TopicFollowing, topic_config
+from rollcall.jobs.stream.query import failure_of, stop_after_batch
+from rollcall.jobs.stream.sources.offsets_topic import record_rows
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import StatusWriter
 from tests.offsets_topic.folded import CAPTURES, read_dump
 from tests.programs.set_clocks import Machine
 from tests.streaming.live import expect_each_fact_once, read_rows

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from duck_sql.engine import ask
-from jobs.home import Home
-from jobs.replay.command import replay
-from jobs.rollcall.__main__ import main
-from jobs.why import answer
+from rollcall.__main__ import main
+from rollcall.answers.sql.engine import ask
+from rollcall.cli.replay import replay
+from rollcall.cli.why import answer
+from rollcall.tables.home import Home
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER, OF_SESSIONS, capture, truth
 from tests.readme.shown import block_with
 from tests.replayed import replay_dump

@@ -7,9 +7,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import terms_of
-from coordinator_udfs.state_codec import decode
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.history import terms_of
+from rollcall.coordinator_udfs.state_codec import decode
 from tests.requests import heartbeat, join, leave
 from tests.streaming.live import Live, form, now_ms
 from tests.views.state_facts import settled_leader, waits_for

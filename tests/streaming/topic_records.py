@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from offsets_topic.dumps.log_record import LogRecord
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 
 _SCHEMA = pa.schema(
     [

@@ -48,7 +48,7 @@ def read(address: str) -> str:
 
 
 def test_the_demo_needs_neither_a_checkout_nor_java(installed: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "jobs.rollcall", "demo", "--no-browser"]
+    command = [sys.executable, "-m", "rollcall", "demo", "--no-browser"]
     out = tmp_path / "out"
     with out.open("w") as file:
         program = subprocess.Popen(command, cwd=tmp_path, env=environ(installed, tmp_path), stdout=file, stderr=file)
@@ -68,7 +68,7 @@ def test_the_demo_needs_neither_a_checkout_nor_java(installed: Path, tmp_path: P
 
 @pytest.mark.parametrize(("words", "says"), [("run", "Java was not found"), ("sql --help", "Ask a home in SQL")])
 def test_a_command_says_what_it_lacks(installed: Path, tmp_path: Path, words: str, says: str) -> None:
-    command = [sys.executable, "-m", "jobs.rollcall", *words.split()]
+    command = [sys.executable, "-m", "rollcall", *words.split()]
     done = subprocess.run(
         command, cwd=tmp_path, env=environ(installed, tmp_path), capture_output=True, text=True, check=False
     )
@@ -79,7 +79,7 @@ def test_a_command_says_what_it_lacks(installed: Path, tmp_path: Path, words: st
 def test_what_it_packs_for_a_cluster_is_the_project_alone(installed: Path, tmp_path: Path) -> None:
     (installed / "another").mkdir(exist_ok=True)
     (installed / "another" / "__init__.py").touch()
-    command = [sys.executable, "-m", "jobs.rollcall", "package", "packed.zip"]
+    command = [sys.executable, "-m", "rollcall", "package", "packed.zip"]
     subprocess.run(command, cwd=tmp_path, env=environ(installed, tmp_path), check=True, capture_output=True)
     with zipfile.ZipFile(tmp_path / "packed.zip") as packed:
         found = {name.partition("/")[0] for name in packed.namelist()}

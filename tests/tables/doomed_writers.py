@@ -18,15 +18,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.stream.home_tables import open_requests
-from jobs.stream.upkeep import tables_of
-from jobs.stream.writers.driver_writer import DriverWriter
-from tables.request_rows import request_rows
-from tables.request_table import RequestTable
-from tables.upkeep import tend
-from tables.whole_file import write_whole
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.jobs.stream.upkeep import tables_of
+from rollcall.jobs.stream.writers.driver_writer import DriverWriter
+from rollcall.tables.home import Home
+from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import RequestTable
+from rollcall.tables.upkeep import tend
+from rollcall.tables.whole_file import write_whole
 from tests.requests import heartbeat
 
 T = 1_700_000_000_000

@@ -18,12 +18,12 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.tables import EFFECTS_FOLDER, REQUESTS
-from tables import compaction
-from tables.compaction import Layout, OvertakenError, compact, remove_before
-from tables.delta_log import AddedFile, DeltaLog
-from tables.request_rows import request_rows
-from tables.request_table import RequestTable
+from rollcall.schemas.tables import EFFECTS_FOLDER, REQUESTS
+from rollcall.tables import compaction
+from rollcall.tables.compaction import Layout, OvertakenError, compact, remove_before
+from rollcall.tables.delta_log import AddedFile, DeltaLog
+from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import RequestTable
 from tests.requests import heartbeat
 from tests.views.histories import two_members
 from tests.views.story import DAY_MS, write_effects

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from jobs.config import JobConfig
-from jobs.home import LIVE, Home, HomeError
-from jobs.stream.upkeep import tables_of
-from schemas.tables import EFFECTS
-from tables.delta_log import DeltaLog
-from tables.request_rows import request_rows
-from tables.request_table import RequestTable
-from tables.upkeep import tend
-from tables.whole_file import write_whole
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.upkeep import tables_of
+from rollcall.schemas.tables import EFFECTS
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.home import LIVE, Home, HomeError
+from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import RequestTable
+from rollcall.tables.upkeep import tend
+from rollcall.tables.whole_file import write_whole
 from tests.requests import heartbeat
 from tests.tables.doomed_writers import Batch, T, writer_of
 from tests.tables.full_disk import no_room

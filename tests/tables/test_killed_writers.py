@@ -18,8 +18,8 @@ from typing import NamedTuple
 import pytest
 from deltalake import DeltaTable
 
-from jobs.home import Home
-from tables.delta_log import DeltaLog
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.home import Home
 from tests.source_tree import ROOT
 from tests.tables.doomed_writers import COMMITTED
 from tests.waiting import until

@@ -13,12 +13,12 @@ from deltalake import write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.effect_names import LASTING
-from schemas.tables import EFFECTS
-from tables import lasting_facts as module
-from tables.delta_log import DeltaLog
-from tables.lasting_facts import FOLDER, Fact, keep_lasting_facts, lasting_facts
-from tables.upkeep import Kept, tend
+from rollcall.schemas.effect_names import LASTING
+from rollcall.schemas.tables import EFFECTS
+from rollcall.tables import lasting_facts as module
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.lasting_facts import FOLDER, Fact, keep_lasting_facts, lasting_facts
+from rollcall.tables.upkeep import Kept, tend
 from tests.examples import examples
 
 NOW_MS = 1_700_000_000_000

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.stream.home_tables import open_requests
-from schemas.tables import EFFECTS, REQUESTS
-from tables.appending import make_table, open_table
-from tables.delta_log import DeltaLog
-from tables.properties import VERSIONS_RETENTION_MINUTES, request_properties, table_properties
-from tables.request_rows import RequestRow, table_of
-from tables.request_table import RequestTable
-from tables.table_follower import TableFollower
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.schemas.tables import EFFECTS, REQUESTS
+from rollcall.tables.appending import make_table, open_table
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.home import Home
+from rollcall.tables.properties import VERSIONS_RETENTION_MINUTES, request_properties, table_properties
+from rollcall.tables.request_rows import RequestRow, table_of
+from rollcall.tables.request_table import RequestTable
+from rollcall.tables.table_follower import TableFollower
 
 LOG_KEPT = "delta.logRetentionDuration"
 

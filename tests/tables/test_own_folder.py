@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tables.duck_database import open_database, spill_folder
-from tables.own_folder import OWNER, own_folder
+from rollcall.tables.duck_database import open_database, spill_folder
+from rollcall.tables.own_folder import OWNER, own_folder
 from tests.source_tree import ROOT
 
 KIND = "rollcall-test-"
 HOLDS_ONE = """
 import sys
-from tables.own_folder import own_folder
+from rollcall.tables.own_folder import own_folder
 with own_folder(sys.argv[1]) as folder:
     print(folder, flush=True)
     sys.stdin.read()

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from tables.delta_log import DeltaLog
-from tables.request_rows import RequestRow, table_of
-from tables.request_table import RequestTable
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.request_rows import RequestRow, table_of
+from rollcall.tables.request_table import RequestTable
 
 
 def rows(number: int, name: str = "g") -> pa.Table:

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from schemas.tables import EFFECTS, EFFECTS_FOLDER
-from tables import store_copy
-from tables.home_location import is_in_a_store
-from tables.job_status import read_status
-from tables.store_copy import NoWayError, StoreCopy, StoreError, followed_copy, kept_copy
-from tables.table_follower import TableFollower
+from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER
+from rollcall.tables import store_copy
+from rollcall.tables.home_location import is_in_a_store
+from rollcall.tables.job_status import read_status
+from rollcall.tables.store_copy import NoWayError, StoreCopy, StoreError, followed_copy, kept_copy
+from rollcall.tables.table_follower import TableFollower
 from tests.waiting import until
 
 COLUMNS = ["group_id", "at_ms"]

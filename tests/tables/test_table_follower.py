@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tables.delta_log import DeltaLog
-from tables.request_rows import RequestRow, table_of
-from tables.request_table import RequestTable
-from tables.table_follower import TableFollower
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.request_rows import RequestRow, table_of
+from rollcall.tables.request_table import RequestTable
+from rollcall.tables.table_follower import TableFollower
 
 
 def test_no_version_is_passed_over_because_a_listing_missed_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +26,7 @@ def test_no_version_is_passed_over_because_a_listing_missed_it(tmp_path: Path, m
 
     table.append(table_of([RequestRow("g", "first", 0, 0, "{}")]))
     assert [rows["request_id"].to_pylist() for rows in follower.poll()] == [["first"]]
-    monkeypatch.setattr("tables.table_follower._LOST_AFTER_S", 0.0)
+    monkeypatch.setattr("rollcall.tables.table_follower._LOST_AFTER_S", 0.0)
     monkeypatch.setattr(DeltaLog, "versions", versions_with_a_gap)
     assert follower.has_news()
     monkeypatch.undo()

@@ -10,23 +10,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from duck_sql.engine import ask
-from gateway.settings import Settings
-from gateway.tables.effects_table import EffectsTable
-from gateway.tables.tables_backend import TablesBackend
-from jobs import group_facts
-from jobs.group_facts import read_from_disk
-from jobs.home import Home
-from jobs.shown.watch import Watch
-from jobs.why import explanation_of
-from page.history import History
-from schemas.tables import EFFECTS_FOLDER, Table
-from tables import readable_files, unread
-from tables.delta_log import DeltaLog
-from tables.duck_database import rows_of
-from tables.request_table import RequestTable
+from rollcall.answers.sql.engine import ask
+from rollcall.answers.why.sections import lines_of
+from rollcall.cli.why import explanation_of
+from rollcall.jobs import group_facts
+from rollcall.jobs.group_facts import read_from_disk
+from rollcall.schemas.tables import EFFECTS_FOLDER, Table
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.tables.effects_table import EffectsTable
+from rollcall.serve.gateway.tables.tables_backend import TablesBackend
+from rollcall.serve.page.history import History
+from rollcall.shown.watch import Watch
+from rollcall.tables import readable_files, unread
+from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.duck_database import rows_of
+from rollcall.tables.home import Home
+from rollcall.tables.request_table import RequestTable
 from tests.views.story import Story, one_member, write_effects
-from why.sections import lines_of
 
 Break = Callable[[Path], object]
 
@@ -165,7 +165,7 @@ def test_a_version_that_cannot_be_read_just_now_is_read_at_the_next_look(
         def fails(_: Path) -> None:
             raise OSError(24, "Too many open files")
 
-        failing.setattr("page.effect_files.fault_of_parquet", fails)
+        failing.setattr("rollcall.serve.page.effect_files.fault_of_parquet", fails)
         with pytest.raises(OSError, match="Too many"):
             page.refresh()
     page.refresh()

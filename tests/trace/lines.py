@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from coordinator_udfs.trace import config_from, run
+from rollcall.coordinator_udfs.trace import config_from, run
 from tests.source_tree import ROOT
 
 Line = dict[str, Any]
@@ -103,7 +103,7 @@ class Run(NamedTuple):
 def command(stdin: bytes, *arguments: str) -> Run:
     """Runs the command line itself."""
     done = subprocess.run(
-        [sys.executable, "-m", "coordinator_udfs.trace", *arguments],
+        [sys.executable, "-m", "rollcall.coordinator_udfs.trace", *arguments],
         input=stdin,
         capture_output=True,
         cwd=ROOT,

@@ -65,7 +65,7 @@ def test_a_bad_setting_is_named_before_anything_is_read(setting: str, says: str)
 def test_an_unknown_option_ends_with_status_2_and_help_with_0() -> None:
     assert command(b"", "--effect-less").status == 2
     done = subprocess.run(
-        [sys.executable, "-m", "coordinator_udfs.trace", "--help"], capture_output=True, cwd=ROOT, check=False
+        [sys.executable, "-m", "rollcall.coordinator_udfs.trace", "--help"], capture_output=True, cwd=ROOT, check=False
     )
     assert done.returncode == 0
     assert b"--config" in done.stdout
@@ -77,7 +77,7 @@ def test_a_reader_that_stops_reading_is_no_error(tmp_path: Path) -> None:
     with (
         requests.open("rb") as stdin,
         subprocess.Popen(
-            [sys.executable, "-m", "coordinator_udfs.trace"],
+            [sys.executable, "-m", "rollcall.coordinator_udfs.trace"],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.trace import TraceError
+from rollcall.coordinator_udfs.trace import TraceError
 from tests.trace.lines import Line, ask, heartbeat, join, sync, tick, traced
 
 WITHOUT_ID = {name: value for name, value in heartbeat(1, "h", "m").items() if name != "request_id"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.trace import Trace, TraceError, config_from
+from rollcall.coordinator_udfs.trace import Trace, TraceError, config_from
 
 Line = dict[str, Any]
 

@@ -5,8 +5,8 @@ Knows the stream and the requests; must not know what is right.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.settings import StreamSettings
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.settings import StreamSettings
 from tests.requests import join, sync
 from tests.udf.stream import Effect, Stream, arrived
 

@@ -16,10 +16,10 @@ import pandas as pd
 from pyspark.sql import Row
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from coordinator_udfs.group_udf import run_group
-from coordinator_udfs.settings import Clock, StreamSettings
-from schemas.fan_out import group_id_of
-from schemas.messages import StreamRequest
+from rollcall.coordinator_udfs.group_udf import run_group
+from rollcall.coordinator_udfs.settings import Clock, StreamSettings
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import StreamRequest
 
 NO_TIMEOUT = -1
 Effect = dict[str, Any]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from coordinator_udfs.settings import StreamSettings
-from coordinator_udfs.state_codec import StateRow, decode, encode
-from schemas.messages import ConsumerGroupDescribeRequest
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from rollcall.coordinator_udfs.settings import StreamSettings
+from rollcall.coordinator_udfs.state_codec import StateRow, decode, encode
+from rollcall.schemas.messages import ConsumerGroupDescribeRequest
 from tests.requests import consumer_beat, heartbeat, join, sync
 from tests.source_tree import ROOT
 from tests.udf.live_clock import T, replies, stream_with_member

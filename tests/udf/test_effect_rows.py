@@ -8,21 +8,14 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.state_codec import StateRow
-from schemas.causes import Cause, CauseKind, EndCause
-from schemas.effect_rows import LINE, EffectRow, detail_of_response, row_of, texts_of
-from schemas.effects import (
-    AnyEffect,
-    GroupCreated,
-    MemberRemoved,
-    RebalanceStarted,
-    Reply,
-    RequestParked,
-)
-from schemas.errors import Error
-from schemas.messages import HeartbeatResponse, JoinGroupResponse, LeaveGroupResponse
-from schemas.tables import EFFECTS, STATE
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.state_codec import StateRow
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.effect_rows import LINE, EffectRow, detail_of_response, row_of, texts_of
+from rollcall.schemas.effects import AnyEffect, GroupCreated, MemberRemoved, RebalanceStarted, Reply, RequestParked
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import HeartbeatResponse, JoinGroupResponse, LeaveGroupResponse
+from rollcall.schemas.tables import EFFECTS, STATE
 
 KINDS: tuple[type, ...] = get_args(AnyEffect)
 

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator_udfs.request_texts import read_request
-from coordinator_udfs.settings import Clock
-from schemas.heartbeat_runs import packed
-from schemas.messages import HeartbeatRunRequest
-from schemas.wire_fields import RequestError
+from rollcall.coordinator_udfs.request_texts import read_request
+from rollcall.coordinator_udfs.settings import Clock
+from rollcall.schemas.heartbeat_runs import packed
+from rollcall.schemas.messages import HeartbeatRunRequest
+from rollcall.schemas.wire_fields import RequestError
 from tests.requests import heartbeat, join
 from tests.udf.live_clock import SETTINGS, T, replies, stable, stream_with_member
 from tests.udf.stream import Stream, arrived

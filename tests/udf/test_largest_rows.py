@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.group_turns import Outcome, take_turns
-from coordinator_udfs.settings import StreamSettings
-from jobs.config import JobConfig
-from schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
-from schemas.messages import ConsumerGroupDescribeRequest, DescribeGroupsRequest, StreamRequest
+from rollcall.coordinator_udfs.group_turns import Outcome, take_turns
+from rollcall.coordinator_udfs.settings import StreamSettings
+from rollcall.jobs.config import JobConfig
+from rollcall.schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
+from rollcall.schemas.messages import ConsumerGroupDescribeRequest, DescribeGroupsRequest, StreamRequest
 from tests.requests import consumer_beat, fitting, join, sync
 
 T = 1_700_000_000_000

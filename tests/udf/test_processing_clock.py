@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.settings import StreamSettings
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.settings import StreamSettings
 from tests.requests import heartbeat, join, leave
 from tests.udf.live_clock import SETTINGS, T, replies, stable, stream_with_member
 from tests.udf.stream import Effect, Stream, arrived

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs import group_turns
-from coordinator_udfs.busy_answers import THROTTLE_MS
-from coordinator_udfs.group_turns import take_turns
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import step
-from coordinator_udfs.settings import Clock, StreamSettings
-from coordinator_udfs.state_codec import StateRow
-from schemas.consumer_protocol import TopicPartition
-from schemas.effect_rows import EffectRow
-from schemas.messages import (
+from rollcall.coordinator_udfs import group_turns
+from rollcall.coordinator_udfs.busy_answers import THROTTLE_MS
+from rollcall.coordinator_udfs.group_turns import take_turns
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.step import step
+from rollcall.coordinator_udfs.settings import Clock, StreamSettings
+from rollcall.coordinator_udfs.state_codec import StateRow
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.effect_rows import EffectRow
+from rollcall.schemas.messages import (
     APIS,
     DescribeGroupsRequest,
     GroupRequest,
@@ -28,8 +28,8 @@ from schemas.messages import (
     OffsetFetchRequestTopic,
     StreamRequest,
 )
-from schemas.wire_fields import carries
-from tables.replies import response_of
+from rollcall.schemas.wire_fields import carries
+from rollcall.tables.replies import response_of
 from tests.requests import commit, consumer_beat, fitting, heartbeat, join, leave, sync
 from tests.udf.live_clock import SETTINGS, T, replies, stream_with_member
 from tests.udf.stream import Effect, Stream, arrived

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from coordinator_udfs import group_turns
-from coordinator_udfs.group_turns import BROKEN_RETRY_MS
-from coordinator_udfs.protocol import step as rules
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.settings import StreamSettings
-from schemas.messages import DescribeGroupsRequest, OffsetFetchRequest
+from rollcall.coordinator_udfs import group_turns
+from rollcall.coordinator_udfs.group_turns import BROKEN_RETRY_MS
+from rollcall.coordinator_udfs.protocol import step as rules
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.settings import StreamSettings
+from rollcall.schemas.messages import DescribeGroupsRequest, OffsetFetchRequest
 from tests.requests import heartbeat, join
 from tests.udf.live_clock import SETTINGS, T, replies, stream_with_member
 from tests.udf.stream import Arrived, Effect, Stored, Stream, arrived

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import msgspec
 import pytest
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from coordinator_udfs.settings import StreamSettings
-from schemas.heartbeat_runs import packed
-from schemas.messages import StreamRequest
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from rollcall.coordinator_udfs.settings import StreamSettings
+from rollcall.schemas.heartbeat_runs import packed
+from rollcall.schemas.messages import StreamRequest
 from tests.requests import consumer_beat, heartbeat
 from tests.udf.live_clock import T, replies, stable, stream_with_member
 from tests.udf.stream import Effect, Stream, arrived

@@ -9,9 +9,9 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.settings import Clock, StreamSettings
-from schemas.messages import GroupRequest
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.settings import Clock, StreamSettings
+from rollcall.schemas.messages import GroupRequest
 from tests.requests import consumer_beat, heartbeat, join, leave, sync
 from tests.udf.stream import Effect, Stream, arrived
 

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.home import Home
-from jobs.log_config import shadow_config
-from jobs.shadow.command import tail_of
-from jobs.shadow.feed import ShadowFeed, find_kept
-from jobs.stream.query import failure_of, start, stop_after_batch
+from rollcall.cli.shadow import tail_of
+from rollcall.jobs.log_config import shadow_config
+from rollcall.jobs.shadow.feed import ShadowFeed, find_kept
+from rollcall.jobs.stream.query import failure_of, start, stop_after_batch
+from rollcall.tables.home import Home
 from tests.requests import consumer_beat, heartbeat, join, sync
 from tests.shadow.finished_log import answers_in, each_heartbeat, expected
 from tests.streaming.earlier_homes import JOB, SHADOW, VERSIONS, Earlier, unpacked

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from tests.requests import consumer_beat
 from tests.views.story import Story
 

@@ -5,7 +5,7 @@ Knows what clients do. What the views make of it stands in the tests.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from tests.views.story import Story, one_member
 
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.state_codec import decode
-from schemas.effect_rows import EffectRow, row_of
-from schemas.effects import Effect
-from simulation.plan import WorldPlan
-from simulation.world import World
+from rollcall.answers.simulation.plan import WorldPlan
+from rollcall.answers.simulation.world import World
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.state_codec import decode
+from rollcall.schemas.effect_rows import EffectRow, row_of
+from rollcall.schemas.effects import Effect
 from tests.protocol.classic_moves import configs, plays
 from tests.protocol.heartbeat_runs import in_runs
 from tests.protocol.play import GROUP_ID, Call, Move, Play

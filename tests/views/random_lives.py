@@ -16,12 +16,13 @@ from hypothesis import Phase, given, settings
 from hypothesis import seed as hypothesis_seed
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from offsets_topic.records.decoding import Record
-from programs.settings import from_texts
-from schemas.effect_rows import EffectRow, row_of
-from schemas.effects import Effect
-from schemas.tables import AFTER_THE_LOGS
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from rollcall.history.facts import Fact
+from rollcall.inputs.offsets_topic.records.decoding import Record
+from rollcall.programs.settings import from_texts
+from rollcall.schemas.effect_rows import EffectRow, row_of
+from rollcall.schemas.effects import Effect
+from rollcall.schemas.tables import AFTER_THE_LOGS
 from tests.offsets_topic.beside import facts_of, merged
 from tests.offsets_topic.folded import fold
 from tests.offsets_topic.half_logs import LENGTH_MS, keep_some, lived
@@ -33,7 +34,6 @@ from tests.request_log.core_replay import Replay
 from tests.request_log.fleet import START_NEWER, live
 from tests.views.random_homes import numbered
 from tests.whole_log import WholeLog
-from why.facts import Fact
 
 Rows = dict[str, list[EffectRow]]
 """By the name of the group in the home."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.states import GroupState
-from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
+from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 
 
 def settled_leader(group: Group) -> str | None:

@@ -1,7 +1,7 @@
 """A group's history, made by what its clients send in virtual time: the facts that the stream's own function gives.
 
 Each request is a batch of its own on the event clock, so the group goes through its stored state every time. Knows how
-requests become rows (`coordinator_udfs.group_turns`) and rows a table; must not know any view, nor Spark.
+requests become rows (`rollcall.coordinator_udfs.group_turns`) and rows a table; must not know any view, nor Spark.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import msgspec
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from coordinator_udfs.group_turns import take_turns
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.settings import Clock, StreamSettings
-from coordinator_udfs.state_codec import StateRow
-from schemas.consumer_protocol import (
+from rollcall.coordinator_udfs.group_turns import take_turns
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.settings import Clock, StreamSettings
+from rollcall.coordinator_udfs.state_codec import StateRow
+from rollcall.schemas.consumer_protocol import (
     Assignment,
     Subscription,
     TopicPartition,
     encode_assignment,
     encode_subscription,
 )
-from schemas.effect_rows import EffectRow
-from schemas.messages import (
+from rollcall.schemas.effect_rows import EffectRow
+from rollcall.schemas.messages import (
     DeleteGroupsRequest,
     MemberIdentity,
     OffsetDeleteRequest,
@@ -37,7 +37,7 @@ from schemas.messages import (
     OffsetDeleteRequestTopic,
     StreamRequest,
 )
-from schemas.tables import EFFECTS, EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER
 from tests import requests
 
 DAY_MS = 86_400_000

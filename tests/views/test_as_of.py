@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.rollcall.__main__ import main
-from jobs.sql import register_views
-from programs.timestamps import MomentError
+from rollcall.__main__ import main
+from rollcall.cli.sql import register_views
+from rollcall.programs.timestamps import MomentError
 from tests.views.histories import two_members
 from tests.views.story import write_effects
 from tests.views.view_rows import rows_of

@@ -16,19 +16,19 @@ import duckdb
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from duck_sql import engine
-from duck_sql.engine import NotEqual, ask
-from jobs.home import Home
-from jobs.queries import QueryError
-from jobs.rollcall.__main__ import main
-from jobs.shown.plain_answers import java_double, shown_interval, write_answer
-from jobs.sql import answer_query, frame_of
-from schemas.tables import REQUESTS
-from tables.duck_database import open_database
+from rollcall.__main__ import main
+from rollcall.answers.queries import QueryError
+from rollcall.answers.sql import engine
+from rollcall.answers.sql.engine import NotEqual, ask
+from rollcall.answers.views.catalog import NAMES
+from rollcall.cli.sql import answer_query, frame_of
+from rollcall.schemas.tables import REQUESTS
+from rollcall.shown.plain_answers import java_double, shown_interval, write_answer
+from rollcall.tables.duck_database import open_database
+from rollcall.tables.home import Home
 from tests.source_tree import ROOT
 from tests.views.histories import deleted, one_expires, one_leaves, two_members
 from tests.views.story import write_effects
-from views.catalog import NAMES
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def answered(home: Path, query: str, form: str = "json", at: str = "") -> str:
 
 def test_an_answer_loads_neither_spark_nor_arrow(home: Path) -> None:
     program = (
-        "import sys; from jobs.rollcall.__main__ import main\n"
+        "import sys; from rollcall.__main__ import main\n"
         f"main(['sql', '--home', {str(home)!r}, 'select state, count(*) from groups group by state'])\n"
         f"main(['why', '--home', {str(home)!r}, 'two'])\n"
         "heavy = ('pyspark', 'pyarrow', 'pandas', 'numpy', 'deltalake')\n"
@@ -73,7 +73,7 @@ def test_an_answer_loads_neither_spark_nor_arrow(home: Path) -> None:
 def test_a_syntax_error_says_its_place_and_starts_no_spark(
     home: Path, monkeypatch: pytest.MonkeyPatch, query: str, says: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, "jobs.spark.answering", None)
+    monkeypatch.setitem(sys.modules, "rollcall.jobs.spark.answering", None)
     with pytest.raises(QueryError, match=re.escape(f"query: {says}")) as refused:
         answer_query(Home(home), query)
     assert str(refused.value).endswith(" If Spark knows this syntax, use ENGINE=spark.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from request_log.following.passed_deadlines import TOGETHER_MS
+from rollcall.inputs.request_log.following.passed_deadlines import TOGETHER_MS
 from tests.request_log.truth import NAMES, groups, host_at
 from tests.views.story import write_effects
 from tests.views.view_rows import Views

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp, parse_one
 
-from views.catalog import VIEWS, reads_from, with_foundations
-from views.page import page
-from views.view import GROUP_ID, View
+from rollcall.answers.views.catalog import VIEWS, reads_from, with_foundations
+from rollcall.answers.views.page import page
+from rollcall.answers.views.view import GROUP_ID, View
 
 
 def view(name: str, sql: str) -> View:

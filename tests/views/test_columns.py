@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.spark.views import definition_of
-from jobs.sql import register_views
+from rollcall.answers.views.catalog import NAMES, VIEWS, names_in, with_foundations
+from rollcall.answers.views.tables import TABLE_VIEWS
+from rollcall.cli.sql import register_views
+from rollcall.jobs.spark.views import definition_of
 from tests.views.histories import two_members
 from tests.views.story import write_effects
-from views.catalog import NAMES, VIEWS, names_in, with_foundations
-from views.tables import TABLE_VIEWS
 
 # What users build on: these columns stay, whatever is added. A release writes down what it adds.
 PROMISED = {

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from rollcall.answers.why.slack import slack_of
+from rollcall.history.facts import effects_in
+from rollcall.history.members import Names, memberships_of
 from tests.request_log.truth import consumer_groups, truth
 from tests.requests import consumer_beat
 from tests.views.story import Story, write_effects
 from tests.views.view_rows import Views
 from tests.why.reading import all_facts, capture
-from why.facts import effects_in
-from why.members import Names, memberships_of
-from why.slack import slack_of
 
 NEAR_MS = 2000
 """A broker that had just started took so long to come to a first heartbeat."""

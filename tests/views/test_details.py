@@ -14,13 +14,20 @@ from typing import get_args
 import pytest
 from jinja2 import nodes
 
-from page.app import templates
-from schemas.effect_names import EffectName
-from schemas.effect_rows import AnyFact
-from schemas.effects import Assigned, JoinReceived, MemberJoined, OffsetsCommitted, RebalanceEnded, RebalanceStarted
+from rollcall.answers.views.catalog import VIEWS
+from rollcall.answers.views.details import opened
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effect_rows import AnyFact
+from rollcall.schemas.effects import (
+    Assigned,
+    JoinReceived,
+    MemberJoined,
+    OffsetsCommitted,
+    RebalanceEnded,
+    RebalanceStarted,
+)
+from rollcall.serve.page.app import templates
 from tests.source_tree import ROOT, modules, source_files
-from views.catalog import VIEWS
-from views.details import opened
 
 KINDS = get_args(AnyFact)
 FIELDS = {name for kind in KINDS for name in kind.__struct_fields__}
@@ -58,7 +65,7 @@ def test_details_are_opened_by_classes_alone() -> None:
     sources = {str(path.relative_to(ROOT)): path.read_text() for path in source_files()}
     assert sum("opened(" in text for text in sources.values()) > 8
     declares = [name for name, text in sources.items() if re.search(r"\b(?<!F\.)from_json\(|json_transform", text)]
-    assert declares == ["views/details.py"]
+    assert declares == ["rollcall/answers/views/details.py"]
 
 
 def test_sql_names_fields_that_there_are() -> None:
@@ -77,7 +84,7 @@ def test_sql_names_fields_that_there_are() -> None:
 
 # ---------------------------------------------------------------- Python
 
-READERS = {"schemas.effect_rows", "schemas.heartbeat_runs", "tables.replies"}
+READERS = {"rollcall.schemas.effect_rows", "rollcall.schemas.heartbeat_runs", "rollcall.tables.replies"}
 """What makes a fact, or a reply's response, of a detail: by the class. Everything else asks these."""
 
 
@@ -96,7 +103,7 @@ def test_nobody_else_decodes_a_detail() -> None:
 
 COLUMNS = {column.name for view in VIEWS for column in view.columns}
 OF_PAGES = {
-    # Rows that the page computes: see page.lists and page.details.
+    # Rows that the page computes: see rollcall.serve.page.lists and rollcall.serve.page.details.
     *("troubles", "harm", "stood_share", "near_slack_ms", "near_timeout_ms", "near_client_id", "in_hour", "in_span"),
     *("latest_at", "found", "total", "plural", "rule", "view", "at_ms", "until_ms", "link", "sentence", "lag_trend"),
     *("goes_on", "kind", "latest", "rebalance", "ticks", "lags", "row", "opens", "closes"),

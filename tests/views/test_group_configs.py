@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
+from rollcall.schemas.messages import (
     DELETE_CONFIG,
     SET,
     IncrementalAlterConfigsRequest,

@@ -9,16 +9,16 @@ import duckdb
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from duck_sql.engine import ask_each, columns
-from duck_sql.spark_sql import duck_type, translated
-from jobs.check import answer_check, broken_rules
-from jobs.home import Home
-from jobs.queries import QueryError
-from jobs.rollcall.__main__ import main
-from schemas.tables import EFFECTS
+from rollcall.__main__ import main
+from rollcall.answers.queries import QueryError
+from rollcall.answers.sql.engine import ask_each, columns
+from rollcall.answers.sql.spark_sql import duck_type, translated
+from rollcall.answers.views.catalog import names_in
+from rollcall.answers.views.row_rules import ROW_RULES, RowRule
+from rollcall.cli.check import answer_check, broken_rules
+from rollcall.schemas.tables import EFFECTS
+from rollcall.tables.home import Home
 from tests.engines.recorded import write_home
-from views.catalog import names_in
-from views.row_rules import ROW_RULES, RowRule
 
 EARLY, LATE = "timestamp'2026-03-01 03:12:00'", "timestamp'2026-03-01 03:12:09'"
 

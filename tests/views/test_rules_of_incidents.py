@@ -20,13 +20,13 @@ from typing import Any
 
 import pytest
 
-from duck_sql.engine import ask
-from jobs.check import broken_rules
-from jobs.home import Home
-from jobs.rollcall.__main__ import main
-from offsets_topic.dumps.json_lines import write_line
-from offsets_topic.dumps.log_record import BadLine, LogRecord
-from offsets_topic.dumps.reading import Dump
+from rollcall.__main__ import main
+from rollcall.answers.sql.engine import ask
+from rollcall.cli.check import broken_rules
+from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
+from rollcall.inputs.offsets_topic.dumps.log_record import BadLine, LogRecord
+from rollcall.inputs.offsets_topic.dumps.reading import Dump
+from rollcall.tables.home import Home
 from tests.nightly import nightly_but
 
 RECORDED = Path(__file__).parent / "rule_incidents"

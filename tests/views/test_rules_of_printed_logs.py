@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from app_logs.files import open_blocks
-from app_logs.group_effects import effects_of
-from app_logs.reading import FileRead, align, merged, read_lines
-from app_logs.story import groups_in
-from jobs.check import broken_rules
-from jobs.home import Home
-from schemas.effect_rows import EffectRow, row_of
+from rollcall.cli.check import broken_rules
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.lines.files import open_blocks
+from rollcall.inputs.printed.reading import FileRead, align, merged, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.effect_rows import EffectRow, row_of
+from rollcall.tables.home import Home
 from tests.source_tree import ROOT
 from tests.views.story import write_effects
 

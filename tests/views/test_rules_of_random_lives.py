@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.check import broken_rules
-from jobs.home import Home
+from rollcall.cli.check import broken_rules
+from rollcall.tables.home import Home
 from tests.views.random_homes import random_histories
 from tests.views.random_lives import KINDS, Rows
 from tests.views.story import write_effects

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from schemas.heartbeat_runs import packed
-from schemas.messages import HeartbeatRequest
+from rollcall.answers.views.catalog import VIEWS
+from rollcall.answers.why.explanation import explain
+from rollcall.answers.why.sections import lines_of
+from rollcall.schemas.heartbeat_runs import packed
+from rollcall.schemas.messages import HeartbeatRequest
 from tests import requests
 from tests.views.histories import two_members
 from tests.views.story import Story, write_effects
 from tests.views.view_rows import Row, rows_of
 from tests.why.reading import reader_of
-from views.catalog import VIEWS
-from why.explanation import explain
-from why.sections import lines_of
 
 Beats = list[tuple[int, str]]
 GROUP = "two"

@@ -13,16 +13,16 @@ from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
-from jobs.home import HomeError
-from jobs.queries import QueryError, check_query
-from jobs.rollcall.__main__ import main
-from jobs.shown.answers import show_table, write_answer
-from jobs.spark.views import ask, refusals_named
-from jobs.sql import register_views
-from schemas.tables import REQUESTS
+from rollcall.__main__ import main
+from rollcall.answers.queries import QueryError, check_query
+from rollcall.answers.views.catalog import NAMES
+from rollcall.cli.sql import register_views
+from rollcall.jobs.spark.shown_answers import show_table, write_answer
+from rollcall.jobs.spark.views import ask, refusals_named
+from rollcall.schemas.tables import REQUESTS
+from rollcall.tables.home import HomeError
 from tests.views.histories import deleted, two_members
 from tests.views.story import write_effects
-from views.catalog import NAMES
 
 ODD = """
 SELECT timestamp'2026-03-01 03:12:00.5' AS at, 'a "b",\nc' AS text, array('x', 'y') AS names,

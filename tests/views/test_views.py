@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from rollcall.answers.why.slack import Slack, gaps_of, slack_of
+from rollcall.history.facts import effects_in
+from rollcall.history.members import Names, memberships_of
 from tests.views.histories import stories
 from tests.views.story import one_member, write_effects
 from tests.views.view_rows import Views
 from tests.why.reading import all_facts
-from why.facts import effects_in
-from why.members import Names, memberships_of
-from why.slack import Slack, gaps_of, slack_of
 
 
 @pytest.fixture(scope="module")

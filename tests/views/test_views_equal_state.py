@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import terms_of
-from coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.history import terms_of
+from rollcall.coordinator_udfs.protocol.states import GroupState
 from tests.views.random_homes import History, random_histories
 from tests.views.state_facts import next_deadline_ms, partitions_of, settled_leader, waits_for
 from tests.views.story import write_effects

@@ -9,21 +9,21 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from jobs.home import Home
-from jobs.no_such_group import NoSuchGroup
-from jobs.why import WhyError, explain_rebalance, explanation_of
-from schemas.effect_rows import EffectRow
+from rollcall.answers.no_such_group import NoSuchGroup
+from rollcall.answers.why.sections import lines_of
+from rollcall.answers.why.slack import gaps_of, nearest_to_expiry
+from rollcall.cli.why import WhyError, explain_rebalance, explanation_of
+from rollcall.history.facts import Fact, effects_in, facts_of
+from rollcall.history.holdings import holdings_of
+from rollcall.history.members import Membership, memberships_of
+from rollcall.history.rebalances import Rebalance, rebalances_of
+from rollcall.schemas.effect_rows import EffectRow
+from rollcall.tables.home import Home
 from tests.views.histories import stories
 from tests.views.random_homes import random_histories
 from tests.views.story import write_effects
 from tests.views.view_rows import Views
 from tests.why.reading import as_columns, recorded
-from why.facts import Fact, effects_in, facts_of
-from why.holdings import holdings_of
-from why.members import Membership, memberships_of
-from why.rebalances import Rebalance, rebalances_of
-from why.sections import lines_of
-from why.slack import gaps_of, nearest_to_expiry
 
 Rows = dict[str, list[EffectRow]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from tests.views.histories import one_expires
 from tests.views.story import Story
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from duck_sql.engine import ask
+from rollcall.answers.sql.engine import ask
 
 EPOCH = datetime.datetime(1970, 1, 1)
 

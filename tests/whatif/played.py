@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from clients.config import ConsumerConfig
-from coordinator_udfs.protocol.config import GroupConfig
-from programs.settings import from_texts
-from request_log.lines.wire import message_of
-from request_log.recorded import OrderedRequest, Recorded
-from schemas.causes import CauseKind
-from schemas.effects import Reply
-from schemas.messages import ConsumerGroupHeartbeatRequest, LeaveGroupRequest
-from simulation.plan import ConsumerPlan, NetworkPlan, Schedule, TopicChange, WorldPlan
-from simulation.world import World
-from whatif.inferred_schedules import schedules_of
-from whatif.observed_processes import GroupObserver
-from whatif.play import unpolled_in
-from whatif.schedules import GroupSchedules
+from rollcall.answers.clients.config import ConsumerConfig
+from rollcall.answers.simulation.plan import ConsumerPlan, NetworkPlan, Schedule, TopicChange, WorldPlan
+from rollcall.answers.simulation.world import World
+from rollcall.answers.whatif.inferred_schedules import schedules_of
+from rollcall.answers.whatif.observed_processes import GroupObserver
+from rollcall.answers.whatif.play import unpolled_in
+from rollcall.answers.whatif.schedules import GroupSchedules
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.request_log.lines.wire import message_of
+from rollcall.inputs.request_log.recorded import OrderedRequest, Recorded
+from rollcall.programs.settings import from_texts
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.effects import Reply
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, LeaveGroupRequest
 
 GROUP = "fleet"
 STEADY = NetworkPlan(latency_ms=(1, 1))

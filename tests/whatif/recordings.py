@@ -10,11 +10,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from jobs.processes import Processes
-from jobs.replay.building import Shown
-from jobs.whatif.command import read_recording
+from rollcall.answers.whatif.recording import Recording
+from rollcall.cli.whatif.command import read_recording
+from rollcall.inputs.replay.building import Shown
+from rollcall.programs.processes import Processes
 from tests.source_tree import ROOT
-from whatif.recording import Recording
 
 FOLDER = ROOT / "tests" / "captures"
 

@@ -5,14 +5,14 @@ Knows how a world is lived and played again; must not know what is expected of i
 
 from __future__ import annotations
 
-from simulation.plan import ConsumerPlan, Schedule, Span, TopicChange
-from simulation.world import World
+from rollcall.answers.simulation.plan import ConsumerPlan, Schedule, Span, TopicChange
+from rollcall.answers.simulation.world import World
+from rollcall.answers.whatif.changes import BASELINE, Setting, trial_of
+from rollcall.answers.whatif.fidelity import Fidelity, fidelity_of
+from rollcall.answers.whatif.outcome import Known, Outcome, measure
+from rollcall.answers.whatif.play import play, silent_ends
+from rollcall.answers.whatif.schedules import GroupSchedules
 from tests.whatif.played import consumer, schedules_in, world
-from whatif.changes import BASELINE, Setting, trial_of
-from whatif.fidelity import Fidelity, fidelity_of
-from whatif.outcome import Known, Outcome, measure
-from whatif.play import play, silent_ends
-from whatif.schedules import GroupSchedules
 
 
 def setting(text: str) -> Setting:

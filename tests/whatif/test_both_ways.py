@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from rollcall.answers.whatif.changes import BASELINE
+from rollcall.answers.whatif.fidelity import fidelity_of
+from rollcall.answers.whatif.outcome import Outcome
+from rollcall.answers.whatif.play import play
+from rollcall.answers.whatif.recording import Recording
 from tests.whatif.recordings import recording_of
 from tests.whatif.stories import setting
-from whatif.changes import BASELINE
-from whatif.fidelity import fidelity_of
-from whatif.outcome import Outcome
-from whatif.play import play
-from whatif.recording import Recording
 
 LOGS = Path(__file__).parent / "logs"
 NAMES = sorted(path.name for path in LOGS.glob("*.log.gz"))

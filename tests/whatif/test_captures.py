@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from rollcall.answers.whatif.answer import refuse_unfit, share_of
+from rollcall.answers.whatif.changes import BASELINE, SettingError, trial_of
+from rollcall.answers.whatif.fidelity import Fidelity, fidelity_of
+from rollcall.answers.whatif.play import play
 from tests.request_log.truth import OF_LAG
 from tests.source_tree import ROOT
 from tests.whatif.recordings import FOLDER, recording, recording_of
-from whatif.answer import refuse_unfit, share_of
-from whatif.changes import BASELINE, SettingError, trial_of
-from whatif.fidelity import Fidelity, fidelity_of
-from whatif.play import play
 
 NAMES = sorted({path.parent.name for path in FOLDER.glob("*/requests.log.gz")} - {OF_LAG})
 NOT_THE_SAME = {

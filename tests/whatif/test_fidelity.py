@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from whatif.answer import share_of
-from whatif.fidelity import fidelity_of
-from whatif.outcome import Begun, Outcome
+from rollcall.answers.whatif.answer import share_of
+from rollcall.answers.whatif.fidelity import fidelity_of
+from rollcall.answers.whatif.outcome import Begun, Outcome
 
 
 def outcome(causes: str, stopped_member_ms: int = 0, culprits: str | None = None) -> Outcome:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.config import ApiVersions
-from simulation.plan import Schedule, Span, TopicChange
+from rollcall.answers.clients.config import ApiVersions
+from rollcall.answers.simulation.plan import Schedule, Span, TopicChange
+from rollcall.answers.whatif.schedules import ProcessSchedule
 from tests.whatif.played import UNTIL_MS, consumer, schedules_in, world
-from whatif.schedules import ProcessSchedule
 
 BEAT_MS = 3000
 LIBRDKAFKA = ApiVersions(2, 5, 3, 3, 1, 9)

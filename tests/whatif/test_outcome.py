@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.states import GroupState
-from lag.rows import LogEnd
-from schemas.causes import Cause, CauseKind, EndCause
-from schemas.effects import (
+from rollcall.answers.whatif.answer import assumptions
+from rollcall.answers.whatif.changes import trial_of
+from rollcall.answers.whatif.outcome import Known, Outcome, measure
+from rollcall.answers.whatif.recording import Recording, rates_of
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.history.holdings import Partition
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.effects import (
     Assigned,
     Effect,
     JoinPhaseEnded,
@@ -17,12 +21,8 @@ from schemas.effects import (
     StateChanged,
     TopicPartitions,
 )
+from rollcall.tables.lag.rows import LogEnd
 from tests.written_effects import effect
-from whatif.answer import assumptions
-from whatif.changes import trial_of
-from whatif.outcome import Known, Outcome, measure
-from whatif.recording import Recording, rates_of
-from why.holdings import Partition
 
 PROCESSES = {"A": "a", "B": "b", "B2": "b2"}
 UNTIL_MS = 10_000

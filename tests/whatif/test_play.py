@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from simulation.plan import ConsumerPlan, Schedule, TopicChange
+from rollcall.answers.simulation.plan import ConsumerPlan, Schedule, TopicChange
+from rollcall.answers.whatif.changes import BASELINE, SettingError
+from rollcall.answers.whatif.play import plan_of, play
 from tests.whatif.played import UNTIL_MS, consumer, schedules_in, world
 from tests.whatif.stories import KILLED, ROLLING, STALLED, UNPOLLED, fidelity, recorded, setting
-from whatif.changes import BASELINE, SettingError
-from whatif.play import plan_of, play
 
 
 @pytest.mark.parametrize(

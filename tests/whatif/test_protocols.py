@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from clients.config import ApiVersions
-from simulation.plan import ConsumerPlan, GroupProtocol, Schedule, Span, Subscribed, TopicChange
+from rollcall.answers.clients.config import ApiVersions
+from rollcall.answers.simulation.plan import ConsumerPlan, GroupProtocol, Schedule, Span, Subscribed, TopicChange
+from rollcall.answers.whatif.answer import Answer, total
+from rollcall.answers.whatif.changes import BASELINE, trial_of
+from rollcall.answers.whatif.fidelity import fidelity_of
+from rollcall.answers.whatif.inferred_schedules import schedules_of, why_left_out
+from rollcall.answers.whatif.observed_processes import GroupObserver
+from rollcall.answers.whatif.outcome import Outcome
+from rollcall.answers.whatif.play import play
 from tests.source_tree import ROOT
 from tests.whatif.played import GROUP, consumer, rows_of, schedules_in, world
 from tests.whatif.recordings import recording
 from tests.whatif.stories import KILLED, ROLLING, STALLED, UNPOLLED, fidelity, recorded, setting
-from whatif.answer import Answer, total
-from whatif.changes import BASELINE, trial_of
-from whatif.fidelity import fidelity_of
-from whatif.inferred_schedules import schedules_of, why_left_out
-from whatif.observed_processes import GroupObserver
-from whatif.outcome import Outcome
-from whatif.play import play
 
 STORIES = {"rolling": ROLLING, "killed": KILLED, "stalled": STALLED, "unpolled": UNPOLLED}
 NEWER, CLASSIC = "group.protocol=consumer", "group.protocol=classic session.timeout.ms=10000 assignor=range"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from schemas.messages import JoinGroupRequest
-from simulation.plan import WorldPlan
-from simulation.world import World
+from rollcall.answers.simulation.plan import WorldPlan
+from rollcall.answers.simulation.world import World
+from rollcall.answers.whatif.changes import trial_of
+from rollcall.answers.whatif.outcome import Outcome
+from rollcall.answers.whatif.play import play
+from rollcall.schemas.messages import JoinGroupRequest
 from tests.examples import examples
 from tests.simulation.fleets import COOPERATIVE_FLEETS, EAGER_FLEETS, worlds
 from tests.whatif.played import rows_of, schedules_in
-from whatif.changes import trial_of
-from whatif.outcome import Outcome
-from whatif.play import play
 
 UNTIL_MS = 90_000
 TRIED = "session.timeout.ms=12000 assignor=cooperative-sticky static={} group.initial.rebalance.delay.ms=500"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.plan import GroupProtocol
-from whatif.changes import SettingError, trial_of
+from rollcall.answers.simulation.plan import GroupProtocol
+from rollcall.answers.whatif.changes import SettingError, trial_of
 
 
 def test_keys_are_distinguished_into_the_brokers_and_the_clients() -> None:

@@ -9,17 +9,17 @@ from typing import Any
 
 import msgspec
 
-from app_logs.group_effects import effects_of
-from schemas.effect_rows import EffectRow, row_of
+from rollcall.answers.why.explanation import Explanation, explain
+from rollcall.answers.why.past import Read
+from rollcall.history.facts import Fact, facts_of
+from rollcall.history.rebalances import Span
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.schemas.effect_rows import EffectRow, row_of
 from tests.app_logs.recorded import groups_of
 from tests.offsets_topic.folded import capture as folded
 from tests.request_log.imported import imported
 from tests.source_tree import ROOT
 from tests.views.story import Story
-from why.explanation import Explanation, explain
-from why.facts import Fact, facts_of
-from why.past import Read
-from why.rebalances import Span
 
 CAPTURES = ROOT / "tests" / "captures"
 

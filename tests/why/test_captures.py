@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from jobs.shown.why_page import show_page
+from rollcall.answers.why.explanation import Explanation, explain
+from rollcall.answers.why.sections import lines_of
+from rollcall.answers.why.telling import headline, held, trigger
+from rollcall.history.members import host_of
+from rollcall.shown.why_page import show_page
 from tests.source_tree import ROOT
 from tests.why.reading import CAPTURES, capture, reader_of
-from why.explanation import Explanation, explain
-from why.members import host_of
-from why.sections import lines_of
-from why.telling import headline, held, trigger
 
 NAMES = ("b-rolling-dynamic", "d-kill", "e-slow-consumer", "g-coop-vs-range")
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from jobs.rollcall.__main__ import main
-from jobs.shown.terminal import Terminal
-from jobs.shown.why_page import show_page
+from rollcall.__main__ import main
+from rollcall.answers.why.explanation import Explanation
+from rollcall.programs.terminal import Terminal
+from rollcall.shown.why_page import show_page
 from tests.views.histories import one_expires, one_leaves, rebalancing, two_members
 from tests.views.story import Story, write_effects
 from tests.why.reading import explained
-from why.explanation import Explanation
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.effect_rows import EffectRow
+from rollcall.answers.why.sections import lines_of
+from rollcall.answers.why.telling import headline, remarks, stopped
+from rollcall.schemas.effect_rows import EffectRow
 from tests import requests
 from tests.connect_bytes import worker_assignment, worker_state
 from tests.views.story import Story, one_member
 from tests.why.reading import explained
-from why.sections import lines_of
-from why.telling import headline, remarks, stopped
 
 SESSION_MS = 10_000
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator_udfs.protocol.config import GroupConfig
+from rollcall.answers.why.explanation import Explanation, explain
+from rollcall.answers.why.sections import lines_of
+from rollcall.answers.why.telling import awaited, following, headline, held, remarks, stopped, timeline, title
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.history.facts import effects_in
+from rollcall.history.kinds import CLASSIC, CONSUMER, Part
+from rollcall.history.rebalances import NoSuchRebalance, Span, rebalances_of
 from tests.requests import consumer_beat
 from tests.views.consumer_histories import (
     consumer_expires,
@@ -17,12 +23,6 @@ from tests.views.consumer_histories import (
 )
 from tests.views.story import Story
 from tests.why.reading import all_facts, capture, explained, reader_of, topic
-from why.explanation import Explanation, explain
-from why.facts import effects_in
-from why.kinds import CLASSIC, CONSUMER, Part
-from why.rebalances import NoSuchRebalance, Span, rebalances_of
-from why.sections import lines_of
-from why.telling import awaited, following, headline, held, remarks, stopped, timeline, title
 
 
 def recorded(group_id: str, epoch: int) -> Explanation:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from jobs.home import Home
-from jobs.sql import answer_query
-from jobs.why import answer
-from programs.version import VERSION
+from rollcall.cli.sql import answer_query
+from rollcall.cli.why import answer
+from rollcall.programs.version import VERSION
+from rollcall.tables.home import Home
 from tests.page.asking import asked
 from tests.streaming.earlier_homes import CLUSTERS, VERSIONS, WITH_CLUSTER, Earlier, unpacked
 

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from rollcall.answers.why.moves import Move
+from rollcall.answers.why.slack import Slack, gaps_of, slack_of
+from rollcall.answers.why.telling import awaited, following, held, remarks, stopped, timeline
+from rollcall.history.facts import Fact, effects_in
+from rollcall.history.holdings import Partition
+from rollcall.history.kinds import Part
+from rollcall.history.members import Membership, Names
+from rollcall.history.rebalances import NoSuchRebalance, Span, rebalances_of
 from tests.views.histories import (
     cooperative,
     deleted,
@@ -20,14 +28,6 @@ from tests.views.histories import (
 )
 from tests.views.story import Story, one_member
 from tests.why.reading import all_facts, explained
-from why.facts import Fact, effects_in
-from why.holdings import Partition
-from why.kinds import Part
-from why.members import Membership, Names
-from why.moves import Move
-from why.rebalances import NoSuchRebalance, Span, rebalances_of
-from why.slack import Slack, gaps_of, slack_of
-from why.telling import awaited, following, held, remarks, stopped, timeline
 
 
 def parts(found: list[Part]) -> dict[str, tuple[object, ...]]:

@@ -7,11 +7,11 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from jobs.shown.why_page import show_page
+from rollcall.answers.why.explanation import Explanation, explain
+from rollcall.answers.why.sections import lines_of
+from rollcall.shown.why_page import show_page
 from tests.offsets_topic.folded import CLASSIC, CONSUMER, NAMES, capture
 from tests.why.reading import reader_of, topic
-from why.explanation import Explanation, explain
-from why.sections import lines_of
 
 
 def explained(name: str, group: str, generation_id: int) -> Explanation:

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from pictures.ownership import ownership
-from pictures.period import period_of
-from pictures.timeline import timeline
-from schemas.effect_rows import EffectRow
+from rollcall.answers.pictures.ownership import ownership
+from rollcall.answers.pictures.period import period_of
+from rollcall.answers.pictures.timeline import timeline
+from rollcall.answers.why.explanation import explain
+from rollcall.answers.why.past import Read, past_of
+from rollcall.answers.why.sections import account_of
+from rollcall.schemas.effect_rows import EffectRow
 from tests.nightly import nightly_but
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.views.histories import stories
 from tests.views.random_homes import random_histories
 from tests.views.random_lives import KINDS
 from tests.why.reading import CAPTURES, reader_of, recorded
-from why.explanation import explain
-from why.past import Read, past_of
-from why.sections import account_of
 
 RECORDED = [
     *(("log", path.parent.name) for path in sorted(CAPTURES.glob("*/requests.log.gz"))),

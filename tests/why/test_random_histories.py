@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from rollcall.answers.why.explanation import Explanation, explain
+from rollcall.answers.why.sections import lines_of
+from rollcall.history.facts import effects_in, facts_of
+from rollcall.history.rebalances import Span, rebalances_of
 from tests.views.random_homes import random_histories
 from tests.why.reading import as_columns, reader_of
-from why.explanation import Explanation, explain
-from why.facts import effects_in, facts_of
-from why.rebalances import Span, rebalances_of
-from why.sections import lines_of
 
 PLAYS, FLEETS = 60, 10
 

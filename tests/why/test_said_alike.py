@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from jobs.shown.terminal import Terminal
-from jobs.shown.why_page import show_page
-from jobs.why import as_json
-from page.app import templates
-from page.live import Liveness
-from tables.job_status import JobStatus
+from rollcall.answers.why.explanation import Explanation, explain
+from rollcall.answers.why.sections import At, Cell, Line, Named, Section, account_of
+from rollcall.cli.why import as_json
+from rollcall.history.facts import effects_in, facts_of
+from rollcall.history.rebalances import Span, rebalances_of
+from rollcall.history.words import clock, duration, moment
+from rollcall.programs.terminal import Terminal
+from rollcall.serve.page.app import templates
+from rollcall.serve.page.live import Liveness
+from rollcall.shown.why_page import show_page
+from rollcall.tables.job_status import JobStatus
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.page.asking import Page, slips_in
 from tests.why.reading import CAPTURES, as_columns, reader_of, recorded
-from why.explanation import Explanation, explain
-from why.facts import effects_in, facts_of
-from why.rebalances import Span, rebalances_of
-from why.sections import At, Cell, Line, Named, Section, account_of
-from why.words import clock, duration, moment
 
 LOGS = sorted(path.parent.name for path in CAPTURES.glob("*/requests.log.gz"))
 RECORDED = [(source, name) for source, names in (("log", LOGS), ("topic", DUMPS), ("printed", LOGS)) for name in names]

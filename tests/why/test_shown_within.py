@@ -9,29 +9,29 @@ from pathlib import Path
 
 import pytest
 
-from pictures.ownership import ownership
-from pictures.period import period_of
-from pictures.rebalance import rebalance as picture_of
-from pictures.scene import Lanes
-from pictures.slack import heartbeat_slack
-from pictures.timeline import timeline
-from schemas.causes import Cause, CauseKind
-from schemas.effect_rows import row_of
-from schemas.effects import SyncReceived
+from rollcall.answers.pictures.ownership import ownership
+from rollcall.answers.pictures.period import period_of
+from rollcall.answers.pictures.rebalance import rebalance as picture_of
+from rollcall.answers.pictures.scene import Lanes
+from rollcall.answers.pictures.slack import heartbeat_slack
+from rollcall.answers.pictures.timeline import timeline
+from rollcall.answers.why.explanation import AFTERWARDS_MS, Explanation, culprit_among, explain
+from rollcall.answers.why.parts import parts_of
+from rollcall.answers.why.past import Read, past_of
+from rollcall.answers.why.sections import lines_of
+from rollcall.answers.why.slack import last_request
+from rollcall.history.facts import effects_in, facts_of
+from rollcall.history.kinds import CLASSIC
+from rollcall.history.members import Membership, Names
+from rollcall.history.rebalances import Rebalance, Span, rebalances_of
+from rollcall.schemas.causes import Cause, CauseKind
+from rollcall.schemas.effect_rows import row_of
+from rollcall.schemas.effects import SyncReceived
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.pictures.small import period
 from tests.views.histories import one_expires
 from tests.views.random_lives import by_log
 from tests.why.reading import CAPTURES, as_columns, reader_of, recorded
-from why.explanation import AFTERWARDS_MS, Explanation, culprit_among, explain
-from why.facts import effects_in, facts_of
-from why.kinds import CLASSIC
-from why.members import Membership, Names
-from why.parts import parts_of
-from why.past import Read, past_of
-from why.rebalances import Rebalance, Span, rebalances_of
-from why.sections import lines_of
-from why.slack import last_request
 
 LOGS = sorted(path.parent.name for path in CAPTURES.glob("*/requests.log.gz"))
 INCIDENTS = [*(("log", name) for name in LOGS), *(("topic", name) for name in DUMPS)]

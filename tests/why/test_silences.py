@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_udfs.protocol.config import GroupConfig
-from schemas.effect_rows import row_of
-from schemas.effects import Effect
+from rollcall.answers.why.slack import gaps_of, is_expiry
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.history.facts import Fact, effects_in, facts_of
+from rollcall.history.holdings import holdings_of
+from rollcall.history.members import memberships_of
+from rollcall.schemas.effect_rows import row_of
+from rollcall.schemas.effects import Effect
 from tests.protocol.consumer_moves import configs, consumer_play, plays
 from tests.protocol.play import Move
 from tests.request_log.recordings import incident
 from tests.why.reading import as_columns
-from why.facts import Fact, effects_in, facts_of
-from why.holdings import holdings_of
-from why.members import memberships_of
-from why.slack import gaps_of, is_expiry
 
 
 def read_back(effects: Iterable[Effect]) -> list[Fact]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from why.words import duration
+from rollcall.history.words import duration
 
 
 @pytest.mark.parametrize(

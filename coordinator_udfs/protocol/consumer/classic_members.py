@@ -7,22 +7,22 @@ classicGroupHeartbeatToConsumerGroup, classicGroupLeaveToConsumerGroup.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.answers import answer, send_sync
-from coordinator_udfs.protocol.claims import CONSUMER
-from coordinator_udfs.protocol.consumer.conversion import assignment_bytes
-from coordinator_udfs.protocol.consumer.deadlines import arm, cancel, keep_alive
-from coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
-from coordinator_udfs.protocol.consumer.group import NO_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
-from coordinator_udfs.protocol.group import Group, Roster
-from coordinator_udfs.protocol.leave_group import cause_of_leave, identities_of, reply_to_leave
-from coordinator_udfs.protocol.membership import refusal_of_member
-from coordinator_udfs.protocol.sync_group import PROTOCOL_MANDATORY_SINCE
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, EndCause
-from schemas.consumer_protocol import TopicPartition
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.answers import answer, send_sync
+from rollcall.coordinator_udfs.protocol.claims import CONSUMER
+from rollcall.coordinator_udfs.protocol.consumer.conversion import assignment_bytes
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm, cancel, keep_alive
+from rollcall.coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
+from rollcall.coordinator_udfs.protocol.consumer.group import NO_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
+from rollcall.coordinator_udfs.protocol.group import Group, Roster
+from rollcall.coordinator_udfs.protocol.leave_group import cause_of_leave, identities_of, reply_to_leave
+from rollcall.coordinator_udfs.protocol.membership import refusal_of_member
+from rollcall.coordinator_udfs.protocol.sync_group import PROTOCOL_MANDATORY_SINCE
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, EndCause
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     LeaveGroupRequest,

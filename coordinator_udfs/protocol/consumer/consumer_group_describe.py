@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coordinator_udfs.protocol.answers import answer
-from coordinator_udfs.protocol.config import INT32_MAX
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.target import preferred_assignor
-from coordinator_udfs.protocol.describe_groups import ALL_GROUP_OPERATIONS
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.turn import Turn
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.config import INT32_MAX
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.target import preferred_assignor
+from rollcall.coordinator_udfs.protocol.describe_groups import ALL_GROUP_OPERATIONS
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedAssignment,

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol.consumer import history
-from coordinator_udfs.protocol.consumer.answers import Refusal, accept, refuse
-from coordinator_udfs.protocol.consumer.conversion import begin_consumer_group, upgrade
-from coordinator_udfs.protocol.consumer.deadlines import cancel, is_of_another_session, keep_alive
-from coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
-from coordinator_udfs.protocol.consumer.group import AWAY_EPOCH, ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.lifecycle import learn_topics, update_state
-from coordinator_udfs.protocol.consumer.membership import MemberFields, apply_fields, enter
-from coordinator_udfs.protocol.consumer.reconciliation import Claimed
-from coordinator_udfs.protocol.consumer.refusals import (
+from rollcall.coordinator_udfs.protocol.consumer import history
+from rollcall.coordinator_udfs.protocol.consumer.answers import Refusal, accept, refuse
+from rollcall.coordinator_udfs.protocol.consumer.conversion import begin_consumer_group, upgrade
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import cancel, is_of_another_session, keep_alive
+from rollcall.coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
+from rollcall.coordinator_udfs.protocol.consumer.group import AWAY_EPOCH, ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.lifecycle import learn_topics, update_state
+from rollcall.coordinator_udfs.protocol.consumer.membership import MemberFields, apply_fields, enter
+from rollcall.coordinator_udfs.protocol.consumer.reconciliation import Claimed
+from rollcall.coordinator_udfs.protocol.consumer.refusals import (
     JOIN,
     LEAVE,
     LEAVE_FOR_NOW,
@@ -26,16 +26,16 @@ from coordinator_udfs.protocol.consumer.refusals import (
     refusal_of_leaving,
     refusal_of_request,
 )
-from coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns, take_patterns
-from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
-from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import cause_by, member_updated
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import CauseKind, EndCause
-from schemas.errors import Error
-from schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupTopicPartitions
+from rollcall.coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns, take_patterns
+from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
+from rollcall.coordinator_udfs.protocol.fresh_ids import unused_uuid_text
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.history import cause_by, member_updated
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupTopicPartitions
 
 
 def consumer_group_heartbeat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:

@@ -9,23 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from coordinator_udfs.protocol import deadlines
-from coordinator_udfs.protocol.answers import send_join, send_sync
-from coordinator_udfs.protocol.claims import CONSUMER
-from coordinator_udfs.protocol.consumer import history
-from coordinator_udfs.protocol.consumer.deadlines import keep_alive
-from coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember, Owned
-from coordinator_udfs.protocol.consumer.lifecycle import become_consumer_group, look_at_topics, state_of
-from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.history import note_assigned, rebalance_ended, state_changed
-from coordinator_udfs.protocol.java_strings import hash_map_order
-from coordinator_udfs.protocol.lifecycle import create_group
-from coordinator_udfs.protocol.rebalance import end_timers, prepare_rebalance, select_protocol, selected_topics
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, EndCause
-from schemas.consumer_protocol import (
+from rollcall.coordinator_udfs.protocol import deadlines
+from rollcall.coordinator_udfs.protocol.answers import send_join, send_sync
+from rollcall.coordinator_udfs.protocol.claims import CONSUMER
+from rollcall.coordinator_udfs.protocol.consumer import history
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import keep_alive
+from rollcall.coordinator_udfs.protocol.consumer.group import (
+    FIRST_EPOCH,
+    ClassicMember,
+    ConsumerGroup,
+    ConsumerMember,
+    Owned,
+)
+from rollcall.coordinator_udfs.protocol.consumer.lifecycle import become_consumer_group, look_at_topics, state_of
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.history import note_assigned, rebalance_ended, state_changed
+from rollcall.coordinator_udfs.protocol.java_strings import hash_map_order
+from rollcall.coordinator_udfs.protocol.lifecycle import create_group
+from rollcall.coordinator_udfs.protocol.rebalance import end_timers, prepare_rebalance, select_protocol, selected_topics
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, EndCause
+from rollcall.schemas.consumer_protocol import (
     HIGHEST_VERSION,
     Assignment,
     ConsumerProtocolError,
@@ -35,9 +41,9 @@ from schemas.consumer_protocol import (
     decode_subscription,
     encode_assignment,
 )
-from schemas.effects import PendingMemberRemoved
-from schemas.errors import Error
-from schemas.messages import JoinGroupResponse, SyncGroupResponse
+from rollcall.schemas.effects import PendingMemberRemoved
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import JoinGroupResponse, SyncGroupResponse
 
 # ---------------------------------------------------------------- Empty groups
 

@@ -6,12 +6,12 @@ scheduleConsumerGroupRebalanceTimeout, scheduleConsumerGroupJoinTimeoutIfAbsent,
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.config import ConsumerConfig
-from coordinator_udfs.protocol.consumer.group import ArmedTimer, ConsumerMember
-from coordinator_udfs.protocol.consumer.states import MemberTimer
-from coordinator_udfs.protocol.deadlines import note_deadline
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.turn import Turn
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
+from rollcall.coordinator_udfs.protocol.consumer.group import ArmedTimer, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.states import MemberTimer
+from rollcall.coordinator_udfs.protocol.deadlines import note_deadline
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.turn import Turn
 
 
 def session_timeout_ms(member: ConsumerMember, config: ConsumerConfig) -> int:

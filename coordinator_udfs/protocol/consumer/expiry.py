@@ -6,14 +6,14 @@ scheduleConsumerGroupSessionTimeout, scheduleConsumerGroupRebalanceTimeout and t
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup
-from coordinator_udfs.protocol.consumer.states import MemberTimer
-from coordinator_udfs.protocol.deadlines import Due
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import cause_by
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import CauseKind, EndCause
+from rollcall.coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
+from rollcall.coordinator_udfs.protocol.consumer.states import MemberTimer
+from rollcall.coordinator_udfs.protocol.deadlines import Due
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.history import cause_by
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import CauseKind, EndCause
 
 _CAUSES = {
     None: (CauseKind.SESSION_EXPIRED, EndCause.SESSION_EXPIRED),

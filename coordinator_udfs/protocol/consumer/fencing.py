@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.consumer.conversion import downgrade, may_downgrade
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, update_state
-from coordinator_udfs.protocol.consumer.regex import forget_unused_patterns
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import member_removed
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, EndCause
+from rollcall.coordinator_udfs.protocol.consumer.conversion import downgrade, may_downgrade
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, update_state
+from rollcall.coordinator_udfs.protocol.consumer.regex import forget_unused_patterns
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.history import member_removed
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, EndCause
 
 
 class Gone(NamedTuple):

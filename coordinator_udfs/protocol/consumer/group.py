@@ -14,16 +14,16 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 
-from coordinator_udfs.protocol.consumer.named_topics import NamedTopics
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
-from coordinator_udfs.protocol.held_bytes import (
+from rollcall.coordinator_udfs.protocol.consumer.named_topics import NamedTopics
+from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
+from rollcall.coordinator_udfs.protocol.held_bytes import (
     HeldBytes,
     size_of_names,
     size_of_protocols,
     size_of_text,
     size_of_topics,
 )
-from coordinator_udfs.protocol.java_maps import MemberTable
+from rollcall.coordinator_udfs.protocol.java_maps import MemberTable
 
 Owned = dict[str, dict[int, int]]
 """Topic to partition to the assignment epoch: the target's epoch when the member got it. Never changed in place."""

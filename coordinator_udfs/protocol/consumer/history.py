@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from coordinator_udfs.protocol import history
-from coordinator_udfs.protocol.config import ConsumerConfig
-from coordinator_udfs.protocol.consumer.deadlines import session_timeout_ms
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.states import GroupType, MemberState
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import Terms, part_of
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, EndCause
-from schemas.consumer_effects import (
+from rollcall.coordinator_udfs.protocol import history
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import session_timeout_ms
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, MemberState
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.history import Terms, part_of
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, EndCause
+from rollcall.schemas.consumer_effects import (
     GroupTypeChanged,
     MemberLeftForNow,
     MemberProgressed,
@@ -31,10 +31,7 @@ from schemas.consumer_effects import (
     TopicCount,
     TopicsSeen,
 )
-from schemas.effects import (
-    Assigned,
-    TopicPartitions,
-)
+from rollcall.schemas.effects import Assigned, TopicPartitions
 
 FACT_BYTES = 1_048_576
 """A fact with a longer list is split at about this size."""

@@ -7,28 +7,28 @@ classicGroupJoinToConsumerGroup.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.answers import refuse_join, send_join
-from coordinator_udfs.protocol.claims import CONSUMER
-from coordinator_udfs.protocol.config import MigrationPolicy
-from coordinator_udfs.protocol.consumer.conversion import begin_classic_group, downgrade, may_downgrade
-from coordinator_udfs.protocol.consumer.deadlines import arm, cancel
-from coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup
-from coordinator_udfs.protocol.consumer.lifecycle import update_state
-from coordinator_udfs.protocol.consumer.membership import MemberFields, apply_fields, enter
-from coordinator_udfs.protocol.consumer.refusals import has_place
-from coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns
-from coordinator_udfs.protocol.consumer.states import MemberTimer
-from coordinator_udfs.protocol.fresh_ids import unused_uuid_text
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import cause_by
-from coordinator_udfs.protocol.join_group import is_first_join, join_group
-from coordinator_udfs.protocol.members_room import why_no_room_to_join
-from coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of, refusal_of_member
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import CauseKind
-from schemas.consumer_protocol import ConsumerProtocolError, Subscription, decode_subscription
-from schemas.errors import Error
-from schemas.messages import JoinGroupRequest, JoinGroupResponse
+from rollcall.coordinator_udfs.protocol.answers import refuse_join, send_join
+from rollcall.coordinator_udfs.protocol.claims import CONSUMER
+from rollcall.coordinator_udfs.protocol.config import MigrationPolicy
+from rollcall.coordinator_udfs.protocol.consumer.conversion import begin_classic_group, downgrade, may_downgrade
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm, cancel
+from rollcall.coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup
+from rollcall.coordinator_udfs.protocol.consumer.lifecycle import update_state
+from rollcall.coordinator_udfs.protocol.consumer.membership import MemberFields, apply_fields, enter
+from rollcall.coordinator_udfs.protocol.consumer.refusals import has_place
+from rollcall.coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns
+from rollcall.coordinator_udfs.protocol.consumer.states import MemberTimer
+from rollcall.coordinator_udfs.protocol.fresh_ids import unused_uuid_text
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.history import cause_by
+from rollcall.coordinator_udfs.protocol.join_group import is_first_join, join_group
+from rollcall.coordinator_udfs.protocol.members_room import why_no_room_to_join
+from rollcall.coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of, refusal_of_member
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_protocol import ConsumerProtocolError, Subscription, decode_subscription
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse
 
 
 def join_consumer_group(group: Group, request: JoinGroupRequest, turn: Turn) -> None:

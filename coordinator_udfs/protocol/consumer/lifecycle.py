@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol.claims import CONSUMER
-from coordinator_udfs.protocol.consumer import history
-from coordinator_udfs.protocol.consumer.deadlines import arm, arm_session
-from coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
-from coordinator_udfs.protocol.consumer.subscription import existing_topics, subscribed_topics
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import rebalance_ended, state_changed
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, EndCause
+from rollcall.coordinator_udfs.protocol.claims import CONSUMER
+from rollcall.coordinator_udfs.protocol.consumer import history
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm, arm_session
+from rollcall.coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
+from rollcall.coordinator_udfs.protocol.consumer.subscription import existing_topics, subscribed_topics
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.history import rebalance_ended, state_changed
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, EndCause
 
 _NAMES_A_UNIT = 4
 """How many topic names are compared in about a microsecond."""

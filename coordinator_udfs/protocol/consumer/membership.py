@@ -9,18 +9,18 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 
-from coordinator_udfs.protocol.consumer import history
-from coordinator_udfs.protocol.consumer.deadlines import arm, is_of_another_session, keep_alive
-from coordinator_udfs.protocol.consumer.group import NEW_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch
-from coordinator_udfs.protocol.consumer.reconciliation import Claimed, reconcile
-from coordinator_udfs.protocol.consumer.regex import change_pattern, forget_unused_patterns
-from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
-from coordinator_udfs.protocol.consumer.target import maybe_assign, preferred_assignor
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import cause_by, member_removed, member_updated, note_newcomer
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, CauseKind, EndCause
+from rollcall.coordinator_udfs.protocol.consumer import history
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm, is_of_another_session, keep_alive
+from rollcall.coordinator_udfs.protocol.consumer.group import NEW_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch
+from rollcall.coordinator_udfs.protocol.consumer.reconciliation import Claimed, reconcile
+from rollcall.coordinator_udfs.protocol.consumer.regex import change_pattern, forget_unused_patterns
+from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
+from rollcall.coordinator_udfs.protocol.consumer.target import maybe_assign, preferred_assignor
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.history import cause_by, member_removed, member_updated, note_newcomer
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,27 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol.consumer import history
-from coordinator_udfs.protocol.consumer.conversion import upgrade
-from coordinator_udfs.protocol.consumer.deadlines import arm_session, keep_alive, session_timeout_ms
-from coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
-from coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup, ConsumerMember, Owned
-from coordinator_udfs.protocol.consumer.lifecycle import (
+from rollcall.coordinator_udfs.protocol.consumer import history
+from rollcall.coordinator_udfs.protocol.consumer.conversion import upgrade
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm_session, keep_alive, session_timeout_ms
+from rollcall.coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
+from rollcall.coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup, ConsumerMember, Owned
+from rollcall.coordinator_udfs.protocol.consumer.lifecycle import (
     become_consumer_group,
     learn_topics,
     look_at_topics,
     raise_epoch,
     update_state,
 )
-from coordinator_udfs.protocol.consumer.states import GroupType, MemberState
-from coordinator_udfs.protocol.deadlines import note_deadline
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.group_configs import consumer_config_of
-from coordinator_udfs.protocol.history import cause_by, member_removed, member_updated, rebalance_ended
-from coordinator_udfs.protocol.rebalance import end_timers
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, CauseKind, EndCause
-from schemas.messages import GoneMember, ObservedConsumer
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, MemberState
+from rollcall.coordinator_udfs.protocol.deadlines import note_deadline
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.group_configs import consumer_config_of
+from rollcall.coordinator_udfs.protocol.history import cause_by, member_removed, member_updated, rebalance_ended
+from rollcall.coordinator_udfs.protocol.rebalance import end_timers
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.messages import GoneMember, ObservedConsumer
 
 REBALANCE_TIMEOUT_MS = 300_000
 """For a member whose own timeout is not known: the clients' default."""

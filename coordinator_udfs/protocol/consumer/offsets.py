@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from schemas.errors import Error
-from schemas.messages import OffsetCommitRequest, OffsetFetchRequestGroup
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import OffsetCommitRequest, OffsetFetchRequestGroup
 
 MEMBER_EPOCH_SINCE = 9
 """The first OffsetCommit whose generation may be a member's epoch; its fields are the same as before."""

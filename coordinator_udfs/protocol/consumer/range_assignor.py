@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from schemas.consumer_protocol import java_string_order
+from rollcall.schemas.consumer_protocol import java_string_order
 
 
 class MemberSpec(NamedTuple):

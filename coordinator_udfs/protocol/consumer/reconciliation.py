@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.consumer import history
-from coordinator_udfs.protocol.consumer.deadlines import arm, cancel
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Owned
-from coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
-from coordinator_udfs.protocol.consumer.subscription import topics_of
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.turn import Turn
+from rollcall.coordinator_udfs.protocol.consumer import history
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm, cancel
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Owned
+from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
+from rollcall.coordinator_udfs.protocol.consumer.subscription import topics_of
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.turn import Turn
 
 Claimed = Mapping[str, Set[int]]
 """The partitions that a member says it owns, by topic."""

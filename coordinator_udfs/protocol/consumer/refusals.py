@@ -6,18 +6,18 @@ throwIfConsumerGroupIsFull, throwIfConsumerGroupMemberEpochIsInvalid, getOrMaybe
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.config import ConsumerConfig
-from coordinator_udfs.protocol.consumer.answers import Refusal
-from coordinator_udfs.protocol.consumer.conversion import why_no_upgrade
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Owned
-from coordinator_udfs.protocol.consumer.reconciliation import Claimed
-from coordinator_udfs.protocol.consumer.regex import why_refused
-from coordinator_udfs.protocol.group import Group, Roster
-from coordinator_udfs.protocol.members_room import why_no_room_to_beat
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.turn import Turn
-from schemas.errors import Error
-from schemas.messages import ConsumerGroupHeartbeatRequest
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
+from rollcall.coordinator_udfs.protocol.consumer.answers import Refusal
+from rollcall.coordinator_udfs.protocol.consumer.conversion import why_no_upgrade
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Owned
+from rollcall.coordinator_udfs.protocol.consumer.reconciliation import Claimed
+from rollcall.coordinator_udfs.protocol.consumer.regex import why_refused
+from rollcall.coordinator_udfs.protocol.group import Group, Roster
+from rollcall.coordinator_udfs.protocol.members_room import why_no_room_to_beat
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest
 
 JOIN, LEAVE, LEAVE_FOR_NOW = 0, -1, -2
 MEMBER_ID_MADE_BY_CLIENT_SINCE = 1

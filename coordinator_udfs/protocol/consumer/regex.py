@@ -9,15 +9,20 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.config import PATTERN_REFRESH_MIN_INTERVAL_MS
-from coordinator_udfs.protocol.consumer import history
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, update_state
-from coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable, work_of_matching, work_of_reading
-from coordinator_udfs.protocol.consumer.regex_limits import bytes_of, why_above
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.turn import Turn
-from schemas.causes import Cause, CauseKind
+from rollcall.coordinator_udfs.protocol.config import PATTERN_REFRESH_MIN_INTERVAL_MS
+from rollcall.coordinator_udfs.protocol.consumer import history
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, update_state
+from rollcall.coordinator_udfs.protocol.consumer.patterns import (
+    matching,
+    why_unreadable,
+    work_of_matching,
+    work_of_reading,
+)
+from rollcall.coordinator_udfs.protocol.consumer.regex_limits import bytes_of, why_above
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas.causes import Cause, CauseKind
 
 
 class PatternChange(NamedTuple):

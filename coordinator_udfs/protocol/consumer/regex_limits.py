@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from coordinator_udfs.protocol.config import ExpressionLimits
-from coordinator_udfs.protocol.consumer.patterns import read_limited, unicode_classes
+from rollcall.coordinator_udfs.protocol.config import ExpressionLimits
+from rollcall.coordinator_udfs.protocol.consumer.patterns import read_limited, unicode_classes
 
 _NAME_BYTES = 3
 """Bytes that a name takes in a document beside its characters."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 
 
 def topics_of(consumer: ConsumerGroup, member: ConsumerMember) -> frozenset[str]:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 
-from coordinator_udfs.protocol.config import ConsumerConfig
-from coordinator_udfs.protocol.consumer import history
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Target
-from coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan, assign_by_range
-from coordinator_udfs.protocol.consumer.subscription import existing_topics, is_homogeneous, topics_of
-from coordinator_udfs.protocol.consumer.uniform_assignor import assign_uniformly
-from coordinator_udfs.protocol.consumer.uniform_mixed import assign_mixed
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.java_strings import hash_map_order
-from coordinator_udfs.protocol.turn import Turn
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
+from rollcall.coordinator_udfs.protocol.consumer import history
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Target
+from rollcall.coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan, assign_by_range
+from rollcall.coordinator_udfs.protocol.consumer.subscription import existing_topics, is_homogeneous, topics_of
+from rollcall.coordinator_udfs.protocol.consumer.uniform_assignor import assign_uniformly
+from rollcall.coordinator_udfs.protocol.consumer.uniform_mixed import assign_mixed
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.java_strings import hash_map_order
+from rollcall.coordinator_udfs.protocol.turn import Turn
 
 
 def maybe_assign(group: Group, consumer: ConsumerGroup, asking: ConsumerMember, turn: Turn) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan
-from coordinator_udfs.protocol.java_maps import set_order, topic_set_order
+from rollcall.coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan
+from rollcall.coordinator_udfs.protocol.java_maps import set_order, topic_set_order
 
 
 def assign_uniformly(

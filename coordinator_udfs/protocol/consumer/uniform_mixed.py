@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan
-from coordinator_udfs.protocol.java_maps import uuid_of
+from rollcall.coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan
+from rollcall.coordinator_udfs.protocol.java_maps import uuid_of
 
 MOST_ROUNDS = 16
 

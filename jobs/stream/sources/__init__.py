@@ -1,4 +1,4 @@
-"""The sources of requests: each returns a stream of rows of `schemas.tables.REQUESTS`.
+"""The sources of requests: each returns a stream of rows of `rollcall.schemas.tables.REQUESTS`.
 
 Each file has one source. An input that cannot become a row is passed on with a null group_id and its text, so that it
 goes to quarantine. Must not know what is done with the rows.
@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.stream.sources.delta_table import load_delta
-from jobs.stream.sources.kafka import load_kafka
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.sources.delta_table import load_delta
+from rollcall.jobs.stream.sources.kafka import load_kafka
+from rollcall.tables.home import Home
 
 Source = Callable[[SparkSession, Home, JobConfig], DataFrame]
 

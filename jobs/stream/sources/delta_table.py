@@ -20,12 +20,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.stream.sources.runner import outlive_signals
-from schemas.tables import REQUESTS
-from tables.rows import fitted
-from tables.versions import Versions
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.sources.runner import outlive_signals
+from rollcall.schemas.tables import REQUESTS
+from rollcall.tables.home import Home
+from rollcall.tables.rows import fitted
+from rollcall.tables.versions import Versions
 
 FORMAT = "rollcall_requests"
 _FILES_A_PARTITION = 8

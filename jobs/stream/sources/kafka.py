@@ -14,11 +14,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.preflight import Missing
-from jobs.stream.sources.ticks import load_ticks
-from schemas.tables import REQUESTS
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.sources.ticks import load_ticks
+from rollcall.programs.preflight import Missing
+from rollcall.schemas.tables import REQUESTS
+from rollcall.tables.home import Home
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 

@@ -1,4 +1,4 @@
-"""The records of a cluster's `__consumer_offsets`, as a stream of rows of `schemas.tables.RECORDS`.
+"""The records of a cluster's `__consumer_offsets`, as a stream of rows of `rollcall.schemas.tables.RECORDS`.
 
 Skipped records never reach Python: Spark's own expressions find them by the first bytes of the key, the record's type.
 Knows Spark's Kafka connector and where a key names its group. Must not know what a record says.
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.config import JobConfig
-from jobs.stream.sources.ticks import load_ticks
-from offsets_topic.history.fold import COMMITS
-from offsets_topic.records.shapes import RECORD_TYPES
-from schemas.tables import RECORDS
+from rollcall.inputs.offsets_topic.history.fold import COMMITS
+from rollcall.inputs.offsets_topic.records.shapes import RECORD_TYPES
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.sources.ticks import load_ticks
+from rollcall.schemas.tables import RECORDS
 
 TOPIC = "__consumer_offsets"
 COUNTS = "records"

@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from jobs.stream.checkpoint import last_offsets
-from jobs.stream.sources.runner import outlive_signals
-from schemas.tables import REQUESTS
+from rollcall.jobs.stream.checkpoint import last_offsets
+from rollcall.jobs.stream.sources.runner import outlive_signals
+from rollcall.schemas.tables import REQUESTS
 
 FORMAT = "rollcall_ticks"
 BATCHES_UNTIL_REST = 3

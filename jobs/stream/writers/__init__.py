@@ -1,6 +1,6 @@
 """The writers of the effects table: each table has one, chosen by spark.coordinator.effects.writer.
 
-A writer takes a batch's effects as texts (`schemas.effect_rows.texts_of`). It appends the quarantined rows to
+A writer takes a batch's effects as texts (`rollcall.schemas.effect_rows.texts_of`). It appends the quarantined rows to
 the quarantine, then the others to the effects table, each in one commit that carries the batch's number; so a batch
 that is run again writes nothing twice. Must not know what an effect means.
 """
@@ -12,11 +12,11 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.config import JobConfig
-from jobs.home import Home
-from jobs.stream.writers.batch_result import BatchResult
-from jobs.stream.writers.cluster_writer import ClusterWriter
-from jobs.stream.writers.driver_writer import DriverWriter
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.writers.batch_result import BatchResult
+from rollcall.jobs.stream.writers.cluster_writer import ClusterWriter
+from rollcall.jobs.stream.writers.driver_writer import DriverWriter
+from rollcall.tables.home import Home
 
 
 class Writer(Protocol):

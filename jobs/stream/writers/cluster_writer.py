@@ -12,19 +12,19 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from coordinator_udfs.group_udf import typed_effects
-from jobs.config import JobConfig
-from jobs.home import Home, different_partitions
-from jobs.stream.home_tables import properties_of
-from jobs.stream.quarantine import quarantine_frame
-from jobs.stream.writers.batch_result import BatchResult
-from programs.log_lines import tell
-from programs.version import VERSION
-from schemas.effect_names import EffectName
-from schemas.effect_rows import QUARANTINED
-from schemas.tables import EFFECTS, QUARANTINE, Table
-from tables import in_spark
-from tables.properties import differing
+from rollcall.coordinator_udfs.group_udf import typed_effects
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.home_tables import properties_of
+from rollcall.jobs.stream.quarantine import quarantine_frame
+from rollcall.jobs.stream.writers.batch_result import BatchResult
+from rollcall.programs.log_lines import tell
+from rollcall.programs.version import VERSION
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effect_rows import QUARANTINED
+from rollcall.schemas.tables import EFFECTS, QUARANTINE, Table
+from rollcall.tables import in_spark
+from rollcall.tables.home import Home, different_partitions
+from rollcall.tables.properties import differing
 
 VERSION_PROPERTY = "rollcall.version"
 PARTITIONS_PROPERTY = "rollcall.shuffle.partitions"

@@ -13,19 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from jobs.config import PREFIX, JobConfig
-from jobs.home import Home
-from jobs.quarantined import quarantine_rows
-from jobs.stream.home_tables import open_effects, open_quarantine
-from jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
-from schemas.effect_names import EffectName
-from schemas.effect_rows import QUARANTINED
-from tables.appending import OpenTable, append_once
-from tables.rows import typed_rows
+from rollcall.inputs.quarantined import quarantine_rows
+from rollcall.jobs.config import PREFIX, JobConfig
+from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
+from rollcall.jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effect_rows import QUARANTINED
+from rollcall.tables.appending import OpenTable, append_once
+from rollcall.tables.home import Home
+from rollcall.tables.rows import typed_rows
 
 
 class DriverWriter:
-    """Appends each batch once; see `jobs.stream.writers.Writer`."""
+    """Appends each batch once; see `rollcall.jobs.stream.writers.Writer`."""
 
     def __init__(
         self,

@@ -6,12 +6,12 @@ AbstractCoordinator.joinGroupIfNeeded.
 
 from __future__ import annotations
 
-from clients.assignors import RebalanceProtocol
-from clients.events import FatalError, PartitionsAssigned, PartitionsRevoked
-from clients.joining import drop_owned
-from clients.membership import LastAssignment, Membership, MemberState, Turn, sorted_partitions
-from clients.reactions import ASSIGNMENT_MISMATCH, NEED_TO_REVOKE
-from schemas.consumer_protocol import Assignment, ConsumerProtocolError, decode_assignment
+from rollcall.answers.clients.assignors import RebalanceProtocol
+from rollcall.answers.clients.events import FatalError, PartitionsAssigned, PartitionsRevoked
+from rollcall.answers.clients.joining import drop_owned
+from rollcall.answers.clients.membership import LastAssignment, Membership, MemberState, Turn, sorted_partitions
+from rollcall.answers.clients.reactions import ASSIGNMENT_MISMATCH, NEED_TO_REVOKE
+from rollcall.schemas.consumer_protocol import Assignment, ConsumerProtocolError, decode_assignment
 
 _SHORTEST_BYTES = 2
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clients.events import CommitFailed, CommitFailure, CommitKind, FatalError, OffsetsCommitted
-from clients.lookup import mark_coordinator_unknown, maybe_look
-from clients.membership import REBALANCING, Commit, InFlight, Membership, MemberState, Turn
-from clients.reactions import COMMIT_DURING_REBALANCE, OFFSET_COMMIT, Reaction, encountered, fenced
-from clients.requests import send_offset_commit
-from schemas.consumer_protocol import TopicPartition
-from schemas.errors import Error
-from schemas.messages import OffsetCommitResponse
+from rollcall.answers.clients.events import CommitFailed, CommitFailure, CommitKind, FatalError, OffsetsCommitted
+from rollcall.answers.clients.lookup import mark_coordinator_unknown, maybe_look
+from rollcall.answers.clients.membership import REBALANCING, Commit, InFlight, Membership, MemberState, Turn
+from rollcall.answers.clients.reactions import COMMIT_DURING_REBALANCE, OFFSET_COMMIT, Reaction, encountered, fenced
+from rollcall.answers.clients.requests import send_offset_commit
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import OffsetCommitResponse
 
 # Somebody waits for these, so they are tried again until their deadline.
 _WAITED_FOR = frozenset({CommitKind.SYNC, CommitKind.AT_CLOSE})

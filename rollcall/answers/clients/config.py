@@ -1,6 +1,6 @@
 """A consumer's settings, under Kafka's own keys, with Kafka's defaults, and the API versions its library speaks.
 
-Knows each setting's bounds and which settings contradict each other; must not know texts, which `programs.settings`
+Knows each setting's bounds and which settings contradict each other; must not know texts, which `rollcall.programs.settings`
 reads, a clock or a group.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from schemas.consumer_protocol import HIGHEST_VERSION
-from schemas.messages import APIS, JoinGroupRequest, OffsetCommitRequestTopic
-from schemas.wire_fields import first_version, versions_of
+from rollcall.schemas.consumer_protocol import HIGHEST_VERSION
+from rollcall.schemas.messages import APIS, JoinGroupRequest, OffsetCommitRequestTopic
+from rollcall.schemas.wire_fields import first_version, versions_of
 
 INT32_MAX = 2147483647
 JOIN_GROUP_TIMEOUT_LAPSE_MS = 5000

@@ -2,7 +2,7 @@
 
     UNSUBSCRIBED -> JOINING -> RECONCILING -> ACKNOWLEDGING -> STABLE, and back to JOINING when it is fenced
 
-The inputs and what comes of them are those of `clients.member`: the application's calls, the network's answers, the
+The inputs and what comes of them are those of `rollcall.answers.clients.member`: the application's calls, the network's answers, the
 clock. The coordinator says what the member owns; the member gives up and takes over while its application polls, and
 acknowledges with its next heartbeat. Answers are read at any time, for heartbeats have a thread of their own. Offsets
 are not committed here: a group does not see that.
@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from clients.config import ConsumerConfig
-from clients.events import (
+from rollcall.answers.clients.config import ConsumerConfig
+from rollcall.answers.clients.events import (
     Closed,
     CoordinatorFound,
     CoordinatorLost,
@@ -30,10 +30,10 @@ from clients.events import (
     PartitionsRevoked,
     Send,
 )
-from clients.reactions import LEAVE_ON_CLOSE, LEAVE_ON_POLL_TIMEOUT
-from schemas.consumer_protocol import TopicPartition
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.answers.clients.reactions import LEAVE_ON_CLOSE, LEAVE_ON_POLL_TIMEOUT
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupTopicPartitions,

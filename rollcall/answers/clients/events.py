@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from schemas.consumer_protocol import TopicPartition
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,

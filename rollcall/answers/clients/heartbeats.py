@@ -7,14 +7,21 @@ Heartbeat.
 
 from __future__ import annotations
 
-from clients.events import FatalError
-from clients.leaving import leave_group
-from clients.lookup import mark_coordinator_unknown, maybe_look
-from clients.membership import InFlight, Membership, MemberState, Turn
-from clients.reactions import ALREADY_REBALANCING, HEARTBEAT, LEAVE_ON_POLL_TIMEOUT, Reaction, encountered, fenced
-from clients.requests import send_heartbeat
-from schemas.errors import Error
-from schemas.messages import HeartbeatResponse
+from rollcall.answers.clients.events import FatalError
+from rollcall.answers.clients.leaving import leave_group
+from rollcall.answers.clients.lookup import mark_coordinator_unknown, maybe_look
+from rollcall.answers.clients.membership import InFlight, Membership, MemberState, Turn
+from rollcall.answers.clients.reactions import (
+    ALREADY_REBALANCING,
+    HEARTBEAT,
+    LEAVE_ON_POLL_TIMEOUT,
+    Reaction,
+    encountered,
+    fenced,
+)
+from rollcall.answers.clients.requests import send_heartbeat
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import HeartbeatResponse
 
 
 def beat(member: Membership, turn: Turn) -> None:

@@ -7,12 +7,12 @@ ConsumerCoordinator.onJoinPrepare, rejoinNeededOrPending.
 
 from __future__ import annotations
 
-from clients.assignors import RebalanceProtocol
-from clients.committing import start_auto_commit
-from clients.events import CommitFailure, CommitKind, FatalError, PartitionsLost, PartitionsRevoked
-from clients.leading import AssignmentError, has_metadata_changed, lead
-from clients.lookup import mark_coordinator_unknown
-from clients.membership import (
+from rollcall.answers.clients.assignors import RebalanceProtocol
+from rollcall.answers.clients.committing import start_auto_commit
+from rollcall.answers.clients.events import CommitFailure, CommitKind, FatalError, PartitionsLost, PartitionsRevoked
+from rollcall.answers.clients.leading import AssignmentError, has_metadata_changed, lead
+from rollcall.answers.clients.lookup import mark_coordinator_unknown
+from rollcall.answers.clients.membership import (
     REBALANCING,
     Generation,
     InFlight,
@@ -21,7 +21,7 @@ from clients.membership import (
     Turn,
     sorted_partitions,
 )
-from clients.reactions import (
+from rollcall.answers.clients.reactions import (
     DISCONNECT,
     ILLEGAL_STATE,
     JOIN_GROUP,
@@ -36,10 +36,10 @@ from clients.reactions import (
     member_id_given,
     rebalance_failed,
 )
-from clients.requests import PROTOCOL_TYPE, send_join_group, send_sync_group
-from schemas.consumer_protocol import TopicPartition
-from schemas.errors import Error
-from schemas.messages import JoinGroupResponse, SyncGroupResponse
+from rollcall.answers.clients.requests import PROTOCOL_TYPE, send_join_group, send_sync_group
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import JoinGroupResponse, SyncGroupResponse
 
 # ---------------------------------------------------------------- the foreground's part
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from clients.assignors import MemberSubscription, RebalanceProtocol
-from clients.membership import Membership
-from schemas.consumer_protocol import (
+from rollcall.answers.clients.assignors import MemberSubscription, RebalanceProtocol
+from rollcall.answers.clients.membership import Membership
+from rollcall.schemas.consumer_protocol import (
     Assignment,
     ConsumerProtocolError,
     TopicPartition,
     decode_subscription,
     encode_assignment,
 )
-from schemas.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupAssignment
+from rollcall.schemas.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupAssignment
 
 # It compares generations itself, so two members that claim a partition are no violation there.
 _CHECKS_ITSELF = "cooperative-sticky"

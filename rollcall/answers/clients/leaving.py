@@ -6,12 +6,12 @@ ConsumerCoordinator.close.
 
 from __future__ import annotations
 
-from clients.committing import start_auto_commit
-from clients.events import Closed, CommitKind, LeftGroup
-from clients.joining import leave_partitions
-from clients.membership import Closing, Membership, MemberState, Turn
-from clients.reactions import LEAVE_ON_CLOSE, LEAVE_ON_UNSUBSCRIBE, LEAVING
-from clients.requests import send_leave_group
+from rollcall.answers.clients.committing import start_auto_commit
+from rollcall.answers.clients.events import Closed, CommitKind, LeftGroup
+from rollcall.answers.clients.joining import leave_partitions
+from rollcall.answers.clients.membership import Closing, Membership, MemberState, Turn
+from rollcall.answers.clients.reactions import LEAVE_ON_CLOSE, LEAVE_ON_UNSUBSCRIBE, LEAVING
+from rollcall.answers.clients.requests import send_leave_group
 
 
 def leave_group(member: Membership, reason: str, turn: Turn) -> None:

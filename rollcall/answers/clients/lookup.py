@@ -7,13 +7,13 @@ markCoordinatorUnknown.
 
 from __future__ import annotations
 
-from clients.events import CoordinatorFound, CoordinatorLost, FatalError
-from clients.membership import CoordinatorNode, Membership, Turn
-from clients.reactions import FIND_COORDINATOR, Reaction
-from clients.requests import send_find_coordinator
-from schemas.errors import Error
-from schemas.messages import FindCoordinatorResponse
-from schemas.wire_fields import carries
+from rollcall.answers.clients.events import CoordinatorFound, CoordinatorLost, FatalError
+from rollcall.answers.clients.membership import CoordinatorNode, Membership, Turn
+from rollcall.answers.clients.reactions import FIND_COORDINATOR, Reaction
+from rollcall.answers.clients.requests import send_find_coordinator
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import FindCoordinatorResponse
+from rollcall.schemas.wire_fields import carries
 
 
 def maybe_look(member: Membership, turn: Turn) -> None:

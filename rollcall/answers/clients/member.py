@@ -2,7 +2,7 @@
 
     UNJOINED -> PREPARING_REBALANCE -> COMPLETING_REBALANCE -> STABLE, and back to UNJOINED by any reset
 
-Every input takes the time in ms and returns what comes of it, in order (`clients.events`). Who calls it:
+Every input takes the time in ms and returns what comes of it, in order (`rollcall.answers.clients.events`). Who calls it:
 - the application: `subscribe`, `poll`, `commit`, `enforce_rebalance`, `unsubscribe`, `close`. Partitions are given,
   revoked and lost, and errors raised, only in these calls; a poll is what moves a rebalance on. While an application
   waits inside a poll, call `poll` again after every other input and at `next_poll_ms()`.
@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from clients import assigning, committing, heartbeats, joining, leaving, lookup
-from clients.assignors import ASSIGNORS, Assignor, RebalanceProtocol
-from clients.config import ConsumerConfig, ConsumerConfigError
-from clients.events import CommitKind, Output
-from clients.membership import InFlight, Membership, MemberState, Turn
-from clients.reactions import ENFORCED
-from schemas.consumer_protocol import TopicPartition
-from schemas.messages import (
+from rollcall.answers.clients import assigning, committing, heartbeats, joining, leaving, lookup
+from rollcall.answers.clients.assignors import ASSIGNORS, Assignor, RebalanceProtocol
+from rollcall.answers.clients.config import ConsumerConfig, ConsumerConfigError
+from rollcall.answers.clients.events import CommitKind, Output
+from rollcall.answers.clients.membership import InFlight, Membership, MemberState, Turn
+from rollcall.answers.clients.reactions import ENFORCED
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.messages import (
     FindCoordinatorResponse,
     HeartbeatRequest,
     HeartbeatResponse,

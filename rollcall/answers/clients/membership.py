@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from clients.assignors import Assignor, RebalanceProtocol
-from clients.config import ConsumerConfig
-from clients.events import CommitFailure, CommitKind, FatalError, MemberRequest, Output
-from schemas.consumer_protocol import TopicPartition
-from schemas.messages import FindCoordinatorRequest
+from rollcall.answers.clients.assignors import Assignor, RebalanceProtocol
+from rollcall.answers.clients.config import ConsumerConfig
+from rollcall.answers.clients.events import CommitFailure, CommitKind, FatalError, MemberRequest, Output
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.messages import FindCoordinatorRequest
 
 
 class MemberState(StrEnum):

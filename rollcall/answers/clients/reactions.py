@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from schemas.errors import Error
+from rollcall.schemas.errors import Error
 
 REASON_MAX_CHARS = 255
 

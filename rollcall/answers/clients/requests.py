@@ -6,11 +6,11 @@ connection and time of arrival are the network's.
 
 from __future__ import annotations
 
-from clients.events import MemberRequest, Send
-from clients.membership import Commit, InFlight, Membership, Turn, sorted_partitions
-from clients.reactions import cut
-from schemas.consumer_protocol import NO_GENERATION, Subscription, encode_subscription
-from schemas.messages import (
+from rollcall.answers.clients.events import MemberRequest, Send
+from rollcall.answers.clients.membership import Commit, InFlight, Membership, Turn, sorted_partitions
+from rollcall.answers.clients.reactions import cut
+from rollcall.schemas.consumer_protocol import NO_GENERATION, Subscription, encode_subscription
+from rollcall.schemas.messages import (
     FindCoordinatorRequest,
     HeartbeatRequest,
     JoinGroupProtocol,
@@ -23,7 +23,7 @@ from schemas.messages import (
     SyncGroupAssignment,
     SyncGroupRequest,
 )
-from schemas.wire_fields import carries
+from rollcall.schemas.wire_fields import carries
 
 PROTOCOL_TYPE = "consumer"
 

@@ -9,9 +9,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from math import isnan, nan
 
-from pictures.scene import DISTINCT, PALE, Curve, Curves, Lanes
-from why.cost import Asked, Cost, literal, ms_of
-from why.explanation import Explanation
+from rollcall.answers.pictures.scene import DISTINCT, PALE, Curve, Curves, Lanes
+from rollcall.answers.why.cost import Asked, Cost, literal, ms_of
+from rollcall.answers.why.explanation import Explanation
 
 NAMED = 6
 """The topics that were furthest behind have a colour and a name; the others are pale."""

@@ -5,11 +5,11 @@ Knows ownership intervals. Must not know a drawing library.
 
 from __future__ import annotations
 
-from pictures.period import Period
-from pictures.scene import Bar, Kind, Lanes
-from why.facts import effects_in
-from why.holdings import holdings_of
-from why.words import clock, duration, moment
+from rollcall.answers.pictures.period import Period
+from rollcall.answers.pictures.scene import Bar, Kind, Lanes
+from rollcall.history.facts import effects_in
+from rollcall.history.holdings import holdings_of
+from rollcall.history.words import clock, duration, moment
 
 
 def ownership(period: Period) -> Lanes:

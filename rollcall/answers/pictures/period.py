@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
-from pictures.scene import DISTINCT
-from schemas.effect_names import EffectName
-from why.facts import OF_REQUESTS, Fact, effects_in
-from why.kinds import GroupKind, kind_at, kinds_of
-from why.members import Membership, Names
-from why.past import LONGEST_SESSION_MS, Read, past_of
-from why.rebalances import Rebalance
-from why.words import MINUTE_MS
+from rollcall.answers.pictures.scene import DISTINCT
+from rollcall.answers.why.past import LONGEST_SESSION_MS, Read, past_of
+from rollcall.history.facts import OF_REQUESTS, Fact, effects_in
+from rollcall.history.kinds import GroupKind, kind_at, kinds_of
+from rollcall.history.members import Membership, Names
+from rollcall.history.rebalances import Rebalance
+from rollcall.history.words import MINUTE_MS
+from rollcall.schemas.effect_names import EffectName
 
 ROOM = 0.02
 """The share of a period that is shown beside it, on either side."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pictures.period import period_of
-from pictures.scene import Lanes
-from pictures.timeline import timeline
-from why.explanation import Explanation
-from why.past import Read
-from why.telling import title
+from rollcall.answers.pictures.period import period_of
+from rollcall.answers.pictures.scene import Lanes
+from rollcall.answers.pictures.timeline import timeline
+from rollcall.answers.why.explanation import Explanation
+from rollcall.answers.why.past import Read
+from rollcall.answers.why.telling import title
 
 MARGIN = 0.08
 SHORTEST_MARGIN_MS = 20

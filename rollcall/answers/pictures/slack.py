@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from math import nan
 
-from pictures.period import Period
-from pictures.scene import PALE, Curve, Curves
-from views.near_misses import SHARE
-from why.slack import Gap, gaps_of
-from why.words import moment
+from rollcall.answers.pictures.period import Period
+from rollcall.answers.pictures.scene import PALE, Curve, Curves
+from rollcall.answers.views.near_misses import SHARE
+from rollcall.answers.why.slack import Gap, gaps_of
+from rollcall.history.words import moment
 
 NAMED = 8
 LINE_BELOW = 50.0

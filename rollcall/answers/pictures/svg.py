@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from math import ceil, isnan, log10
 
-from pictures.scene import DISTINCT, Band, Bar, Columns, Curves, Kind, Lanes, Mark
-from programs.visible import visible
-from why.words import clock, moment
+from rollcall.answers.pictures.scene import DISTINCT, Band, Bar, Columns, Curves, Kind, Lanes, Mark
+from rollcall.history.words import clock, moment
+from rollcall.programs.visible import visible
 
 WIDTH_PX = 1300
 TITLE_PX, BANDS_PX, AXIS_PX, LEGEND_ROW_PX, MARGIN_PX, RIGHT_PX = 30, 18, 44, 20, 12, 32

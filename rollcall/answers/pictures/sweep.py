@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pictures.period import NothingToShow
-from pictures.scene import Curve, Curves, Lanes, colour_of
+from rollcall.answers.pictures.period import NothingToShow
+from rollcall.answers.pictures.scene import Curve, Curves, Lanes, colour_of
 
 SECONDS = {
     "rebalancing_s": "rebalancing",

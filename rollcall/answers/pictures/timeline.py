@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from pictures.period import Period
-from pictures.scene import (
+from rollcall.answers.pictures.period import Period
+from rollcall.answers.pictures.scene import (
     ALARM,
     COMING,
     CULPRIT,
@@ -28,14 +28,14 @@ from pictures.scene import (
     Lanes,
     Mark,
 )
-from schemas.causes import name_of, row_of
-from schemas.effect_names import EffectName
-from schemas.effects import JoinPhaseEnded
-from why.facts import Fact
-from why.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING, Step
-from why.rebalances import Rebalance
-from why.slack import last_request
-from why.words import clock, duration, ended, moment
+from rollcall.answers.why.slack import last_request
+from rollcall.history.facts import Fact
+from rollcall.history.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING, Step
+from rollcall.history.rebalances import Rebalance
+from rollcall.history.words import clock, duration, ended, moment
+from rollcall.schemas.causes import name_of, row_of
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import JoinPhaseEnded
 
 MEMBER = "member"
 """What a member is in where nothing shows what it did."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from clients.events import MemberRequest
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.find_coordinator import find_coordinator
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
-from schemas.effects import Effect, Reply
-from schemas.fan_out import group_id_of
-from schemas.messages import FindCoordinatorRequest, GroupRequest, Response
-from simulation.record import GroupEffect, Record
-from simulation.virtual_time import DEADLINE, VirtualTime
+from rollcall.answers.clients.events import MemberRequest
+from rollcall.answers.simulation.record import GroupEffect, Record
+from rollcall.answers.simulation.virtual_time import DEADLINE, VirtualTime
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.find_coordinator import find_coordinator
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
+from rollcall.schemas.effects import Effect, Reply
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import FindCoordinatorRequest, GroupRequest, Response
 
 NODE_ID, HOST, PORT = 0, "localhost", 9092
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import assert_never
 
-from clients.consumer_group_member import LEAVE_EPOCH, ConsumerGroupMember
-from clients.events import (
+from rollcall.answers.clients.consumer_group_member import LEAVE_EPOCH, ConsumerGroupMember
+from rollcall.answers.clients.events import (
     Closed,
     CommitFailed,
     CoordinatorFound,
@@ -27,16 +27,16 @@ from clients.events import (
     PartitionsRevoked,
     Send,
 )
-from clients.member import GroupMember
-from clients.reactions import LEAVE_ON_POLL_TIMEOUT
-from coordinator_udfs.protocol.consumer.patterns import matching
-from schemas.causes import CauseKind
-from schemas.consumer_protocol import TopicPartition
-from schemas.messages import ConsumerGroupHeartbeatRequest, Response
-from simulation.network import Connection, Network, is_for_any_broker
-from simulation.plan import ConsumerPlan, GroupProtocol, Span, Subscribed
-from simulation.record import ConsumerEvent, Record
-from simulation.virtual_time import VirtualTime
+from rollcall.answers.clients.member import GroupMember
+from rollcall.answers.clients.reactions import LEAVE_ON_POLL_TIMEOUT
+from rollcall.answers.simulation.network import Connection, Network, is_for_any_broker
+from rollcall.answers.simulation.plan import ConsumerPlan, GroupProtocol, Span, Subscribed
+from rollcall.answers.simulation.record import ConsumerEvent, Record
+from rollcall.answers.simulation.virtual_time import VirtualTime
+from rollcall.coordinator_udfs.protocol.consumer.patterns import matching
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, Response
 
 
 class Mode(StrEnum):

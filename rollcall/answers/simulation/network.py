@@ -13,13 +13,13 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from clients.events import MemberRequest
-from schemas.messages import FindCoordinatorRequest, Response
-from simulation.broker import SimulatedCoordinator
-from simulation.chance import between
-from simulation.plan import NetworkPlan
-from simulation.record import Record
-from simulation.virtual_time import VirtualTime
+from rollcall.answers.clients.events import MemberRequest
+from rollcall.answers.simulation.broker import SimulatedCoordinator
+from rollcall.answers.simulation.chance import between
+from rollcall.answers.simulation.plan import NetworkPlan
+from rollcall.answers.simulation.record import Record
+from rollcall.answers.simulation.virtual_time import VirtualTime
+from rollcall.schemas.messages import FindCoordinatorRequest, Response
 
 
 class Endpoint(Protocol):

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from clients.assignors import ASSIGNORS, Assignor
-from clients.config import ConsumerConfig
-from coordinator_udfs.protocol.config import GroupConfig
+from rollcall.answers.clients.assignors import ASSIGNORS, Assignor
+from rollcall.answers.clients.config import ConsumerConfig
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
 
 
 class PlanError(ValueError):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from clients.events import Event
-from schemas.effects import Effect
-from schemas.messages import GroupRequest
+from rollcall.answers.clients.events import Event
+from rollcall.schemas.effects import Effect
+from rollcall.schemas.messages import GroupRequest
 
 
 @dataclass(frozen=True, slots=True)

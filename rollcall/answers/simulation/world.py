@@ -9,15 +9,15 @@ Knows which part needs which; knows no behaviour of any.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.group import Group
-from schemas.consumer_protocol import ConsumerProtocolError, TopicPartition, decode_assignment
-from simulation.broker import SimulatedCoordinator
-from simulation.chance import between
-from simulation.consumer import SimulatedConsumer
-from simulation.network import Network
-from simulation.plan import GroupProtocol, TopicChange, WorldPlan
-from simulation.record import Record
-from simulation.virtual_time import VirtualTime
+from rollcall.answers.simulation.broker import SimulatedCoordinator
+from rollcall.answers.simulation.chance import between
+from rollcall.answers.simulation.consumer import SimulatedConsumer
+from rollcall.answers.simulation.network import Network
+from rollcall.answers.simulation.plan import GroupProtocol, TopicChange, WorldPlan
+from rollcall.answers.simulation.record import Record
+from rollcall.answers.simulation.virtual_time import VirtualTime
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.schemas.consumer_protocol import ConsumerProtocolError, TopicPartition, decode_assignment
 
 
 class World:

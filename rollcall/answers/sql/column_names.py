@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from duck_sql.kinds import first_select
-from duck_sql.known_equal import Node, NotEqual, TypedDialect, parsed, words_of
+from rollcall.answers.sql.kinds import first_select
+from rollcall.answers.sql.known_equal import Node, NotEqual, TypedDialect, parsed, words_of
 
 _NAMED_AS_TYPED = words_of(
     "count sum avg min max min_by max_by count_if median bool_or bool_and size hour year month day"

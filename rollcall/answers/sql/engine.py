@@ -18,17 +18,11 @@ from typing import Any, NamedTuple
 import duckdb
 from duckdb.sqltypes import DuckDBPyType
 
-from duck_sql import known_equal, spark_sql
-from duck_sql.known_equal import NoSuchName, NotEqual, NotParsed, NotSelect
-from duck_sql.spark_sql import Translated
-from duck_sql.statements import syntax_error_at
-from programs.errors import UserError
-from schemas.tables import EFFECTS_FOLDER
-from tables.duck_database import files_of, open_database, quoted, rows_of, spill_folder
-from tables.readable_files import readable
-from tables.recent_commits import Source, with_recent_commits
-from tables.versions import TableError, is_table
-from views.catalog import (
+from rollcall.answers.sql import known_equal, spark_sql
+from rollcall.answers.sql.known_equal import NoSuchName, NotEqual, NotParsed, NotSelect
+from rollcall.answers.sql.spark_sql import Translated
+from rollcall.answers.sql.statements import syntax_error_at
+from rollcall.answers.views.catalog import (
     JOINED_AS_WRITTEN,
     NAMES,
     VIEWS,
@@ -37,8 +31,14 @@ from views.catalog import (
     views_of,
     with_foundations,
 )
-from views.tables import TABLE_VIEWS, TableView
-from views.view import View
+from rollcall.answers.views.tables import TABLE_VIEWS, TableView
+from rollcall.answers.views.view import View
+from rollcall.programs.errors import UserError
+from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.tables.duck_database import files_of, open_database, quoted, rows_of, spill_folder
+from rollcall.tables.readable_files import readable
+from rollcall.tables.recent_commits import Source, with_recent_commits
+from rollcall.tables.versions import TableError, is_table
 
 __all__ = ["NoSuchName", "NotEqual", "NotParsed", "NotSelect"]
 

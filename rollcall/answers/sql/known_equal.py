@@ -15,8 +15,8 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
-from duck_sql import functions
-from duck_sql.statements import syntax_error, unknown_statement
+from rollcall.answers.sql import functions
+from rollcall.answers.sql.statements import syntax_error, unknown_statement
 
 Node = Any
 T = exp.DataType.Type

@@ -13,10 +13,10 @@ from functools import cache
 
 from sqlglot import exp
 
-from duck_sql import functions
-from duck_sql.column_names import name_columns
-from duck_sql.kinds import has_boolean_beside_number, is_condition, is_date, kinds_put_together
-from duck_sql.known_equal import (
+from rollcall.answers.sql import functions
+from rollcall.answers.sql.column_names import name_columns
+from rollcall.answers.sql.kinds import has_boolean_beside_number, is_condition, is_date, kinds_put_together
+from rollcall.answers.sql.known_equal import (
     OTHER_NAMES,
     Dialect,
     Node,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from schemas.effects import Assigned, JoinReceived
-from views.details import opened
-from views.view import GROUP_ID, Column, View
+from rollcall.answers.views.details import opened
+from rollcall.answers.views.view import GROUP_ID, Column, View
+from rollcall.schemas.effects import Assigned, JoinReceived
 
 ASSIGNMENTS = View(
     name="assignments",

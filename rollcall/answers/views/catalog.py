@@ -9,37 +9,37 @@ import re
 from collections.abc import Collection, Iterable
 from functools import cache
 
-from schemas.effect_names import EffectName
-from views.assignments import ASSIGNMENTS
-from views.deploys import DEPLOYS
-from views.double_owners import DOUBLE_OWNERS
-from views.falling_behind import FALLING_BEHIND
-from views.flapping_members import FLAPPING_MEMBERS
-from views.group_configs import GROUP_CONFIGS
-from views.groups import GROUPS
-from views.heartbeat_slack import HEARTBEAT_SLACK
-from views.held_not_moving import HELD_NOT_MOVING
-from views.join_waits import JOIN_WAITS
-from views.lag import LAG
-from views.lag_history import LAG_HISTORY
-from views.leader_only_loops import LEADER_ONLY_LOOPS
-from views.members import MEMBERS
-from views.members_removed import MEMBERS_REMOVED
-from views.near_misses import NEAR_MISSES
-from views.offsets import OFFSETS
-from views.partition_lag import PARTITION_LAG
-from views.rebalance_costs import REBALANCE_COSTS
-from views.rebalance_goes_on import REBALANCE_GOES_ON
-from views.rebalances import REBALANCES
-from views.records_lost import RECORDS_LOST
-from views.replies import REPLIES
-from views.sessions import SESSIONS
-from views.standstills import STANDSTILLS
-from views.storms import STORMS
-from views.tables import TABLE_VIEWS
-from views.unconsumed import UNCONSUMED
-from views.view import View
-from views.went_empty import WENT_EMPTY
+from rollcall.answers.views.assignments import ASSIGNMENTS
+from rollcall.answers.views.deploys import DEPLOYS
+from rollcall.answers.views.double_owners import DOUBLE_OWNERS
+from rollcall.answers.views.falling_behind import FALLING_BEHIND
+from rollcall.answers.views.flapping_members import FLAPPING_MEMBERS
+from rollcall.answers.views.group_configs import GROUP_CONFIGS
+from rollcall.answers.views.groups import GROUPS
+from rollcall.answers.views.heartbeat_slack import HEARTBEAT_SLACK
+from rollcall.answers.views.held_not_moving import HELD_NOT_MOVING
+from rollcall.answers.views.join_waits import JOIN_WAITS
+from rollcall.answers.views.lag import LAG
+from rollcall.answers.views.lag_history import LAG_HISTORY
+from rollcall.answers.views.leader_only_loops import LEADER_ONLY_LOOPS
+from rollcall.answers.views.members import MEMBERS
+from rollcall.answers.views.members_removed import MEMBERS_REMOVED
+from rollcall.answers.views.near_misses import NEAR_MISSES
+from rollcall.answers.views.offsets import OFFSETS
+from rollcall.answers.views.partition_lag import PARTITION_LAG
+from rollcall.answers.views.rebalance_costs import REBALANCE_COSTS
+from rollcall.answers.views.rebalance_goes_on import REBALANCE_GOES_ON
+from rollcall.answers.views.rebalances import REBALANCES
+from rollcall.answers.views.records_lost import RECORDS_LOST
+from rollcall.answers.views.replies import REPLIES
+from rollcall.answers.views.sessions import SESSIONS
+from rollcall.answers.views.standstills import STANDSTILLS
+from rollcall.answers.views.storms import STORMS
+from rollcall.answers.views.tables import TABLE_VIEWS
+from rollcall.answers.views.unconsumed import UNCONSUMED
+from rollcall.answers.views.view import View
+from rollcall.answers.views.went_empty import WENT_EMPTY
+from rollcall.schemas.effect_names import EffectName
 
 VIEWS: tuple[View, ...] = (
     GROUPS,
@@ -104,7 +104,7 @@ def facts_read(view: View) -> set[str]:
 
 
 def does_with_recent_commits(names: Collection[str]) -> bool:
-    """Whether of all commits those that `tables.recent_commits` keeps suffice for all that a query names."""
+    """Whether of all commits those that `rollcall.tables.recent_commits` keeps suffice for all that a query names."""
     reading = [view for view in views_of(names) if EffectName.OFFSETS_COMMITTED in facts_read(view)]
     return bool(reading) and "effects" not in names and all(view.does_with_recent_commits for view in reading)
 

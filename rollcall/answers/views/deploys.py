@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, Column, Detector, View
+from rollcall.answers.views.view import GROUP_ID, Column, Detector, View
 
 CLIENTS = 2
 BACK_WITHIN_MINUTES = 5

@@ -11,8 +11,8 @@ from functools import cache
 
 from msgspec import inspect
 
-from schemas.effects import Effect
-from schemas.shapes import Shape
+from rollcall.schemas.effects import Effect
+from rollcall.schemas.shapes import Shape
 
 _INT_MAX = 2**31 - 1
 _FIELD = re.compile(r"(\w+)(?:\(([\w ]+)\))?")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import BEATS, OF_PARTITION, Column, Detector, View
+from rollcall.answers.views.view import BEATS, OF_PARTITION, Column, Detector, View
 
 DOUBLE_OWNERS = View(
     name="double_owners",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from views.lag_history import BUCKET_MS, records, total_lag
-from views.recorded import RECORDED, RULE
-from views.view import GROUP_ID, Column, Detector, View
+from rollcall.answers.views.lag_history import BUCKET_MS, records, total_lag
+from rollcall.answers.views.recorded import RECORDED, RULE
+from rollcall.answers.views.view import GROUP_ID, Column, Detector, View
 
 WINDOWS = 6
 

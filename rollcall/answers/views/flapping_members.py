@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, Column, Detector, View
+from rollcall.answers.views.view import GROUP_ID, Column, Detector, View
 
 MEMBERSHIPS = 3
 MULTIPLES = 5

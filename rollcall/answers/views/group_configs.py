@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from schemas.consumer_effects import GroupConfigsChanged
-from views.details import facts
-from views.view import GROUP_ID, Column, View
+from rollcall.answers.views.details import facts
+from rollcall.answers.views.view import GROUP_ID, Column, View
+from rollcall.schemas.consumer_effects import GroupConfigsChanged
 
 GROUP_CONFIGS = View(
     name="group_configs",

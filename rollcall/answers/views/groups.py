@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import GroupFound, MemberIdGiven, StateChanged, TimerArmed
-from views.details import opened
-from views.view import GROUP_ID, LIVES, Column, View
+from rollcall.answers.views.details import opened
+from rollcall.answers.views.view import GROUP_ID, LIVES, Column, View
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effects import GroupFound, MemberIdGiven, StateChanged, TimerArmed
 
 _MOVE = opened(
     "to_state generation_id protocol_type protocol_name leader_id",

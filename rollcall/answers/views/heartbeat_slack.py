@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GAPS, GROUP_ID, Column, View
+from rollcall.answers.views.view import GAPS, GROUP_ID, Column, View
 
 HEARTBEAT_SLACK = View(
     name="heartbeat_slack",

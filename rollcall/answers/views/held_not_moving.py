@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from views.recorded import RECORDED, RULE
-from views.view import BEATS, IS_SIGN_OF_LIFE, OF_PARTITION, Column, Detector, View
+from rollcall.answers.views.recorded import RECORDED, RULE
+from rollcall.answers.views.view import BEATS, IS_SIGN_OF_LIFE, OF_PARTITION, Column, Detector, View
 
 STANDS_MS = 20_000
 TIMES_USUAL = 5

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from schemas.effects import RebalanceEnded, RebalanceStarted
-from views.details import facts, opened
-from views.view import AT_DATE, GROUP_ID, Column, View
+from rollcall.answers.views.details import facts, opened
+from rollcall.answers.views.view import AT_DATE, GROUP_ID, Column, View
+from rollcall.schemas.effects import RebalanceEnded, RebalanceStarted
 
 FIELDS = "from_generation_id to_generation_id started_at_ms outcome waits"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lag.kept import MOVING_WITHIN_MS
-from schemas.effects import MemberJoined
-from views.details import opened
-from views.partition_lag import BEFORE, BEGINS_ANEW, NAMED, READERS, commits_of, readable_end
-from views.recorded import COMMITS_RULE, unrecorded_between
-from views.view import OF_PARTITION, Column, View
+from rollcall.answers.views.details import opened
+from rollcall.answers.views.partition_lag import BEFORE, BEGINS_ANEW, NAMED, READERS, commits_of, readable_end
+from rollcall.answers.views.recorded import COMMITS_RULE, unrecorded_between
+from rollcall.answers.views.view import OF_PARTITION, Column, View
+from rollcall.schemas.effects import MemberJoined
+from rollcall.tables.lag.kept import MOVING_WITHIN_MS
 
 TREND_MS = 60_000
 """Whoever tells a trend compares with the lag of this long before the latest news of any end."""

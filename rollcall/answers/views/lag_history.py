@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from views.recorded import COMMITS_RULE
-from views.view import GROUP_ID, Column, View
+from rollcall.answers.views.recorded import COMMITS_RULE
+from rollcall.answers.views.view import GROUP_ID, Column, View
 
 BUCKET_MS = 10_000
 SETTLES_MS = 60_000

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from schemas.effects import JoinPhaseEnded
-from views.details import facts
-from views.view import GROUP_ID, IN_ORDER, Column, Detector, View
+from rollcall.answers.views.details import facts
+from rollcall.answers.views.view import GROUP_ID, IN_ORDER, Column, Detector, View
+from rollcall.schemas.effects import JoinPhaseEnded
 
 REBALANCES = 3
 WITHIN_MINUTES = 60

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, LIVES, Column, View
+from rollcall.answers.views.view import GROUP_ID, LIVES, Column, View
 
 MEMBERS = View(
     name="members",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from schemas.causes import CauseKind
-from views.view import GROUP_ID, Column, Detector, View
+from rollcall.answers.views.view import GROUP_ID, Column, Detector, View
+from rollcall.schemas.causes import CauseKind
 
 REMOVING = (
     CauseKind.SESSION_EXPIRED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GAPS, GROUP_ID, Column, Detector, View
+from rollcall.answers.views.view import GAPS, GROUP_ID, Column, Detector, View
 
 SHARE = 0.75
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from schemas.effects import OffsetsCommitted, OffsetsRemoved
-from views.details import facts
-from views.view import OF_PARTITION, Column, View
+from rollcall.answers.views.details import facts
+from rollcall.answers.views.view import OF_PARTITION, Column, View
+from rollcall.schemas.effects import OffsetsCommitted, OffsetsRemoved
 
 OFFSETS = View(
     name="offsets",

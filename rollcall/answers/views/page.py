@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from schemas.causes import CAUSES
-from views.catalog import VIEWS
-from views.tables import TABLE_VIEWS
-from views.view import Column, View
+from rollcall.answers.views.catalog import VIEWS
+from rollcall.answers.views.tables import TABLE_VIEWS
+from rollcall.answers.views.view import Column, View
+from rollcall.schemas.causes import CAUSES
 
 SAME = "the same."
 _HEAD = """\
 # The views
 
-The views that `make sql` and `jobs.sql.register_views` give, for the home of a running job, a stopped one or a replay.
+The views that `make sql` and `rollcall.cli.sql.register_views` give, for the home of a running job, a stopped one or a replay.
 Every view reads the facts in the effects table (see decisions/0004-views-stand-on-facts.md); those of lag also read
 `log_ends` and `fetches`. So a view is as new as the job's last commit, also in a session that stays open.
 

@@ -5,11 +5,11 @@ Its SQL is where lag in records is computed; `lag_history`, `rebalance_costs` an
 
 from __future__ import annotations
 
-from lag.kept import LATE_MS
-from schemas.effects import MemberJoined, OffsetsCommitted, OffsetsRemoved
-from views.details import facts, opened
-from views.recorded import COMMITS_RULE, UNRECORDED
-from views.view import OF_PARTITION, Column, View
+from rollcall.answers.views.details import facts, opened
+from rollcall.answers.views.recorded import COMMITS_RULE, UNRECORDED
+from rollcall.answers.views.view import OF_PARTITION, Column, View
+from rollcall.schemas.effects import MemberJoined, OffsetsCommitted, OffsetsRemoved
+from rollcall.tables.lag.kept import LATE_MS
 
 NAMED = f"{opened('offsets(topic partition)', OffsetsCommitted)}.offsets"
 """The partitions that a commit names, of its detail."""

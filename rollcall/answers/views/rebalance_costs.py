@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from views.lag_history import records, total_lag
-from views.recorded import COMMITS_RULE, FOREVER_MS
-from views.view import GROUP_ID, Column, View
+from rollcall.answers.views.lag_history import records, total_lag
+from rollcall.answers.views.recorded import COMMITS_RULE, FOREVER_MS
+from rollcall.answers.views.view import GROUP_ID, Column, View
 
 BEFORE_MS = 10_000
 CAUGHT_UP_WITHIN_MS = 3_600_000

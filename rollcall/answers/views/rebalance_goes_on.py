@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, STATE_TIMES, Column, Detector, View
+from rollcall.answers.views.view import GROUP_ID, STATE_TIMES, Column, Detector, View
 
 REBALANCING_MS = 360_000
 """Kafka's clients may take the default max.poll.interval.ms of five minutes to come back."""

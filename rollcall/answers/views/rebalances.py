@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from schemas.causes import listed
-from schemas.effects import UNKNOWN_END, CauseFound, RebalanceEnded, RebalanceStarted
-from views.details import facts, opened
-from views.view import AT_DATE, GROUP_ID, Column, View
+from rollcall.answers.views.details import facts, opened
+from rollcall.answers.views.view import AT_DATE, GROUP_ID, Column, View
+from rollcall.schemas.causes import listed
+from rollcall.schemas.effects import UNKNOWN_END, CauseFound, RebalanceEnded, RebalanceStarted
 
 FIELDS = (
     "at_ms started_at_ms known_from_ms from_generation_id to_generation_id cause outcome members_before members_after "

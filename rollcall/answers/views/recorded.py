@@ -5,8 +5,8 @@ Knows the effects table alone. Must not know what is concluded.
 
 from __future__ import annotations
 
-from schemas.effects import HeartbeatsTaken, MemberJoined
-from views.details import opened
+from rollcall.answers.views.details import opened
+from rollcall.schemas.effects import HeartbeatsTaken, MemberJoined
 
 UNRECORDED_MS = 10_000
 FOREVER_MS = 253_402_300_799_000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from views.recorded import COMMITS_RULE
-from views.view import OF_PARTITION, Column, Detector, View
+from rollcall.answers.views.recorded import COMMITS_RULE
+from rollcall.answers.views.view import OF_PARTITION, Column, Detector, View
 
 WITHIN_MS = 3_600_000
 

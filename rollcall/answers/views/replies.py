@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import AT_DATE, BEATS, GROUP_ID, Column, View
+from rollcall.answers.views.view import AT_DATE, BEATS, GROUP_ID, Column, View
 
 REPLIES = View(
     name="replies",

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
-from coordinator_udfs.protocol.states import VALID_PREVIOUS
-from schemas.effect_names import EffectName
-from schemas.tables import AFTER_THE_LOGS
+from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState
+from rollcall.coordinator_udfs.protocol.states import VALID_PREVIOUS
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.tables import AFTER_THE_LOGS
 
 CLASSIC = "group_id IN (SELECT group_id FROM groups WHERE group_type = 'classic')"
 ONE_TYPE = "group_id NOT IN (SELECT group_id FROM effects WHERE effect = 'group_type_changed')"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from schemas.causes import CAUSES
-from schemas.effects import CauseFound, MemberJoined, MemberRemoved, MemberUpdated
-from views.details import facts, opened
-from views.view import GROUP_ID, Column, View
+from rollcall.answers.views.details import facts, opened
+from rollcall.answers.views.view import GROUP_ID, Column, View
+from rollcall.schemas.causes import CAUSES
+from rollcall.schemas.effects import CauseFound, MemberJoined, MemberRemoved, MemberUpdated
 
 _JOINED = opened(
     "client_host group_instance_id replaces_member_id is_inferred",

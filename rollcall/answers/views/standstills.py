@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, Column, Detector, View
+from rollcall.answers.views.view import GROUP_ID, Column, Detector, View
 
 NOTICED_MS = 1000
 ALARMING_MS = 10_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, IN_ORDER, Column, Detector, View
+from rollcall.answers.views.view import GROUP_ID, IN_ORDER, Column, Detector, View
 
 REBALANCES = 6
 """The least number of rebalances within WITHIN_HOURS that are a storm."""

@@ -1,13 +1,13 @@
 """A home's own tables as views: every row as it was written, with timestamps beside the milliseconds.
 
-Knows the tables of `schemas.tables`. Must not know where a home is.
+Knows the tables of `rollcall.schemas.tables`. Must not know where a home is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.tables import (
+from rollcall.schemas.tables import (
     ALERTS,
     ALERTS_FOLDER,
     EFFECTS,

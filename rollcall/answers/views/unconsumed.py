@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import OF_PARTITION, Column, Detector, View
+from rollcall.answers.views.view import OF_PARTITION, Column, Detector, View
 
 ALARMING_MS = 60_000
 """During a rebalance nobody owns it for a moment."""

@@ -1,7 +1,7 @@
 """What a view is made of, and the pieces of SQL that several of them share.
 
-Knows the columns of the effects table (`schemas.tables.EFFECTS`) and what a fact's `detail` holds as JSON (the shapes
-of `schemas.effects`). Must not know Spark's session, a path, or how a result is shown.
+Knows the columns of the effects table (`rollcall.schemas.tables.EFFECTS`) and what a fact's `detail` holds as JSON (the shapes
+of `rollcall.schemas.effects`). Must not know Spark's session, a path, or how a result is shown.
 
 Every view is one SELECT over `effects` and over other views. Facts of one group are in order of (at_ms, seq). Only rows
 of the effects it needs are read, by `effect`, and JSON is opened last. A block of SQL begins with --sql, by which
@@ -15,8 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged, MemberSubscribed
-from schemas.effects import (
+from rollcall.answers.views.details import facts, opened
+from rollcall.schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged, MemberSubscribed
+from rollcall.schemas.effects import (
     GroupCreated,
     GroupFound,
     GroupObserved,
@@ -27,8 +28,7 @@ from schemas.effects import (
     MemberUpdated,
     StateChanged,
 )
-from schemas.tables import Column
-from views.details import facts, opened
+from rollcall.schemas.tables import Column
 
 __all__ = ["Column", "Detector", "Severity", "View", "rank"]
 
@@ -85,7 +85,7 @@ class View:
     detector: Detector | None = None
     """Of a view that looks for trouble."""
     does_with_recent_commits: bool = False
-    """Whether of all commits those suffice that `tables.recent_commits` keeps."""
+    """Whether of all commits those suffice that `rollcall.tables.recent_commits` keeps."""
     does_without_ends: bool = False
     """Whether it has rows also where the ends of logs are not known, though it reads them."""
     is_joined_as_written: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from views.view import GROUP_ID, STATE_TIMES, Column, Detector, View
+from rollcall.answers.views.view import GROUP_ID, STATE_TIMES, Column, Detector, View
 
 EMPTY_MS = 300_000
 """A restart may leave a group without members for so long."""

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clients.assignors import ASSIGNORS
-from simulation.plan import GroupProtocol
-from whatif.changes import BASELINE, Setting, SettingError, Trial
-from whatif.fidelity import Fidelity, fidelity_of
-from whatif.outcome import Outcome
-from whatif.play import DEFAULT_ASSIGNORS, DEFAULTS, plan_of
-from whatif.recording import Recording
-from why.words import partitions
+from rollcall.answers.clients.assignors import ASSIGNORS
+from rollcall.answers.simulation.plan import GroupProtocol
+from rollcall.answers.whatif.changes import BASELINE, Setting, SettingError, Trial
+from rollcall.answers.whatif.fidelity import Fidelity, fidelity_of
+from rollcall.answers.whatif.outcome import Outcome
+from rollcall.answers.whatif.play import DEFAULT_ASSIGNORS, DEFAULTS, plan_of
+from rollcall.answers.whatif.recording import Recording
+from rollcall.history.words import partitions
 
 Outcomes = Mapping[str, Outcome]
 """By group."""

@@ -19,15 +19,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from clients.assignors import ASSIGNORS
-from clients.config import ConsumerConfig
-from coordinator_udfs.protocol.config import ASSIGNORS as REMOTE_ASSIGNORS
-from coordinator_udfs.protocol.config import KEYS as BROKER_KEYS
-from coordinator_udfs.protocol.config import GroupConfig
-from programs.errors import ConfigError, UserError
-from programs.settings import from_texts, split_pair
-from request_log.configs_given import PREFIX, GroupConfigs, split_given
-from simulation.plan import GroupProtocol
+from rollcall.answers.clients.assignors import ASSIGNORS
+from rollcall.answers.clients.config import ConsumerConfig
+from rollcall.answers.simulation.plan import GroupProtocol
+from rollcall.coordinator_udfs.protocol.config import ASSIGNORS as REMOTE_ASSIGNORS
+from rollcall.coordinator_udfs.protocol.config import KEYS as BROKER_KEYS
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.request_log.configs_given import PREFIX, GroupConfigs, split_given
+from rollcall.programs.errors import ConfigError, UserError
+from rollcall.programs.settings import from_texts, split_pair
 
 ALIASES = {"assignor": "partition.assignment.strategy", "max.size": "group.max.size"}
 STATIC = "static"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from whatif.outcome import Outcome
+from rollcall.answers.whatif.outcome import Outcome
 
 GOOD_STOPPED = 0.25
 """Stopped member-seconds count as different if they differ by more than this share of the larger and by more than the

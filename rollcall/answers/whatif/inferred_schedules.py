@@ -17,15 +17,15 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median_low
 from typing import assert_never
 
-from clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
-from coordinator_udfs.protocol.config import CONSUMER_KEYS, GroupConfig
-from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
-from programs.settings import from_texts
-from schemas.errors import Error
-from simulation.plan import Span
-from whatif.observed_processes import FATAL, Act, GroupObserver, Process, Seen
-from whatif.schedules import GroupSchedules, ProcessSchedule
-from whatif.terms import Terms, classic_terms, newer_terms
+from rollcall.answers.clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
+from rollcall.answers.simulation.plan import Span
+from rollcall.answers.whatif.observed_processes import FATAL, Act, GroupObserver, Process, Seen
+from rollcall.answers.whatif.schedules import GroupSchedules, ProcessSchedule
+from rollcall.answers.whatif.terms import Terms, classic_terms, newer_terms
+from rollcall.coordinator_udfs.protocol.config import CONSUMER_KEYS, GroupConfig
+from rollcall.coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
+from rollcall.programs.settings import from_texts
+from rollcall.schemas.errors import Error
 
 STALL_BEATS = 2
 STALL_MARGIN_MS = 500

@@ -12,15 +12,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from clients.consumer_group_member import JOIN_EPOCH
-from coordinator_udfs.protocol.cause import cause_of_leaving
-from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
-from request_log.explaining.inferred_causes import partition_counts
-from request_log.recorded import OrderedRequest, Recorded
-from schemas.causes import CauseKind
-from schemas.consumer_protocol import TopicPartition
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.answers.clients.consumer_group_member import JOIN_EPOCH
+from rollcall.answers.simulation.plan import Subscribed
+from rollcall.answers.whatif.schedules import TopicGrowth
+from rollcall.coordinator_udfs.protocol.cause import cause_of_leaving
+from rollcall.coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
+from rollcall.inputs.request_log.explaining.inferred_causes import partition_counts
+from rollcall.inputs.request_log.recorded import OrderedRequest, Recorded
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupTopicPartitions,
@@ -34,8 +36,6 @@ from schemas.messages import (
     OffsetCommitRequest,
     SyncGroupRequest,
 )
-from simulation.plan import Subscribed
-from whatif.schedules import TopicGrowth
 
 FATAL = frozenset(
     {

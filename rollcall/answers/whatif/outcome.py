@@ -17,11 +17,13 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple, TypeGuard
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.states import GroupState
-from schemas.causes import CauseKind, EndCause
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.history.holdings import Holding, Partition, holdings_of
+from rollcall.history.members import Membership, memberships_of
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effects import (
     Assigned,
     Effect,
     JoinPhaseEnded,
@@ -33,9 +35,7 @@ from schemas.effects import (
     Reply,
     StateChanged,
 )
-from schemas.errors import Error
-from why.holdings import Holding, Partition, holdings_of
-from why.members import Membership, memberships_of
+from rollcall.schemas.errors import Error
 
 Counted = (
     Assigned

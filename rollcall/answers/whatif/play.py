@@ -14,22 +14,37 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from clients.assignors import ASSIGNORS, Assignor
-from clients.config import ApiVersions, ConsumerConfig
-from clients.events import LeftGroup
-from clients.reactions import LEAVE_ON_POLL_TIMEOUT
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group_configs import UnfitConfig, check_bounds, consumer_config_of
-from programs.settings import from_texts
-from schemas.effects import Reply
-from schemas.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
-from schemas.wire_fields import first_version
-from simulation.plan import ConsumerPlan, GroupProtocol, NetworkPlan, Schedule, Span, TopicChange, WorldPlan
-from simulation.record import Record
-from simulation.world import World
-from whatif.changes import ASSIGNOR, REMOTE_ASSIGNOR, Setting, SettingError, assignors_of, consumer_changes
-from whatif.outcome import Known, Outcome, measure
-from whatif.schedules import GroupSchedules, ProcessSchedule
+from rollcall.answers.clients.assignors import ASSIGNORS, Assignor
+from rollcall.answers.clients.config import ApiVersions, ConsumerConfig
+from rollcall.answers.clients.events import LeftGroup
+from rollcall.answers.clients.reactions import LEAVE_ON_POLL_TIMEOUT
+from rollcall.answers.simulation.plan import (
+    ConsumerPlan,
+    GroupProtocol,
+    NetworkPlan,
+    Schedule,
+    Span,
+    TopicChange,
+    WorldPlan,
+)
+from rollcall.answers.simulation.record import Record
+from rollcall.answers.simulation.world import World
+from rollcall.answers.whatif.changes import (
+    ASSIGNOR,
+    REMOTE_ASSIGNOR,
+    Setting,
+    SettingError,
+    assignors_of,
+    consumer_changes,
+)
+from rollcall.answers.whatif.outcome import Known, Outcome, measure
+from rollcall.answers.whatif.schedules import GroupSchedules, ProcessSchedule
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group_configs import UnfitConfig, check_bounds, consumer_config_of
+from rollcall.programs.settings import from_texts
+from rollcall.schemas.effects import Reply
+from rollcall.schemas.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
+from rollcall.schemas.wire_fields import first_version
 
 SETTLES_WITHIN_MS = 15_000
 """How long before the recording, beside the initial delay, those members start that were there already."""

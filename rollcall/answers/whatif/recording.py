@@ -11,17 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from lag.rows import LogEnd
-from request_log.recorded import OrderedRequest
-from schemas.consumer_effects import GroupConfigsChanged
-from schemas.effects import Effect
-from whatif.changes import BASELINE
-from whatif.inferred_schedules import schedules_of, why_left_out
-from whatif.observed_processes import GroupObserver
-from whatif.outcome import Known, Outcome, is_counted, measure
-from whatif.play import silent_ends
-from whatif.schedules import GroupSchedules
-from why.holdings import Partition
+from rollcall.answers.whatif.changes import BASELINE
+from rollcall.answers.whatif.inferred_schedules import schedules_of, why_left_out
+from rollcall.answers.whatif.observed_processes import GroupObserver
+from rollcall.answers.whatif.outcome import Known, Outcome, is_counted, measure
+from rollcall.answers.whatif.play import silent_ends
+from rollcall.answers.whatif.schedules import GroupSchedules
+from rollcall.history.holdings import Partition
+from rollcall.inputs.request_log.recorded import OrderedRequest
+from rollcall.schemas.consumer_effects import GroupConfigsChanged
+from rollcall.schemas.effects import Effect
+from rollcall.tables.lag.rows import LogEnd
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from clients.config import ApiVersions
-from simulation.plan import GroupProtocol, Span, Subscribed
+from rollcall.answers.clients.config import ApiVersions
+from rollcall.answers.simulation.plan import GroupProtocol, Span, Subscribed
 
 
 @dataclass(frozen=True, slots=True)

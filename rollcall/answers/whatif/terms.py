@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordinator_udfs.protocol.config import GroupConfig
-from schemas.consumer_protocol import HIGHEST_VERSION, ConsumerProtocolError, decode_topics
-from schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest
-from simulation.plan import GroupProtocol
+from rollcall.answers.simulation.plan import GroupProtocol
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.schemas.consumer_protocol import HIGHEST_VERSION, ConsumerProtocolError, decode_topics
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from why.words import moment
+from rollcall.history.words import moment
 
 PARTITIONS_SHOWN = 3
 

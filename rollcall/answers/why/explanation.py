@@ -9,19 +9,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from schemas.causes import row_of
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import UNKNOWN_END, Assigned, Effect, JoinPhaseEnded, RebalanceEnded, StateChanged
-from why.cost import Asked, Cost, cost_of, is_lag_known
-from why.facts import OF_REQUESTS, Fact, effects_in
-from why.holdings import Holding, Partition, holdings_of, standstills
-from why.kinds import CLASSIC, Course, GroupKind, kind_at, kinds_of
-from why.members import Membership, Names, memberships_of
-from why.moves import Move, Owners, moves_of
-from why.parts import parts_of
-from why.past import EVER, LONGEST_SESSION_MS, Read, past_of
-from why.rebalances import Choice, Rebalance, Span, choose
-from why.slack import Seen, Slack, last_seen, slack_of
+from rollcall.answers.why.cost import Asked, Cost, cost_of, is_lag_known
+from rollcall.answers.why.moves import Move, Owners, moves_of
+from rollcall.answers.why.parts import parts_of
+from rollcall.answers.why.past import EVER, LONGEST_SESSION_MS, Read, past_of
+from rollcall.answers.why.slack import Seen, Slack, last_seen, slack_of
+from rollcall.history.facts import OF_REQUESTS, Fact, effects_in
+from rollcall.history.holdings import Holding, Partition, holdings_of, standstills
+from rollcall.history.kinds import CLASSIC, Course, GroupKind, kind_at, kinds_of
+from rollcall.history.members import Membership, Names, memberships_of
+from rollcall.history.rebalances import Choice, Rebalance, Span, choose
+from rollcall.schemas.causes import row_of
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effects import UNKNOWN_END, Assigned, Effect, JoinPhaseEnded, RebalanceEnded, StateChanged
 
 AFTERWARDS_MS = 5 * 60_000
 """How long after a rebalance partitions that move back are looked for."""

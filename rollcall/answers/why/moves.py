@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from why.holdings import Holding, Partition
-from why.members import Names
+from rollcall.history.holdings import Holding, Partition
+from rollcall.history.members import Names
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from schemas.causes import EndCause
-from schemas.consumer_effects import MemberProgressed
-from schemas.effect_names import EffectName
-from schemas.effects import MemberRemoved, RebalanceEnded
-from why.facts import Fact
-from why.kinds import GroupKind, Part
-from why.members import Membership, Names, host_of
-from why.rebalances import Rebalance
+from rollcall.history.facts import Fact
+from rollcall.history.kinds import GroupKind, Part
+from rollcall.history.members import Membership, Names, host_of
+from rollcall.history.rebalances import Rebalance
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.consumer_effects import MemberProgressed
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import MemberRemoved, RebalanceEnded
 
 
 def parts_of(

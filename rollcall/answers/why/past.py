@@ -10,14 +10,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.effect_names import EffectName
-from schemas.effects import Assigned
-from schemas.membership_messages import LONGEST_RUN_MS
-from why.facts import ACTIONS, GROUP_TYPES, HOLDINGS, MEMBERSHIPS, REBALANCES, Fact, effects_in, facts_of, in_order
-from why.holdings import holdings_of
-from why.kinds import GroupKind, kind_at, kinds_of
-from why.members import Membership, memberships_of
-from why.rebalances import Rebalance, rebalances_of
+from rollcall.history.facts import (
+    ACTIONS,
+    GROUP_TYPES,
+    HOLDINGS,
+    MEMBERSHIPS,
+    REBALANCES,
+    Fact,
+    effects_in,
+    facts_of,
+    in_order,
+)
+from rollcall.history.holdings import holdings_of
+from rollcall.history.kinds import GroupKind, kind_at, kinds_of
+from rollcall.history.members import Membership, memberships_of
+from rollcall.history.rebalances import Rebalance, rebalances_of
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import Assigned
+from rollcall.schemas.membership_messages import LONGEST_RUN_MS
 
 LONGEST_SESSION_MS = 30 * 60_000
 """The longest session timeout that Kafka allows by default: heartbeats are read from that long before a moment."""

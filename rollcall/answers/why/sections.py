@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from schemas.causes import name_of
-from why.cost import Cost
-from why.explanation import Explanation
-from why.holdings import Partition
-from why.kinds import Moment, Part
-from why.moves import Move
-from why.telling import (
+from rollcall.answers.why.cost import Cost
+from rollcall.answers.why.explanation import Explanation
+from rollcall.answers.why.moves import Move
+from rollcall.answers.why.telling import (
     awaited,
     cost_in_a_sentence,
     following,
@@ -31,7 +28,10 @@ from why.telling import (
     title,
     trigger,
 )
-from why.words import at_most, clock, count, duration, ended, partitions, some
+from rollcall.history.holdings import Partition
+from rollcall.history.kinds import Moment, Part
+from rollcall.history.words import at_most, clock, count, duration, ended, partitions, some
+from rollcall.schemas.causes import name_of
 
 NO_LAG = "not known: commits or ends of logs may be missing from before it until the group had caught up"
 SLACK = "How close the others were to expiring"

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged
-from schemas.effect_names import EffectName
-from schemas.effects import GroupFound, GroupObserved, JoinPhaseEnded
-from why.facts import BEGIN_ANEW, OF_REQUESTS, Fact
-from why.kinds import kind_of
-from why.members import Membership, Names
+from rollcall.history.facts import BEGIN_ANEW, OF_REQUESTS, Fact
+from rollcall.history.kinds import kind_of
+from rollcall.history.members import Membership, Names
+from rollcall.schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import GroupFound, GroupObserved, JoinPhaseEnded
 
 _API_OF: dict[str, str] = {EffectName.SYNC_RECEIVED: "SyncGroup"}
 

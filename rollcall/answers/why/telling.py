@@ -5,14 +5,14 @@ Knows what each cause means to a person on call. Must not know a table or a term
 
 from __future__ import annotations
 
-from schemas.causes import CauseKind, name_of, row_of
-from why.cost import Cost, Peak
-from why.explanation import Explanation
-from why.holdings import Partition
-from why.kinds import GroupKind
-from why.rebalances import Rebalance
-from why.slack import Seen
-from why.words import at_most, clock, count, duration, ended, moment, partitions, some
+from rollcall.answers.why.cost import Cost, Peak
+from rollcall.answers.why.explanation import Explanation
+from rollcall.answers.why.slack import Seen
+from rollcall.history.holdings import Partition
+from rollcall.history.kinds import GroupKind
+from rollcall.history.rebalances import Rebalance
+from rollcall.history.words import at_most, clock, count, duration, ended, moment, partitions, some
+from rollcall.schemas.causes import CauseKind, name_of, row_of
 
 NO_REQUESTS = "no request of this group is recorded around it, so what its members did in between is left out"
 NOT_RENEWED = "{who} sent nothing that renews its session for its session timeout ({session}) and was removed"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from programs.command_line import DEFAULT_HOME, at_option, examples, format_option, home_option
-from programs.errors import UserError
+from rollcall.programs.command_line import DEFAULT_HOME, at_option, examples, format_option, home_option
+from rollcall.programs.errors import UserError
 
 PICTURES = "build/pictures"
 _group = click.argument("group", metavar="GROUP")
@@ -49,8 +49,8 @@ def _uncollected() -> Iterator[None]:
 @_uncollected()
 def sql(query: str, form: str, at: str, engine: str | None, home: str) -> None:
     """Ask a home in SQL. `show tables` and `describe groups` say what there is."""
-    from jobs.home import Home
-    from jobs.sql import answer_query
+    from rollcall.cli.sql import answer_query
+    from rollcall.tables.home import Home
 
     answer_query(Home(home), query, at, form, engine or "")
 
@@ -68,8 +68,8 @@ def sql(query: str, form: str, at: str, engine: str | None, home: str) -> None:
 @_uncollected()
 def why(group: str, generation: str, at: str, form: str, home: str) -> None:
     """Explain a rebalance of a group (default: the latest)."""
-    from jobs.home import Home
-    from jobs.why import answer
+    from rollcall.cli.why import answer
+    from rollcall.tables.home import Home
 
     answer(Home(home), group, generation, at, form)
 
@@ -87,8 +87,8 @@ def lag(group: str, watch: bool, at: str, form: str, home: str) -> None:
     is the age of the oldest record to be read, TREND by how many records LAG grew in the last minute, KNOWN-AT when the
     log ended there, in UTC. CONSUMER-ID, HOST and CLIENT-ID name the owner. A dash means unknown.
     """
-    from jobs.home import Home
-    from jobs.lag_report import answer_lag
+    from rollcall.cli.lag import answer_lag
+    from rollcall.tables.home import Home
 
     answer_lag(Home(home), group, at, form, watches=watch)
 
@@ -109,8 +109,8 @@ def lag(group: str, watch: bool, at: str, form: str, home: str) -> None:
 @home_option
 def pictures(group: str, generation: str, at: str, minutes: str, whatif: str, out: str, home: str) -> None:
     """Draw a group, one of its rebalances, or a sweep."""
-    from jobs.home import Home
-    from jobs.pictures import Asked, draw
+    from rollcall.cli.pictures import Asked, draw
+    from rollcall.tables.home import Home
 
     for file in draw(Home(home), Asked(group, generation, at, minutes, whatif), Path(out or PICTURES)):
         print(file)
@@ -125,8 +125,8 @@ def status(homes: tuple[str, ...], named: tuple[str, ...], form: str) -> None:
 
     HOME is one home or several (default: all in this folder).
     """
-    from jobs.home import Home
-    from jobs.status import answer_status, homes_in
+    from rollcall.cli.status import answer_status, homes_in
+    from rollcall.tables.home import Home
 
     answer_status([Home(home) for home in (*homes, *named)] or homes_in(Path()), form)
 
@@ -143,8 +143,8 @@ def check(context: click.Context, home: str, named: str, engine: str | None, for
 
     The exit status is 1 if a check fails. HOME is $ROLLCALL_HOME or .rollcall by default.
     """
-    from jobs.check import answer_check
-    from jobs.home import Home
+    from rollcall.cli.check import answer_check
+    from rollcall.tables.home import Home
 
     if answer_check(Home(named or home), form, engine or ""):
         context.exit(1)
@@ -187,11 +187,11 @@ def explain(
     them, or - for standard input. Nothing needs to be prepared, and no home is written. Times are
     those of the lines, in UTC where their zone is known. A moment without a date counts from the latest line.
     """
-    from app_logs.files import STANDARD_INPUT, arriving_lines
-    from jobs.explain import Asked, explain_as_they_come
-    from jobs.explain import explain as explain_files
-    from jobs.shown.terminal import Terminal
-    from request_log.lines.clock import zone_of
+    from rollcall.cli.explain import Asked, explain_as_they_come
+    from rollcall.cli.explain import explain as explain_files
+    from rollcall.inputs.printed.lines.files import STANDARD_INPUT, arriving_lines
+    from rollcall.inputs.request_log.lines.clock import zone_of
+    from rollcall.programs.terminal import Terminal
 
     asked = Asked(group, since, until, evidence, zone_of(zone) if zone else None)
     console = Terminal(highlight=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from programs.command_line import (
+from rollcall.programs.command_line import (
     conf_option,
     examples,
     format_option,
@@ -18,7 +18,7 @@ from programs.command_line import (
     set_option,
     zone_option,
 )
-from programs.errors import UserError
+from rollcall.programs.errors import UserError
 
 WHATIF_OUT = "build/whatif.jsonl"
 _broker_settings = set_option("A broker setting that the log does not show")
@@ -62,14 +62,14 @@ def replay(
     LOG is a file, a .gz, a folder of them, or - for standard input. A request log and a dump of one cluster make one
     history, together with any server.log files. Spark replays a request log whose files every worker can read.
     """
-    from jobs.home import Home
-    from jobs.replay.command import replay as run_replay
-    from jobs.replay.command import settings_of
-    from jobs.shown.terminal import Terminal
+    from rollcall.cli.replay import replay as run_replay
+    from rollcall.cli.replay import settings_of
+    from rollcall.programs.terminal import Terminal
+    from rollcall.tables.home import Home
 
     asked = (Home(home), [path for log in logs for path in _paths_of(log)], settings_of(given), zone, Terminal())
     if engine == "spark":
-        from jobs.replay.spark_command import replay_by_spark
+        from rollcall.cli.replay_on_spark import replay_by_spark
 
         replay_by_spark(*asked, is_fresh=fresh)
     else:
@@ -108,9 +108,9 @@ def shadow(
     whose __consumer_offsets is read; with a log both make one history. A cluster's TLS and SASL are settings
     kafka.* of FILE.
     """
-    from jobs.home import Home
-    from jobs.shadow.cluster_url import SCHEME
-    from jobs.shown.terminal import Terminal
+    from rollcall.jobs.shadow.cluster_url import SCHEME
+    from rollcall.programs.terminal import Terminal
+    from rollcall.tables.home import Home
 
     followed = [log, cluster] if cluster else [log]
     clusters = [one for one in followed if one.startswith(SCHEME)]
@@ -129,8 +129,8 @@ def shadow(
         raise UserError(
             f"LOG={logs[0]}: CONF= and OFFSETS= are said of a cluster, kafka://host:port, and this is a log."
         )
-    from jobs.replay.command import settings_of
-    from jobs.shadow.command import Asked, follow
+    from rollcall.cli.replay import settings_of
+    from rollcall.cli.shadow import Asked, follow
 
     log, cluster = (next(iter(named), "") for named in (logs, clusters))
     asked = Asked(log, zone, settings_of(given), cluster, conf, has_commits=offsets)
@@ -154,9 +154,9 @@ def shadow(
 )
 def whatif(log: str, given: tuple[str, ...], was: tuple[str, ...], zone: str, form: str, out: str) -> None:
     """Play a log's groups again with other settings."""
-    from jobs.replay.command import settings_of
-    from jobs.shown.terminal import Terminal
-    from jobs.whatif.command import Asked
-    from jobs.whatif.command import whatif as run_whatif
+    from rollcall.cli.replay import settings_of
+    from rollcall.cli.whatif.command import Asked
+    from rollcall.cli.whatif.command import whatif as run_whatif
+    from rollcall.programs.terminal import Terminal
 
     run_whatif(Asked(Path(log), given, settings_of(was), zone, form, Path(out or WHATIF_OUT)), Terminal())

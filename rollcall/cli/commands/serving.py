@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from programs.command_line import conf_option, examples, home_option, place_options
+from rollcall.programs.command_line import conf_option, examples, home_option, place_options
 
 
 @click.command(
@@ -39,8 +39,8 @@ def run(
     demo_seconds: str,
 ) -> int:
     """Run coordinator, gateway and demo fleet until Ctrl-C."""
-    from jobs.run.choices import RunOptions
-    from jobs.run.command import run_everything
+    from rollcall.cli.run.choices import RunOptions
+    from rollcall.cli.run.command import run_everything
 
     return run_everything(RunOptions(home, conf, listen, topics, upstream, metrics, demo, demo_seconds, page))
 
@@ -55,7 +55,7 @@ def demo(listen: str, browser: bool) -> None:
 
     It needs no Java and no cluster.
     """
-    from jobs.demo import show_demo
+    from rollcall.cli.demo import show_demo
 
     show_demo(listen or "127.0.0.1:0", opens_browser=browser)
 
@@ -65,9 +65,9 @@ def demo(listen: str, browser: bool) -> None:
 @conf_option
 def maintain(home: str, conf: Path | None) -> None:
     """Compact small files and remove expired rows. The home has no job running, or is a cluster's."""
-    from jobs.config import load_config
-    from jobs.home import Home
-    from jobs.maintain import maintain as tend
+    from rollcall.jobs.config import load_config
+    from rollcall.jobs.maintain import maintain as tend
+    from rollcall.tables.home import Home
 
     for line in tend(Home(home), load_config(conf)):
         print(f"rollcall: {line}")
@@ -78,8 +78,8 @@ def maintain(home: str, conf: Path | None) -> None:
 @home_option
 def repartition(partitions: int, home: str) -> None:
     """Move a stopped home to another number of partitions."""
-    from jobs.home import Home
-    from jobs.repartition import repartition as move
+    from rollcall.jobs.repartition import repartition as move
+    from rollcall.tables.home import Home
 
     print(f"rollcall: {move(Home(home), partitions)}")
 
@@ -88,7 +88,7 @@ def repartition(partitions: int, home: str) -> None:
 @click.argument("target", metavar="[FILE]", default="")
 def package(target: str) -> None:
     """Pack the project for spark-submit's --py-files. FILE is dist/rollcall.zip unless another is named."""
-    from jobs.package import TARGET, pack
+    from rollcall.jobs.package import TARGET, pack
 
     print(f"rollcall: {pack(Path(target) if target else TARGET)} is for spark-submit --py-files.")
 
@@ -102,7 +102,7 @@ def doctor(cluster: str, home: str, conf: Path | None) -> int:
 
     CLUSTER is kafka://host:port: whether it answers, and whether this user may follow it.
     """
-    from jobs.doctor import answer_doctor, kafka_settings
-    from jobs.home import Home
+    from rollcall.cli.doctor import answer_doctor, kafka_settings
+    from rollcall.tables.home import Home
 
     return answer_doctor(Home(home), kafka_settings(cluster, conf))

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from programs.child_python import module_command, module_environment
+from rollcall.programs.child_python import module_command, module_environment
 
 KILL_AFTER_S = 5.0
 _TAIL_BYTES = 4000

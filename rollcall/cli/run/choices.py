@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.settings import PREFIX, Settings
-from jobs.config import JobConfig
-from jobs.home import DEFAULT_HOME, Home
-from listeners.addresses import Address
-from listeners.ports import refuse_unusable
-from page.settings import DEFAULT_PLACE, settings_of
-from programs.errors import ConfigError
-from programs.settings import parse_topics, read_file
+from rollcall.jobs.config import JobConfig
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.settings import parse_topics, read_file
+from rollcall.serve.gateway.settings import PREFIX, Settings
+from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.ports import refuse_unusable
+from rollcall.serve.page.settings import DEFAULT_PLACE, settings_of
+from rollcall.tables.home import DEFAULT_HOME, Home
 
 TOPICS = "topics"
 NOWHERE = "0"

@@ -1,6 +1,6 @@
 """`make run`: runs the coordinator, a gateway and a demo fleet until Ctrl-C, and shows what the groups do.
 
-    rollcall run          `jobs.run.choices` has its options
+    rollcall run          `rollcall.cli.run.choices` has its options
 
 At the end it says where the tables are, and answers one question in SQL. Exit status 0 when stopped, else that of the
 coordinator. Knows which programs are started and in which order they end. Must not know what they do.
@@ -20,24 +20,24 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.live import Live
 
-from gateway.settings import Settings
-from jobs.home import DEFAULT_HOME, LOGS_FOLDER, HomeError
-from jobs.run.children import Child, end_all
-from jobs.run.choices import Choices, RunOptions, choices, reachable
-from jobs.run.demo_logs import ends_sampler, growth_words
-from jobs.run.demo_plan import FLEET, KILL_AFTER_S, TOPICS
-from jobs.run.kept_page import KeptPage
-from jobs.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
-from jobs.shown.terminal import Teller, Terminal
-from jobs.spark.archive import NICED
-from programs.child_python import module_command, module_environment
-from programs.errors import UserError
-from programs.guardian import guard
-from programs.typed import as_typed
+from rollcall.cli.run.children import Child, end_all
+from rollcall.cli.run.choices import Choices, RunOptions, choices, reachable
+from rollcall.cli.run.demo_logs import ends_sampler, growth_words
+from rollcall.cli.run.demo_plan import FLEET, KILL_AFTER_S, TOPICS
+from rollcall.cli.run.kept_page import KeptPage
+from rollcall.cli.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
+from rollcall.jobs.spark.archive import NICED
+from rollcall.programs.child_python import module_command, module_environment
+from rollcall.programs.errors import UserError
+from rollcall.programs.guardian import guard
+from rollcall.programs.terminal import Teller, Terminal
+from rollcall.programs.typed import as_typed
+from rollcall.serve.gateway.settings import Settings
+from rollcall.tables.home import DEFAULT_HOME, LOGS_FOLDER, HomeError
 
 if TYPE_CHECKING:
-    from jobs.shadow.log_ends_sampler import LogEndsSampler
-    from jobs.shown.watch import Watch
+    from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
+    from rollcall.shown.watch import Watch
 
 START_PATIENCE_S = 180.0
 FLEET_PATIENCE_S = 15.0
@@ -89,7 +89,7 @@ class Run:
         page: PageProcess | None = None
         try:
             coordinator = CoordinatorProcess(self._home, *self._choices.coordinator)
-            from jobs.shown.watch import Watch  # Takes a second, in which the coordinator starts.
+            from rollcall.shown.watch import Watch  # Takes a second, in which the coordinator starts.
 
             self._await(coordinator, "Spark takes a few seconds")
             self._teller.say(f"The coordinator runs on {self._home.shown}; Ctrl-C stops it.")
@@ -121,7 +121,7 @@ class Run:
         else_typed = f'rollcall sql "{QUESTION}"' + (f" --home {home}" if home else "")
         self._teller.say(f"Ask again: {as_typed(after_make, else_typed)}")
         if not self._was_terminated:
-            sql = module_command("jobs.rollcall", "sql", "--home", self._home.location, QUESTION)
+            sql = module_command("rollcall", "sql", "--home", self._home.location, QUESTION)
             subprocess.run(sql, check=False, stderr=subprocess.DEVNULL, env=module_environment())
 
     def _await(self, server: CoordinatorProcess | GatewayProcess, what_takes_time: str) -> None:
@@ -180,7 +180,7 @@ class Run:
 
     def _start_fleet(self, bootstrap: str) -> None:
         for group in FLEET:
-            base = ["jobs.run.demo_fleet", "--bootstrap", bootstrap, "--group", group.group_id]
+            base = ["rollcall.cli.run.demo_fleet", "--bootstrap", bootstrap, "--group", group.group_id]
             self._fleet.append(Child(group.group_id, base, self._logs / f"{group.group_id}.log"))
             for alone in (member.client_id for member in group.members if member.is_alone):
                 self._fleet.append(Child(alone, [*base, "--only", alone], self._logs / f"{alone}.log"))
@@ -196,7 +196,7 @@ class Run:
                 if self._page is not None:
                     self._teller.attempt(self._page.look)
                 if self._archive is None and time.monotonic() - started > ARCHIVE_AFTER_S:
-                    self._archive = Child("archive", ["jobs.spark.archive", NICED], self._logs / "archive.log")
+                    self._archive = Child("archive", ["rollcall.jobs.spark.archive", NICED], self._logs / "archive.log")
                 self._refuse_what_has_ended()
             show()
 

@@ -1,6 +1,6 @@
 """The demo fleet: four groups of Kafka consumers that show what a coordinator sees in a day, in a minute.
 
-    python -m jobs.run.demo_fleet --bootstrap HOST:PORT --group GROUP [--only CLIENT_ID]
+    python -m rollcall.cli.run.demo_fleet --bootstrap HOST:PORT --group GROUP [--only CLIENT_ID]
 
 | group | members | what happens |
 |---|---|---|
@@ -13,7 +13,7 @@ Times count from when the group is at work, so that the story is the same on a s
 
 The members are kafka-python's own consumers; the gateway makes the records of their topics.
 
-Knows how a member carries out its plan (`jobs.run.demo_plan`); must not know who coordinates it.
+Knows how a member carries out its plan (`rollcall.cli.run.demo_plan`); must not know who coordinates it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from kafka.errors import KafkaError
 from kafka.protocol.schemas.fields import StructField
 from kafka.structs import OffsetAndMetadata
 
-from jobs.run.demo_plan import FLEET, DemoGroup, DemoMember
-from programs.command_line import run_command
+from rollcall.cli.run.demo_plan import FLEET, DemoGroup, DemoMember
+from rollcall.programs.command_line import run_command
 
 _Asked = ParamSpec("_Asked")
 _Answer = TypeVar("_Answer")
@@ -152,4 +152,4 @@ def command(bootstrap: str, group_id: str, only: str | None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run_command(command, "python -m jobs.run.demo_fleet"))
+    sys.exit(run_command(command, "python -m rollcall.cli.run.demo_fleet"))

@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from jobs.home import Home
-from jobs.run.demo_plan import RECORDS_PER_SECOND
-from tables.versions import is_table
+from rollcall.cli.run.demo_plan import RECORDS_PER_SECOND
+from rollcall.tables.home import Home
+from rollcall.tables.versions import is_table
 
 if TYPE_CHECKING:
-    from jobs.shadow.log_ends_sampler import LogEndsSampler
+    from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
 
 _SAMPLED_EVERY_MS = 2_000
 _FIRST_AFTER_MS = 6_000
@@ -27,7 +27,7 @@ def growth_words(home: Home) -> tuple[str, ...]:
     """Return the gateway's words for logs that go on growing where those of the home's history ended."""
     grown_ms = 0
     if is_table(home.effects):
-        from duck_sql.engine import ask  # Takes half a second.
+        from rollcall.answers.sql.engine import ask  # Takes half a second.
 
         reached = {topic: offset or 0 for topic, offset in ask(home.path, _REACHED).rows}
         grown_ms = max(1000 * reached.get(topic, 0) // per_second for topic, per_second in RECORDS_PER_SECOND.items())
@@ -39,7 +39,7 @@ def growth_words(home: Home) -> tuple[str, ...]:
 def ends_sampler(home: Home, bootstrap: str) -> LogEndsSampler:
     """Return what asks the gateway for the ends of logs, as it would ask a cluster."""
     # Imported here: only the demo needs a Kafka client and DuckDB in this process.
-    from jobs.shadow.listed_offsets import ListedOffsets
-    from jobs.shadow.log_ends_sampler import LogEndsSampler
+    from rollcall.jobs.shadow.listed_offsets import ListedOffsets
+    from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
 
     return LogEndsSampler(home, ListedOffsets({"bootstrap.servers": bootstrap}), _SAMPLED_EVERY_MS)

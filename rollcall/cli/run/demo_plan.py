@@ -1,6 +1,6 @@
 """The plan of the demo fleet: its groups, their topics and members, and what each member does when.
 
-`jobs.run.demo_fleet` shows it as a table. Knows the plan; must not know who runs it, so that `rollcall run` can refuse
+`rollcall.cli.run.demo_fleet` shows it as a table. Knows the plan; must not know who runs it, so that `rollcall run` can refuse
 what it was asked before it has loaded a Kafka client.
 """
 

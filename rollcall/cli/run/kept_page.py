@@ -15,7 +15,7 @@ STEADY_S = 60.0
 
 
 class Page(Protocol):
-    """A page's process: see `jobs.run.servers.PageProcess`."""
+    """A page's process: see `rollcall.cli.run.servers.PageProcess`."""
 
     @property
     def address(self) -> str | None: ...

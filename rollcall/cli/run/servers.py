@@ -5,22 +5,22 @@ Knows what these programs print and write about themselves. Must not know what t
 
 from __future__ import annotations
 
-from jobs.home import Home
-from jobs.run.children import Child
-from listeners.addresses import Address, parse_address
-from page.__main__ import LISTENS
-from tables.job_status import read_status
+from rollcall.cli.run.children import Child
+from rollcall.serve.listeners.addresses import Address, parse_address
+from rollcall.serve.page.__main__ import LISTENS
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import read_status
 
 _LISTENS = "rollcall: the gateway listens on "
 
 
 class CoordinatorProcess(Child):
-    """`python -m jobs.coordinator`; words: its command line beside the home."""
+    """`python -m rollcall.jobs.coordinator`; words: its command line beside the home."""
 
     def __init__(self, home: Home, *words: str) -> None:
         super().__init__(
             "coordinator",
-            ["jobs.coordinator", "--home", home.location, *words],
+            ["rollcall.jobs.coordinator", "--home", home.location, *words],
             home.path / "logs" / "coordinator.log",
         )
         self._home = home.path
@@ -33,7 +33,7 @@ class CoordinatorProcess(Child):
 
 
 class PageProcess(Child):
-    """`python -m page`; words: its command line beside the home."""
+    """`python -m rollcall.serve.page`; words: its command line beside the home."""
 
     def __init__(self, home: Home, *words: str) -> None:
         super().__init__("page", ["page", "--home", home.location, *words], home.path / "logs" / "page.log")
@@ -50,7 +50,7 @@ class PageProcess(Child):
 
 
 class GatewayProcess(Child):
-    """`python -m gateway`; words: its command line beside the home."""
+    """`python -m rollcall.serve.gateway`; words: its command line beside the home."""
 
     def __init__(self, home: Home, *words: str, name: str = "gateway") -> None:
         super().__init__(name, ["gateway", "--home", home.location, *words], home.path / "logs" / f"{name}.log")

@@ -20,29 +20,29 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 
-from coordinator_udfs.protocol.config import GroupConfig
-from jobs.log_config import replay_config
-from jobs.processes import Processes, note_done
-from jobs.replay.building import Shown
-from jobs.replay.spill import buckets_for
-from jobs.replay.spilled_log import Share, follow_bucket, read_log
-from jobs.replay.work import Work
-from jobs.shown.terminal import Terminal
-from jobs.spark.machine import this_machine
-from jobs.whatif.report import Report, tell
-from programs.errors import UserError
-from programs.settings import from_texts
-from request_log.configs_given import split_given
-from request_log.lines.clock import zone_of
-from request_log.lines.files import about_bytes
-from request_log.log_ends import lag_of
-from request_log.survey import Survey
-from whatif.answer import Answer, refuse_unfit
-from whatif.changes import BASELINE, Setting, Trial, trial_of
-from whatif.outcome import Outcome
-from whatif.play import play
-from whatif.recording import GroupRecorder, GroupRecording, Recording, rates_of
-from whatif.schedules import GroupSchedules
+from rollcall.answers.whatif.answer import Answer, refuse_unfit
+from rollcall.answers.whatif.changes import BASELINE, Setting, Trial, trial_of
+from rollcall.answers.whatif.outcome import Outcome
+from rollcall.answers.whatif.play import play
+from rollcall.answers.whatif.recording import GroupRecorder, GroupRecording, Recording, rates_of
+from rollcall.answers.whatif.schedules import GroupSchedules
+from rollcall.cli.whatif.report import Report, tell
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.replay.building import Shown
+from rollcall.inputs.replay.spill import buckets_for
+from rollcall.inputs.replay.spilled_log import Share, follow_bucket, read_log
+from rollcall.inputs.replay.work import Work
+from rollcall.inputs.request_log.configs_given import split_given
+from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.inputs.request_log.lines.files import about_bytes
+from rollcall.inputs.request_log.log_ends import lag_of
+from rollcall.inputs.request_log.survey import Survey
+from rollcall.jobs.log_config import replay_config
+from rollcall.jobs.spark.machine import this_machine
+from rollcall.programs.errors import UserError
+from rollcall.programs.processes import Processes, note_done
+from rollcall.programs.settings import from_texts
+from rollcall.programs.terminal import Terminal
 
 
 class WhatIfError(UserError):
@@ -127,7 +127,7 @@ class Asked(NamedTuple):
 
     log: Path
     settings: Sequence[str]
-    """The changes, as `key=value` words: see `whatif.changes`."""
+    """The changes, as `key=value` words: see `rollcall.answers.whatif.changes`."""
     was: Mapping[str, str]
     """Settings that the broker had, by Kafka's keys."""
     zone: str

@@ -13,11 +13,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from jobs.shown.tables import show_table
-from jobs.shown.terminal import add_row, say, text_of
-from programs.typed import as_typed
-from whatif.answer import Answer, assumptions, share_of, total
-from whatif.fidelity import Fidelity
+from rollcall.answers.whatif.answer import Answer, assumptions, share_of, total
+from rollcall.answers.whatif.fidelity import Fidelity
+from rollcall.programs.terminal import add_row, say, text_of
+from rollcall.programs.typed import as_typed
+from rollcall.shown.tables import show_table
 
 SHOWN_GROUPS = 12
 

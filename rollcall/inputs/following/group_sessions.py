@@ -12,9 +12,9 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
-from coordinator_udfs.protocol.group_configs import SESSION_TIMEOUT, broker_default
-from programs.errors import ConfigError
-from programs.kafka_options import client_settings
+from rollcall.coordinator_udfs.protocol.group_configs import SESSION_TIMEOUT, broker_default
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.kafka_options import client_settings
 
 _WITHIN_S = 15.0
 _DENIED = (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)

@@ -14,10 +14,10 @@ from typing import Generic, TypeVar
 import msgspec
 import pyarrow as pa
 
-from jobs.home import HomeError
-from tables.appending import OpenTable, append_once, last_number
-from tables.versions import is_table
-from tables.whole_file import write_whole
+from rollcall.tables.appending import OpenTable, append_once, last_number
+from rollcall.tables.home import HomeError
+from rollcall.tables.versions import is_table
+from rollcall.tables.whole_file import write_whole
 
 COMMITS_SHARE = 0.1
 """The share of time that commits may take: slow commits are made less often."""

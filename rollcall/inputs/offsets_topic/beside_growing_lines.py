@@ -1,7 +1,7 @@
 """One group's history by the topic and by what its coordinator prints, while both grow.
 
 A fact of the topic is decided once the lines are known up to its time; what is decided stays. It becomes what a replay
-makes of it (`offsets_topic.beside_lines`). Must not know lines or records, nor where facts come from or go to.
+makes of it (`rollcall.inputs.offsets_topic.beside_lines`). Must not know lines or records, nor where facts come from or go to.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from operator import attrgetter
 
 import msgspec
 
-from offsets_topic.beside_lines import Before, enriched_after
-from offsets_topic.beside_log.merging import Decided
-from schemas.effect_names import EffectName
-from schemas.effects import UNKNOWN_END, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
-from why.facts import Fact
+from rollcall.history.facts import Fact
+from rollcall.inputs.offsets_topic.beside_lines import Before, enriched_after
+from rollcall.inputs.offsets_topic.beside_log.merging import Decided
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import UNKNOWN_END, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 
 IN_ORDER = frozenset(EffectName) - {EffectName.OFFSETS_COMMITTED}
 """The facts of the topic that wait for lines. Those of lines are no facts of the history by themselves."""

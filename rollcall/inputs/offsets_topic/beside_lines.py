@@ -16,8 +16,8 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from schemas.causes import Cause, CauseKind, EndCause, row_of
-from schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.causes import Cause, CauseKind, EndCause, row_of
+from rollcall.schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 
 NEAR_MS = 5_000
 """A line is printed before or after its record is written, and a file may have whole seconds."""

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from offsets_topic.records.decoding import Record
-from offsets_topic.records.shapes import (
+from rollcall.inputs.offsets_topic.records.decoding import Record
+from rollcall.inputs.offsets_topic.records.shapes import (
     CurrentMemberAssignmentValue,
     MemberMetadataValue,
     OffsetCommitKey,

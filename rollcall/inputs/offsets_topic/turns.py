@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from offsets_topic.dumps.json_lines import write_line
-from offsets_topic.dumps.log_record import LogRecord
-from offsets_topic.history.fold import apply, finish
-from offsets_topic.history.state import DocumentError, History, read_document, write_document
-from offsets_topic.records.decoding import Record, Skipped, decode
-from offsets_topic.records.layout import RecordError
-from schemas.effect_rows import QUARANTINED, EffectRow, row_of
-from schemas.effects import Effect
+from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
+from rollcall.inputs.offsets_topic.history.fold import apply, finish
+from rollcall.inputs.offsets_topic.history.state import DocumentError, History, read_document, write_document
+from rollcall.inputs.offsets_topic.records.decoding import Record, Skipped, decode
+from rollcall.inputs.offsets_topic.records.layout import RecordError
+from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, row_of
+from rollcall.schemas.effects import Effect
 
 
 class Row(NamedTuple):

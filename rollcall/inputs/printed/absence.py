@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app_logs.dialects.catalog import DIALECTS
-from app_logs.levels import Level
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms, printer_of
+from rollcall.inputs.printed.dialects.catalog import DIALECTS
+from rollcall.inputs.printed.lines.levels import Level
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms, printer_of
 
 SOON_MS = 60_000
 """A level that a log shows within this time was that of its logger before."""

@@ -11,8 +11,8 @@ from contextlib import suppress
 
 import re2
 
-from app_logs.files import open_blocks, text_of
-from programs.errors import UserError
+from rollcall.inputs.printed.lines.files import open_blocks, text_of
+from rollcall.programs.errors import UserError
 
 _VERSION = b"Kafka version"
 _BROKER_HAS = re2.compile(

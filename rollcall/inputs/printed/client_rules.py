@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from app_logs.logged_facts import LoggedFact
-from app_logs.logged_rebalances import Finding
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_rebalances import Finding
 
 Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
 """Gets a client's name and its facts in order."""

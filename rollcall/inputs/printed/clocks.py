@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from app_logs.entries import Clock
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact
-from why.words import count, duration
+from rollcall.history.words import count, duration
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
 
 ZONES_APART_MS = 900_000
 """Time zones differ by quarters of an hour."""

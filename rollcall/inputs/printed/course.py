@@ -8,10 +8,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 
-from app_logs.entries import DATED
-from app_logs.logged_facts import LoggedFact
-from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance
-from app_logs.wording import how_often_within
+from rollcall.inputs.printed.lines.entries import DATED
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance
+from rollcall.inputs.printed.wording import how_often_within
 
 _Place = tuple[int, int]
 """A dated time, and a line's place among the group's."""

@@ -9,15 +9,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from datetime import tzinfo
 
-from app_logs.entries import Entry
-from app_logs.files import ends_cut
-from app_logs.forged_lines import marked
-from app_logs.logged_facts import LoggedFact
-from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of
-from app_logs.reading import fact_of, in_zone, may_matter
-from app_logs.story import groups_in
-from app_logs.unread import Recognized, UnreadLines
-from app_logs.wrappings import entries_in
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.lines.files import ends_cut
+from rollcall.inputs.printed.lines.forged_lines import marked
+from rollcall.inputs.printed.lines.wrappings import entries_in
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of
+from rollcall.inputs.printed.reading import fact_of, in_zone, may_matter
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.unread import Recognized, UnreadLines
 
 KEPT = 5_000
 """Lines about groups that are kept."""

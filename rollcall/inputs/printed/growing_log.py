@@ -13,13 +13,13 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import NamedTuple
 
-from app_logs.entries import DATED, Entry
-from app_logs.files import open_blocks, text_of
-from app_logs.forged_lines import marked, still_open
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.reading import fact_of, in_utc, in_zone, may_matter
-from app_logs.wrappings import beginning_of, entries_in
-from programs.errors import UserError
+from rollcall.inputs.printed.lines.entries import DATED, Entry
+from rollcall.inputs.printed.lines.files import open_blocks, text_of
+from rollcall.inputs.printed.lines.forged_lines import marked, still_open
+from rollcall.inputs.printed.lines.wrappings import beginning_of, entries_in
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.reading import fact_of, in_utc, in_zone, may_matter
+from rollcall.programs.errors import UserError
 
 WAIT_AT_MOST = 1_000
 """Lines. What is not closed by then is a layout without the name of a class."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from enum import StrEnum, auto
 from typing import NamedTuple
 
-from app_logs.entries import Clock
-from app_logs.error_names import UNKNOWN_MEMBER_ID, error_name
-from app_logs.levels import Level
+from rollcall.inputs.printed.error_names import UNKNOWN_MEMBER_ID, error_name
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.lines.levels import Level
 
 BROKER = "broker"
 """The dialect of brokers; all others are clients'."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from app_logs.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_facts import LoggedFact
 
 _NAMED = re.compile(r"(?<![A-Za-z0-9._-])(?P<topic>[A-Za-z0-9._-]{1,249})[-/](?P<partition>\d{1,9})(?![\w.-])")
 _NAMED_BY_TOPIC = re.compile(

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from app_logs.entries import DATED, Clock
-from app_logs.logged_facts import LoggedFact
-from schemas.causes import Cause, CauseCandidate, CauseKind
+from rollcall.inputs.printed.lines.entries import DATED, Clock
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 
 UUID_LENGTH = 36
 _WITH_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")

@@ -17,21 +17,21 @@ from typing import TypeVar
 
 import re2
 
-from app_logs.broken_lines import BrokenLines
-from app_logs.clocks import difference, moved
-from app_logs.dialects.catalog import DIALECTS
-from app_logs.dialects.dialect import Dialect, unreadable
-from app_logs.dialects.two_messages import of_two_messages
-from app_logs.entries import DATED, Clock, Entry
-from app_logs.entry_order import in_order
-from app_logs.files import ends_cut, open_blocks, path_of, text_of
-from app_logs.forged_lines import OF_BROKERS, ends_alone, marked
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact
-from app_logs.short_text import some_that_fit
-from app_logs.unread import Recognized, Unread, UnreadLines, wording_of
-from app_logs.wrappings import entries_in, entry_of
-from programs.errors import UserError
-from why.words import count, some
+from rollcall.history.words import count, some
+from rollcall.inputs.printed.clocks import difference, moved
+from rollcall.inputs.printed.dialects.catalog import DIALECTS
+from rollcall.inputs.printed.dialects.dialect import Dialect, unreadable
+from rollcall.inputs.printed.dialects.two_messages import of_two_messages
+from rollcall.inputs.printed.lines.broken_lines import BrokenLines
+from rollcall.inputs.printed.lines.entries import DATED, Clock, Entry
+from rollcall.inputs.printed.lines.entry_order import in_order
+from rollcall.inputs.printed.lines.files import ends_cut, open_blocks, path_of, text_of
+from rollcall.inputs.printed.lines.forged_lines import OF_BROKERS, ends_alone, marked
+from rollcall.inputs.printed.lines.wrappings import entries_in, entry_of
+from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
+from rollcall.inputs.printed.short_text import some_that_fit
+from rollcall.inputs.printed.unread import Recognized, Unread, UnreadLines, wording_of
+from rollcall.programs.errors import UserError
 
 DOUBTFUL = "ignored {} that can be read in two ways or that a client id containing line breaks may have forged: {}"
 UNREAD = "skipped {} that cannot be read: {}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from why.words import some
+from rollcall.history.words import some
 
 LONGEST = 300
 """Characters of a sentence."""

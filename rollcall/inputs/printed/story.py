@@ -10,22 +10,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 
-from app_logs.absence import with_shown_levels
-from app_logs.assigned import OWNERS, answered, assigned_last
-from app_logs.between_clients import findings_between
-from app_logs.classic_history import classic_rebalances
-from app_logs.client_findings import client_findings
-from app_logs.combined import combined
-from app_logs.common_causes import expired_together
-from app_logs.consumer_history import AT_ONCE_MS, OF_TASKS, epoch_bumps, stored_lines, topics_changed_ms
-from app_logs.course import each_once, in_order
-from app_logs.entries import reason_of
-from app_logs.findings import findings_of
-from app_logs.forgeable import doubt_forgeable, with_forgeable
-from app_logs.logged_facts import BROKER, NEWER, FactKind, LoggedFact, printer_of, program_of
-from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
-from app_logs.members_apart import by_client, only_clients
-from app_logs.removals import groups_of_removed, removal_findings, returns
+from rollcall.inputs.printed.absence import with_shown_levels
+from rollcall.inputs.printed.course import each_once, in_order
+from rollcall.inputs.printed.findings.client_findings import client_findings
+from rollcall.inputs.printed.findings.common_causes import expired_together
+from rollcall.inputs.printed.findings.group_findings import findings_of
+from rollcall.inputs.printed.findings.removals import groups_of_removed, removal_findings, returns
+from rollcall.inputs.printed.groups.assigned import OWNERS, answered, assigned_last
+from rollcall.inputs.printed.groups.between_clients import findings_between
+from rollcall.inputs.printed.groups.classic_history import classic_rebalances
+from rollcall.inputs.printed.groups.combined import combined
+from rollcall.inputs.printed.groups.consumer_history import (
+    AT_ONCE_MS,
+    OF_TASKS,
+    epoch_bumps,
+    stored_lines,
+    topics_changed_ms,
+)
+from rollcall.inputs.printed.groups.forgeable import doubt_forgeable, with_forgeable
+from rollcall.inputs.printed.groups.members_apart import by_client, only_clients
+from rollcall.inputs.printed.lines.entries import reason_of
+from rollcall.inputs.printed.logged_facts import BROKER, NEWER, FactKind, LoggedFact, printer_of, program_of
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
 _SHIPPED_IDS = ("", "rdkafka")

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from operator import call
 from typing import Any, NamedTuple
 
-from app_logs.logged_facts import IS_CERTAIN, PLACES, FactKind
+from rollcall.inputs.printed.logged_facts import IS_CERTAIN, PLACES, FactKind
 
 _FIELD = re.compile(r"\{(\w*)\}")
 _UUID_END = re.compile(r"(?<=[0-9a-f]{12}), ?")

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from app_logs.dialects.dialect import Dialect
-from app_logs.entries import Entry
-from app_logs.logged_facts import LoggedFact
-from app_logs.short_text import LONGEST, short
-from why.words import count
+from rollcall.history.words import count
+from rollcall.inputs.printed.dialects.dialect import Dialect
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.short_text import LONGEST, short
 
 SHOWN = 4
 """Wordings of one program."""

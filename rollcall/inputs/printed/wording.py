@@ -1,6 +1,6 @@
 """What was found in printed lines, in sentences: a rebalance's cause, who held it up, and what the lines leave open.
 
-Knows what causes are called (`schemas.causes`). Must not know a terminal.
+Knows what causes are called (`rollcall.schemas.causes`). Must not know a terminal.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from app_logs.assigned import OWN as OWN_PARTITIONS
-from app_logs.assigned import OWNERS
-from app_logs.broker_owners import says_owner
-from app_logs.client_history import OWN
-from app_logs.error_names import error_said
-from app_logs.leaders import HAS_TO_ASSIGN, leader_of
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact, between_ms, printer_of
-from app_logs.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, shortest_name
-from app_logs.short_text import short
-from schemas.causes import Cause, CauseKind, name_of, row_of
-from why.words import count, duration, some
+from rollcall.history.words import count, duration, some
+from rollcall.inputs.printed.error_names import error_said
+from rollcall.inputs.printed.groups.assigned import OWN as OWN_PARTITIONS
+from rollcall.inputs.printed.groups.assigned import OWNERS
+from rollcall.inputs.printed.groups.broker_owners import says_owner
+from rollcall.inputs.printed.groups.client_history import OWN
+from rollcall.inputs.printed.groups.leaders import HAS_TO_ASSIGN, leader_of
+from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact, between_ms, printer_of
+from rollcall.inputs.printed.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, shortest_name
+from rollcall.inputs.printed.short_text import short
+from rollcall.schemas.causes import Cause, CauseKind, name_of, row_of
 
 _LONGEST_WORDS = 120
 """Characters of a client's own reason."""

@@ -23,9 +23,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from jobs.home import Home
-from jobs.replay.row_files import take_rows
-from tables.appending import OpenTable, append
+from rollcall.inputs.replay.row_files import take_rows
+from rollcall.tables.appending import OpenTable, append
+from rollcall.tables.home import Home
 
 BYTES_A_COMMIT = 16 << 20
 

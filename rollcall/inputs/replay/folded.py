@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobs.processes import note_done
-from jobs.quarantined import quarantine_rows
-from jobs.replay.row_files import ROWS_A_FILE, RowFiles
-from jobs.replay.spill import Piece, pieces_of
-from offsets_topic.history.state import History
-from offsets_topic.turns import Row, end, fold, unreadable
-from schemas.effect_rows import QUARANTINED, EffectRow, texts_of
-from tables.rows import typed_rows
+from rollcall.inputs.offsets_topic.history.state import History
+from rollcall.inputs.offsets_topic.turns import Row, end, fold, unreadable
+from rollcall.inputs.quarantined import quarantine_rows
+from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
+from rollcall.inputs.replay.spill import Piece, pieces_of
+from rollcall.programs.processes import note_done
+from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, texts_of
+from rollcall.tables.rows import typed_rows
 
 SOURCE = "offsets-topic"
 _records = msgspec.msgpack.Decoder(list[tuple[str | None, Row]])

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from coordinator_udfs.protocol.config import GroupConfig
-from jobs.processes import note_done
-from jobs.replay.row_files import ROWS_A_FILE, RowFiles
-from jobs.replay.spilled_log import Share, follow_bucket
-from request_log.group_rows import GroupRows
-from request_log.log_ends import lag_of
-from request_log.parity import Parity
-from request_log.recorded import Tally
-from request_log.survey import Survey
-from schemas.effect_rows import texts_of
-from schemas.tables import REQUESTS
-from tables.request_rows import request_line
-from tables.rows import read_lines, typed_rows
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
+from rollcall.inputs.replay.spilled_log import Share, follow_bucket
+from rollcall.inputs.request_log.group_rows import GroupRows
+from rollcall.inputs.request_log.log_ends import lag_of
+from rollcall.inputs.request_log.parity import Parity
+from rollcall.inputs.request_log.recorded import Tally
+from rollcall.inputs.request_log.survey import Survey
+from rollcall.programs.processes import note_done
+from rollcall.schemas.effect_rows import texts_of
+from rollcall.schemas.tables import REQUESTS
+from rollcall.tables.request_rows import request_line
+from rollcall.tables.rows import read_lines, typed_rows
 
 
 class Followed(NamedTuple):
@@ -72,7 +72,7 @@ def _write(out: RowFiles, groups: dict[str, GroupRows]) -> None:
 def read_lag(path: Path, zone: ZoneInfo, home: Path) -> None:
     """Appends a log's ends and fetches to a home's tables, in order of its lines."""
     # Imported here: a process that follows groups needs no Delta.
-    from tables.lag_rows import append_lag
+    from rollcall.tables.lag_rows import append_lag
 
     for rows in lag_of(path, zone):
         note_done(0)

@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from app_logs.files import files_of, path_of
-from jobs.not_understood import not_understood
-from jobs.replay.inputs import BothInput, Input, LogInput, TopicInput
-from jobs.replay.printed import LogKind, PrintedInput, kind_of_log
-from jobs.replay.printed_beside_log import PrintedBesideLog
-from jobs.replay.printed_beside_topic import PrintedBesideTopic
-from offsets_topic.dumps.reading import DumpError, is_dump
-from programs.errors import UserError
-from why.words import count
+from rollcall.history.words import count
+from rollcall.inputs.not_understood import not_understood
+from rollcall.inputs.offsets_topic.dumps.reading import DumpError, is_dump
+from rollcall.inputs.printed.lines.files import files_of, path_of
+from rollcall.inputs.replay.inputs import BothInput, Input, LogInput, TopicInput
+from rollcall.inputs.replay.printed import LogKind, PrintedInput, kind_of_log
+from rollcall.inputs.replay.printed_beside_log import PrintedBesideLog
+from rollcall.inputs.replay.printed_beside_topic import PrintedBesideTopic
+from rollcall.programs.errors import UserError
 
 
 class InputError(UserError):

@@ -17,31 +17,31 @@ from zoneinfo import ZoneInfo
 
 from rich.console import Console
 
-from app_logs.broker_version import broker_version_in
-from duck_sql.engine import ask
-from jobs.both_inputs import BothMerged, merging_lines
-from jobs.home import Home
-from jobs.log_config import replay_config
-from jobs.quarantined import quarantine_of_lines
-from jobs.replay.building import Files
-from jobs.replay.folded import Known, fold_into_files
-from jobs.replay.followed import follow_into_files, read_lag
-from jobs.replay.merged import Ends, merge_files
-from jobs.replay.report import Replayed, say_log
-from jobs.replay.row_files import RowFiles
-from jobs.replay.spill import Spill, bucket_of
-from jobs.replay.spilled_log import read_log
-from jobs.replay.work import Work
-from jobs.shown.terminal import say
-from offsets_topic.dumps.log_record import BadLine
-from offsets_topic.dumps.reading import Dump, files_of
-from offsets_topic.records.decoding import Record, decode, group_id_of
-from offsets_topic.records.layout import RecordError
-from offsets_topic.topic_names import names_of
-from request_log.configs_given import sessions_given, split_given
-from request_log.lines.files import about_bytes, about_bytes_of
-from request_log.parity import Parity
-from request_log.recorded import Quarantined, Tally
+from rollcall.answers.sql.engine import ask
+from rollcall.inputs.both_inputs import BothMerged, merging_lines
+from rollcall.inputs.offsets_topic.dumps.log_record import BadLine
+from rollcall.inputs.offsets_topic.dumps.reading import Dump, files_of
+from rollcall.inputs.offsets_topic.records.decoding import Record, decode, group_id_of
+from rollcall.inputs.offsets_topic.records.layout import RecordError
+from rollcall.inputs.offsets_topic.topic_names import names_of
+from rollcall.inputs.printed.broker_version import broker_version_in
+from rollcall.inputs.quarantined import quarantine_of_lines
+from rollcall.inputs.replay.building import Files
+from rollcall.inputs.replay.folded import Known, fold_into_files
+from rollcall.inputs.replay.followed import follow_into_files, read_lag
+from rollcall.inputs.replay.merged import Ends, merge_files
+from rollcall.inputs.replay.row_files import RowFiles
+from rollcall.inputs.replay.spill import Spill, bucket_of
+from rollcall.inputs.replay.spilled_log import read_log
+from rollcall.inputs.replay.work import Work
+from rollcall.inputs.request_log.configs_given import sessions_given, split_given
+from rollcall.inputs.request_log.lines.files import about_bytes, about_bytes_of
+from rollcall.inputs.request_log.parity import Parity
+from rollcall.inputs.request_log.recorded import Quarantined, Tally
+from rollcall.jobs.log_config import replay_config
+from rollcall.programs.terminal import say
+from rollcall.shown.replay_report import Replayed, say_log
+from rollcall.tables.home import Home
 
 _SHOWN_EVERY = 5_000
 UNREADABLE = "cannot be read: see the quarantine"

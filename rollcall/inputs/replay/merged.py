@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.both_inputs import BothMerged, after_the_logs, with_names
-from jobs.processes import note_done
-from jobs.replay.row_files import RowFiles, take_rows
-from offsets_topic.beside_log.merging import OF_BOTH, merge
-from why.facts import COLUMNS, facts_of
+from rollcall.history.facts import COLUMNS, facts_of
+from rollcall.inputs.both_inputs import BothMerged, after_the_logs, with_names
+from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, merge
+from rollcall.inputs.replay.row_files import RowFiles, take_rows
+from rollcall.programs.processes import note_done
 
 _Key = tuple[str, int, int]
 """A fact: its group, at_ms and seq."""

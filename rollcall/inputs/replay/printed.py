@@ -13,24 +13,24 @@ from zoneinfo import ZoneInfo
 
 from rich.console import Console
 
-from app_logs.files import STANDARD_INPUT, files_of, open_blocks, path_of, text_of
-from app_logs.group_effects import effects_of
-from app_logs.logged_rebalances import LoggedGroup
-from app_logs.reading import FileRead, align, may_matter, merged, read_files
-from app_logs.story import groups_in
-from app_logs.unread import unread_sentences
-from app_logs.wording import may_be_forged
-from jobs.home import Home
-from jobs.replay.building import Files
-from jobs.replay.row_files import RowFiles
-from jobs.replay.work import Work
-from jobs.shown.terminal import say
-from request_log.lines.files import about_bytes_of
-from request_log.lines.line import COMPLETED
-from schemas.effect_rows import row_of, texts_of
-from schemas.effects import Effect
-from tables.rows import typed_rows
-from why.words import count, some
+from rollcall.history.words import count, some
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, open_blocks, path_of, text_of
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import FileRead, align, may_matter, merged, read_files
+from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.unread import unread_sentences
+from rollcall.inputs.printed.wording import may_be_forged
+from rollcall.inputs.replay.building import Files
+from rollcall.inputs.replay.row_files import RowFiles
+from rollcall.inputs.replay.work import Work
+from rollcall.inputs.request_log.lines.files import about_bytes_of
+from rollcall.inputs.request_log.lines.line import COMPLETED
+from rollcall.programs.terminal import say
+from rollcall.schemas.effect_rows import row_of, texts_of
+from rollcall.schemas.effects import Effect
+from rollcall.tables.home import Home
+from rollcall.tables.rows import typed_rows
 
 LOOKED_THROUGH_BYTES = 1 << 20
 """A request log shows what it is within these."""

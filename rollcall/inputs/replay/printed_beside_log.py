@@ -13,20 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
 
-from app_logs.logged_rebalances import LoggedGroup
-from jobs.believed_lines import beyond, without_contradicted
-from jobs.home import Home
-from jobs.recordings import GroupRecorded
-from jobs.replay.building import Files
-from jobs.replay.inputs import Input
-from jobs.replay.printed import PrintedInput, write_effects
-from jobs.replay.row_files import RowFiles
-from jobs.replay.work import Work
-from jobs.shown.terminal import say
-from schemas.effects import Effect, RebalanceEnded
-from schemas.tables import AFTER_THE_LOGS
-from why.facts import COLUMNS, GROUP_TYPES, REBALANCES, facts_of, in_order
-from why.words import some
+from rollcall.history.facts import COLUMNS, GROUP_TYPES, REBALANCES, facts_of, in_order
+from rollcall.history.words import some
+from rollcall.inputs.believed_lines import beyond, without_contradicted
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.recordings import GroupRecorded
+from rollcall.inputs.replay.building import Files
+from rollcall.inputs.replay.inputs import Input
+from rollcall.inputs.replay.printed import PrintedInput, write_effects
+from rollcall.inputs.replay.row_files import RowFiles
+from rollcall.inputs.replay.work import Work
+from rollcall.programs.terminal import say
+from rollcall.schemas.effects import Effect, RebalanceEnded
+from rollcall.schemas.tables import AFTER_THE_LOGS
+from rollcall.tables.home import Home
 
 _KINDS = pa.array([*map(str, (*GROUP_TYPES, *REBALANCES))])
 

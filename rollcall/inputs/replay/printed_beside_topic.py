@@ -1,6 +1,6 @@
 """The input of a replay that is a broker's log beside a dump of __consumer_offsets: one history of both.
 
-Knows files of effects. Must not know by which rule facts are put together (`offsets_topic.beside_lines`).
+Knows files of effects. Must not know by which rule facts are put together (`rollcall.inputs.offsets_topic.beside_lines`).
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
 
-from jobs.home import Home
-from jobs.replay.building import Files
-from jobs.replay.inputs import TopicInput
-from jobs.replay.printed import PrintedInput, write_effects
-from jobs.replay.row_files import RowFiles, take_rows
-from jobs.replay.work import Work
-from jobs.shown.terminal import say
-from offsets_topic.beside_lines import ENRICHED, enriched
-from programs.typed import as_typed
-from schemas.effect_rows import effect_in, row_of, texts_of
-from schemas.effects import Effect
-from schemas.tables import AFTER_THE_LOGS
-from tables.rows import typed_rows
-from why.words import count
+from rollcall.history.words import count
+from rollcall.inputs.offsets_topic.beside_lines import ENRICHED, enriched
+from rollcall.inputs.replay.building import Files
+from rollcall.inputs.replay.inputs import TopicInput
+from rollcall.inputs.replay.printed import PrintedInput, write_effects
+from rollcall.inputs.replay.row_files import RowFiles, take_rows
+from rollcall.inputs.replay.work import Work
+from rollcall.programs.terminal import say
+from rollcall.programs.typed import as_typed
+from rollcall.schemas.effect_rows import effect_in, row_of, texts_of
+from rollcall.schemas.effects import Effect
+from rollcall.schemas.tables import AFTER_THE_LOGS
+from rollcall.tables.home import Home
+from rollcall.tables.rows import typed_rows
 
 _KINDS = pa.array([str(kind.__struct_config__.tag) for kind in ENRICHED], pa.string())
 

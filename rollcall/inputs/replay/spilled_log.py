@@ -16,20 +16,20 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from coordinator_udfs.protocol.config import GroupConfig
-from jobs.processes import note_done
-from jobs.replay.spill import Piece, Spill, bucket_of, pieces_of
-from jobs.replay.work import Work
-from request_log.broker_settings import SettingsSeen
-from request_log.entries import Entry, decode, encode
-from request_log.group_following import GroupFollowing, Listener
-from request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
-from request_log.lines.files import about_bytes
-from request_log.lines.sections import Section, sections_of
-from request_log.recorded import LoggedRequest, Quarantined, Tally
-from request_log.section_reading import Placed, SectionReading, each_once, in_order
-from request_log.survey import Survey, Surveying, is_looked_at
-from request_log.topic_metadata import TopicMetadata
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.replay.spill import Piece, Spill, bucket_of, pieces_of
+from rollcall.inputs.replay.work import Work
+from rollcall.inputs.request_log.broker_settings import SettingsSeen
+from rollcall.inputs.request_log.entries import Entry, decode, encode
+from rollcall.inputs.request_log.group_following import GroupFollowing, Listener
+from rollcall.inputs.request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
+from rollcall.inputs.request_log.lines.files import about_bytes
+from rollcall.inputs.request_log.lines.sections import Section, sections_of
+from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
+from rollcall.inputs.request_log.section_reading import Placed, SectionReading, each_once, in_order
+from rollcall.inputs.request_log.survey import Survey, Surveying, is_looked_at
+from rollcall.inputs.request_log.topic_metadata import TopicMetadata
+from rollcall.programs.processes import note_done
 
 _NOTE_EVERY_BYTES = 1 << 20
 _Kept = tuple[int, int, str, int, bytes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from jobs.processes import Processes
+from rollcall.programs.processes import Processes
 
 
 class Show(Protocol):

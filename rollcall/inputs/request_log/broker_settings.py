@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from coordinator_udfs.protocol.config import KEYS, GroupConfig
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState
-from coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion
-from request_log.recorded import LoggedRequest
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.config import KEYS, GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState
+from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedConsumerGroup,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coordinator_udfs.protocol.group_configs import GROUP_KEYS, SESSION_TIMEOUT, UnfitConfig, value_of
-from programs.errors import ConfigError
+from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, SESSION_TIMEOUT, UnfitConfig, value_of
+from rollcall.programs.errors import ConfigError
 
 PREFIX = "groups."
 GroupConfigs = dict[str, dict[str, str]]

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from request_log.lines.wire import answer_type, message_of
-from request_log.recorded import LoggedRequest, Recorded
-from schemas.errors import Error
-from schemas.messages import APIS
+from rollcall.inputs.request_log.lines.wire import answer_type, message_of
+from rollcall.inputs.request_log.recorded import LoggedRequest, Recorded
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import APIS
 
 _encoder = msgspec.msgpack.Encoder()
 

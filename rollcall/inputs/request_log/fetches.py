@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from lag.rows import Fetched, LogEnd
-from request_log.lines.files import LogLine
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.tables.lag.rows import Fetched, LogEnd
 
 _EARLIEST, _LATEST = -2, -1
 _KEY = b'"requestApiKey":'

@@ -15,18 +15,18 @@ from math import inf
 from operator import attrgetter
 from typing import Protocol
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.step import expire_due
-from request_log.following.follower import Follower
-from request_log.following.group_model import GroupModel
-from request_log.following.topic_names import TopicNames
-from request_log.lines.in_order import InOrder
-from request_log.lines.line import UNSEEN_PROTOCOL
-from request_log.recorded import LoggedRequest, OrderedRequest, Tally
-from request_log.survey import Survey, WaitsToCome
-from schemas.effects import Effect
-from schemas.messages import ConsumerGroupHeartbeatRequest
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.step import expire_due
+from rollcall.inputs.request_log.following.follower import Follower
+from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.topic_names import TopicNames
+from rollcall.inputs.request_log.lines.in_order import InOrder
+from rollcall.inputs.request_log.lines.line import UNSEEN_PROTOCOL
+from rollcall.inputs.request_log.recorded import LoggedRequest, OrderedRequest, Tally
+from rollcall.inputs.request_log.survey import Survey, WaitsToCome
+from rollcall.schemas.effects import Effect
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest
 
 LOOK_AHEAD_MS = 10_000
 """How much of the log is read beyond the request being taken: conclusions from later lines need no more."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from request_log.parity import Comparing, Parity
-from request_log.recorded import OrderedRequest
-from schemas.effect_rows import EffectRow, row_of
-from schemas.effects import Effect, HeartbeatsTaken, Reply
-from schemas.errors import Error
-from schemas.heartbeat_runs import RunPacker
-from schemas.messages import HeartbeatRequest, HeartbeatResponse, HeartbeatRunRequest, StreamRequest
+from rollcall.inputs.request_log.parity import Comparing, Parity
+from rollcall.inputs.request_log.recorded import OrderedRequest
+from rollcall.schemas.effect_rows import EffectRow, row_of
+from rollcall.schemas.effects import Effect, HeartbeatsTaken, Reply
+from rollcall.schemas.errors import Error
+from rollcall.schemas.heartbeat_runs import RunPacker
+from rollcall.schemas.messages import HeartbeatRequest, HeartbeatResponse, HeartbeatRunRequest, StreamRequest
 
 LONGEST_MS = 5_000
 """The longest run, as in a gateway: a view AT= a moment lacks the run that is open then."""

@@ -17,22 +17,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.consumer.refusals import JOIN
-from coordinator_udfs.protocol.group import Group
-from request_log.broker_settings import SettingsSeen
-from request_log.following.follower import Follower
-from request_log.following.group_model import GroupModel
-from request_log.following.rest_proofs import RestProofs
-from request_log.following.topic_names import TopicNames
-from request_log.lines.files import LogLine
-from request_log.lines.line import LineReader
-from request_log.lines.reading import Reading
-from request_log.lines.silences import SETTLED_MS, SILENT_MS, Silences
-from request_log.lines.work_times import WorkTimes
-from request_log.recorded import LoggedRequest, OrderedRequest, Quarantined, Tally
-from request_log.survey import CameBack, Survey
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.inputs.request_log.broker_settings import SettingsSeen
+from rollcall.inputs.request_log.following.follower import Follower
+from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.rest_proofs import RestProofs
+from rollcall.inputs.request_log.following.topic_names import TopicNames
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.lines.line import LineReader
+from rollcall.inputs.request_log.lines.reading import Reading
+from rollcall.inputs.request_log.lines.silences import SETTLED_MS, SILENT_MS, Silences
+from rollcall.inputs.request_log.lines.work_times import WorkTimes
+from rollcall.inputs.request_log.recorded import LoggedRequest, OrderedRequest, Quarantined, Tally
+from rollcall.inputs.request_log.survey import CameBack, Survey
+from rollcall.schemas.messages import (
     AlterConfigsRequest,
     ConsumerGroupHeartbeatRequest,
     DescribeConfigsRequest,

@@ -10,14 +10,14 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from lag.kept import KeptEnds, KeptFetches
-from lag.rows import Fetched, LagRows, LogEnd
-from request_log.fetches import KEYS, FetchReader, Known, Reported, key_of
-from request_log.lines.files import LogLine, lines_in_order
-from request_log.lines.line import LineReader, Unreadable
-from request_log.recorded import LoggedRequest
-from request_log.topic_ids import TopicIds
-from schemas.messages import APIS
+from rollcall.inputs.request_log.fetches import KEYS, FetchReader, Known, Reported, key_of
+from rollcall.inputs.request_log.lines.files import LogLine, lines_in_order
+from rollcall.inputs.request_log.lines.line import LineReader, Unreadable
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.request_log.topic_ids import TopicIds
+from rollcall.schemas.messages import APIS
+from rollcall.tables.lag.kept import KeptEnds, KeptFetches
+from rollcall.tables.lag.rows import Fetched, LagRows, LogEnd
 
 HELD_AT_MOST = 100_000
 """At most this many facts about topics without a name wait for it; more get the id as name."""

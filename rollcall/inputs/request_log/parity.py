@@ -17,12 +17,12 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.protocol.describe_configs import Source
-from request_log.recorded import OrderedRequest, Recorded
-from schemas.effects import Effect, Reply, RequestDropped
-from schemas.errors import Error
-from schemas.fan_out import names_many_groups
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.describe_configs import Source
+from rollcall.inputs.request_log.recorded import OrderedRequest, Recorded
+from rollcall.schemas.effects import Effect, Reply, RequestDropped
+from rollcall.schemas.errors import Error
+from rollcall.schemas.fan_out import names_many_groups
+from rollcall.schemas.messages import (
     AlterConfigsRequest,
     AlterConfigsResponse,
     ConsumerGroupDescribeRequest,
@@ -42,7 +42,7 @@ from schemas.messages import (
     OffsetFetchResponse,
     Response,
 )
-from schemas.wire_fields import carried
+from rollcall.schemas.wire_fields import carried
 
 NOT_THE_GROUPS = frozenset(
     {

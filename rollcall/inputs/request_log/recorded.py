@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from request_log.explaining.session_bounds import SessionBounds
-from request_log.lines.files import LogLine
-from request_log.lines.wire import Message
-from schemas.errors import Error
-from schemas.messages import GroupRequest, Response
+from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.lines.wire import Message
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import GroupRequest, Response
 
 _REASONS_KEPT = 200
 """At most this many reasons to pass a line over are counted apart: there are fewer than a hundred APIs."""

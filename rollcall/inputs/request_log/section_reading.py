@@ -11,14 +11,14 @@ from typing import NamedTuple
 from zlib import crc32
 from zoneinfo import ZoneInfo
 
-from request_log.lines.broker_times import BrokerTimes
-from request_log.lines.files import LogLine
-from request_log.lines.in_order import in_time
-from request_log.lines.line import LineReader
-from request_log.lines.reading import Reading
-from request_log.lines.sections import Section
-from request_log.lines.work_times import WorkTimes
-from request_log.recorded import LoggedRequest, Quarantined, Tally
+from rollcall.inputs.request_log.lines.broker_times import BrokerTimes
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.lines.in_order import in_time
+from rollcall.inputs.request_log.lines.line import LineReader
+from rollcall.inputs.request_log.lines.reading import Reading
+from rollcall.inputs.request_log.lines.sections import Section
+from rollcall.inputs.request_log.lines.work_times import WorkTimes
+from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 
 REPEATED = "another file has the same line"
 

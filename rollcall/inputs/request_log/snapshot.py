@@ -14,18 +14,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.state_codec import decode, encode
-from request_log.explaining.inferred_causes import PartitionCounts
-from request_log.explaining.session_bounds import SessionBounds
-from request_log.following.rest_proofs import RestProofs
-from request_log.lines.files import LogLine
-from request_log.lines.silences import Silences
-from request_log.live import BACK_WITHIN_MS, Held, LiveImport
-from request_log.recorded import GivenUp, LoggedRequest, Quarantined, Tally
-from request_log.topic_metadata import Shown
-from schemas.messages import JoinGroupRequest
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.state_codec import decode, encode
+from rollcall.inputs.request_log.explaining.inferred_causes import PartitionCounts
+from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
+from rollcall.inputs.request_log.following.rest_proofs import RestProofs
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.lines.silences import Silences
+from rollcall.inputs.request_log.live import BACK_WITHIN_MS, Held, LiveImport
+from rollcall.inputs.request_log.recorded import GivenUp, LoggedRequest, Quarantined, Tally
+from rollcall.inputs.request_log.topic_metadata import Shown
+from rollcall.schemas.messages import JoinGroupRequest
 
 VERSION = 2
 """That of version 0.2.0 and later."""

@@ -19,19 +19,19 @@ from math import inf
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
-from coordinator_udfs.protocol.kafka_versions import version_reached
-from request_log.broker_settings import SettingsSeen
-from request_log.configs_given import GroupConfigs
-from request_log.following.topic_names import TopicNames
-from request_log.lines.broker_times import Gap
-from request_log.lines.sections import sections_of
-from request_log.lines.silences import Broker, Silence, Silences
-from request_log.recorded import LoggedRequest
-from request_log.section_reading import SectionReading
-from request_log.topic_metadata import TopicMetadata
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
+from rollcall.coordinator_udfs.protocol.kafka_versions import version_reached
+from rollcall.inputs.request_log.broker_settings import SettingsSeen
+from rollcall.inputs.request_log.configs_given import GroupConfigs
+from rollcall.inputs.request_log.following.topic_names import TopicNames
+from rollcall.inputs.request_log.lines.broker_times import Gap
+from rollcall.inputs.request_log.lines.sections import sections_of
+from rollcall.inputs.request_log.lines.silences import Broker, Silence, Silences
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.request_log.section_reading import SectionReading
+from rollcall.inputs.request_log.topic_metadata import TopicMetadata
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     JoinGroupRequest,

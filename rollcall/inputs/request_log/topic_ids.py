@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from lag.rows import Fetched
-from request_log.recorded import LoggedRequest
-from schemas.consumer_protocol import ConsumerProtocolError, decode_subscription
-from schemas.messages import (
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_subscription
+from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
@@ -25,6 +24,7 @@ from schemas.messages import (
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
+from rollcall.tables.lag.rows import Fetched
 
 Client = tuple[str, str]
 _CLIENTS_KEPT = 100_000

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
-from schemas.cluster_sizes import is_topic_id
+from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
+from rollcall.schemas.cluster_sizes import is_topic_id
 
 KEY, VERSIONS_KEY = b"3", b"18"
 """The APIs' numbers."""

@@ -1,4 +1,4 @@
-"""The alarms as a process: `rollcall alerts`, or `python -m alerts`, with the same options.
+"""The alarms as a process: `rollcall alerts`, or `python -m rollcall.serve.alerts`, with the same options.
 
 Works beside whatever writes the home, so that no receiver can hold that up. Ends at SIGTERM or Ctrl-C. Knows how the
 program is started; must not know a trouble, nor a receiver's form.
@@ -18,18 +18,18 @@ from threading import Event as Flag
 import click
 import msgspec
 
-from alerts.alarm import Alarm, read_kept
-from alerts.receivers import Receiver, receivers_of
-from alerts.sending import NotTaken
-from alerts.settings import NOT_IN_A_STORE, PREFIX, AlertSettings
-from programs.command_line import conf_option, examples, home_option, run_command, set_option
-from programs.errors import ConfigError, UserError
-from programs.log_lines import log_to_standard_error
-from programs.settings import from_texts, read_file, read_pairs
-from programs.visible import visible
-from tables.home_location import folder_of, is_in_a_store
+from rollcall.programs.command_line import conf_option, examples, home_option, run_command, set_option
+from rollcall.programs.errors import ConfigError, UserError
+from rollcall.programs.log_lines import log_to_standard_error
+from rollcall.programs.settings import from_texts, read_file, read_pairs
+from rollcall.programs.visible import visible
+from rollcall.serve.alerts.alarm import Alarm, read_kept
+from rollcall.serve.alerts.receivers import Receiver, receivers_of
+from rollcall.serve.alerts.sending import NotTaken
+from rollcall.serve.alerts.settings import NOT_IN_A_STORE, PREFIX, AlertSettings
+from rollcall.tables.home_location import folder_of, is_in_a_store
 
-NAME = "python -m alerts"
+NAME = "python -m rollcall.serve.alerts"
 WHATS = ("run", "test", "history")
 
 
@@ -46,7 +46,7 @@ WHATS = ("run", "test", "history")
 @set_option("A setting, over the file's")
 def command(what: str, home: str, conf: Path | None, given: tuple[str, ...]) -> int:
     """Send alarms about a home, or test their receivers."""
-    from alerts.watching import Alarms
+    from rollcall.serve.alerts.watching import Alarms
 
     log_to_standard_error(logging.WARNING)
     if is_in_a_store(home):
@@ -104,7 +104,7 @@ def _is_taken(receiver: Receiver, settings: AlertSettings) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: see `programs.running`."""
+    """The exit status: see `rollcall.programs.running`."""
     return run_command(command, NAME, arguments)
 
 

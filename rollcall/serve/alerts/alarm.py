@@ -13,10 +13,10 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from programs.errors import UserError
-from programs.visible import visible
-from tables.whole_file import write_whole
-from views.view import Severity
+from rollcall.answers.views.view import Severity
+from rollcall.programs.errors import UserError
+from rollcall.programs.visible import visible
+from rollcall.tables.whole_file import write_whole
 
 FILE = "alerts.json"
 MOST_SENT = 1_000

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from programs.errors import ConfigError
-from views.catalog import DETECTORS
-from views.view import Severity
+from rollcall.answers.views.catalog import DETECTORS
+from rollcall.answers.views.view import Severity
+from rollcall.programs.errors import ConfigError
 
 JOB_BEHIND, LEFT_OUT = "job_behind", "alarms_left_out"
 KINDS: dict[str, Severity] = {

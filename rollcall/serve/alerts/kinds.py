@@ -10,16 +10,16 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from alerts.alarm import id_of
-from alerts.kind_names import JOB_BEHIND, KINDS, LEFT_OUT
-from alerts.settings import AlertSettings
-from exporter.settings import chosen_groups
-from page.history import History
-from page.lists import detectors, troubles_now
-from page.live import Liveness, liveness_of
-from views.view import Detector, Severity, View
-from why.cost import ms_of
-from why.words import duration, filled
+from rollcall.answers.views.view import Detector, Severity, View
+from rollcall.answers.why.cost import ms_of
+from rollcall.history.words import duration, filled
+from rollcall.serve.alerts.alarm import id_of
+from rollcall.serve.alerts.kind_names import JOB_BEHIND, KINDS, LEFT_OUT
+from rollcall.serve.alerts.settings import AlertSettings
+from rollcall.serve.exporter.settings import chosen_groups
+from rollcall.serve.page.history import History
+from rollcall.serve.page.lists import detectors, troubles_now
+from rollcall.serve.page.live import Liveness, liveness_of
 
 BEHIND_MS = 120_000
 """So long a job may do nothing."""
@@ -39,7 +39,7 @@ class Found(NamedTuple):
     who: str = ""
     """The client that it is about, where what was found says so."""
     rebalance: Literal["first", "latest"] | None = "first"
-    """Which one is part of it: see `views.view.Detector`."""
+    """Which one is part of it: see `rollcall.answers.views.view.Detector`."""
 
     @property
     def severity(self) -> Severity:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from alerts.alarm import Due
-from views.view import rank
+from rollcall.answers.views.view import rank
+from rollcall.serve.alerts.alarm import Due
 
 FIRST_WAIT_MS, LONGEST_WAIT_MS = 1_000, 600_000
 LONGEST_PAUSE_MS = 10_000

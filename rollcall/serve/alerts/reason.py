@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from alerts.kinds import Found
-from page.history import History
-from why.cost import cost_of
-from why.explanation import Explanation, explain
-from why.rebalances import NoSuchRebalance, Span
-from why.telling import cost_in_a_sentence, headline
-from why.words import at_most, count, duration
+from rollcall.answers.why.cost import cost_of
+from rollcall.answers.why.explanation import Explanation, explain
+from rollcall.answers.why.telling import cost_in_a_sentence, headline
+from rollcall.history.rebalances import NoSuchRebalance, Span
+from rollcall.history.words import at_most, count, duration
+from rollcall.serve.alerts.kinds import Found
+from rollcall.serve.page.history import History
 
 
 class Reason(NamedTuple):

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from alerts.alarm import Alarm, Event
-from alerts.secrets import address_of, blanked, login_of, parts_of, secret_of, variable_of
-from alerts.sending import NotTaken, Reach, post, run
-from alerts.settings import PREFIX, AlertSettings
-from programs.errors import ConfigError
-from programs.timestamps import iso_utc
-from programs.visible import visible
-from views.view import Severity, rank
+from rollcall.answers.views.view import Severity, rank
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.timestamps import iso_utc
+from rollcall.programs.visible import visible
+from rollcall.serve.alerts.alarm import Alarm, Event
+from rollcall.serve.alerts.secrets import address_of, blanked, login_of, parts_of, secret_of, variable_of
+from rollcall.serve.alerts.sending import NotTaken, Reach, post, run
+from rollcall.serve.alerts.settings import PREFIX, AlertSettings
 
 VERSION = 1
 """Of the webhook's JSON."""

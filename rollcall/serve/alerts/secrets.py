@@ -13,10 +13,10 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from alerts.sending import basic, user_of
-from alerts.settings import PREFIX, VARIABLE_PREFIX
-from programs.errors import ConfigError
-from programs.log_lines import tell
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.log_lines import tell
+from rollcall.serve.alerts.sending import basic, user_of
+from rollcall.serve.alerts.settings import PREFIX, VARIABLE_PREFIX
 
 SHORT = 7
 """The longest part of an address that is not taken for a secret: any answer may have such a word."""

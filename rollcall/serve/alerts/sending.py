@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
-from alerts.settings import VARIABLE_PREFIX
+from rollcall.serve.alerts.settings import VARIABLE_PREFIX
 
 DEADLINE_S = 10.0
 MOST_REDIRECTS = 3

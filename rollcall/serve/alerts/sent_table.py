@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 from msgspec.structs import asdict
 
-from alerts.alarm import Sent
-from schemas.tables import ALERTS, ALERTS_FOLDER
-from tables.appending import OpenTable, append_once, last_number, open_table
-from tables.properties import table_properties
-from tables.versions import is_table
+from rollcall.schemas.tables import ALERTS, ALERTS_FOLDER
+from rollcall.serve.alerts.alarm import Sent
+from rollcall.tables.appending import OpenTable, append_once, last_number, open_table
+from rollcall.tables.properties import table_properties
+from rollcall.tables.versions import is_table
 
 WRITER = "rollcall-alerts"
 

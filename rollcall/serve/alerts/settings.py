@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from alerts.quiet import QuietTimes, Zone
-from exporter.settings import Pattern
-from programs.errors import ConfigError
-from programs.settings import setting
-from views.view import Severity
+from rollcall.answers.views.view import Severity
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.settings import setting
+from rollcall.serve.alerts.quiet import QuietTimes, Zone
+from rollcall.serve.exporter.settings import Pattern
 
 PREFIX = "rollcall.alerts."
 VARIABLE_PREFIX = "ROLLCALL_ALERTS_"
@@ -104,7 +104,7 @@ class AlertSettings:
     def __post_init__(self) -> None:
         if self.kinds:
             # Whoever has no alarms does without the views.
-            from alerts.kind_names import refuse_unknown
+            from rollcall.serve.alerts.kind_names import refuse_unknown
 
             refuse_unknown(f"{PREFIX}kinds", self.kinds)
         for name in ("webhook", "alertmanager", "pagerduty_address", "page"):

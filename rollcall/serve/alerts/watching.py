@@ -18,18 +18,29 @@ from urllib.parse import urlencode
 import msgspec
 from prometheus_client import CollectorRegistry, Counter
 
-from alerts.alarm import FILE, GROUP_PAGE, Alarm, Due, Event, Sent, bounded, key_of, read_kept, write_kept
-from alerts.kind_names import LEFT_OUT
-from alerts.kinds import Found, found_in, left_out
-from alerts.queue import LONGEST_PAUSE_MS, LONGEST_WAIT_MS, next_due, surplus, wait_ms
-from alerts.reason import Reason, reason_of
-from alerts.receivers import Receiver
-from alerts.sending import NotTaken
-from alerts.sent_table import SentTable
-from alerts.settings import AlertSettings
-from page.history import History
-from programs.errors import UserError
-from views.view import rank
+from rollcall.answers.views.view import rank
+from rollcall.programs.errors import UserError
+from rollcall.serve.alerts.alarm import (
+    FILE,
+    GROUP_PAGE,
+    Alarm,
+    Due,
+    Event,
+    Sent,
+    bounded,
+    key_of,
+    read_kept,
+    write_kept,
+)
+from rollcall.serve.alerts.kind_names import LEFT_OUT
+from rollcall.serve.alerts.kinds import Found, found_in, left_out
+from rollcall.serve.alerts.queue import LONGEST_PAUSE_MS, LONGEST_WAIT_MS, next_due, surplus, wait_ms
+from rollcall.serve.alerts.reason import Reason, reason_of
+from rollcall.serve.alerts.receivers import Receiver
+from rollcall.serve.alerts.sending import NotTaken
+from rollcall.serve.alerts.sent_table import SentTable
+from rollcall.serve.alerts.settings import AlertSettings
+from rollcall.serve.page.history import History
 
 GIVEN_UP_MS = 24 * 3_600_000
 _LOOK_S = 0.2

@@ -1,4 +1,4 @@
-"""The exporter as a process: `rollcall export`, or `python -m exporter`, with the same options.
+"""The exporter as a process: `rollcall export`, or `python -m rollcall.serve.exporter`, with the same options.
 
 Serves /metrics and /health of any home: one that runs, a replay's, a shadow's, one in a store. Needs no Spark and only
 reads. Ends at SIGTERM or Ctrl-C. Knows how the program is started; must not know a metric.
@@ -16,14 +16,14 @@ from threading import Event
 
 import click
 
-from exporter.settings import PREFIX
-from programs.command_line import conf_option, examples, home_option, run_command, set_option
-from programs.errors import ConfigError
-from programs.log_lines import log_to_standard_error
-from programs.settings import read_file, read_pairs
-from schemas.tables import EFFECTS_FOLDER, FETCHES_FOLDER, LOG_ENDS_FOLDER
+from rollcall.programs.command_line import conf_option, examples, home_option, run_command, set_option
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.log_lines import log_to_standard_error
+from rollcall.programs.settings import read_file, read_pairs
+from rollcall.schemas.tables import EFFECTS_FOLDER, FETCHES_FOLDER, LOG_ENDS_FOLDER
+from rollcall.serve.exporter.settings import PREFIX
 
-NAME = "python -m exporter"
+NAME = "python -m rollcall.serve.exporter"
 DEFAULT_PLACE = "127.0.0.1:9308"
 """kafka_exporter's port."""
 _TABLES = (EFFECTS_FOLDER, LOG_ENDS_FOLDER, FETCHES_FOLDER)
@@ -41,14 +41,14 @@ _TABLES = (EFFECTS_FOLDER, LOG_ENDS_FOLDER, FETCHES_FOLDER)
 @click.option("--allow-others", is_flag=True, help="Listen beyond this machine, without authentication.")
 def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, allow_others: bool) -> None:
     """Serve metrics of a home's groups to Prometheus."""
-    from exporter.serving import Exporter
-    from exporter.settings import ExportSettings
-    from listeners.addresses import parse_address
-    from listeners.monitor import Monitor
-    from listeners.ports import refuse_unusable
-    from listeners.settings import KEY_OF_HOSTS, MetricsHosts
-    from page.__main__ import read_home
-    from programs.settings import from_texts
+    from rollcall.programs.settings import from_texts
+    from rollcall.serve.exporter.serving import Exporter
+    from rollcall.serve.exporter.settings import ExportSettings
+    from rollcall.serve.listeners.addresses import parse_address
+    from rollcall.serve.listeners.monitor import Monitor
+    from rollcall.serve.listeners.ports import refuse_unusable
+    from rollcall.serve.listeners.settings import KEY_OF_HOSTS, MetricsHosts
+    from rollcall.serve.page.__main__ import read_home
 
     log_to_standard_error(logging.WARNING)
     pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
@@ -75,7 +75,7 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, a
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: see `programs.running`."""
+    """The exit status: see `rollcall.programs.running`."""
     return run_command(command, NAME, arguments)
 
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, UnknownMetricFamily
 from prometheus_client.samples import Sample
 
-from exporter.history import COSTS, ExportHistory
-from exporter.labels import Labels, label_values
-from exporter.places import Amount, Chosen, Counted, choose
-from exporter.settings import ExportSettings
-from page.lists import TROUBLE_MS, counts_now
-from views.rebalance_costs import CAUGHT_UP_WITHIN_MS
+from rollcall.answers.views.rebalance_costs import CAUGHT_UP_WITHIN_MS
+from rollcall.serve.exporter.history import COSTS, ExportHistory
+from rollcall.serve.exporter.labels import Labels, label_values
+from rollcall.serve.exporter.places import Amount, Chosen, Counted, choose
+from rollcall.serve.exporter.settings import ExportSettings
+from rollcall.serve.page.lists import TROUBLE_MS, counts_now
 
 NOT_COMMITTED = -1.0
 """kafka_exporter's offset and lag of a partition without a commit of the group."""

@@ -13,13 +13,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from duck_sql.engine import rows_in
-from page.effect_files import EFFECTS, columns, insert
-from page.history import RAW, Change, History, make_views, rows_by_column
-from schemas.effect_names import EffectName
-from views.catalog import names_in
-from whatif.outcome import Known, measure
-from why.facts import COLUMNS, effects_in, facts_of
+from rollcall.answers.sql.engine import rows_in
+from rollcall.answers.views.catalog import names_in
+from rollcall.answers.whatif.outcome import Known, measure
+from rollcall.history.facts import COLUMNS, effects_in, facts_of
+from rollcall.schemas.effect_names import EffectName
+from rollcall.serve.page.effect_files import EFFECTS, columns, insert
+from rollcall.serve.page.history import RAW, Change, History, make_views, rows_by_column
 
 COSTS = "rebalance_costs"
 _FETCHED = 10_000
@@ -40,7 +40,7 @@ _FOLDED = (
     EffectName.REBALANCE_STARTED,
     EffectName.STATE_CHANGED,
 )
-"""The facts that `whatif.outcome` counts, without the answers, which no metric needs."""
+"""The facts that `rollcall.answers.whatif.outcome` counts, without the answers, which no metric needs."""
 _PRUNABLE = (EffectName.ASSIGNED, EffectName.JOIN_RECEIVED, EffectName.OFFSETS_COMMITTED)
 """The facts of which later ones replace most, as far as the view `lag` goes."""
 _LAG_FACTS = "lag_facts"
@@ -67,7 +67,7 @@ _PRUNED = (
 
 
 class Ownership(NamedTuple):
-    """The cost of a group's rebalances so far: see `whatif.outcome.Outcome`."""
+    """The cost of a group's rebalances so far: see `rollcall.answers.whatif.outcome.Outcome`."""
 
     stopped_member_ms: int
     unserved_partition_ms: int

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from programs.visible import visible
+from rollcall.programs.visible import visible
 
 OTHERS = "(others)"
 """The label of the sum of all groups that are not exported by name."""

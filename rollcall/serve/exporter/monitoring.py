@@ -1,6 +1,6 @@
 """Makes the folder `monitoring`: Prometheus' rules, Grafana's dashboard, a ServiceMonitor.
 
-    python -m exporter.monitoring [FOLDER]
+    python -m rollcall.serve.exporter.monitoring [FOLDER]
 
 Knows what is worth an alert and a panel, and the forms of these files. Must not know how a figure is made.
 """
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from views.catalog import DETECTORS
+from rollcall.answers.views.catalog import DETECTORS
 
 FOLDER = Path("monitoring")
 PAGE = "http://127.0.0.1:8080"

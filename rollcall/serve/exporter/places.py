@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
-from exporter.history import ExportHistory
-from exporter.labels import Labels
-from exporter.settings import ExportSettings, chosen_groups
-from page.lists import counts_now
-from schemas.effect_names import EffectName
+from rollcall.schemas.effect_names import EffectName
+from rollcall.serve.exporter.history import ExportHistory
+from rollcall.serve.exporter.labels import Labels
+from rollcall.serve.exporter.settings import ExportSettings, chosen_groups
+from rollcall.serve.page.lists import counts_now
 
 BUSY_MS = 3_600_000
 """A group is busy for this long after a commit, a rebalance, or a member that joined or left."""

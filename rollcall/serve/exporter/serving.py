@@ -19,11 +19,11 @@ from prometheus_client.core import Metric
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.registry import Collector
 
-from exporter.figures import Figures
-from exporter.history import MORE_MB, ExportHistory
-from exporter.settings import ExportSettings
-from listeners.monitor import Health
-from page.live import liveness_of, now_ms
+from rollcall.serve.exporter.figures import Figures
+from rollcall.serve.exporter.history import MORE_MB, ExportHistory
+from rollcall.serve.exporter.settings import ExportSettings
+from rollcall.serve.listeners.monitor import Health
+from rollcall.serve.page.live import liveness_of, now_ms
 
 REST_FACTOR = 3
 """The least pause between two computations, as a multiple of the time that one took."""

@@ -7,7 +7,7 @@ from typing import Self
 
 import re2
 
-from programs.settings import setting
+from rollcall.programs.settings import setting
 
 PREFIX = "rollcall.export."
 

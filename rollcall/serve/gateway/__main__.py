@@ -1,4 +1,4 @@
-"""The gateway as a process: `rollcall gateway`, or `python -m gateway`, with the same options.
+"""The gateway as a process: `rollcall gateway`, or `python -m rollcall.serve.gateway`, with the same options.
 
 Several may run beside a coordinator on one home. Prints where it listens once it is ready, ends at SIGTERM or Ctrl-C.
 
@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from programs.command_line import conf_option, examples, home_option, place_options, run_command, set_option
-from programs.errors import ConfigError, UserError
-from programs.log_lines import log_to_standard_error
-from programs.settings import read_file, read_pairs
-from schemas.tables import EFFECTS_FOLDER
+from rollcall.programs.command_line import conf_option, examples, home_option, place_options, run_command, set_option
+from rollcall.programs.errors import ConfigError, UserError
+from rollcall.programs.log_lines import log_to_standard_error
+from rollcall.programs.settings import read_file, read_pairs
+from rollcall.schemas.tables import EFFECTS_FOLDER
 
 if TYPE_CHECKING:
-    from gateway.settings import Settings
-    from gateway.tables.request_sink import Topic
+    from rollcall.serve.gateway.settings import Settings
+    from rollcall.serve.gateway.tables.request_sink import Topic
 
-NAME = "python -m gateway"
+NAME = "python -m rollcall.serve.gateway"
 _PLACES = {
     "listen": "gateway.listen",
     "topics": "topics",
@@ -50,9 +50,9 @@ _PLACES = {
 @place_options
 def command(home: str, conf: Path | None, given: tuple[str, ...], **places: str) -> None:
     """Serve Kafka clients for a running coordinator."""
-    from gateway.server import prepare_process
-    from gateway.settings import Settings
-    from gateway.tables.request_sink import topic_of
+    from rollcall.serve.gateway.server import prepare_process
+    from rollcall.serve.gateway.settings import Settings
+    from rollcall.serve.gateway.tables.request_sink import topic_of
 
     log_to_standard_error(logging.INFO)
     pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
@@ -74,15 +74,15 @@ def _read_home(home: str, topic: Topic | None) -> Iterator[tuple[Path, float]]:
     A home in a store is copied, and the copy follows it. Raises ConfigError: nothing takes its requests; OSError: the
     store cannot be used.
     """
-    from gateway.tables.tables_backend import SLOWER_IN_A_STORE
-    from tables.home_location import folder_of, is_in_a_store
+    from rollcall.serve.gateway.tables.tables_backend import SLOWER_IN_A_STORE
+    from rollcall.tables.home_location import folder_of, is_in_a_store
 
     if not is_in_a_store(home):
         yield folder_of(home), 1.0
         return
     if topic is None:
         raise ConfigError(f"{home} takes its requests by Kafka: give spark.coordinator.source=kafka, and its topic.")
-    from tables.store_copy import followed_copy
+    from rollcall.tables.store_copy import followed_copy
 
     with followed_copy(home, [EFFECTS_FOLDER]) as copy:
         yield copy, SLOWER_IN_A_STORE
@@ -90,8 +90,8 @@ def _read_home(home: str, topic: Topic | None) -> Iterator[tuple[Path, float]]:
 
 async def run(home: Path, settings: Settings, topic: Topic | None, slower: float) -> None:
     """Runs until a signal. Raises OSError and ConfigError before it listens."""
-    from gateway.assembly import gateway_on
-    from listeners.ports import refuse_unusable
+    from rollcall.serve.gateway.assembly import gateway_on
+    from rollcall.serve.listeners.ports import refuse_unusable
 
     refuse_unusable(settings.listen, "LISTEN")
     if settings.metrics_listen is not None:
@@ -108,7 +108,7 @@ async def run(home: Path, settings: Settings, topic: Topic | None, slower: float
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: see `programs.running`."""
+    """The exit status: see `rollcall.programs.running`."""
     return run_command(command, NAME, arguments)
 
 

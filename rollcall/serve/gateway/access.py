@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from programs.errors import ConfigError
-from schemas.messages import Operation
+from rollcall.programs.errors import ConfigError
+from rollcall.schemas.messages import Operation
 
 _ANYBODY = "User:*"
 _ANY_GROUP = "*"

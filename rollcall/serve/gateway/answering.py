@@ -11,13 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from gateway.answer_queue import AnswerQueue, Slot
-from gateway.exchange import Ask, Building, Caller, Endpoint, Later
-from gateway.fair_threads import FairThreads
-from gateway.routing import Routing
-from gateway.settings import Settings
-from gateway.wire.codec import HEAD_BYTES, Codec, WireError, codec, read_head
-from gateway.wire.shaping import frame_of
+from rollcall.serve.gateway.answer_queue import AnswerQueue, Slot
+from rollcall.serve.gateway.exchange import Ask, Building, Caller, Endpoint, Later
+from rollcall.serve.gateway.fair_threads import FairThreads
+from rollcall.serve.gateway.routing import Routing
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.wire.codec import HEAD_BYTES, Codec, WireError, codec, read_head
+from rollcall.serve.gateway.wire.shaping import frame_of
 
 LONG_FRAME_BYTES = 4096
 """A longer request is read in a thread."""

@@ -5,29 +5,29 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
-from gateway.access import Access, read_rules
-from gateway.backend import Backend
-from gateway.exchange import Caller, Endpoint
-from gateway.group_apis import GroupApis, Node
-from gateway.metrics import Metrics
-from gateway.registry import Registry
-from gateway.routing import Routing
-from gateway.security.sasl import Sasl
-from gateway.server import Server
-from gateway.settings import Settings
-from gateway.standalone.cluster_apis import Cluster
-from gateway.standalone.growth import Growth
-from gateway.standalone.topic_logs import TopicLogs
-from gateway.tables.request_sink import RequestSink, Topic
-from gateway.tables.tables_backend import TablesBackend
-from gateway.topic_ids import TopicIds
-from gateway.upstream.apis import LAST_OF_OURS
-from gateway.upstream.upstream_server import UpstreamServer
-from listeners.addresses import Address
-from listeners.credentials import Users
-from listeners.tls import tls_context
-from schemas.tables import REQUESTS_FOLDER
-from tables.request_table import RequestTable
+from rollcall.schemas.tables import REQUESTS_FOLDER
+from rollcall.serve.gateway.access import Access, read_rules
+from rollcall.serve.gateway.backend import Backend
+from rollcall.serve.gateway.exchange import Caller, Endpoint
+from rollcall.serve.gateway.group_apis import GroupApis, Node
+from rollcall.serve.gateway.metrics import Metrics
+from rollcall.serve.gateway.registry import Registry
+from rollcall.serve.gateway.routing import Routing
+from rollcall.serve.gateway.security.sasl import Sasl
+from rollcall.serve.gateway.server import Server
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.standalone.cluster_apis import Cluster
+from rollcall.serve.gateway.standalone.growth import Growth
+from rollcall.serve.gateway.standalone.topic_logs import TopicLogs
+from rollcall.serve.gateway.tables.request_sink import RequestSink, Topic
+from rollcall.serve.gateway.tables.tables_backend import TablesBackend
+from rollcall.serve.gateway.topic_ids import TopicIds
+from rollcall.serve.gateway.upstream.apis import LAST_OF_OURS
+from rollcall.serve.gateway.upstream.upstream_server import UpstreamServer
+from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.credentials import Users
+from rollcall.serve.listeners.tls import tls_context
+from rollcall.tables.request_table import RequestTable
 
 
 def gateway_on(home: Path, settings: Settings, topic: Topic | None = None, slower: float = 1.0) -> Server:
@@ -43,7 +43,7 @@ def _requests(home: Path, settings: Settings, topic: Topic | None, gateway_id: s
     if topic is None:
         return RequestTable(home / REQUESTS_FOLDER, gateway_id)
     # Imported here: before a home's own table no Kafka client is needed.
-    from gateway.tables.request_topic import RequestTopic
+    from rollcall.serve.gateway.tables.request_topic import RequestTopic
 
     return RequestTopic(topic, settings.request_max_bytes)
 

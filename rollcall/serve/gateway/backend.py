@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from schemas.errors import Error
-from schemas.messages import GroupRequest, Response
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import GroupRequest, Response
 
 Known = tuple[str, str, str, str]
 """A group as ListGroups shows it: id, protocol type ("" if none), state, and whether it is classic or consumer."""

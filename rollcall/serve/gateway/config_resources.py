@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     GROUP_RESOURCE,
     AlterConfigsResult,
     ConfigsRequest,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gateway.wire.codec import Codec
-from schemas.shapes import Response
+from rollcall.schemas.shapes import Response
+from rollcall.serve.gateway.wire.codec import Codec
 
 ANONYMOUS = "User:ANONYMOUS"
 MAX_ELEMENTS = 10_000

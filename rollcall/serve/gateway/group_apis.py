@@ -18,31 +18,13 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.protocol.find_coordinator import find_coordinator
-from coordinator_udfs.protocol.list_config_resources import list_config_resources
-from coordinator_udfs.protocol.list_groups import list_groups
-from gateway.access import Access
-from gateway.backend import Backend, BackendError, Known, Outcome
-from gateway.config_resources import of_groups
-from gateway.exchange import (
-    ANONYMOUS,
-    MAX_ELEMENTS,
-    MAX_PARTITIONS,
-    Answer,
-    Ask,
-    Building,
-    Caller,
-    Endpoint,
-    Later,
-)
-from gateway.metrics import Metrics
-from gateway.topic_ids import TopicIds
-from gateway.wire.codec import Codec, WireError
-from gateway.wire.shaping import values_of
-from programs.steady_clock import now_ms
-from schemas.errors import Error
-from schemas.fan_out import each_once, group_id_of, join, split
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.find_coordinator import find_coordinator
+from rollcall.coordinator_udfs.protocol.list_config_resources import list_config_resources
+from rollcall.coordinator_udfs.protocol.list_groups import list_groups
+from rollcall.programs.steady_clock import now_ms
+from rollcall.schemas.errors import Error
+from rollcall.schemas.fan_out import each_once, group_id_of, join, split
+from rollcall.schemas.messages import (
     API_OF,
     APIS,
     AlterConfigsRequest,
@@ -66,8 +48,26 @@ from schemas.messages import (
     Operation,
     Response,
 )
-from schemas.refusals import refusal
-from schemas.strings import unfit_id_prefix
+from rollcall.schemas.refusals import refusal
+from rollcall.schemas.strings import unfit_id_prefix
+from rollcall.serve.gateway.access import Access
+from rollcall.serve.gateway.backend import Backend, BackendError, Known, Outcome
+from rollcall.serve.gateway.config_resources import of_groups
+from rollcall.serve.gateway.exchange import (
+    ANONYMOUS,
+    MAX_ELEMENTS,
+    MAX_PARTITIONS,
+    Answer,
+    Ask,
+    Building,
+    Caller,
+    Endpoint,
+    Later,
+)
+from rollcall.serve.gateway.metrics import Metrics
+from rollcall.serve.gateway.topic_ids import TopicIds
+from rollcall.serve.gateway.wire.codec import Codec, WireError
+from rollcall.serve.gateway.wire.shaping import values_of
 
 GROUP_KEY_TYPE = 0
 NO_OPERATIONS = -(1 << 31)

@@ -14,8 +14,8 @@ from prometheus_client import Counter
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from gateway.backend import Figures
-from listeners.connections import ConnectionMetrics
+from rollcall.serve.gateway.backend import Figures
+from rollcall.serve.listeners.connections import ConnectionMetrics
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _PREFIX = "rollcall_gateway_"

@@ -16,8 +16,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from listeners.addresses import Address, parse_address
-from programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError
+from rollcall.serve.listeners.addresses import Address, parse_address
 
 GATEWAYS_FOLDER = "gateways"
 _FRESH_S = 1.0

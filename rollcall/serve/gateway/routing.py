@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from gateway.exchange import Answer, Ask, Caller, Endpoint
-from gateway.wire.codec import Head, WireError, codec
-from schemas.errors import Error
+from rollcall.schemas.errors import Error
+from rollcall.serve.gateway.exchange import Answer, Ask, Caller, Endpoint
+from rollcall.serve.gateway.wire.codec import Head, WireError, codec
 
 API_VERSIONS_KEY = 18
 _FIRST_APIS = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})

@@ -17,20 +17,20 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from gateway.answering import Answering, Client
-from gateway.backend import Backend
-from gateway.client_connection import ClientConnection
-from gateway.fair_threads import FairThreads
-from gateway.metrics import Metrics
-from gateway.rate_limited_log import RateLimitedLog
-from gateway.registry import Registry
-from gateway.routing import Routing
-from gateway.settings import Settings
-from gateway.turns import Turns
-from listeners.addresses import Address
-from listeners.connections import Connections, Limits
-from listeners.listener import Listener
-from listeners.monitor import Health, Monitor
+from rollcall.serve.gateway.answering import Answering, Client
+from rollcall.serve.gateway.backend import Backend
+from rollcall.serve.gateway.client_connection import ClientConnection
+from rollcall.serve.gateway.fair_threads import FairThreads
+from rollcall.serve.gateway.metrics import Metrics
+from rollcall.serve.gateway.rate_limited_log import RateLimitedLog
+from rollcall.serve.gateway.registry import Registry
+from rollcall.serve.gateway.routing import Routing
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.turns import Turns
+from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.connections import Connections, Limits
+from rollcall.serve.listeners.listener import Listener
+from rollcall.serve.listeners.monitor import Health, Monitor
 
 _LOGS = ("gateway", "asyncio")
 """Loggers whose lines clients can cause."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from coordinator_udfs.protocol.config import GroupConfig
-from listeners.addresses import Address
-from listeners.settings import ListenerSecurity, MetricsHosts
-from programs.errors import ConfigError
-from programs.request_limits import RequestLimits
-from programs.settings import from_texts, keys_of, names_of, setting, unknown_key
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.request_limits import RequestLimits
+from rollcall.programs.settings import from_texts, keys_of, names_of, setting, unknown_key
+from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.settings import ListenerSecurity, MetricsHosts
 
 PREFIX = "gateway."
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]

@@ -17,9 +17,9 @@ from typing import TypeVar
 
 import msgspec
 
-from coordinator_udfs.protocol.consumer.refusals import JOIN
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ClientGroupRequest,
     ConsumerGroupAssignment,
     ConsumerGroupDescribeRequest,
@@ -37,8 +37,8 @@ from schemas.messages import (
     OffsetTopic,
     Response,
 )
-from schemas.refusals import fetched_topic, refusal
-from schemas.wire_fields import first_version
+from rollcall.schemas.refusals import fetched_topic, refusal
+from rollcall.schemas.wire_fields import first_version
 
 Asked = TypeVar("Asked", OffsetCommitRequestTopic, OffsetFetchRequestTopic, ConsumerGroupTopicPartitions)
 Answered = TypeVar("Answered", OffsetFetchResponseTopic, ConsumerGroupTopicPartitions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
-from programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError
 
 MAX_PORT = 65_535
 

@@ -12,8 +12,8 @@ import socket
 import ssl
 from collections.abc import Callable
 
-from listeners.addresses import Address
-from listeners.connections import ConnectionMetrics, Connections
+from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.connections import ConnectionMetrics, Connections
 
 log = logging.getLogger("gateway")
 

@@ -18,9 +18,9 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, make_wsgi_app
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 
-from listeners.addresses import Address
-from listeners.hosts import is_known, machine_names
-from listeners.settings import KEY_OF_HOSTS
+from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.hosts import is_known, machine_names
+from rollcall.serve.listeners.settings import KEY_OF_HOSTS
 
 _PATIENCE_S = 5.0
 """A connection that takes longer is ended."""

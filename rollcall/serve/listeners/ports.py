@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import socket
 
-from listeners.addresses import Address
-from programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError
+from rollcall.serve.listeners.addresses import Address
 
 
 def refuse_unusable(address: Address, another: str, who: str = "the gateway") -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from programs.settings import keys_of, setting
+from rollcall.programs.settings import keys_of, setting
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class ListenerSecurity:
     """Users, and the files of TLS."""
 
     users: Path | None = setting(
-        "gateway.users", None, "file of users and salted hashes, `python -m listeners.users`: SASL"
+        "gateway.users", None, "file of users and salted hashes, `python -m rollcall.serve.listeners.users`: SASL"
     )
     ssl_certificate: Path | None = setting(
         "gateway.ssl.certificate", None, "PEM file of the server's certificate chain: TLS"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from listeners.settings import KEYS, ListenerSecurity
-from programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError
+from rollcall.serve.listeners.settings import KEYS, ListenerSecurity
 
 
 def tls_context(settings: ListenerSecurity) -> ssl.SSLContext | None:

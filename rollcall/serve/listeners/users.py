@@ -1,7 +1,7 @@
-"""The users file by hand: `python -m listeners.users FILE add NAME`, `... remove NAME`, `... list`.
+"""The users file by hand: `python -m rollcall.serve.listeners.users FILE add NAME`, `... remove NAME`, `... list`.
 
 The password is asked for, or read as one line where standard input is no terminal. Knows the command line; the file is
-`listeners.credentials`'.
+`rollcall.serve.listeners.credentials`'.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 
 import click
 
-from listeners.credentials import check_name, read_users, write_user
-from programs.command_line import examples, run_command
-from programs.errors import ConfigError, UserError
+from rollcall.programs.command_line import examples, run_command
+from rollcall.programs.errors import ConfigError, UserError
+from rollcall.serve.listeners.credentials import check_name, read_users, write_user
 
-NAME = "python -m listeners.users"
+NAME = "python -m rollcall.serve.listeners.users"
 
 
 @click.group(epilog=examples(f"{NAME} conf/users add alice", f"{NAME} conf/users list"))
@@ -67,7 +67,7 @@ def _named(file: Path) -> Iterator[None]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: see `programs.running`."""
+    """The exit status: see `rollcall.programs.running`."""
     return run_command(command, NAME, arguments)
 
 

@@ -1,4 +1,4 @@
-"""The page as a process: `rollcall page`, or `python -m page`, with the same options.
+"""The page as a process: `rollcall page`, or `python -m rollcall.serve.page`, with the same options.
 
 Serves any home: one that runs, one that has stopped, a replay's, a shadow's. Ends at SIGTERM or Ctrl-C. Knows how the
 program is started; must not know what is on a page.
@@ -15,15 +15,15 @@ from pathlib import Path
 
 import click
 
-from page.settings import DEFAULT_PLACE, settings_of
-from programs.command_line import conf_option, examples, home_option, run_command
-from programs.errors import ConfigError, UserError
-from programs.log_lines import log_to_standard_error
-from programs.settings import read_file
-from schemas.tables import EFFECTS_FOLDER, QUARANTINE_FOLDER
-from tables.home_location import folder_of, is_in_a_store
+from rollcall.programs.command_line import conf_option, examples, home_option, run_command
+from rollcall.programs.errors import ConfigError, UserError
+from rollcall.programs.log_lines import log_to_standard_error
+from rollcall.programs.settings import read_file
+from rollcall.schemas.tables import EFFECTS_FOLDER, QUARANTINE_FOLDER
+from rollcall.serve.page.settings import DEFAULT_PLACE, settings_of
+from rollcall.tables.home_location import folder_of, is_in_a_store
 
-NAME = "python -m page"
+NAME = "python -m rollcall.serve.page"
 LISTENS = "rollcall: the page is at "
 
 
@@ -43,8 +43,8 @@ def command(home: str, conf: Path | None, listen: str) -> None:
 
 def serve(home: str, conf: Path | None, listen: str, begun: Callable[[str], None]) -> None:
     """Serves a home's page until SIGTERM or Ctrl-C. begun: is called once with the page's address. Raises UserError."""
-    from listeners.ports import refuse_unusable
-    from page.serving import PageServer
+    from rollcall.serve.listeners.ports import refuse_unusable
+    from rollcall.serve.page.serving import PageServer
 
     log_to_standard_error(logging.WARNING)
     settings = settings_of(listen or DEFAULT_PLACE, {} if conf is None else read_file(conf))
@@ -67,7 +67,7 @@ def read_home(home: str, tables: Sequence[str]) -> Iterator[Path]:
             raise ConfigError(f"{home} does not exist. `rollcall replay` and `rollcall run` make a home.")
         yield folder
         return
-    from tables.store_copy import StoreError, followed_copy
+    from rollcall.tables.store_copy import StoreError, followed_copy
 
     try:
         with followed_copy(home, tables) as copy:
@@ -77,7 +77,7 @@ def read_home(home: str, tables: Sequence[str]) -> Iterator[Path]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: see `programs.running`."""
+    """The exit status: see `rollcall.programs.running`."""
     return run_command(command, NAME, arguments)
 
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from page.live import Watch
+from rollcall.serve.page.live import Watch
 
 _PIECE_BYTES = 65_536
 _Answer = TypeVar("_Answer")

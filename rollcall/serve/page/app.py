@@ -22,22 +22,22 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.templating import Jinja2Templates
 
-from page import details, drawings, lists, queries, shown
-from page.answers import Events, drawn, in_pieces, while_there
-from page.fields import LONGEST_TYPED, FieldError, Fields
-from page.history import History
-from page.live import Watch, now_ms
-from page.queries import QueryRefused
-from page.sql_processes import RETRY_AFTER_S, Busy, SqlProcesses
-from pictures.period import NothingToShow
-from pictures.svg import svg_of
-from schemas.causes import name_of, row_of
-from views.catalog import DETECTORS, VIEWS
-from why.cost import ms_of
-from why.explanation import Explanation
-from why.rebalances import Span
-from why.sections import account_of
-from why.words import at_most, count, moment
+from rollcall.answers.pictures.period import NothingToShow
+from rollcall.answers.pictures.svg import svg_of
+from rollcall.answers.views.catalog import DETECTORS, VIEWS
+from rollcall.answers.why.cost import ms_of
+from rollcall.answers.why.explanation import Explanation
+from rollcall.answers.why.sections import account_of
+from rollcall.history.rebalances import Span
+from rollcall.history.words import at_most, count, moment
+from rollcall.schemas.causes import name_of, row_of
+from rollcall.serve.page import details, drawings, lists, queries, shown
+from rollcall.serve.page.answers import Events, drawn, in_pieces, while_there
+from rollcall.serve.page.fields import LONGEST_TYPED, FieldError, Fields
+from rollcall.serve.page.history import History
+from rollcall.serve.page.live import Watch, now_ms
+from rollcall.serve.page.queries import QueryRefused
+from rollcall.serve.page.sql_processes import RETRY_AFTER_S, Busy, SqlProcesses
 
 HERE = Path(__file__).parent
 DEFAULT_QUERY = "select group_id, state, generation_id, member_count from groups order by group_id"

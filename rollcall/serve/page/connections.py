@@ -1,6 +1,6 @@
 """A browser's connection: it is closed when its request does not come, or its answer is not read, within some seconds.
 
-`listeners.connections` counts them, in all and per address, as for gateways. Knows the
+`rollcall.serve.listeners.connections` counts them, in all and per address, as for gateways. Knows the
 server's protocol for HTTP; must not know a page.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from listeners.connections import Connections, Limits
+from rollcall.serve.listeners.connections import Connections, Limits
 
 REQUEST_S = 10.0
 """A request's head comes within, from the connection's first moment or the last answer's end."""

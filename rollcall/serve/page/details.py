@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from page.history import History
-from tables.duck_database import quoted
-from why.cost import literal, ms_of
-from why.explanation import Explanation, explain, with_cost
-from why.kinds import CLASSIC, GroupKind, kind_of
-from why.rebalances import NoSuchRebalance, Span
-from why.words import amount, count, duration
+from rollcall.answers.why.cost import literal, ms_of
+from rollcall.answers.why.explanation import Explanation, explain, with_cost
+from rollcall.history.kinds import CLASSIC, GroupKind, kind_of
+from rollcall.history.rebalances import NoSuchRebalance, Span
+from rollcall.history.words import amount, count, duration
+from rollcall.serve.page.history import History
+from rollcall.tables.duck_database import quoted
 
 SHOWN_REBALANCES = 100
 SHOWN_SESSIONS = 100

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from page.history import History
-from page.lists import rebalances_over_time
-from page.shown import link
-from pictures.lag import lag_around, with_lag
-from pictures.ownership import ownership
-from pictures.period import NothingToShow, Period, colours_of, latest_period, period_of
-from pictures.rebalance import rebalance
-from pictures.scene import Column, Columns, Curves, Kind, Lanes
-from pictures.slack import heartbeat_slack
-from pictures.svg import svg_of
-from pictures.timeline import timeline
-from schemas.causes import CAUSES, name_of, row_of
-from why.explanation import Explanation
-from why.facts import MEMBERSHIPS, effects_in, facts_of
-from why.members import memberships_of
-from why.past import EVER
-from why.rebalances import Span
-from why.words import count, moment
+from rollcall.answers.pictures.lag import lag_around, with_lag
+from rollcall.answers.pictures.ownership import ownership
+from rollcall.answers.pictures.period import NothingToShow, Period, colours_of, latest_period, period_of
+from rollcall.answers.pictures.rebalance import rebalance
+from rollcall.answers.pictures.scene import Column, Columns, Curves, Kind, Lanes
+from rollcall.answers.pictures.slack import heartbeat_slack
+from rollcall.answers.pictures.svg import svg_of
+from rollcall.answers.pictures.timeline import timeline
+from rollcall.answers.why.explanation import Explanation
+from rollcall.answers.why.past import EVER
+from rollcall.history.facts import MEMBERSHIPS, effects_in, facts_of
+from rollcall.history.members import memberships_of
+from rollcall.history.rebalances import Span
+from rollcall.history.words import count, moment
+from rollcall.schemas.causes import CAUSES, name_of, row_of
+from rollcall.serve.page.history import History
+from rollcall.serve.page.lists import rebalances_over_time
+from rollcall.serve.page.shown import link
 
 PICTURES: dict[str, Callable[[Period], Lanes | Curves]] = {
     "timeline": timeline,

@@ -10,12 +10,12 @@ from functools import partial
 
 import duckdb
 
-from duck_sql.engine import rows_in
-from schemas.tables import EFFECTS_FOLDER
-from tables.readable_files import ask_readable
-from tables.unread import fault_of_parquet, left_out, row_named
-from tables.versions import Versions
-from views.tables import TABLE_VIEWS
+from rollcall.answers.sql.engine import rows_in
+from rollcall.answers.views.tables import TABLE_VIEWS
+from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.tables.readable_files import ask_readable
+from rollcall.tables.unread import fault_of_parquet, left_out, row_named
+from rollcall.tables.versions import Versions
 
 EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
 

@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Mapping
 from math import isfinite
 
-from pictures.svg import WIDTH_PX
-from programs.errors import UserError
-from programs.timestamps import MomentError, read_moment
-from why.rebalances import Span
-from why.words import MINUTE_MS
+from rollcall.answers.pictures.svg import WIDTH_PX
+from rollcall.history.rebalances import Span
+from rollcall.history.words import MINUTE_MS
+from rollcall.programs.errors import UserError
+from rollcall.programs.timestamps import MomentError, read_moment
 
 LONGEST_GROUP_ID = 32_767
 LONGEST_TYPED = 100

@@ -20,8 +20,8 @@ from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 
-from listeners.credentials import Users
-from listeners.hosts import is_known
+from rollcall.serve.listeners.credentials import Users
+from rollcall.serve.listeners.hosts import is_known
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -51,7 +51,7 @@ LONGEST_LOGIN = 1024
 class Guard:
     """Wraps the application: hosts, users, methods, headers, in this order.
 
-    hosts: the names that the page has besides those of `listeners.hosts`; empty: any name will do. users: None lets
+    hosts: the names that the page has besides those of `rollcall.serve.listeners.hosts`; empty: any name will do. users: None lets
     everybody in.
     """
 

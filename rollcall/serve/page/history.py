@@ -15,19 +15,19 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from duck_sql.engine import macros_and_view, made_of, of_table, rows_in
-from page.effect_files import EFFECTS, appended, columns, insert
-from page.kept_lists import ALL_LISTS, QUIET, ROWS_KEPT, Kept, kept_lists
-from schemas.tables import EFFECTS_FOLDER, LOG_ENDS_FOLDER
-from tables.duck_database import files_of, open_database, quoted
-from tables.own_folder import own_folder
-from tables.versions import Versions, is_table
-from views.catalog import names_in, with_foundations
-from views.lag import TREND_MS
-from views.tables import TABLE_VIEWS
-from why.cost import Asked, ms_of
-from why.facts import COLUMNS
-from why.past import Read
+from rollcall.answers.sql.engine import macros_and_view, made_of, of_table, rows_in
+from rollcall.answers.views.catalog import names_in, with_foundations
+from rollcall.answers.views.lag import TREND_MS
+from rollcall.answers.views.tables import TABLE_VIEWS
+from rollcall.answers.why.cost import Asked, ms_of
+from rollcall.answers.why.past import Read
+from rollcall.history.facts import COLUMNS
+from rollcall.schemas.tables import EFFECTS_FOLDER, LOG_ENDS_FOLDER
+from rollcall.serve.page.effect_files import EFFECTS, appended, columns, insert
+from rollcall.serve.page.kept_lists import ALL_LISTS, QUIET, ROWS_KEPT, Kept, kept_lists
+from rollcall.tables.duck_database import files_of, open_database, quoted
+from rollcall.tables.own_folder import own_folder
+from rollcall.tables.versions import Versions, is_table
 
 MEMORY_MB = 256
 """What DuckDB may keep in memory before it writes to its file."""

@@ -9,8 +9,8 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from schemas.effect_names import EffectName
-from views.catalog import DETECTORS, facts_read, with_foundations
+from rollcall.answers.views.catalog import DETECTORS, facts_read, with_foundations
+from rollcall.schemas.effect_names import EffectName
 
 REST_FACTOR, BEAT_REST_FACTOR, LAG_REST_FACTOR = 3, 10, 20
 """Lists are not remade for this multiple of the time that making them took; longer for those that heartbeats change."""

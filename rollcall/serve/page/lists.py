@@ -1,6 +1,6 @@
 """What the overview and the page of troubles list: every group, every rebalance over time, every trouble found.
 
-Knows the lists that `page.history` keeps ready. Must not know a template or an address.
+Knows the lists that `rollcall.serve.page.history` keeps ready. Must not know a template or an address.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from page.history import RAW, History
-from tables.duck_database import quoted
-from views.catalog import DETECTORS
-from views.view import Detector, View, rank
-from why.cost import literal, ms_of
-from why.rebalances import Span
-from why.sections import Named
-from why.words import HOUR_MS, count, filled, moment
+from rollcall.answers.views.catalog import DETECTORS
+from rollcall.answers.views.view import Detector, View, rank
+from rollcall.answers.why.cost import literal, ms_of
+from rollcall.answers.why.sections import Named
+from rollcall.history.rebalances import Span
+from rollcall.history.words import HOUR_MS, count, filled, moment
+from rollcall.serve.page.history import RAW, History
+from rollcall.tables.duck_database import quoted
 
 RECENT_MS = 24 * HOUR_MS
 """The overview names a group's troubles of this last span of time."""

@@ -18,9 +18,9 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from page.history import Change, History
-from programs.process_ids import is_alive
-from tables.job_status import JobStatus, read_status
+from rollcall.programs.process_ids import is_alive
+from rollcall.serve.page.history import Change, History
+from rollcall.tables.job_status import JobStatus, read_status
 
 LOOK_EVERY_S = 0.25
 UNSEEN_EVERY_S = 10.0

@@ -1,7 +1,7 @@
 """One query in Spark's SQL over a home's views, as the SQL box shows it: answered by DuckDB, bounded in size.
 
-Only what the translation knows is run, in a database that reads only the home's files: see `duck_sql.engine`. The
-caller limits its time and memory: see `page.sql_processes`. Knows how a query is refused and how its answer is written;
+Only what the translation knows is run, in a database that reads only the home's files: see `rollcall.answers.sql.engine`. The
+caller limits its time and memory: see `rollcall.serve.page.sql_processes`. Knows how a query is refused and how its answer is written;
 must not know a template.
 """
 
@@ -21,11 +21,11 @@ from typing import Any
 import duckdb
 from markupsafe import Markup, escape
 
-from duck_sql.engine import NoSuchName, NotEqual, NotParsed, NotSelect, ask
-from page import shown
-from programs.errors import UserError
-from programs.typed import as_typed
-from programs.visible import spreadsheet_text
+from rollcall.answers.sql.engine import NoSuchName, NotEqual, NotParsed, NotSelect, ask
+from rollcall.programs.errors import UserError
+from rollcall.programs.typed import as_typed
+from rollcall.programs.visible import spreadsheet_text
+from rollcall.serve.page import shown
 
 MOST_ROWS = 10_000
 MOST_COLUMNS = 500

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import uvicorn
 
-from listeners.connections import ConnectionMetrics, Connections
-from listeners.credentials import Users
-from listeners.listener import Listener
-from listeners.tls import tls_context
-from page.app import application
-from page.connections import BrowserConnection, Waiting, limits
-from page.guard import Guard
-from page.history import History
-from page.live import Watch
-from page.settings import PageSettings
+from rollcall.serve.listeners.connections import ConnectionMetrics, Connections
+from rollcall.serve.listeners.credentials import Users
+from rollcall.serve.listeners.listener import Listener
+from rollcall.serve.listeners.tls import tls_context
+from rollcall.serve.page.app import application
+from rollcall.serve.page.connections import BrowserConnection, Waiting, limits
+from rollcall.serve.page.guard import Guard
+from rollcall.serve.page.history import History
+from rollcall.serve.page.live import Watch
+from rollcall.serve.page.settings import PageSettings
 
 
 class PageServer:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from listeners.addresses import Address, parse_address
-from listeners.settings import KEYS, ListenerSecurity
-from programs.errors import ConfigError
-from programs.settings import from_texts
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.settings import from_texts
+from rollcall.serve.listeners.addresses import Address, parse_address
+from rollcall.serve.listeners.settings import KEYS, ListenerSecurity
 
 DEFAULT_ADDRESS = Address("127.0.0.1", 8080)
 DEFAULT_PLACE = str(DEFAULT_ADDRESS)

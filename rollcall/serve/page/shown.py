@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
-from programs.visible import visible
-from schemas.causes import name_of
-from why.cost import ms_of
-from why.sections import At, Cell, Named
-from why.words import duration, moment
+from rollcall.answers.why.cost import ms_of
+from rollcall.answers.why.sections import At, Cell, Named
+from rollcall.history.words import duration, moment
+from rollcall.programs.visible import visible
+from rollcall.schemas.causes import name_of
 
 LONGEST_SENTENCE = 1000
 LONGEST_WHOLE_ID, _ID_END = 24, 8

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from page.queries import MOST_BYTES, SQL, QueryRefused, Written
-from page.sql_worker import Head, Question
-from programs.child_python import module_command, module_environment
-from programs.errors import UserError
+from rollcall.programs.child_python import module_command, module_environment
+from rollcall.programs.errors import UserError
+from rollcall.serve.page.queries import MOST_BYTES, SQL, QueryRefused, Written
+from rollcall.serve.page.sql_worker import Head, Question
 
 LONGEST_S = 30.0
 MOST_RUNNING = 2
@@ -98,7 +98,7 @@ class SqlProcesses:
 
     async def _start(self) -> Process:
         process = await asyncio.create_subprocess_exec(
-            *module_command("page.sql_worker", str(self._home)),
+            *module_command("rollcall.serve.page.sql_worker", str(self._home)),
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,

@@ -1,4 +1,4 @@
-"""Answers queries of the SQL box in a process of its own: `python -m page.sql_worker HOME`.
+"""Answers queries of the SQL box in a process of its own: `python -m rollcall.serve.page.sql_worker HOME`.
 
 An empty line on standard output says that it takes a question. A question is a line of JSON on standard input, its
 answer a line of JSON on standard output and the bytes that the line counts. Its memory is limited, and a query that
@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from page.queries import QueryRefused, Written, answer
+from rollcall.serve.page.queries import QueryRefused, Written, answer
 
 MEMORY_MAX_BYTES = 2_000_000_000
 """Of address space, which is several times what DuckDB's own limit lets it use."""
@@ -31,7 +31,7 @@ class Question(msgspec.Struct):
     query: str
     until_ms: int | None
     form: str
-    """A name of `page.queries.FORMS`."""
+    """A name of `rollcall.serve.page.queries.FORMS`."""
     longest_s: float
     """The process ends if the answer takes longer."""
 

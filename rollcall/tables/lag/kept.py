@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lag.rows import Fetched, LogEnd
+from rollcall.tables.lag.rows import Fetched, LogEnd
 
 LATE_MS = 5_000
 """An end below one that was reported less than this before is late news: answers of two connections may cross. Later it

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from programs.command_line import examples, run_command
-from programs.guardian import guard
+from rollcall.programs.command_line import examples, run_command
+from rollcall.programs.guardian import guard
 from tests.attack.cost.broker import Broker
 from tests.attack.cost.commands import costs_of_commands, costs_of_readers
 from tests.attack.cost.pages import costs_of_pages

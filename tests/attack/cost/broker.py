@@ -15,13 +15,13 @@ from random import Random
 import msgspec
 import pyarrow as pa
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from gateway.assembly import stand_alone
-from gateway.settings import Settings
-from gateway.wire.codec import Codec, codec
-from schemas.effect_rows import row_of
-from schemas.messages import ConsumerGroupHeartbeatRequest, GroupRequest
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.schemas.effect_rows import row_of
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, GroupRequest
+from rollcall.serve.gateway.assembly import stand_alone
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.wire.codec import Codec, codec
 from tests.attack.gateways import ROUND, Gateway, Loop
 from tests.gateway.core_backend import CoreBackend
 from tests.protocol.bench import Bench

@@ -62,7 +62,7 @@ def _run(words: Sequence[str], folder: Path) -> tuple[float, int]:
         for stream in range(3):
             os.dup2(silent, stream)
         os.environ["PYTHONPATH"] = str(ROOT)
-        os.execv(sys.executable, [sys.executable, "-m", "jobs.rollcall", *words])
+        os.execv(sys.executable, [sys.executable, "-m", "rollcall", *words])
     _, _, usage = os.wait4(pid, 0)
     return time.monotonic() - began_s, usage.ru_maxrss
 

@@ -52,7 +52,7 @@ class Page:
     """The page of a home, as a process."""
 
     def __init__(self, home: Path) -> None:
-        command = [sys.executable, "-m", "jobs.rollcall", "page", "--home", str(home), "--listen", "127.0.0.1:0"]
+        command = [sys.executable, "-m", "rollcall", "page", "--home", str(home), "--listen", "127.0.0.1:0"]
         self._process = subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

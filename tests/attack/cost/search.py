@@ -12,7 +12,7 @@ from random import Random
 import msgspec
 from kio.serial.errors import SerialError
 
-from gateway.wire.codec import Codec
+from rollcall.serve.gateway.wire.codec import Codec
 from tests.attack.cost.broker import LARGE, NEWER, OFFSETS, Broker, Cost
 from tests.attack.cost.shapes import Shape, entity_in, neighbour, shapes
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from clients.assignors.common import MemberSubscription, RebalanceProtocol
-from clients.assignors.cooperative_sticky import CooperativeStickyAssignor
-from clients.assignors.range import RangeAssignor
-from clients.assignors.roundrobin import RoundRobinAssignor
-from clients.assignors.sticky import StickyAssignor
-from schemas.consumer_protocol import TopicPartition
+from rollcall.answers.clients.assignors.common import MemberSubscription, RebalanceProtocol
+from rollcall.answers.clients.assignors.cooperative_sticky import CooperativeStickyAssignor
+from rollcall.answers.clients.assignors.range import RangeAssignor
+from rollcall.answers.clients.assignors.roundrobin import RoundRobinAssignor
+from rollcall.answers.clients.assignors.sticky import StickyAssignor
+from rollcall.schemas.consumer_protocol import TopicPartition
 
 __all__ = ["ASSIGNORS", "Assignor", "MemberSubscription", "RebalanceProtocol"]
 

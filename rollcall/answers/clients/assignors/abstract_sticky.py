@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from clients.assignors.common import (
+from rollcall.answers.clients.assignors.common import (
     MemberSubscription,
     subscribed_partition_counts,
     subscribers_by_topic,
 )
-from clients.assignors.sticky_constrained import assign_constrained
-from clients.assignors.sticky_general import assign_general
-from schemas.consumer_protocol import NO_GENERATION, TopicPartition
+from rollcall.answers.clients.assignors.sticky_constrained import assign_constrained
+from rollcall.answers.clients.assignors.sticky_general import assign_general
+from rollcall.schemas.consumer_protocol import NO_GENERATION, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

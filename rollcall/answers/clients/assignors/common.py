@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from schemas.consumer_protocol import Subscription, TopicPartition, java_string_order
+from rollcall.schemas.consumer_protocol import Subscription, TopicPartition, java_string_order
 
 
 class RebalanceProtocol(IntEnum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.consumer_protocol import TopicPartition
 
 
 class _Move(NamedTuple):

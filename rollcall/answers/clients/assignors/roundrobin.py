@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from clients.assignors.common import (
+from rollcall.answers.clients.assignors.common import (
     MemberSubscription,
     RebalanceProtocol,
     partitions_of,
     sorted_members,
     subscribed_partition_counts,
 )
-from schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.consumer_protocol import TopicPartition
 
 
 class RoundRobinAssignor:

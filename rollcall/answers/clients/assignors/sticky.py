@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from clients.assignors.abstract_sticky import Claim, plan_sticky
-from clients.assignors.common import MemberSubscription, RebalanceProtocol
-from schemas.consumer_protocol import (
+from rollcall.answers.clients.assignors.abstract_sticky import Claim, plan_sticky
+from rollcall.answers.clients.assignors.common import MemberSubscription, RebalanceProtocol
+from rollcall.schemas.consumer_protocol import (
     NO_GENERATION,
     ConsumerProtocolError,
     StickyUserData,

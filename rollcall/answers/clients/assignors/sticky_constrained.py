@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
-from clients.assignors.common import partitions_of
-from schemas.consumer_protocol import TopicPartition, java_string_order
+from rollcall.answers.clients.assignors.common import partitions_of
+from rollcall.schemas.consumer_protocol import TopicPartition, java_string_order
 
 
 def assign_constrained(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from clients.assignors.common import partitions_of
-from clients.assignors.partition_movements import PartitionMovements
-from schemas.consumer_protocol import TopicPartition, java_string_order
+from rollcall.answers.clients.assignors.common import partitions_of
+from rollcall.answers.clients.assignors.partition_movements import PartitionMovements
+from rollcall.schemas.consumer_protocol import TopicPartition, java_string_order
 
 
 def assign_general(

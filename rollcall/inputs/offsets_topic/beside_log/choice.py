@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from offsets_topic.beside_log.eras import NO_GROUP, Era, Reached, is_conversion
-from schemas.effect_names import EffectName
-from schemas.effects import GroupObserved, MemberRemoved
-from why.facts import Fact
+from rollcall.history.facts import Fact
+from rollcall.inputs.offsets_topic.beside_log.eras import NO_GROUP, Era, Reached, is_conversion
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import GroupObserved, MemberRemoved
 
 SLACK_MS = 5_000
 """How far apart in time both may have the same fact: a busy broker writes a record some time after its request

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from schemas.effects import OffsetsCommitted
-from why.facts import Fact
+from rollcall.history.facts import Fact
+from rollcall.schemas.effects import OffsetsCommitted
 
 LATE_MS = 5_000
 """How much later than the topic a busy broker's log may have a commit."""

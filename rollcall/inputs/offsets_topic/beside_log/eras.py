@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from schemas.causes import CauseKind
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effect_names import EffectName
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.history.facts import Fact
+from rollcall.history.members import Membership, Memberships
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import (
     GroupFound,
     GroupObserved,
     JoinPhaseEnded,
@@ -23,8 +25,6 @@ from schemas.effects import (
     RebalanceEnded,
     RebalanceStarted,
 )
-from why.facts import Fact
-from why.members import Membership, Memberships
 
 NO_GROUP = -1
 OF_GENERATIONS = frozenset({EffectName.REBALANCE_STARTED, EffectName.JOIN_PHASE_ENDED, EffectName.REBALANCE_ENDED})

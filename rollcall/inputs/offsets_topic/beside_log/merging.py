@@ -12,14 +12,22 @@ from typing import Protocol
 
 import msgspec
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from offsets_topic.beside_log.choice import FOREVER_MS, SLACK_MS, Before, Choice, Difference, Until
-from offsets_topic.beside_log.commits import LoggedCommits
-from offsets_topic.beside_log.eras import NO_GROUP, OF_GROUPS, Era, Reached, eras_of, is_to_classic, take_members
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effect_names import EffectName
-from schemas.effects import CauseFound, Effect
-from why.facts import Fact
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.history.facts import Fact
+from rollcall.inputs.offsets_topic.beside_log.choice import FOREVER_MS, SLACK_MS, Before, Choice, Difference, Until
+from rollcall.inputs.offsets_topic.beside_log.commits import LoggedCommits
+from rollcall.inputs.offsets_topic.beside_log.eras import (
+    NO_GROUP,
+    OF_GROUPS,
+    Era,
+    Reached,
+    eras_of,
+    is_to_classic,
+    take_members,
+)
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import CauseFound, Effect
 
 OF_BOTH = OF_GROUPS | {EffectName.OFFSETS_COMMITTED}
 """The facts that both inputs have."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from offsets_topic.dumps.log_record import LogRecord
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 
 _COLUMN = re.compile(rb"(CreateTime|LogAppendTime|NoTimestampType|Partition|Offset)(?::(-?\d+))?\Z")
 _ESCAPE = re.compile(rb"\\x([0-9A-Fa-f]{2})")

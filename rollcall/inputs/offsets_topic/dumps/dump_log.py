@@ -17,11 +17,11 @@ from typing import Any
 
 import msgspec
 
-from offsets_topic.dumps.log_record import NO_PRODUCER, LogRecord, Marker
-from offsets_topic.records.decoding import encode_key, encode_value
-from offsets_topic.records.layout import RecordError
-from offsets_topic.records.shapes import RECORD_TYPES, RecordKey
-from schemas.consumer_protocol import (
+from rollcall.inputs.offsets_topic.dumps.log_record import NO_PRODUCER, LogRecord, Marker
+from rollcall.inputs.offsets_topic.records.decoding import encode_key, encode_value
+from rollcall.inputs.offsets_topic.records.layout import RecordError
+from rollcall.inputs.offsets_topic.records.shapes import RECORD_TYPES, RecordKey
+from rollcall.schemas.consumer_protocol import (
     NO_GENERATION,
     Assignment,
     ConsumerProtocolError,

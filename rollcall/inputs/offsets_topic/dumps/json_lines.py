@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from offsets_topic.dumps.log_record import NO_PRODUCER, LogRecord, Marker
+from rollcall.inputs.offsets_topic.dumps.log_record import NO_PRODUCER, LogRecord, Marker
 
 
 class _Line(msgspec.Struct, kw_only=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from coordinator_udfs.settings import LATEST_MS
+from rollcall.coordinator_udfs.settings import LATEST_MS
 
 NO_PRODUCER = -1
 _OFFSETS = 2**62

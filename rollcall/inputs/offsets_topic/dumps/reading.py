@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from offsets_topic.dumps import console, dump_log, json_lines
-from offsets_topic.dumps.log_record import BadLine, LogRecord, check
-from offsets_topic.dumps.transactions import Transactions
-from programs.errors import UserError
+from rollcall.inputs.offsets_topic.dumps import console, dump_log, json_lines
+from rollcall.inputs.offsets_topic.dumps.log_record import BadLine, LogRecord, check
+from rollcall.inputs.offsets_topic.dumps.transactions import Transactions
+from rollcall.programs.errors import UserError
 
 LINE_MAX_BYTES = 67_108_864
 """No record of the topic is longer, in any format."""

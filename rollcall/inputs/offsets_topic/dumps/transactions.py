@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from offsets_topic.dumps.log_record import NO_PRODUCER, LogRecord, Marker
+from rollcall.inputs.offsets_topic.dumps.log_record import NO_PRODUCER, LogRecord, Marker
 
 
 @dataclass(slots=True)

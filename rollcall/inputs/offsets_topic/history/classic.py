@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.states import GroupState
-from offsets_topic.history.departures import REPLACED, Evidence, judge, judge_absent
-from offsets_topic.history.generations import Change, cause_of
-from offsets_topic.history.state import History, Member
-from offsets_topic.history.story import Story, candidates_of, cause_among, cause_by
-from offsets_topic.records.shapes import ClassicMember, GroupMetadataValue
-from schemas.causes import CauseCandidate, CauseKind, EndCause
-from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment, decode_subscription
-from schemas.effects import GroupCreated, GroupFound, JoinPhaseEnded, RebalanceEnded
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.inputs.offsets_topic.history.departures import REPLACED, Evidence, judge, judge_absent
+from rollcall.inputs.offsets_topic.history.generations import Change, cause_of
+from rollcall.inputs.offsets_topic.history.state import History, Member
+from rollcall.inputs.offsets_topic.history.story import Story, candidates_of, cause_among, cause_by
+from rollcall.inputs.offsets_topic.records.shapes import ClassicMember, GroupMetadataValue
+from rollcall.schemas.causes import CauseCandidate, CauseKind, EndCause
+from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment, decode_subscription
+from rollcall.schemas.effects import GroupCreated, GroupFound, JoinPhaseEnded, RebalanceEnded
 
 CONSUMER = "consumer"
 

@@ -5,11 +5,11 @@ Knows who owns what. Must not know a generation or an epoch. The rules stand in 
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from offsets_topic.history.state import History, Member
-from offsets_topic.history.story import Story
-from offsets_topic.records.shapes import OffsetCommitKey, OffsetCommitValue
-from schemas.effects import OffsetCommitted, OffsetsCommitted, OffsetsRemoved, TopicPartitions
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.inputs.offsets_topic.history.state import History, Member
+from rollcall.inputs.offsets_topic.history.story import Story
+from rollcall.inputs.offsets_topic.records.shapes import OffsetCommitKey, OffsetCommitValue
+from rollcall.schemas.effects import OffsetCommitted, OffsetsCommitted, OffsetsRemoved, TopicPartitions
 
 LEAST_RETENTION_MS = 60_000
 """offsets.retention.minutes is at least 1, so an offset removed sooner did not expire."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from coordinator_udfs.protocol.consumer.states import MemberState
-from offsets_topic.history import epochs
-from offsets_topic.history.departures import REPLACED
-from offsets_topic.history.state import History, Member, Operation
-from offsets_topic.history.story import Story
-from offsets_topic.records.shapes import (
+from rollcall.coordinator_udfs.protocol.consumer.states import MemberState
+from rollcall.inputs.offsets_topic.history import epochs
+from rollcall.inputs.offsets_topic.history.departures import REPLACED
+from rollcall.inputs.offsets_topic.history.state import History, Member, Operation
+from rollcall.inputs.offsets_topic.history.story import Story
+from rollcall.inputs.offsets_topic.records.shapes import (
     ConsumerGroupMetadataValue,
     CurrentMemberAssignmentValue,
     CurrentPartitions,
@@ -25,7 +25,7 @@ from offsets_topic.records.shapes import (
     TargetAssignmentMetadataValue,
     TargetPartitions,
 )
-from schemas.consumer_effects import (
+from rollcall.schemas.consumer_effects import (
     MemberLeftForNow,
     MemberProgressed,
     MemberTarget,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from offsets_topic.history.state import Commits
-from schemas.causes import EndCause
+from rollcall.inputs.offsets_topic.history.state import Commits
+from rollcall.schemas.causes import EndCause
 
 CLOSED_WITHIN_MS = 1_000
 """A client that closes commits and leaves within this time."""

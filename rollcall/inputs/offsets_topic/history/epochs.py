@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState
-from offsets_topic.history.classic import evidence_of
-from offsets_topic.history.departures import (
+from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState
+from rollcall.inputs.offsets_topic.history.classic import evidence_of
+from rollcall.inputs.offsets_topic.history.departures import (
     REPLACED,
     RETURNS_AT_ONCE_MS,
     Evidence,
@@ -19,16 +19,11 @@ from offsets_topic.history.departures import (
     judge_absent,
     returning,
 )
-from offsets_topic.history.state import Departure, History, Member, Operation, Rebalance
-from offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
-from offsets_topic.records.shapes import ConsumerGroupMetadataValue
-from schemas.causes import Cause, CauseKind, EndCause
-from schemas.effects import (
-    CauseFound,
-    GroupCreated,
-    GroupFound,
-    RebalanceStarted,
-)
+from rollcall.inputs.offsets_topic.history.state import Departure, History, Member, Operation, Rebalance
+from rollcall.inputs.offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
+from rollcall.inputs.offsets_topic.records.shapes import ConsumerGroupMetadataValue
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.effects import CauseFound, GroupCreated, GroupFound, RebalanceStarted
 
 FIRST_EPOCH = 1
 """The epoch of a new group; it is only written if a member has no resolved topics."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from offsets_topic.history import classic, commits, consumer, lifecycle
-from offsets_topic.history.state import History
-from offsets_topic.history.story import Story
-from offsets_topic.records.decoding import Record
-from offsets_topic.records.shapes import (
+from rollcall.inputs.offsets_topic.history import classic, commits, consumer, lifecycle
+from rollcall.inputs.offsets_topic.history.state import History
+from rollcall.inputs.offsets_topic.history.story import Story
+from rollcall.inputs.offsets_topic.records.decoding import Record
+from rollcall.inputs.offsets_topic.records.shapes import (
     RECORD_TYPES,
     ConsumerGroupMetadataValue,
     CurrentMemberAssignmentValue,
@@ -27,7 +27,7 @@ from offsets_topic.records.shapes import (
     TargetAssignmentMemberValue,
     TargetAssignmentMetadataValue,
 )
-from schemas.effects import Effect, GroupNotCovered
+from rollcall.schemas.effects import Effect, GroupNotCovered
 
 COMMITS, GROUP, EPOCH, MEMBER = (0, 1), 2, 3, 5
 """Record types that the fold distinguishes; see RECORD_TYPES."""

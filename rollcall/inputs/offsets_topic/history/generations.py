@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from offsets_topic.history.departures import Verdict
-from offsets_topic.history.state import Member
-from offsets_topic.history.story import candidate, candidates_of, cause_among, cause_by
-from schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
+from rollcall.inputs.offsets_topic.history.departures import Verdict
+from rollcall.inputs.offsets_topic.history.state import Member
+from rollcall.inputs.offsets_topic.history.story import candidate, candidates_of, cause_among, cause_by
+from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ group's end". Must not know a generation's or an epoch's rules.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from offsets_topic.history.commits import why_gone
-from offsets_topic.history.departures import Verdict
-from offsets_topic.history.state import Operation
-from offsets_topic.history.story import Story
-from schemas.causes import EndCause
-from schemas.effects import GroupRemoved
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.inputs.offsets_topic.history.commits import why_gone
+from rollcall.inputs.offsets_topic.history.departures import Verdict
+from rollcall.inputs.offsets_topic.history.state import Operation
+from rollcall.inputs.offsets_topic.history.story import Story
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.effects import GroupRemoved
 
 _NOT_REPORTED = Verdict(EndCause.UNKNOWN, is_inferred=False)
 

@@ -1,6 +1,6 @@
 """What is kept of a group between its records: one versioned JSON document in the state store.
 
-Knows what the rules of `offsets_topic.history` need to remember, not what they conclude from it. What can be
+Knows what the rules of `rollcall.inputs.offsets_topic.history` need to remember, not what they conclude from it. What can be
 derived (who owns a partition) is not stored.
 """
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from coordinator_udfs.protocol.consumer.states import GroupType, MemberState
-from schemas.causes import Cause
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, MemberState
+from rollcall.schemas.causes import Cause
 
 VERSION = 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}

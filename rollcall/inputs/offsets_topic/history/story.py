@@ -1,4 +1,4 @@
-"""The facts from a group's records, as the effects of `coordinator_udfs.protocol`. Knows the form of each fact; must
+"""The facts from a group's records, as the effects of `rollcall.coordinator_udfs.protocol`. Knows the form of each fact; must
 not know why it is emitted. What the topic does not have is None, empty or -1, as the effects declare it, never a guess.
 """
 
@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from coordinator_udfs.protocol.consumer.states import GroupType
-from offsets_topic.history.departures import Verdict
-from offsets_topic.history.state import History, Member
-from schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
-from schemas.consumer_effects import GroupTypeChanged, MemberSubscribed
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.inputs.offsets_topic.history.departures import Verdict
+from rollcall.inputs.offsets_topic.history.state import History, Member
+from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
+from rollcall.schemas.consumer_effects import GroupTypeChanged, MemberSubscribed
+from rollcall.schemas.effects import (
     Assigned,
     Effect,
     MemberJoined,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from offsets_topic.records.layout import RecordError, RecordShape, read_shape, write_shape
-from offsets_topic.records.shapes import RECORD_TYPES, RecordKey
+from rollcall.inputs.offsets_topic.records.layout import RecordError, RecordShape, read_shape, write_shape
+from rollcall.inputs.offsets_topic.records.shapes import RECORD_TYPES, RecordKey
 
 _INT16 = struct.Struct(">h")
 UNKNOWN_TYPE = "unknown key type"

@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, g
 
 import msgspec
 
-from schemas.shapes import Versions
+from rollcall.schemas.shapes import Versions
 
 _LONGEST_VARINT_BYTES = 5
 

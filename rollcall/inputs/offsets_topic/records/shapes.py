@@ -1,6 +1,6 @@
 """The keys and values of `__consumer_offsets`, one shape each with every version's fields, as Kafka 4.3 defines them.
 
-Knows names, types and versions; the bytes are `offsets_topic.records.layout`'s business. Of keys of other kinds of
+Knows names, types and versions; the bytes are `rollcall.inputs.offsets_topic.records.layout`'s business. Of keys of other kinds of
 group (share, streams) only the group is read.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, NamedTuple
 
-from offsets_topic.records.layout import Int8, Int32, Int64, RecordShape, Tag, Uuid
-from schemas.shapes import Since, Versions
+from rollcall.inputs.offsets_topic.records.layout import Int8, Int32, Int64, RecordShape, Tag, Uuid
+from rollcall.schemas.shapes import Since, Versions
 
 NEVER = 32767
 """No version: what has it as FLEXIBLE_SINCE has the classic layout in all of them."""

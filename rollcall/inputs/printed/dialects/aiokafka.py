@@ -6,10 +6,10 @@ timeout: LeaveGroup succeeds as it does at a close.
 
 from __future__ import annotations
 
-from app_logs.dialects.dialect import Dialect
-from app_logs.dialects.python_clients import IN_BOTH, UNKNOWN_MEMBER, python_heading, without_logger
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template, Templates
+from rollcall.inputs.printed.dialects.dialect import Dialect
+from rollcall.inputs.printed.dialects.python_clients import IN_BOTH, UNKNOWN_MEMBER, python_heading, without_logger
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template, Templates
 
 _LOGGERS = frozenset(
     ("aiokafka.group_coordinator", "aiokafka.consumer.group_coordinator", "aiokafka.consumer.subscription_state")

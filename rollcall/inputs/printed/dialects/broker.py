@@ -2,18 +2,18 @@
 
 Sources: `GroupCoordinator`, `GroupMetadataManager` and `GroupMetadata` of Kafka 0.9 to 3.9 (Scala), and
 `GroupMetadataManager`, `ClassicGroup` and `CoordinatorRuntime` of 3.7 to 4.3 (Java). Messages stand here without the
-final dot. Why a rebalance began is in its reason: `app_logs.reasons`.
+final dot. Why a rebalance began is in its reason: `rollcall.inputs.printed.groups.reasons`.
 """
 
 from __future__ import annotations
 
-from app_logs.dialects.broker_consumer import OF_CONSUMER_GROUPS
-from app_logs.dialects.broker_heading import MARKS, broker_heading
-from app_logs.dialects.broker_redpanda import OF_REDPANDA
-from app_logs.dialects.dialect import Dialect
-from app_logs.logged_facts import BROKER
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template, Templates
+from rollcall.inputs.printed.dialects.broker_consumer import OF_CONSUMER_GROUPS
+from rollcall.inputs.printed.dialects.broker_heading import MARKS, broker_heading
+from rollcall.inputs.printed.dialects.broker_redpanda import OF_REDPANDA
+from rollcall.inputs.printed.dialects.dialect import Dialect
+from rollcall.inputs.printed.logged_facts import BROKER
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template, Templates
 
 _OFFSETS = "(__consumer_offsets-{partition})"
 _METADATA = (

@@ -5,8 +5,8 @@ Source: `GroupMetadataManager` of Kafka 3.7 to 4.4. Messages stand here without 
 
 from __future__ import annotations
 
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template
 
 _G = "[GroupId {group_id}] "
 _LEFT = "through explicit `LeaveGroup` request; client reason: {client_reason}"

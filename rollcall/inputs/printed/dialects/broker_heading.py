@@ -9,9 +9,9 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from app_logs.dialects.broker_redpanda import PLACE
-from app_logs.dialects.dialect import Heading
-from app_logs.entries import Entry
+from rollcall.inputs.printed.dialects.broker_redpanda import PLACE
+from rollcall.inputs.printed.dialects.dialect import Heading
+from rollcall.inputs.printed.lines.entries import Entry
 
 MARKS = (
     "roup",

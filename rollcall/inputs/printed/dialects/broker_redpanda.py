@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template
 
 PRINTS_NO_REBALANCES = (
     "its first line is laid out as Redpanda's are: Redpanda prints rebalances only at TRACE, and no such line is in "

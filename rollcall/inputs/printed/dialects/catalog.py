@@ -5,9 +5,9 @@ from __future__ import annotations
 import pkgutil
 from importlib import import_module
 
-from app_logs import dialects
-from app_logs.dialects.dialect import Dialect
-from app_logs.logged_facts import BROKER
+from rollcall.inputs.printed import dialects
+from rollcall.inputs.printed.dialects.dialect import Dialect
+from rollcall.inputs.printed.logged_facts import BROKER
 
 
 def _declared() -> list[Dialect]:

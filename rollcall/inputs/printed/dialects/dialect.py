@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from app_logs.entries import Entry, reason_of
-from app_logs.levels import Level, level_of
-from app_logs.logged_facts import BROKER, IS_CERTAIN, PLACES, FactKind, LoggedFact
-from app_logs.templates import Templates
+from rollcall.inputs.printed.lines.entries import Entry, reason_of
+from rollcall.inputs.printed.lines.levels import Level, level_of
+from rollcall.inputs.printed.logged_facts import BROKER, IS_CERTAIN, PLACES, FactKind, LoggedFact
+from rollcall.inputs.printed.templates import Templates
 
 _UNSAID = [LoggedFact._field_defaults[name] for name in LoggedFact._fields[8:]]
 """What a fact has behind `source` where nothing is said of it."""

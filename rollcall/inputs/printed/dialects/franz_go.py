@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from app_logs.dialects.dialect import Dialect, Heading
-from app_logs.entries import Entry
-from app_logs.key_values import named_fields
-from app_logs.logged_facts import INCREMENTAL
-from app_logs.logged_facts import FactKind as F
-from app_logs.logged_partitions import NONE_NAMED
-from app_logs.templates import Template, Templates, field_of, name_alone
+from rollcall.inputs.printed.dialects.dialect import Dialect, Heading
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.lines.key_values import named_fields
+from rollcall.inputs.printed.logged_facts import INCREMENTAL
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.logged_partitions import NONE_NAMED
+from rollcall.inputs.printed.templates import Template, Templates, field_of, name_alone
 
 _KEYS = (
     "group|member_id|instance_id|generation|leader|err|why|how|input|plan|assigned|now_assigned|assignments|added|lost|revoking|"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from app_logs.dialects.dialect import Heading, wherever
-from app_logs.entries import Entry
+from rollcall.inputs.printed.dialects.dialect import Heading, wherever
+from rollcall.inputs.printed.lines.entries import Entry
 
 _MISPRINT = "%!"
 _MISSING = re.compile(r"%!\w\(MISSING\)")

@@ -12,13 +12,13 @@ import re
 
 import re2
 
-from app_logs.dialects.dialect import Dialect, Heading, wherever
-from app_logs.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
-from app_logs.dialects.java_consumer_older import BEFORE_1_0
-from app_logs.dialects.java_exceptions import OF_EXCEPTIONS, thrown_in
-from app_logs.entries import Entry
-from app_logs.error_names import CONFIG_MISMATCH
-from app_logs.logged_facts import (
+from rollcall.inputs.printed.dialects.dialect import Dialect, Heading, wherever
+from rollcall.inputs.printed.dialects.java_consumer_newer import OF_THE_NEWER_PROTOCOL, RECONCILING
+from rollcall.inputs.printed.dialects.java_consumer_older import BEFORE_1_0
+from rollcall.inputs.printed.dialects.java_exceptions import OF_EXCEPTIONS, thrown_in
+from rollcall.inputs.printed.error_names import CONFIG_MISMATCH
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.logged_facts import (
     FATAL,
     INCREMENTAL,
     LEAVE_REFUSED,
@@ -26,8 +26,8 @@ from app_logs.logged_facts import (
     PRODUCER_FENCED,
     TASKS_MIGRATED,
 )
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template, Templates
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template, Templates
 
 _PREFIX = re2.compile(
     r"\[(?:Consumer|Worker|Schema registry|(?P<is_share>ShareConsumer)) (?:instanceId=(?P<instance_id>[^,\]]*), )?"

@@ -7,9 +7,9 @@ is not one of the group's. What it is to own stands in the lines behind that one
 
 from __future__ import annotations
 
-from app_logs.logged_facts import FATAL
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template
+from rollcall.inputs.printed.logged_facts import FATAL
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template
 
 RECONCILING = "Reconciling assignment with local epoch "
 _REQUESTS = (("ConsumerGroupHeartbeatRequest", "3.9"), ("StreamsGroupHeartbeatRequest", "4.1"))

@@ -5,8 +5,8 @@ Most lines name the group at their end; those of 0.9 about heartbeats name none.
 
 from __future__ import annotations
 
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template
 
 _UNKNOWN = "UNKNOWN_MEMBER_ID"
 _OLD = "ILLEGAL_GENERATION"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from app_logs.entries import Entry
-from app_logs.logged_facts import FATAL
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.logged_facts import FATAL
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template
 
 _ANSWERS = (
     *(("RebalanceInProgress", "REBALANCE_IN_PROGRESS"), ("UnknownMemberId", "UNKNOWN_MEMBER_ID")),

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from app_logs.dialects.dialect import Dialect
-from app_logs.dialects.go_clients import go_heading
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template, Templates
+from rollcall.inputs.printed.dialects.dialect import Dialect
+from rollcall.inputs.printed.dialects.go_clients import go_heading
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template, Templates
 
 _BEGINS = re.compile(
     r"entering loop for consumer group, |[Jj]oined group \S+ as member |Syncing \d+ assignments for generation |"

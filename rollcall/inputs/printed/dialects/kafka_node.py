@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
-from app_logs.dialects.dialect import Dialect, Heading
-from app_logs.entries import Entry
-from app_logs.json_lines import object_at_beginning
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template, Templates, field_of
+from rollcall.inputs.printed.dialects.dialect import Dialect, Heading
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.lines.json_lines import object_at_beginning
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template, Templates, field_of
 
 _CLASS = "kafka-node:ConsumerGroup"
 _HEAD = re.compile(rf"{_CLASS}(?:Recovery)? ")

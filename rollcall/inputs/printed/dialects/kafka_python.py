@@ -6,10 +6,16 @@ No line has a client id; a group stands in most, a member id since 2.2.10.
 
 from __future__ import annotations
 
-from app_logs.dialects.dialect import Dialect
-from app_logs.dialects.python_clients import IN_BOTH, OLD_GENERATION, UNKNOWN_MEMBER, python_heading, without_logger
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template, Templates
+from rollcall.inputs.printed.dialects.dialect import Dialect
+from rollcall.inputs.printed.dialects.python_clients import (
+    IN_BOTH,
+    OLD_GENERATION,
+    UNKNOWN_MEMBER,
+    python_heading,
+    without_logger,
+)
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template, Templates
 
 _LOGGERS = frozenset(
     (

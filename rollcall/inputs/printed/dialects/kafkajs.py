@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from app_logs.dialects.dialect import Dialect, Heading
-from app_logs.entries import Entry
-from app_logs.json_lines import object_at_beginning
-from app_logs.logged_facts import FactKind as F
-from app_logs.logged_rebalances import client_id_of
-from app_logs.stamps import stamp_at
-from app_logs.templates import Template, Templates
+from rollcall.inputs.printed.dialects.dialect import Dialect, Heading
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.lines.json_lines import object_at_beginning
+from rollcall.inputs.printed.lines.stamps import stamp_at
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.logged_rebalances import client_id_of
+from rollcall.inputs.printed.templates import Template, Templates
 
 _NAMES = {"groupId": "group_id", "memberId": "member_id", "leaderId": "other_member_id", "clientId": "client_id"}
 _BEGINS = re.compile(r"\[(?:Connection|ConsumerGroup|Consumer|Runner)\] ")

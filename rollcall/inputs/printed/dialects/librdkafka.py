@@ -12,12 +12,12 @@ import re
 
 import re2
 
-from app_logs.dialects.dialect import Dialect, Heading
-from app_logs.entries import Entry
-from app_logs.levels import Level
-from app_logs.logged_facts import COMMITS, INCREMENTAL
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template, Templates
+from rollcall.inputs.printed.dialects.dialect import Dialect, Heading
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.lines.levels import Level
+from rollcall.inputs.printed.logged_facts import COMMITS, INCREMENTAL
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template, Templates
 
 _THREAD = "[thrd:"
 _PRODUCER = "#producer-"

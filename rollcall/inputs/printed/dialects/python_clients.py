@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from app_logs.dialects.dialect import Heading
-from app_logs.entries import Entry
-from app_logs.logged_facts import LEADS
-from app_logs.logged_facts import FactKind as F
-from app_logs.python_layouts import LEVEL, SEPARATORS, asides_length
-from app_logs.templates import Template, Templates
+from rollcall.inputs.printed.dialects.dialect import Heading
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.lines.python_layouts import LEVEL, SEPARATORS, asides_length
+from rollcall.inputs.printed.logged_facts import LEADS
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template, Templates
 
 UNKNOWN_MEMBER = "UNKNOWN_MEMBER_ID"
 OLD_GENERATION = "ILLEGAL_GENERATION"

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 
-from app_logs.dialects.dialect import Dialect, Heading
-from app_logs.entries import Entry
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template, Templates
+from rollcall.inputs.printed.dialects.dialect import Dialect, Heading
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template, Templates
 
 _BEGINS = re.compile(
     r"(?:Joining|Joined|Leaving) group `|Chosen as leader of group `|Partitions assigned for `|"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from app_logs.dialects.dialect import Dialect
-from app_logs.dialects.go_clients import go_heading
-from app_logs.logged_facts import HEARTBEATS_STOPPED, SESSION_RELEASED
-from app_logs.logged_facts import FactKind as F
-from app_logs.templates import Template, Templates
+from rollcall.inputs.printed.dialects.dialect import Dialect
+from rollcall.inputs.printed.dialects.go_clients import go_heading
+from rollcall.inputs.printed.logged_facts import HEARTBEATS_STOPPED, SESSION_RELEASED
+from rollcall.inputs.printed.logged_facts import FactKind as F
+from rollcall.inputs.printed.templates import Template, Templates
 
 _BEGINS = re.compile(
     r"consumergroup/|consumer/broker/\d+ (?:added|abandoned|closed dead) subscription to |"

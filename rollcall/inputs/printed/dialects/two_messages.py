@@ -5,10 +5,10 @@ Knows how a broker's messages begin and end. Must not know what they say.
 
 from __future__ import annotations
 
-from app_logs.dialects.broker import DIALECT as BROKERS
-from app_logs.dialects.broker_heading import broker_heading
-from app_logs.entries import Clock, Entry
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact
+from rollcall.inputs.printed.dialects.broker import DIALECT as BROKERS
+from rollcall.inputs.printed.dialects.broker_heading import broker_heading
+from rollcall.inputs.printed.lines.entries import Clock, Entry
+from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
 
 _CLIENTS_OWN = {"group_id", "member_id", "other_member_id", "member_ids", "reason", "client_reason"}
 """Fields that hold what a client chose."""

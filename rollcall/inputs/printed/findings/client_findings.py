@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from app_logs.absence import could_stand
-from app_logs.client_history import GIVEN_ID, LONGEST_MS, learnt_of_others
-from app_logs.client_rules import Rule
-from app_logs.connect_findings import CONNECT_RULES
-from app_logs.error_names import NOT_COORDINATOR, error_name, error_said
-from app_logs.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
-from app_logs.logged_partitions import names_no_partition, partitions_in
-from app_logs.logged_rebalances import Finding, client_id_of, shortest_name
-from app_logs.membership_findings import MEMBERSHIP_RULES
-from app_logs.session_findings import SAYS_NOT_WHY, SESSION_RULES
-from app_logs.topic_findings import TOPIC_RULES
-from app_logs.wording import how_often_within, lasting
-from why.words import count, duration, some
+from rollcall.history.words import count, duration, some
+from rollcall.inputs.printed.absence import could_stand
+from rollcall.inputs.printed.client_rules import Rule
+from rollcall.inputs.printed.error_names import NOT_COORDINATOR, error_name, error_said
+from rollcall.inputs.printed.findings.connect_findings import CONNECT_RULES
+from rollcall.inputs.printed.findings.membership_findings import MEMBERSHIP_RULES
+from rollcall.inputs.printed.findings.topic_findings import TOPIC_RULES
+from rollcall.inputs.printed.groups.client_history import GIVEN_ID, LONGEST_MS, learnt_of_others
+from rollcall.inputs.printed.groups.session_findings import SAYS_NOT_WHY, SESSION_RULES
+from rollcall.inputs.printed.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
+from rollcall.inputs.printed.logged_rebalances import Finding, client_id_of, shortest_name
+from rollcall.inputs.printed.wording import how_often_within, lasting
 
 _WORKS = (
     FactKind.GROUP_IS_REBALANCING,

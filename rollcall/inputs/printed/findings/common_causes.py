@@ -8,12 +8,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from app_logs.entries import DATED, Clock
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import Finding, LoggedGroup
-from app_logs.removals import REMOVED_WITHIN_MS
-from app_logs.session_findings import at_once
-from why.words import count, duration, some
+from rollcall.history.words import count, duration, some
+from rollcall.inputs.printed.findings.removals import REMOVED_WITHIN_MS
+from rollcall.inputs.printed.groups.session_findings import at_once
+from rollcall.inputs.printed.lines.entries import DATED, Clock
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
 
 _EXPIRED = (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_EXPIRED_EPOCH)
 _BEATS_APART_MS = 5_000

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from app_logs.client_history import learnt_of_others
-from app_logs.client_rules import Rule, one_finding
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import Finding
-from app_logs.wording import how_often_within
-from why.words import duration
+from rollcall.history.words import duration
+from rollcall.inputs.printed.client_rules import Rule, one_finding
+from rollcall.inputs.printed.groups.client_history import learnt_of_others
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.wording import how_often_within
 
 AT_ITS_END_MS = 5_000
 """A worker that asks to join within this time after the delay was over waited for its end."""

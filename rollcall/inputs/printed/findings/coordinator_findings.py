@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from app_logs.error_names import error_said
-from app_logs.holders import is_a_timeout
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import Finding, LoggedGroup
-from app_logs.reasons import capacity_in
-from app_logs.wording import lasting
-from why.words import count, duration
+from rollcall.history.words import count, duration
+from rollcall.inputs.printed.error_names import error_said
+from rollcall.inputs.printed.groups.holders import is_a_timeout
+from rollcall.inputs.printed.groups.reasons import capacity_in
+from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.wording import lasting
 
 Rule = Callable[[LoggedGroup], Iterator[Finding]]
 _HANDS_OVER = (FactKind.GROUP_UNLOADED, FactKind.GROUPS_DELETED)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 
-from app_logs.broker_owners import never_given_up, owners
-from app_logs.coordinator_findings import COORDINATOR_RULES, Rule
-from app_logs.holders import INITIAL_DELAY_MS, TIMER_SLACK_MS, Before, is_a_timeout
-from app_logs.logged_facts import NEWER, FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, shortest_name
-from app_logs.static_members import static_members
-from schemas.causes import CauseKind, name_of
-from why.words import count, duration, some
+from rollcall.history.words import count, duration, some
+from rollcall.inputs.printed.findings.coordinator_findings import COORDINATOR_RULES, Rule
+from rollcall.inputs.printed.findings.static_members import static_members
+from rollcall.inputs.printed.groups.broker_owners import never_given_up, owners
+from rollcall.inputs.printed.groups.holders import INITIAL_DELAY_MS, TIMER_SLACK_MS, Before, is_a_timeout
+from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, shortest_name
+from rollcall.schemas.causes import CauseKind, name_of
 
 OFTEN = 3
 """This number of rebalances by one member is a pattern."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from app_logs.client_rules import Rule, one_finding
-from app_logs.error_names import NOT_COORDINATOR, OF_COORDINATORS, OF_NO_MEMBER, error_name
-from app_logs.leaders import listed
-from app_logs.logged_facts import (
+from rollcall.history.words import count, duration, some
+from rollcall.inputs.printed.client_rules import Rule, one_finding
+from rollcall.inputs.printed.error_names import NOT_COORDINATOR, OF_COORDINATORS, OF_NO_MEMBER, error_name
+from rollcall.inputs.printed.groups.leaders import listed
+from rollcall.inputs.printed.logged_facts import (
     COMMITS,
     HEARTBEATS_STOPPED,
     SESSION_RELEASED,
@@ -21,9 +22,8 @@ from app_logs.logged_facts import (
     between_ms,
     is_unknown_member,
 )
-from app_logs.logged_rebalances import Finding
-from app_logs.wording import errors_in, how_often, how_often_within
-from why.words import count, duration, some
+from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.wording import errors_in, how_often, how_often_within
 
 SOON_MS = 60_000
 """A member that is told of the next rebalance within this time of its join was hardly in its generation."""

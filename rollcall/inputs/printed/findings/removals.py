@@ -9,8 +9,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from app_logs.combined import CLOCKS_MS
-from app_logs.logged_facts import (
+from rollcall.history.words import duration
+from rollcall.inputs.printed.groups.combined import CLOCKS_MS
+from rollcall.inputs.printed.logged_facts import (
     OFFSETS_NOT_COMMITTED,
     PRODUCER_FENCED,
     TASKS_MIGRATED,
@@ -20,10 +21,16 @@ from app_logs.logged_facts import (
     is_unknown_member,
     printer_of,
 )
-from app_logs.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id, shortest_name
-from app_logs.wording import lasting
-from schemas.causes import CauseKind
-from why.words import duration
+from rollcall.inputs.printed.logged_rebalances import (
+    Finding,
+    LoggedGroup,
+    LoggedRebalance,
+    client_id_of,
+    configured_id,
+    shortest_name,
+)
+from rollcall.inputs.printed.wording import lasting
+from rollcall.schemas.causes import CauseKind
 
 REMOVED_WITHIN_MS = 600_000
 """A removal longer ago than this is laid beside a client's line only by the member id."""

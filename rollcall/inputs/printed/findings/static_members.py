@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import Finding, LoggedGroup
-from why.words import duration
+from rollcall.history.words import duration
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
 
 _ENDS = {
     FactKind.MEMBER_EXPIRED_EPOCH: "was removed when its session expired",

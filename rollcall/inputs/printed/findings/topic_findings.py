@@ -8,13 +8,13 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 
-from app_logs.client_rules import Rule
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import Finding
-from app_logs.reasons import cause_in_words
-from app_logs.wording import lasting
-from schemas.causes import CauseKind
-from why.words import count
+from rollcall.history.words import count
+from rollcall.inputs.printed.client_rules import Rule
+from rollcall.inputs.printed.groups.reasons import cause_in_words
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.wording import lasting
+from rollcall.schemas.causes import CauseKind
 
 AT_ONCE_MS = 1_000
 """A client compares its topics with its subscription as soon as it has their metadata."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from app_logs.leaders import listed
-from app_logs.logged_facts import BROKER, OWN_ENDS, FactKind, LoggedFact, printer_of
-from app_logs.logged_holdings import Partitions, given_by_leaders
-from app_logs.logged_partitions import names_no_partition, partitions_in
-from app_logs.logged_rebalances import Finding, LoggedRebalance
-from app_logs.short_text import some_that_fit
-from why.words import count, partitions, some
+from rollcall.history.words import count, partitions, some
+from rollcall.inputs.printed.groups.leaders import listed
+from rollcall.inputs.printed.groups.logged_holdings import Partitions, given_by_leaders
+from rollcall.inputs.printed.logged_facts import BROKER, OWN_ENDS, FactKind, LoggedFact, printer_of
+from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance
+from rollcall.inputs.printed.short_text import some_that_fit
 
 OWNERS = "owners"
 OWN = "own_partitions"

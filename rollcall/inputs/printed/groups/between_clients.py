@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from app_logs.assigned import went_elsewhere
-from app_logs.client_history import LONGEST_MS
-from app_logs.leaders import listed, with_members, without_assignments
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
-from app_logs.logged_partitions import partitions_in
-from app_logs.logged_rebalances import (
+from rollcall.history.words import duration, some
+from rollcall.inputs.printed.groups.assigned import went_elsewhere
+from rollcall.inputs.printed.groups.client_history import LONGEST_MS
+from rollcall.inputs.printed.groups.leaders import listed, with_members, without_assignments
+from rollcall.inputs.printed.groups.session_findings import common_causes
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_partitions import partitions_in
+from rollcall.inputs.printed.logged_rebalances import (
     Finding,
     Holder,
     LoggedRebalance,
@@ -23,9 +25,7 @@ from app_logs.logged_rebalances import (
     is_open,
     shortest_name,
 )
-from app_logs.session_findings import common_causes
-from schemas.causes import Cause, CauseKind
-from why.words import duration, some
+from rollcall.schemas.causes import Cause, CauseKind
 
 MOST = 10_000
 """Partitions of a topic beyond which none is looked for."""

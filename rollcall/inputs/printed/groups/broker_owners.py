@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app_logs.consumer_history import members_in
-from app_logs.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
-from app_logs.logged_partitions import names_no_partition, partitions_in
-from app_logs.logged_rebalances import Finding, LoggedGroup
-from app_logs.short_text import some_that_fit
-from why.words import count, partitions
+from rollcall.history.words import count, partitions
+from rollcall.inputs.printed.groups.consumer_history import members_in
+from rollcall.inputs.printed.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
+from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.short_text import some_that_fit
 
 _ENDS = (FactKind.MEMBER_EXPIRED, *REMOVED_EPOCH)
 _FORGETS = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)

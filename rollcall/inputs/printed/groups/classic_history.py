@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
-from app_logs.consumer_history import downgraded_by
-from app_logs.holders import TOGETHER_MS, Before, holder_of
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import LoggedRebalance, client_id_of, concluded, rebalance_of
-from app_logs.reasons import DOWNGRADED, NOT_PROVIDED, Reason, left, read_reason
-from schemas.causes import Cause, CauseCandidate, CauseKind
+from rollcall.inputs.printed.groups.consumer_history import downgraded_by
+from rollcall.inputs.printed.groups.holders import TOGETHER_MS, Before, holder_of
+from rollcall.inputs.printed.groups.reasons import DOWNGRADED, NOT_PROVIDED, Reason, left, read_reason
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, client_id_of, concluded, rebalance_of
+from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 
 BACK_WITHIN_MS = 5_000
 """A client that polled too late comes back, as a rule within seconds. One that did not for this long has closed."""

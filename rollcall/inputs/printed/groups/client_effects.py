@@ -11,10 +11,17 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app_logs.client_history import knew_that_it_was_out
-from app_logs.consumer_history import SILENT_BUMPS
-from app_logs.entries import DATED
-from app_logs.logged_facts import (
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.inputs.printed.groups.client_history import knew_that_it_was_out
+from rollcall.inputs.printed.groups.consumer_history import SILENT_BUMPS
+from rollcall.inputs.printed.groups.logged_holdings import JOINS, given_by_leaders
+from rollcall.inputs.printed.groups.logged_members import Members, Written
+from rollcall.inputs.printed.groups.members_apart import by_client
+from rollcall.inputs.printed.groups.owners import Owners
+from rollcall.inputs.printed.groups.reasons import cause_in_words
+from rollcall.inputs.printed.groups.rebalance_effects import Running
+from rollcall.inputs.printed.lines.entries import DATED
+from rollcall.inputs.printed.logged_facts import (
     LEAVE_REFUSED,
     OWN_ENDS,
     FactKind,
@@ -22,17 +29,10 @@ from app_logs.logged_facts import (
     is_unknown_member,
     says_that_it_is_no_member,
 )
-from app_logs.logged_holdings import JOINS, given_by_leaders
-from app_logs.logged_members import Members, Written
-from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
-from app_logs.members_apart import by_client
-from app_logs.owners import Owners
-from app_logs.reasons import cause_in_words
-from app_logs.rebalance_effects import Running
-from app_logs.story import GROUP_NOT_NAMED
-from coordinator_udfs.protocol.consumer.states import GroupType
-from schemas.causes import CauseKind, EndCause
-from schemas.effects import UNKNOWN_END, Effect, GroupFound, GroupNotCovered, StateChanged
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
+from rollcall.inputs.printed.story import GROUP_NOT_NAMED
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.effects import UNKNOWN_END, Effect, GroupFound, GroupNotCovered, StateChanged
 
 UNKNOWN_STATE = "Unknown"
 """Kafka's name (GroupState.UNKNOWN) for a state that is not known."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app_logs.absence import could_stand
-from app_logs.holders import BACK_WITHIN_MS
-from app_logs.leaders import members_of
-from app_logs.logged_facts import (
+from rollcall.inputs.printed.absence import could_stand
+from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
+from rollcall.inputs.printed.groups.leaders import members_of
+from rollcall.inputs.printed.groups.reasons import cause_in_words
+from rollcall.inputs.printed.groups.session_findings import in_a_rebalance
+from rollcall.inputs.printed.logged_facts import (
     AWAITS_APPLICATION,
     LEAVE_REFUSED,
     FactKind,
@@ -21,8 +23,8 @@ from app_logs.logged_facts import (
     between_ms,
     says_that_it_is_no_member,
 )
-from app_logs.logged_partitions import names_no_partition, partitions_in
-from app_logs.logged_rebalances import (
+from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
+from rollcall.inputs.printed.logged_rebalances import (
     Holder,
     LoggedRebalance,
     candidate,
@@ -31,9 +33,7 @@ from app_logs.logged_rebalances import (
     is_open,
     rebalance_of,
 )
-from app_logs.reasons import cause_in_words
-from app_logs.session_findings import in_a_rebalance
-from schemas.causes import Cause, CauseKind
+from rollcall.schemas.causes import Cause, CauseKind
 
 LEFT = "left"
 """The outcome of a rebalance that a client set off by going: it sees no end of it."""

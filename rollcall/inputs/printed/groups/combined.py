@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app_logs.absence import could_stand
-from app_logs.between_clients import name_the_absent, name_who_came_or_went
-from app_logs.client_history import NOT_BACK, learnt_of_others
-from app_logs.holders import BACK_WITHIN_MS
-from app_logs.leaders import say_what_leaders_show
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import (
+from rollcall.inputs.printed.absence import could_stand
+from rollcall.inputs.printed.groups.between_clients import name_the_absent, name_who_came_or_went
+from rollcall.inputs.printed.groups.client_history import NOT_BACK, learnt_of_others
+from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
+from rollcall.inputs.printed.groups.leaders import say_what_leaders_show
+from rollcall.inputs.printed.groups.member_epochs import laid_together, name_clients, own_rebalances
+from rollcall.inputs.printed.groups.session_findings import AT_ONCE_MS
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import (
     Holder,
     LoggedRebalance,
     candidate,
@@ -24,9 +26,7 @@ from app_logs.logged_rebalances import (
     configured_id,
     is_open,
 )
-from app_logs.member_epochs import laid_together, name_clients, own_rebalances
-from app_logs.session_findings import AT_ONCE_MS
-from schemas.causes import Cause, CauseCandidate, CauseKind
+from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 
 _JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
 _GONE = (FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT, FactKind.MEMBERSHIP_LOST, FactKind.CLOSED)

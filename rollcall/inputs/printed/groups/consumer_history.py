@@ -13,10 +13,10 @@ from dataclasses import replace
 
 import re2
 
-from app_logs.logged_facts import REMOVED_EPOCH, FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import Holder, LoggedRebalance, concluded, rebalance_of
-from app_logs.reasons import NOT_PROVIDED, Reason, left
-from schemas.causes import Cause, CauseCandidate, CauseKind
+from rollcall.inputs.printed.groups.reasons import NOT_PROVIDED, Reason, left
+from rollcall.inputs.printed.logged_facts import REMOVED_EPOCH, FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, concluded, rebalance_of
+from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 
 FIRST_EPOCH = 2
 """Of a new consumer group; brokers before 4.3 begin with 1."""

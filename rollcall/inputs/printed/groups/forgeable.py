@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Sequence
 
-from app_logs.forged_lines import Span, within
-from app_logs.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
-from app_logs.logged_rebalances import LoggedGroup, candidate
-from app_logs.reasons import Reason, read_reason
-from schemas.causes import Cause, CauseKind
+from rollcall.inputs.printed.groups.reasons import Reason, read_reason
+from rollcall.inputs.printed.lines.forged_lines import Span, within
+from rollcall.inputs.printed.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, candidate
+from rollcall.schemas.causes import Cause, CauseKind
 
 MOST_FORGED = 1_600
 """Lines about groups that the ids and the reason of one request hold: 98 kB, of 60 characters each."""

@@ -10,21 +10,21 @@ from __future__ import annotations
 import logging
 import math
 
-from app_logs.client_effects import UNKNOWN_STATE, client_effects_of
-from app_logs.consumer_history import FIRST_EPOCH, SILENT_BUMPS
-from app_logs.entries import DATED, reason_of
-from app_logs.logged_facts import BROKER, NEWER, FactKind, LoggedFact
-from app_logs.logged_members import ENDS, Members, Written
-from app_logs.logged_rebalances import LoggedGroup, LoggedRebalance
-from app_logs.members_apart import by_client
-from app_logs.owners import Owners
-from app_logs.reasons import read_reason
-from app_logs.rebalance_effects import Running, cause_of
-from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
-from schemas.causes import CauseKind, EndCause
-from schemas.consumer_effects import GroupTypeChanged
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
+from rollcall.inputs.printed.groups.client_effects import UNKNOWN_STATE, client_effects_of
+from rollcall.inputs.printed.groups.consumer_history import FIRST_EPOCH, SILENT_BUMPS
+from rollcall.inputs.printed.groups.logged_members import ENDS, Members, Written
+from rollcall.inputs.printed.groups.members_apart import by_client
+from rollcall.inputs.printed.groups.owners import Owners
+from rollcall.inputs.printed.groups.reasons import read_reason
+from rollcall.inputs.printed.groups.rebalance_effects import Running, cause_of
+from rollcall.inputs.printed.lines.entries import DATED, reason_of
+from rollcall.inputs.printed.logged_facts import BROKER, NEWER, FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effects import (
     UNKNOWN_END,
     Effect,
     GroupCreated,

@@ -10,9 +10,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_rebalances import Holder, LoggedRebalance
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance
+from rollcall.schemas.causes import CauseKind
 
 SHORTEST_MS = 500
 """A join phase that is shorter waited for nobody worth naming."""

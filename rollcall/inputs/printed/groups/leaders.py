@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from app_logs.error_names import CONFIG_MISMATCH
-from app_logs.holders import BACK_WITHIN_MS
-from app_logs.logged_facts import LEADS, FactKind, LoggedFact, between_ms, printer_of
-from app_logs.logged_rebalances import Finding, Holder, LoggedRebalance, concluded, is_open
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.error_names import CONFIG_MISMATCH
+from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
+from rollcall.inputs.printed.logged_facts import LEADS, FactKind, LoggedFact, between_ms, printer_of
+from rollcall.inputs.printed.logged_rebalances import Finding, Holder, LoggedRebalance, concluded, is_open
+from rollcall.schemas.causes import CauseKind
 
 _GIVEN = re.compile(r"(?:\A\{|, )(?P<member_id>[^\s=,(){}\[\]]{1,400})=Assignment\(")
 _LEADS = (FactKind.ASSIGNED_ALL, FactKind.LEADER_CONFIGS_BEHIND)

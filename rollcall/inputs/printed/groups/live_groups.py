@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from app_logs.classic_history import BACK_WITHIN_MS
-from app_logs.forgeable import forgeable_places
-from app_logs.group_effects import effects_of
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.story import groups_in
-from coordinator_udfs.protocol.states import GroupState
-from schemas.effects import (
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.inputs.printed.groups.classic_history import BACK_WITHIN_MS
+from rollcall.inputs.printed.groups.forgeable import forgeable_places
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.effects import (
     Effect,
     GroupNotCovered,
     GroupRemoved,

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import re2
 
-from app_logs.entries import DATED
-from app_logs.logged_facts import FactKind, LoggedFact
-from app_logs.logged_partitions import names_no_partition, partitions_in
+from rollcall.inputs.printed.lines.entries import DATED
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
 
 Partitions = frozenset[tuple[str, int]]
 JOINS = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED, FactKind.MEMBER_PROGRESSED)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact
-from app_logs.logged_rebalances import client_id_of, configured_id
-from app_logs.reasons import NOT_PROVIDED, Reason, left
-from schemas.causes import Cause, CauseKind, EndCause
-from schemas.effects import Effect, MemberJoined, MemberRemoved
+from rollcall.inputs.printed.groups.reasons import NOT_PROVIDED, Reason, left
+from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import client_id_of, configured_id
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.effects import Effect, MemberJoined, MemberRemoved
 
 LEFT = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.ADMIN_REMOVED)
 ENDS = {

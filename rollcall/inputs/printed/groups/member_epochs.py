@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from app_logs.client_history import LEFT, client_rebalances
-from app_logs.logged_facts import FactKind, LoggedFact, is_unknown_member
-from app_logs.logged_rebalances import (
+from rollcall.inputs.printed.groups.client_history import LEFT, client_rebalances
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_unknown_member
+from rollcall.inputs.printed.logged_rebalances import (
     LoggedRebalance,
     candidate,
     client_id_of,
@@ -22,7 +22,7 @@ from app_logs.logged_rebalances import (
     is_open,
     rebalance_of,
 )
-from schemas.causes import Cause, CauseKind
+from rollcall.schemas.causes import Cause, CauseKind
 
 _CHANGES = (FactKind.MEMBER_PROGRESSED, FactKind.JOIN_SENT, FactKind.LEAVE_SENT)
 _CLASSIC = (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.SYNCED, FactKind.GROUP_IS_REBALANCING)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from app_logs.logged_facts import BROKER, FactKind, LoggedFact, program_of
+from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact, program_of
 
 _NAMES_MEMBER = (FactKind.JOINED, FactKind.MEMBER_PROGRESSED)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from app_logs.logged_facts import FactKind
-from app_logs.templates import Template, Templates
-from schemas.causes import CauseKind
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.templates import Template, Templates
+from rollcall.schemas.causes import CauseKind
 
 NOT_PROVIDED = "not provided"
 """What a broker prints where a client gave no reason."""

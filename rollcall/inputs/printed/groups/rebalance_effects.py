@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from app_logs.logged_members import EXPIRED, LEFT, Changes, Members
-from app_logs.logged_rebalances import LoggedRebalance
-from schemas.causes import Cause, EndCause
-from schemas.effects import MemberWait, RebalanceEnded
+from rollcall.inputs.printed.groups.logged_members import EXPIRED, LEFT, Changes, Members
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
+from rollcall.schemas.causes import Cause, EndCause
+from rollcall.schemas.effects import MemberWait, RebalanceEnded
 
 
 @dataclass

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from app_logs.client_rules import Rule, one_finding
-from app_logs.error_names import NOT_COORDINATOR, error_name, error_said
-from app_logs.logged_facts import FactKind, LoggedFact, between_ms
-from app_logs.logged_rebalances import Finding
-from why.words import count, duration
+from rollcall.history.words import count, duration
+from rollcall.inputs.printed.client_rules import Rule, one_finding
+from rollcall.inputs.printed.error_names import NOT_COORDINATOR, error_name, error_said
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_rebalances import Finding
 
 BEATS_WITHIN_MS = 10_000
 """A heartbeat this short before shows that the process was alive."""

@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 from operator import add
 from typing import NamedTuple
 
-from app_logs.logged_facts import BROKER, LoggedFact
+from rollcall.inputs.printed.logged_facts import BROKER, LoggedFact
 
 MOST_PARTS = 200
 """Lines of a run: what does not end within them is taken line by line."""

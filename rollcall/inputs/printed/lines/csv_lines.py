@@ -9,7 +9,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator
 
-from app_logs.stamps import Stamp, stamp_at
+from rollcall.inputs.printed.lines.stamps import Stamp, stamp_at
 
 MOST_LINES = 200
 """Of a row that is put together. One that does not end within them is taken line by line."""

@@ -1,6 +1,6 @@
 """One log entry without its wrapping: when, who, and the message alone.
 
-Knows the shape; `app_logs.wrappings` makes entries of lines.
+Knows the shape; `rollcall.inputs.printed.lines.wrappings` makes entries of lines.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from app_logs.entries import DATED, Entry
-from app_logs.wrappings import is_exception, joined, lacks_exception
+from rollcall.inputs.printed.lines.entries import DATED, Entry
+from rollcall.inputs.printed.lines.wrappings import is_exception, joined, lacks_exception
 
 DAYS_FIRST = "its dates do not say whether the day or the month comes first; they were read as day/month"
 MONTHS_FIRST = "its dates do not say whether the day or the month comes first; they were read as month/day"

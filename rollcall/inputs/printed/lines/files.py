@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
-from programs.errors import UserError
+from rollcall.programs.errors import UserError
 
 STANDARD_INPUT = "-"
 BLOCK_BYTES = 16_384

@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from app_logs.entries import Clock, Entry
+from rollcall.inputs.printed.lines.entries import Clock, Entry
 
 OF_BROKERS = ".coordinator."
 """What the class of every line of a broker about groups has."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from app_logs.entries import Entry
+from rollcall.inputs.printed.lines.entries import Entry
 
 _LEVEL = re.compile(
     r"\[?(?P<level>TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|VRB|DBG|INF|WRN|ERR|FTL) {0,8}\]?:?\s+"

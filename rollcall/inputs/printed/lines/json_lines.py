@@ -9,8 +9,8 @@ import json
 import re
 from typing import Any
 
-from app_logs.entries import Clock, Entry
-from app_logs.stamps import Stamp, readable_ms, stamp_at
+from rollcall.inputs.printed.lines.entries import Clock, Entry
+from rollcall.inputs.printed.lines.stamps import Stamp, readable_ms, stamp_at
 
 _MESSAGES = (
     *("message", "msg", "@message", "Message", "log", "line", "text", "@m", "RenderedMessage", "textPayload"),

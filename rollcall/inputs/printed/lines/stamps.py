@@ -11,7 +11,7 @@ from datetime import UTC, datetime, time
 from functools import lru_cache
 from typing import NamedTuple
 
-from app_logs.entries import Clock
+from rollcall.inputs.printed.lines.entries import Clock
 
 _DATE = r"(?P<year>\d{4})[-/.](?P<month>\d\d)[-/.](?P<day>\d\d)"
 _TIME = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,:](?P<fraction>\d{1,9}))?"

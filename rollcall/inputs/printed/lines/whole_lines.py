@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from app_logs.csv_lines import whole_rows
+from rollcall.inputs.printed.lines.csv_lines import whole_rows
 
 MOST_LINES = 200
 LONGEST = 64_000

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from app_logs.csv_lines import csv_line, csv_source, source_columns
-from app_logs.entries import DATED, Clock, Entry, reason_of
-from app_logs.java_layouts import CLOSING, ZAP, of_java
-from app_logs.json_lines import entry_of_fields, entry_of_json
-from app_logs.key_values import fields_behind, logfmt_fields
-from app_logs.python_layouts import head_of
-from app_logs.stamps import Stamp, minute_ms, stamp_at
-from app_logs.whole_lines import whole_lines
+from rollcall.inputs.printed.lines.csv_lines import csv_line, csv_source, source_columns
+from rollcall.inputs.printed.lines.entries import DATED, Clock, Entry, reason_of
+from rollcall.inputs.printed.lines.java_layouts import CLOSING, ZAP, of_java
+from rollcall.inputs.printed.lines.json_lines import entry_of_fields, entry_of_json
+from rollcall.inputs.printed.lines.key_values import fields_behind, logfmt_fields
+from rollcall.inputs.printed.lines.python_layouts import head_of
+from rollcall.inputs.printed.lines.stamps import Stamp, minute_ms, stamp_at
+from rollcall.inputs.printed.lines.whole_lines import whole_lines
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|(?:ESC|\^\[|\\x1[bB]|\\u001[bB]|\\033|\\e|\u241b|\u2190)\[[0-9;]{0,20}m")
 """A colour, with its escape as it is or as an editor or a shell shows it."""

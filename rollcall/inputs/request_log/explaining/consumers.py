@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coordinator_udfs.protocol.claims import CONSUMER, owned, topics_of
-from coordinator_udfs.protocol.consumer.refusals import JOIN
-from request_log.explaining.context import ACCEPTED, Context, Explanation, gone_member, member_id_of
-from request_log.lines.line import is_classic_member_id
-from request_log.recorded import LoggedRequest
-from schemas.causes import EndCause
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.claims import CONSUMER, owned, topics_of
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.inputs.request_log.explaining.context import ACCEPTED, Context, Explanation, gone_member, member_id_of
+from rollcall.inputs.request_log.lines.line import is_classic_member_id
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     GoneMember,

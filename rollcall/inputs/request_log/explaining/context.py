@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.join_group import TWO_STEP_JOIN_SINCE
-from request_log.recorded import LoggedRequest
-from schemas.causes import EndCause
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.join_group import TWO_STEP_JOIN_SINCE
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     API_OF,
     APIS,
     GoneMember,

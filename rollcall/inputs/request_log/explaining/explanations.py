@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
-from coordinator_udfs.protocol.states import GroupState
-from request_log.explaining.consumers import (
+from rollcall.coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.inputs.request_log.explaining.consumers import (
     explain_classic_member,
     explain_commit_of_consumer,
     explain_consumer,
     explain_unseen,
     is_of_consumer_group,
 )
-from request_log.explaining.context import (
+from rollcall.inputs.request_log.explaining.context import (
     ACCEPTED,
     Context,
     Explanation,
@@ -30,11 +30,11 @@ from request_log.explaining.context import (
     types_of,
     unseen_id,
 )
-from request_log.explaining.joins import explain_join, under_way
-from request_log.explaining.rebalances import explain_assignment, explain_rebalance
-from schemas.errors import Error
-from schemas.fan_out import names_many_groups
-from schemas.messages import (
+from rollcall.inputs.request_log.explaining.joins import explain_join, under_way
+from rollcall.inputs.request_log.explaining.rebalances import explain_assignment, explain_rebalance
+from rollcall.schemas.errors import Error
+from rollcall.schemas.fan_out import names_many_groups
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     DescribeGroupsRequest,
     DescribeGroupsResponse,

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from math import inf
 
-from coordinator_udfs.protocol.claims import CONSUMER
-from coordinator_udfs.protocol.consumer.refusals import LEAVE
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.history import gave_partitions_up
-from coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
-from request_log.recorded import LoggedRequest
-from schemas.causes import CauseKind
-from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.claims import CONSUMER
+from rollcall.coordinator_udfs.protocol.consumer.refusals import LEAVE
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.history import gave_partitions_up
+from rollcall.coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from request_log.explaining.context import (
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.inputs.request_log.explaining.context import (
     ACCEPTED,
     Context,
     Explanation,
@@ -23,9 +23,9 @@ from request_log.explaining.context import (
     unseen_id,
     with_protocols,
 )
-from request_log.explaining.rebalances import explain_full
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.inputs.request_log.explaining.rebalances import explain_full
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     GroupObservedRequest,
     JoinGroupProtocol,
     JoinGroupRequest,

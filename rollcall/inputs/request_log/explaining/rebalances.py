@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from coordinator_udfs.protocol.states import GroupState
-from request_log.explaining.context import (
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.inputs.request_log.explaining.context import (
     Context,
     Explanation,
     generation_of,
@@ -21,8 +21,8 @@ from request_log.explaining.context import (
     next_leader_id,
     unlogged_join,
 )
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     GroupRequest,
     JoinGroupResponse,
     JoinGroupResponseMember,

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from coordinator_udfs.protocol.deadlines import earliest
-from request_log.explaining.consumers import NOT_EXPLAINED
-from request_log.explaining.context import Context, newcomer_without_line, unlogged_join
-from request_log.explaining.explanations import explain
-from request_log.explaining.inferred_causes import PartitionCounts
-from request_log.following.group_model import GaveUp, GroupModel
-from request_log.following.group_sessions import (
+from rollcall.coordinator_udfs.protocol.deadlines import earliest
+from rollcall.inputs.request_log.explaining.consumers import NOT_EXPLAINED
+from rollcall.inputs.request_log.explaining.context import Context, newcomer_without_line, unlogged_join
+from rollcall.inputs.request_log.explaining.explanations import explain
+from rollcall.inputs.request_log.explaining.inferred_causes import PartitionCounts
+from rollcall.inputs.request_log.following.group_model import GaveUp, GroupModel
+from rollcall.inputs.request_log.following.group_sessions import (
     explain_downgrade,
     explain_risen_epoch,
     may_not_be_first,
@@ -29,9 +29,14 @@ from request_log.following.group_sessions import (
     take_given_configs,
     take_shown_interval,
 )
-from request_log.following.inferring import infer, infer_unproven
-from request_log.following.neighbours import first_to_be_assigned, first_to_lead, is_refused_join, path_to
-from request_log.following.passed_deadlines import (
+from rollcall.inputs.request_log.following.inferring import infer, infer_unproven
+from rollcall.inputs.request_log.following.neighbours import (
+    first_to_be_assigned,
+    first_to_lead,
+    is_refused_join,
+    path_to,
+)
+from rollcall.inputs.request_log.following.passed_deadlines import (
     COORDINATOR_AWAY,
     COORDINATOR_BACK,
     answer_overdue,
@@ -41,18 +46,18 @@ from request_log.following.passed_deadlines import (
     pass_absence,
     take_configs,
 )
-from request_log.following.topic_names import TopicNames
-from request_log.following.topics_seen import fit_by_topics, show_upgraded
-from request_log.following.trial import Trial, has_changed, waits_in_vain
-from request_log.following.unseen_joins import has_joined
-from request_log.following.upcoming import Upcoming
-from request_log.following.without_trial import can_skip_trial
-from request_log.following.worked_on import at_the_best_time, try_later
-from request_log.lines.silences import Silence, Silences
-from request_log.recorded import GivenUp, LoggedRequest
-from request_log.survey import Survey
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.inputs.request_log.following.topic_names import TopicNames
+from rollcall.inputs.request_log.following.topics_seen import fit_by_topics, show_upgraded
+from rollcall.inputs.request_log.following.trial import Trial, has_changed, waits_in_vain
+from rollcall.inputs.request_log.following.unseen_joins import has_joined
+from rollcall.inputs.request_log.following.upcoming import Upcoming
+from rollcall.inputs.request_log.following.without_trial import can_skip_trial
+from rollcall.inputs.request_log.following.worked_on import at_the_best_time, try_later
+from rollcall.inputs.request_log.lines.silences import Silence, Silences
+from rollcall.inputs.request_log.recorded import GivenUp, LoggedRequest
+from rollcall.inputs.request_log.survey import Survey
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     AlterConfigsRequest,
     DescribeConfigsRequest,
     HeartbeatRequest,

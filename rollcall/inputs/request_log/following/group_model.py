@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import floor, inf
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.heartbeat import heartbeat
-from coordinator_udfs.protocol.membership import keep_alive
-from coordinator_udfs.protocol.step import next_due_ms, step
-from coordinator_udfs.protocol.turn import Turn
-from request_log.explaining.context import Context, member_id_of
-from request_log.following.trial import Trial, try_deadline, try_request, try_unlogged
-from request_log.recorded import LoggedRequest, OrderedRequest, Tally
-from schemas.effects import Effect, Reply, RequestDropped, RequestParked
-from schemas.errors import Error
-from schemas.messages import GroupObservedRequest, GroupRequest, HeartbeatRequest, JoinGroupRequest
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.heartbeat import heartbeat
+from rollcall.coordinator_udfs.protocol.membership import keep_alive
+from rollcall.coordinator_udfs.protocol.step import next_due_ms, step
+from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.inputs.request_log.explaining.context import Context, member_id_of
+from rollcall.inputs.request_log.following.trial import Trial, try_deadline, try_request, try_unlogged
+from rollcall.inputs.request_log.recorded import LoggedRequest, OrderedRequest, Tally
+from rollcall.schemas.effects import Effect, Reply, RequestDropped, RequestParked
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import GroupObservedRequest, GroupRequest, HeartbeatRequest, JoinGroupRequest
 
 MOST_WORK = 1_000_000
 """The most that all trials of a group may cost at once, in members and offsets copied: some seconds."""

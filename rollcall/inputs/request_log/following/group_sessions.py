@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from coordinator_udfs.protocol.config import ConsumerConfig
-from coordinator_udfs.protocol.consumer.group import ConsumerMember
-from coordinator_udfs.protocol.consumer.refusals import JOIN
-from coordinator_udfs.protocol.deadlines import Due
-from coordinator_udfs.protocol.group_configs import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, consumer_config_of
-from request_log.configs_given import GroupConfigs
-from request_log.explaining.consumers import ClassicRequest, explain_consumer
-from request_log.explaining.context import Explanation, member_id_of
-from request_log.explaining.session_bounds import SessionBounds
-from request_log.following.group_model import GroupModel
-from request_log.following.session_proofs import (
+from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.coordinator_udfs.protocol.deadlines import Due
+from rollcall.coordinator_udfs.protocol.group_configs import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, consumer_config_of
+from rollcall.inputs.request_log.configs_given import GroupConfigs
+from rollcall.inputs.request_log.explaining.consumers import ClassicRequest, explain_consumer
+from rollcall.inputs.request_log.explaining.context import Explanation, member_id_of
+from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
+from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.session_proofs import (
     FIRES_LATE_MS,
     OF_MEMBERS,
     answered_epoch_of,
@@ -29,12 +29,12 @@ from request_log.following.session_proofs import (
     is_offered_classic_id,
     may_have_gone_before,
 )
-from request_log.following.trial import Trial
-from request_log.following.upcoming import Upcoming
-from request_log.recorded import LoggedRequest
-from schemas.causes import EndCause
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.inputs.request_log.following.trial import Trial
+from rollcall.inputs.request_log.following.upcoming import Upcoming
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     DescribeConfigsRequest,

@@ -4,25 +4,25 @@ which requests may have one; the rules are in `explaining.inferred_causes`.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.consumer.group import FIRST_EPOCH
-from coordinator_udfs.protocol.consumer.refusals import JOIN
-from request_log.explaining.inferred_causes import (
+from rollcall.coordinator_udfs.protocol.consumer.group import FIRST_EPOCH
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.inputs.request_log.explaining.inferred_causes import (
     PartitionCounts,
     infer_cause_of_departing,
     infer_cause_of_leaving,
     infer_cause_of_rejoining,
     partition_counts,
 )
-from request_log.following.group_model import GroupModel
-from request_log.following.group_sessions import has_silent
-from request_log.following.neighbours import is_assigned
-from request_log.following.session_proofs import answered_epoch_of, are_epochs_brought, is_epoch_reached
-from request_log.following.upcoming import Upcoming
-from request_log.recorded import LoggedRequest
-from request_log.survey import Survey
-from schemas.causes import CauseKind
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.group_sessions import has_silent
+from rollcall.inputs.request_log.following.neighbours import is_assigned
+from rollcall.inputs.request_log.following.session_proofs import answered_epoch_of, are_epochs_brought, is_epoch_reached
+from rollcall.inputs.request_log.following.upcoming import Upcoming
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.request_log.survey import Survey
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,

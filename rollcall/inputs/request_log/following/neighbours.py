@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from math import inf
 
-from coordinator_udfs.protocol.consumer.refusals import JOIN
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from request_log.explaining.context import member_id_of
-from request_log.following.group_model import GroupModel
-from request_log.following.upcoming import Upcoming
-from request_log.recorded import LoggedRequest
-from schemas.errors import Error
-from schemas.messages import READERS, ConsumerGroupHeartbeatRequest, JoinGroupRequest
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.inputs.request_log.explaining.context import member_id_of
+from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.upcoming import Upcoming
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import READERS, ConsumerGroupHeartbeatRequest, JoinGroupRequest
 
 MOST_NEIGHBOURS = 3
 MOST_PATHS = 8

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from coordinator_udfs.protocol.deadlines import Due, earliest
-from coordinator_udfs.protocol.turn import Timer
-from request_log.explaining.context import member_id_of
-from request_log.explaining.rebalances import explain_overdue, explain_survival
-from request_log.following.group_model import GroupModel
-from request_log.following.group_sessions import (
+from rollcall.coordinator_udfs.protocol.deadlines import Due, earliest
+from rollcall.coordinator_udfs.protocol.turn import Timer
+from rollcall.inputs.request_log.explaining.context import member_id_of
+from rollcall.inputs.request_log.explaining.rebalances import explain_overdue, explain_survival
+from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.group_sessions import (
     end_newer_first,
     end_together,
     expire_unproven,
@@ -24,13 +24,13 @@ from request_log.following.group_sessions import (
     note_survived,
     take_shown_configs,
 )
-from request_log.following.session_proofs import OF_MEMBERS, may_have_gone_before, prove
-from request_log.following.trial import Trial
-from request_log.following.upcoming import Upcoming
-from request_log.lines.silences import Silence
-from request_log.recorded import LoggedRequest
-from schemas.effects import Reply
-from schemas.messages import DescribeConfigsRequest, GroupObservedRequest, JoinGroupRequest
+from rollcall.inputs.request_log.following.session_proofs import OF_MEMBERS, may_have_gone_before, prove
+from rollcall.inputs.request_log.following.trial import Trial
+from rollcall.inputs.request_log.following.upcoming import Upcoming
+from rollcall.inputs.request_log.lines.silences import Silence
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.effects import Reply
+from rollcall.schemas.messages import DescribeConfigsRequest, GroupObservedRequest, JoinGroupRequest
 
 LATE_MS = 2000
 """A deadline that is earlier than a request by up to this much may have fired after it in the broker."""

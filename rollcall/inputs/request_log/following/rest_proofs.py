@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from request_log.recorded import LoggedRequest
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
     JoinGroupRequest,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
-from coordinator_udfs.protocol.deadlines import Due
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from request_log.explaining.context import member_id_of
-from request_log.following.group_model import GroupModel
-from request_log.lines.line import is_classic_member_id
-from request_log.recorded import LoggedRequest
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
+from rollcall.coordinator_udfs.protocol.deadlines import Due
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.inputs.request_log.explaining.context import member_id_of
+from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.lines.line import is_classic_member_id
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
     JoinGroupRequest,

@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
-from coordinator_udfs.protocol.group import Group
-from request_log.recorded import LoggedRequest
-from request_log.topic_metadata import TopicMetadata
-from schemas.cluster_sizes import is_topic_id
-from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.request_log.topic_metadata import TopicMetadata
+from rollcall.schemas.cluster_sizes import is_topic_id
+from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
+from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
@@ -32,7 +32,7 @@ from schemas.messages import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
 )
-from schemas.wire_fields import first_version
+from rollcall.schemas.wire_fields import first_version
 
 BY_ID_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
 _MEMBERS_KEPT = 100_000

@@ -12,22 +12,22 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from coordinator_udfs.protocol.consumer.group import ConsumerGroup
-from coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
-from coordinator_udfs.protocol.consumer.refusals import JOIN
-from coordinator_udfs.protocol.group import Group
-from request_log.following.group_model import GroupModel
-from request_log.following.topic_names import TopicNames
-from request_log.following.trial import Trial
-from request_log.following.upcoming import Upcoming
-from request_log.following.worked_on import LOOKED_AT, count_fitting
-from request_log.recorded import LoggedRequest
-from request_log.topic_metadata import TopicMetadata
-from schemas.causes import CauseKind
-from schemas.cluster_sizes import is_believable
-from schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
-from schemas.errors import Error
-from schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
+from rollcall.coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.topic_names import TopicNames
+from rollcall.inputs.request_log.following.trial import Trial
+from rollcall.inputs.request_log.following.upcoming import Upcoming
+from rollcall.inputs.request_log.following.worked_on import LOOKED_AT, count_fitting
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.request_log.topic_metadata import TopicMetadata
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.cluster_sizes import is_believable
+from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 SHOWN_WITHIN_MS = 15_000
 """Members get new partitions within a few heartbeats."""

@@ -11,20 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.group import Group
-from coordinator_udfs.protocol.states import GroupState
-from coordinator_udfs.protocol.step import expire_due, step
-from request_log.parity import difference
-from request_log.recorded import LoggedRequest
-from schemas.effects import Effect, Reply, RequestDropped, RequestParked
-from schemas.errors import Error
-from schemas.messages import (
-    GroupRequest,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    SyncGroupRequest,
-)
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
+from rollcall.inputs.request_log.parity import difference
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.effects import Effect, Reply, RequestDropped, RequestParked
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import GroupRequest, JoinGroupRequest, JoinGroupResponse, SyncGroupRequest
 
 ANSWERED_EARLIER_MS = 50
 """How long before the model answers a parked request its answer may have been recorded."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator_udfs.protocol.group import Group
-from request_log.explaining.context import Explanation, member_id_of, unlogged_join
-from request_log.explaining.rebalances import explain_full
-from request_log.following.group_model import GroupModel
-from request_log.recorded import LoggedRequest
-from schemas.errors import Error
-from schemas.messages import JoinGroupResponse, JoinGroupResponseMember
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.inputs.request_log.explaining.context import Explanation, member_id_of, unlogged_join
+from rollcall.inputs.request_log.explaining.rebalances import explain_full
+from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import JoinGroupResponse, JoinGroupResponseMember
 
 LOOKED_AT = 200
 """This many of the next requests are tried."""

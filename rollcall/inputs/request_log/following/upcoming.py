@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from request_log.recorded import LoggedRequest
-from schemas.messages import OffsetFetchRequest
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.messages import OffsetFetchRequest
 
 _KEPT_UNTIDY = 64
 _began = attrgetter("began_ms")

@@ -5,13 +5,13 @@ Knows which requests change nothing for others; changes nothing itself.
 
 from __future__ import annotations
 
-from coordinator_udfs.protocol.consumer.consumer_group_heartbeat import says_nothing_new
-from coordinator_udfs.protocol.group import Group, Member
-from coordinator_udfs.protocol.heartbeat import error_of_heartbeat
-from coordinator_udfs.protocol.states import GroupState
-from request_log.recorded import LoggedRequest
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.consumer.consumer_group_heartbeat import says_nothing_new
+from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.heartbeat import error_of_heartbeat
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     HeartbeatRequest,
     JoinGroupRequest,

@@ -11,11 +11,11 @@ from __future__ import annotations
 from itertools import islice
 from math import floor
 
-from coordinator_udfs.protocol.group import Group
-from request_log.following.group_model import GroupModel
-from request_log.following.trial import Trial
-from request_log.following.upcoming import Upcoming
-from request_log.recorded import LoggedRequest
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.trial import Trial
+from rollcall.inputs.request_log.following.upcoming import Upcoming
+from rollcall.inputs.request_log.recorded import LoggedRequest
 
 LOOKED_AT = 12
 """This many of the next requests are tried after each of several things that fit."""

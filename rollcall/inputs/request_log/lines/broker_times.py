@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from request_log.lines.connections import Connections, open_at
-from request_log.lines.silences import BEFORE_MS, SILENT_MS, is_accepted, member_of
-from request_log.recorded import LoggedRequest
+from rollcall.inputs.request_log.lines.connections import Connections, open_at
+from rollcall.inputs.request_log.lines.silences import BEFORE_MS, SILENT_MS, is_accepted, member_of
+from rollcall.inputs.request_log.recorded import LoggedRequest
 
 _until = attrgetter("until_ms")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from programs.errors import UserError
+from rollcall.programs.errors import UserError
 
 TIMESTAMP_LENGTH = 24
 """`[2026-03-01 10:15:30,123`: what a line must at least begin with."""

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from request_log.recorded import LoggedRequest
-from schemas.errors import Error
-from schemas.messages import HeartbeatRequest
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import HeartbeatRequest
 
 DOWN_AT_LEAST_MS = 500
 """No broker begins anew in a shorter time."""

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from zoneinfo import ZoneInfo
 
-from programs.errors import UserError
-from request_log.lines.clock import LogClock
-from request_log.lines.in_order import in_time
+from rollcall.inputs.request_log.lines.clock import LogClock
+from rollcall.inputs.request_log.lines.in_order import in_time
+from rollcall.programs.errors import UserError
 
 _IS_LOG = re.compile(r"\.log($|[.-])|\.gz$")
 _GZIP_MAGIC = b"\x1f\x8b"

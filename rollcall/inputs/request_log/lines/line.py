@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from request_log.fetches import KEYS
-from request_log.lines.clock import TIMESTAMP_LENGTH
-from request_log.lines.files import LINE_MAX_BYTES, LogLine
-from request_log.lines.wire import Message, code_of, error_of, message_of
-from request_log.recorded import BLANK, OF_LAG, OTHER_LINE, LoggedRequest, Recorded
-from request_log.topic_metadata import KEY, SKIPPED, SKIPPED_VERSIONS, VERSIONS_KEY, TopicMetadata
-from schemas.errors import Error
-from schemas.fan_out import group_id_of, groups_named, listed_in, split
-from schemas.messages import (
+from rollcall.inputs.request_log.fetches import KEYS
+from rollcall.inputs.request_log.lines.clock import TIMESTAMP_LENGTH
+from rollcall.inputs.request_log.lines.files import LINE_MAX_BYTES, LogLine
+from rollcall.inputs.request_log.lines.wire import Message, code_of, error_of, message_of
+from rollcall.inputs.request_log.recorded import BLANK, OF_LAG, OTHER_LINE, LoggedRequest, Recorded
+from rollcall.inputs.request_log.topic_metadata import KEY, SKIPPED, SKIPPED_VERSIONS, VERSIONS_KEY, TopicMetadata
+from rollcall.schemas.errors import Error
+from rollcall.schemas.fan_out import group_id_of, groups_named, listed_in, split
+from rollcall.schemas.messages import (
     API_OF,
     APIS,
     CHANGE_MEMBERS,
@@ -39,8 +39,8 @@ from schemas.messages import (
     OffsetFetchRequest,
     SyncGroupRequest,
 )
-from schemas.strings import holds_no_long_string, unfit_id_prefix, unfit_string
-from schemas.wire_fields import first_version
+from rollcall.schemas.strings import holds_no_long_string, unfit_id_prefix, unfit_string
+from rollcall.schemas.wire_fields import first_version
 
 COMPLETED = b"Completed request:"
 LOGGER = b"(kafka.request.logger)"

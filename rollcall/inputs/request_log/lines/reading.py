@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from request_log.lines.files import LogLine
-from request_log.lines.line import LineReader, Unreadable
-from request_log.recorded import LoggedRequest, Quarantined, Tally
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.lines.line import LineReader, Unreadable
+from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 
 _RAW_KEPT = 4_000
 _REASON_KEPT = 400

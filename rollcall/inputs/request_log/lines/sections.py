@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO
 from zoneinfo import ZoneInfo
 
-from request_log.lines.clock import LogClock
-from request_log.lines.files import (
+from rollcall.inputs.request_log.lines.clock import LogClock
+from rollcall.inputs.request_log.lines.files import (
     LogFile,
     LogLine,
     files_in_order,

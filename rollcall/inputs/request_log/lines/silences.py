@@ -13,10 +13,10 @@ from math import inf
 
 import msgspec
 
-from request_log.lines.connections import DOWN_AT_LEAST_MS, SHOWN_WITHIN_MS, Connections, open_at
-from request_log.lines.files import LogLine
-from request_log.recorded import LoggedRequest
-from schemas.errors import Error
+from rollcall.inputs.request_log.lines.connections import DOWN_AT_LEAST_MS, SHOWN_WITHIN_MS, Connections, open_at
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.schemas.errors import Error
 
 SILENT_MS = 5_000
 """A broker without a line for this long may have been away: no session is shorter, and members beat more often."""

@@ -21,8 +21,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from request_log.lines.clock import LogClock
-from request_log.lines.files import (
+from rollcall.inputs.request_log.lines.clock import LogClock
+from rollcall.inputs.request_log.lines.files import (
     LINE_MAX_BYTES,
     LogFileError,
     LogLine,

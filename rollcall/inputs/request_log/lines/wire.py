@@ -15,16 +15,10 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from schemas.errors import ERROR_BY_CODE, Error
-from schemas.messages import (
-    API_OF,
-    APIS,
-    GroupRequest,
-    Response,
-    Shape,
-)
-from schemas.shapes import Int32, Int64
-from schemas.wire_fields import carried_names
+from rollcall.schemas.errors import ERROR_BY_CODE, Error
+from rollcall.schemas.messages import API_OF, APIS, GroupRequest, Response, Shape
+from rollcall.schemas.shapes import Int32, Int64
+from rollcall.schemas.wire_fields import carried_names
 
 LONGEST_MS = 2**31 - 1
 """No request takes longer: a rebalance timeout, the longest wait, has 32 bits."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from math import floor
 
-from request_log.recorded import LoggedRequest
+from rollcall.inputs.request_log.recorded import LoggedRequest
 
 BETWEEN_LINES_MS = 0.23
 """How far apart lines of one millisecond are taken to be; many lines are spread evenly."""

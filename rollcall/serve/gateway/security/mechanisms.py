@@ -14,7 +14,7 @@ from collections.abc import Generator
 from functools import lru_cache
 from typing import NamedTuple
 
-from listeners.credentials import HASHES, Users, keys_of
+from rollcall.serve.listeners.credentials import HASHES, Users, keys_of
 
 MOST_ITERATIONS = 65_536
 """Kafka takes 16,384 at most; more only costs the clients time."""

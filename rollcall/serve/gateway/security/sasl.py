@@ -15,10 +15,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from gateway.exchange import Answer, Ask, Building, Caller, Endpoint, Later
-from gateway.fair_threads import FairThreads
-from gateway.security.mechanisms import AuthenticationError, conversation
-from listeners.credentials import Users
+from rollcall.serve.gateway.exchange import Answer, Ask, Building, Caller, Endpoint, Later
+from rollcall.serve.gateway.fair_threads import FairThreads
+from rollcall.serve.gateway.security.mechanisms import AuthenticationError, conversation
+from rollcall.serve.listeners.credentials import Users
 
 _THREADS = min(4, os.cpu_count() or 1)
 _REFUSAL_S = 0.1

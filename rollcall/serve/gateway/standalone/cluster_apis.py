@@ -10,10 +10,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gateway.exchange import Answer, Ask, Building, Caller, Endpoint
-from gateway.group_apis import Node
-from gateway.topic_ids import TopicIds
-from schemas.errors import Error
+from rollcall.schemas.errors import Error
+from rollcall.serve.gateway.exchange import Answer, Ask, Building, Caller, Endpoint
+from rollcall.serve.gateway.group_apis import Node
+from rollcall.serve.gateway.topic_ids import TopicIds
 
 CLUSTER_ID = "rollcall"
 _ALL_TOPICS_IS_EMPTY_LIST = 0

@@ -14,11 +14,11 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from gateway.exchange import MAX_PARTITIONS, Answer, Ask, Building, Endpoint, Later
-from gateway.standalone.growth import LOG_START, NONE, Growth
-from gateway.topic_ids import TopicIds
-from gateway.wire.codec import WireError
-from schemas.errors import Error
+from rollcall.schemas.errors import Error
+from rollcall.serve.gateway.exchange import MAX_PARTITIONS, Answer, Ask, Building, Endpoint, Later
+from rollcall.serve.gateway.standalone.growth import LOG_START, NONE, Growth
+from rollcall.serve.gateway.topic_ids import TopicIds
+from rollcall.serve.gateway.wire.codec import WireError
 
 _NO_SESSION = 0
 _SECOND = datetime.timedelta(seconds=1)

@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from coordinator_udfs.protocol.at_rest import is_answered_none
-from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
-from gateway.tables.pending_requests import PendingRequests
-from schemas.fan_out import group_id_of
-from schemas.heartbeat_runs import RunPacker
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.at_rest import is_answered_none
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.heartbeat_runs import RunPacker
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     GroupRequest,
     HeartbeatRequest,
@@ -26,6 +25,7 @@ from schemas.messages import (
     OffsetCommitRequest,
     SyncGroupRequest,
 )
+from rollcall.serve.gateway.tables.pending_requests import PendingRequests
 
 LONGEST_HELD_MS = 5000
 """A heartbeat is held for at most this long."""

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from coordinator_udfs.protocol.at_rest import commit_answer
-from coordinator_udfs.protocol.config import GroupConfig
-from coordinator_udfs.protocol.consumer.states import GroupType
-from coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
-from coordinator_udfs.protocol.offsets_room import size_of_offset
-from gateway.tables.pending_requests import Pending, PendingRequests
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.at_rest import commit_answer
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
+from rollcall.coordinator_udfs.protocol.offsets_room import size_of_offset
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatResponse,
     HeartbeatResponse,
     HeartbeatRunRequest,
@@ -30,6 +29,7 @@ from schemas.messages import (
     Response,
     SyncGroupResponse,
 )
+from rollcall.serve.gateway.tables.pending_requests import Pending, PendingRequests
 
 TAKEN_WITHIN_MS = 3000
 """The coordinator takes a request from the table within this time, else its state is not relied on."""

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.effect_names import LASTING, EffectName
-from tables.lasting_facts import Fact, lasting_facts
-from tables.replies import REPLY_COLUMNS, Reply, replies
-from tables.table_follower import TableFollower
+from rollcall.schemas.effect_names import LASTING, EffectName
+from rollcall.tables.lasting_facts import Fact, lasting_facts
+from rollcall.tables.replies import REPLY_COLUMNS, Reply, replies
+from rollcall.tables.table_follower import TableFollower
 
 _COLUMNS = sorted({*Fact._fields, *REPLY_COLUMNS})
 KINDS = (*LASTING, EffectName.REQUEST_PARKED, EffectName.REQUEST_DROPPED)

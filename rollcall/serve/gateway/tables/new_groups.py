@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from coordinator_udfs.protocol.consumer.refusals import JOIN
-from gateway.backend import BackendError
-from schemas.errors import Error
-from schemas.fan_out import group_id_of
-from schemas.messages import ConsumerGroupHeartbeatRequest, GroupRequest, JoinGroupRequest, OffsetCommitRequest
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.schemas.errors import Error
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, GroupRequest, JoinGroupRequest, OffsetCommitRequest
+from rollcall.serve.gateway.backend import BackendError
 
 GROUP_BYTES = 100
 """What a group takes beside its id."""

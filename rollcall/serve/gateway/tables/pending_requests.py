@@ -13,11 +13,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from coordinator_udfs.protocol.at_rest import offer_of
-from gateway.backend import BackendError, Known
-from gateway.tables.unseen_answers import unseen_answer
-from schemas.fan_out import group_id_of
-from schemas.messages import CHANGE_MEMBERS, READERS, ConsumerGroupHeartbeatRequest, GroupRequest, Response
+from rollcall.coordinator_udfs.protocol.at_rest import offer_of
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import CHANGE_MEMBERS, READERS, ConsumerGroupHeartbeatRequest, GroupRequest, Response
+from rollcall.serve.gateway.backend import BackendError, Known
+from rollcall.serve.gateway.tables.unseen_answers import unseen_answer
 
 FORGOTTEN_AFTER_MS = 300_000
 """A request that is neither answered nor parked after this time is in quarantine and will not be answered."""

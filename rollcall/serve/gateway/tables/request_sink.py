@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from programs.errors import ConfigError
-from programs.kafka_options import KAFKA_PREFIX
+from rollcall.programs.errors import ConfigError
+from rollcall.programs.kafka_options import KAFKA_PREFIX
 
 SOURCE = "spark.coordinator.source"
 TOPIC = "spark.coordinator.kafka.topic"
@@ -39,7 +39,7 @@ def topic_of(pairs: Mapping[str, str]) -> Topic | None:
 
 
 class RequestSink(Protocol):
-    """Where requests are appended: `tables.request_table`, or a topic. Called from one thread at a time."""
+    """Where requests are appended: `rollcall.tables.request_table`, or a topic. Called from one thread at a time."""
 
     def open(self) -> None:
         """Ready when it returns. Raises OSError."""

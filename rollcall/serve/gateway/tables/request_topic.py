@@ -1,7 +1,7 @@
 """The Kafka topic that the job reads, as a gateway hands requests over: a record a row, with the group id as its key.
 
 So a group's requests keep their order. Each record is written once, even if a broker restarts meanwhile
-(`enable.idempotence`). Records are as `jobs.stream.sources.kafka` reads them.
+(`enable.idempotence`). Records are as `rollcall.jobs.stream.sources.kafka` reads them.
 
 Knows a producer. Must not know who waits for an answer, nor how the job's `kafka.*` settings are spelt for it.
 """
@@ -16,8 +16,8 @@ import msgspec
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from gateway.tables.request_sink import NotAppended, Topic
-from programs.kafka_options import client_settings
+from rollcall.programs.kafka_options import client_settings
+from rollcall.serve.gateway.tables.request_sink import NotAppended, Topic
 
 FOUND_WITHIN_S = 15.0
 TAKEN_WITHIN_S = 60.0

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 
-from gateway.tables.request_sink import NotAppended, RequestSink
-from tables.request_rows import RequestRow, table_of
+from rollcall.serve.gateway.tables.request_sink import NotAppended, RequestSink
+from rollcall.tables.request_rows import RequestRow, table_of
 
 log = logging.getLogger("gateway")
 

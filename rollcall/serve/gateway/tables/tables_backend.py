@@ -20,24 +20,13 @@ from pathlib import Path
 
 import msgspec
 
-from coordinator_udfs.protocol.at_rest import first_join_answer
-from coordinator_udfs.protocol.known_groups import KnownGroups
-from gateway.backend import BackendError, Figures, Known, Outcome
-from gateway.kept_tasks import KeptTasks
-from gateway.settings import Settings
-from gateway.tables.early_answers import EarlyAnswers
-from gateway.tables.early_commits import EarlyCommits
-from gateway.tables.effects_table import EffectsTable, News
-from gateway.tables.new_groups import NewGroups
-from gateway.tables.pending_requests import FORGOTTEN_AFTER_MS, Pending, PendingRequests
-from gateway.tables.request_sink import RequestSink
-from gateway.tables.request_writer import RequestWriter
-from gateway.tables.unseen_answers import UnsentAssignments, is_away, unseen_answer
-from programs.steady_clock import now_ms
-from schemas.effect_names import EffectName
-from schemas.errors import Error
-from schemas.fan_out import group_id_of
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.at_rest import first_join_answer
+from rollcall.coordinator_udfs.protocol.known_groups import KnownGroups
+from rollcall.programs.steady_clock import now_ms
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.errors import Error
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatResponse,
     GroupRequest,
     HeartbeatRequest,
@@ -47,12 +36,23 @@ from schemas.messages import (
     OffsetCommitRequest,
     Response,
 )
-from schemas.tables import EFFECTS_FOLDER
-from tables.job_status import read_status
-from tables.lasting_facts import Fact
-from tables.replies import Reply
-from tables.request_rows import RequestRow, row_of
-from tables.unread import left_out, row_named
+from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.serve.gateway.backend import BackendError, Figures, Known, Outcome
+from rollcall.serve.gateway.kept_tasks import KeptTasks
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.tables.early_answers import EarlyAnswers
+from rollcall.serve.gateway.tables.early_commits import EarlyCommits
+from rollcall.serve.gateway.tables.effects_table import EffectsTable, News
+from rollcall.serve.gateway.tables.new_groups import NewGroups
+from rollcall.serve.gateway.tables.pending_requests import FORGOTTEN_AFTER_MS, Pending, PendingRequests
+from rollcall.serve.gateway.tables.request_sink import RequestSink
+from rollcall.serve.gateway.tables.request_writer import RequestWriter
+from rollcall.serve.gateway.tables.unseen_answers import UnsentAssignments, is_away, unseen_answer
+from rollcall.tables.job_status import read_status
+from rollcall.tables.lasting_facts import Fact
+from rollcall.tables.replies import Reply
+from rollcall.tables.request_rows import RequestRow, row_of
+from rollcall.tables.unread import left_out, row_named
 
 log = logging.getLogger("gateway")
 

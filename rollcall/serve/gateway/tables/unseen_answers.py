@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from coordinator_udfs.protocol.consumer.refusals import JOIN
-from schemas.errors import Error
-from schemas.messages import (
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
     ConsumerGroupAssignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

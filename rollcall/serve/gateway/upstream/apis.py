@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemas.messages import APIS
+from rollcall.schemas.messages import APIS
 
 API_VERSIONS, METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER, PRODUCE = 18, 3, 10, 60, 0
 _SASL = {17: (1, 1), 36: (0, 2)}

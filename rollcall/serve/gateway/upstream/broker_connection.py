@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import NamedTuple
 
-from gateway.answer_queue import Slot
-from gateway.answering import Client
-from gateway.upstream.upstream_client import LOGIN_WITHIN_S, UpstreamLogin
-from gateway.wire.codec import Head
-from gateway.wire.frames import LENGTH_BYTES, FrameCutter, FrameError
-from listeners.addresses import Address
+from rollcall.serve.gateway.answer_queue import Slot
+from rollcall.serve.gateway.answering import Client
+from rollcall.serve.gateway.upstream.upstream_client import LOGIN_WITHIN_S, UpstreamLogin
+from rollcall.serve.gateway.wire.codec import Head
+from rollcall.serve.gateway.wire.frames import LENGTH_BYTES, FrameCutter, FrameError
+from rollcall.serve.listeners.addresses import Address
 
 HELD_BYTES = 262_144
 """The most bytes of answers that wait for their turn before the broker is read no further."""

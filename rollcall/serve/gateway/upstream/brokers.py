@@ -10,9 +10,9 @@ import logging
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
-from gateway.upstream.metadata_brokers import MAX_BROKERS
-from gateway.upstream.upstream_client import UpstreamError, UpstreamLogin, asked, first_connected_to
-from listeners.addresses import MAX_PORT, Address
+from rollcall.serve.gateway.upstream.metadata_brokers import MAX_BROKERS
+from rollcall.serve.gateway.upstream.upstream_client import UpstreamError, UpstreamLogin, asked, first_connected_to
+from rollcall.serve.listeners.addresses import MAX_PORT, Address
 
 log = logging.getLogger("gateway")
 

@@ -14,13 +14,20 @@ import logging
 import uuid
 from collections.abc import Callable
 
-from gateway.fair_threads import FairThreads
-from gateway.topic_ids import TopicIds
-from gateway.upstream.apis import METADATA
-from gateway.upstream.upstream_client import Send, UpstreamLogin, asked, connected_to, first_connected_to, request_of
-from gateway.wire.codec import WireError, codec
-from listeners.addresses import Address
-from schemas.cluster_sizes import PARTITIONS_MAX, is_believable
+from rollcall.schemas.cluster_sizes import PARTITIONS_MAX, is_believable
+from rollcall.serve.gateway.fair_threads import FairThreads
+from rollcall.serve.gateway.topic_ids import TopicIds
+from rollcall.serve.gateway.upstream.apis import METADATA
+from rollcall.serve.gateway.upstream.upstream_client import (
+    Send,
+    UpstreamLogin,
+    asked,
+    connected_to,
+    first_connected_to,
+    request_of,
+)
+from rollcall.serve.gateway.wire.codec import WireError, codec
+from rollcall.serve.listeners.addresses import Address
 
 log = logging.getLogger("gateway")
 

@@ -12,11 +12,13 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from gateway.answering import LONG_FRAME_BYTES
-from gateway.exchange import MAX_PARTITIONS, Caller
-from gateway.fair_threads import FairThreads
-from gateway.topic_ids import TopicIds
-from gateway.upstream.apis import (
+from rollcall.schemas.messages import FindCoordinatorResponse
+from rollcall.schemas.wire_fields import first_version
+from rollcall.serve.gateway.answering import LONG_FRAME_BYTES
+from rollcall.serve.gateway.exchange import MAX_PARTITIONS, Caller
+from rollcall.serve.gateway.fair_threads import FairThreads
+from rollcall.serve.gateway.topic_ids import TopicIds
+from rollcall.serve.gateway.upstream.apis import (
     API_VERSIONS,
     DESCRIBE_CLUSTER,
     FEATURES_LEFT_OUT,
@@ -24,12 +26,10 @@ from gateway.upstream.apis import (
     METADATA,
     offered,
 )
-from gateway.upstream.metadata_brokers import joined, split
-from gateway.wire.codec import Head, codec
-from gateway.wire.frames import LENGTH_BYTES
-from listeners.addresses import Address
-from schemas.messages import FindCoordinatorResponse
-from schemas.wire_fields import first_version
+from rollcall.serve.gateway.upstream.metadata_brokers import joined, split
+from rollcall.serve.gateway.wire.codec import Head, codec
+from rollcall.serve.gateway.wire.frames import LENGTH_BYTES
+from rollcall.serve.listeners.addresses import Address
 
 _BROKERS = 1
 _MANY_KEYS_SINCE = first_version(FindCoordinatorResponse, "coordinators")

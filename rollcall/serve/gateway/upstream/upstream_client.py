@@ -14,13 +14,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.security.mechanisms import AuthenticationError, tokens
-from gateway.settings import PREFIX, Settings
-from gateway.wire.codec import WireError, codec
-from gateway.wire.shaping import entity_of
-from listeners.addresses import Address
-from listeners.tls import naming_setting
-from programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError
+from rollcall.serve.gateway.security.mechanisms import AuthenticationError, tokens
+from rollcall.serve.gateway.settings import PREFIX, Settings
+from rollcall.serve.gateway.wire.codec import WireError, codec
+from rollcall.serve.gateway.wire.shaping import entity_of
+from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.tls import naming_setting
 
 LOGIN_WITHIN_S = 10.0
 """Connecting and authenticating may take at most this long, and so may each answer."""

@@ -11,19 +11,19 @@ from typing import Any
 from kio.serial.errors import SerialError
 from kio.serial.readers import read_compact_string_nullable, read_int16, read_nullable_legacy_string
 
-from gateway.answering import Answering, Client
-from gateway.fair_threads import FairThreads
-from gateway.group_apis import GROUP_KEY_TYPE
-from gateway.routing import Routing
-from gateway.settings import Settings
-from gateway.upstream.apis import API_VERSIONS, FIND_COORDINATOR, PRODUCE, is_passed_on, our_ranges
-from gateway.upstream.broker_connection import BrokerConnection, Passed
-from gateway.upstream.brokers import Broker
-from gateway.upstream.rewriting import Rewriting
-from gateway.upstream.upstream_client import UpstreamLogin
-from gateway.wire.codec import Head, WireError, codec, read_head
-from gateway.wire.reading import Elements, reader
-from schemas.messages import APIS, GROUP_RESOURCE
+from rollcall.schemas.messages import APIS, GROUP_RESOURCE
+from rollcall.serve.gateway.answering import Answering, Client
+from rollcall.serve.gateway.fair_threads import FairThreads
+from rollcall.serve.gateway.group_apis import GROUP_KEY_TYPE
+from rollcall.serve.gateway.routing import Routing
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.upstream.apis import API_VERSIONS, FIND_COORDINATOR, PRODUCE, is_passed_on, our_ranges
+from rollcall.serve.gateway.upstream.broker_connection import BrokerConnection, Passed
+from rollcall.serve.gateway.upstream.brokers import Broker
+from rollcall.serve.gateway.upstream.rewriting import Rewriting
+from rollcall.serve.gateway.upstream.upstream_client import UpstreamLogin
+from rollcall.serve.gateway.wire.codec import Head, WireError, codec, read_head
+from rollcall.serve.gateway.wire.reading import Elements, reader
 
 _OURS = frozenset(our_ranges())
 _READ_HERE = frozenset({API_VERSIONS, FIND_COORDINATOR})

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import ssl
 
-from gateway.answering import Client
-from gateway.backend import Backend
-from gateway.exchange import Caller
-from gateway.group_apis import Node
-from gateway.metrics import Metrics
-from gateway.routing import Routing
-from gateway.server import Server
-from gateway.settings import Settings
-from gateway.topic_ids import TopicIds
-from gateway.upstream.brokers import Broker, Brokers
-from gateway.upstream.followed_topics import FollowedTopics
-from gateway.upstream.rewriting import Rewriting
-from gateway.upstream.upstream_client import login_of
-from gateway.upstream.upstream_proxy import UpstreamProxy
-from listeners.addresses import Address
+from rollcall.serve.gateway.answering import Client
+from rollcall.serve.gateway.backend import Backend
+from rollcall.serve.gateway.exchange import Caller
+from rollcall.serve.gateway.group_apis import Node
+from rollcall.serve.gateway.metrics import Metrics
+from rollcall.serve.gateway.routing import Routing
+from rollcall.serve.gateway.server import Server
+from rollcall.serve.gateway.settings import Settings
+from rollcall.serve.gateway.topic_ids import TopicIds
+from rollcall.serve.gateway.upstream.brokers import Broker, Brokers
+from rollcall.serve.gateway.upstream.followed_topics import FollowedTopics
+from rollcall.serve.gateway.upstream.rewriting import Rewriting
+from rollcall.serve.gateway.upstream.upstream_client import login_of
+from rollcall.serve.gateway.upstream.upstream_proxy import UpstreamProxy
+from rollcall.serve.listeners.addresses import Address
 
 
 class UpstreamServer(Server):

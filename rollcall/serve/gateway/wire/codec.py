@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from kio.serial import entity_writer
 from kio.serial.errors import SerialError
 
-from gateway.wire.reading import MAX_ELEMENTS, Elements, reader
+from rollcall.serve.gateway.wire.reading import MAX_ELEMENTS, Elements, reader
 
 _HEAD = Struct(">hhi")
 HEAD_BYTES = _HEAD.size

@@ -23,7 +23,7 @@ from kio.serial.readers import (
     read_unsigned_varint,
 )
 
-from schemas.strings import STRING_MAX_BYTES
+from rollcall.schemas.strings import STRING_MAX_BYTES
 
 MAX_ELEMENTS = 50_000
 """The most elements of all arrays of a request together; some APIs take fewer. Kafka's clients are far below."""

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from kio.schema.errors import ErrorCode
 
-from gateway.wire.codec import Codec, WireError
-from gateway.wire.reading import without_none
-from schemas.errors import Error
-from schemas.shapes import Response, Shape
-from schemas.wire_fields import carried_names
+from rollcall.schemas.errors import Error
+from rollcall.schemas.shapes import Response, Shape
+from rollcall.schemas.wire_fields import carried_names
+from rollcall.serve.gateway.wire.codec import Codec, WireError
+from rollcall.serve.gateway.wire.reading import without_none
 
 Convert = Callable[[Any], Any]
 
