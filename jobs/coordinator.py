@@ -3,8 +3,8 @@
     spark-submit jobs/coordinator.py [--home FOLDER] [--conf FILE] [--set key=value]...
     python -m rollcall.jobs.coordinator ...                      the same, on this machine
 
-Exit status 1 when the query failed, else as `rollcall.programs.running` says. Knows how the program is started and ended; must
-not know how the query works (that is `rollcall.jobs.stream.query`).
+Exit status 1 when the query failed, else as `rollcall.programs.running` says. Knows how the program is started and
+ended; must not know how the query works (that is `rollcall.jobs.stream.query`).
 """
 
 from __future__ import annotations

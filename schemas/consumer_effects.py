@@ -1,4 +1,5 @@
-"""What comes out of a consumer group beside the facts of `rollcall.schemas.effects`: one shape a fact, in the past tense.
+"""What comes out of a consumer group beside the facts of `rollcall.schemas.effects`: one shape a fact, in the past
+tense.
 
 Both kinds of group have the same facts where these mean the same. The facts of a consumer group:
 

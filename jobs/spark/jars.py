@@ -4,7 +4,8 @@ Knows which JARs these need beside Spark's own, and how to fetch them through Sp
 query. Sessions take `jar_paths()`: with `spark.jars.packages` Spark would resolve them at each start, and put every
 resolved archive on the Python workers' import path. The connector's are resolved when they are first needed.
 
-    python -m rollcall.jobs.spark.jars     check Java, resolve what is missing; exit status 2 and one sentence if that fails
+    python -m rollcall.jobs.spark.jars     check Java, resolve what is missing; exit status 2 and one sentence if that
+    fails
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ def tell_histories(
 ) -> DataFrame:
     """All facts of the records, as lines of JSON in the one column `effects`, like those of `coordinate`.
 
-    records: a stream of rows of `rollcall.schemas.tables.RECORDS`, those of one group in any order within a batch. hold_ms: how
-    long a fact waits for the other records of its request. sessions: session timeouts of the newer protocol, ms, by
-    group id. A topic whose name is not in a group's own records is shown by its id.
+    records: a stream of rows of `rollcall.schemas.tables.RECORDS`, those of one group in any order within a batch.
+    hold_ms: how long a fact waits for the other records of its request. sessions: session timeouts of the newer
+    protocol, ms, by group id. A topic whose name is not in a group's own records is shown by its id.
     """
     function = partial(run_group, raw_max_bytes, hold_ms, dict(sessions or {}))
     return records.groupBy("group_id").applyInPandasWithState(

@@ -1,6 +1,7 @@
 """`rollcall status`: the homes of a folder, who works in each, when its latest fact was, which groups are in trouble.
 
-Knows how it is asked and printed. Must not know what a trouble is (`rollcall.serve.page.lists`) or when a job is alive (`rollcall.serve.page.live`).
+Knows how it is asked and printed. Must not know what a trouble is (`rollcall.serve.page.lists`) or when a job is alive
+(`rollcall.serve.page.live`).
 """
 
 from __future__ import annotations

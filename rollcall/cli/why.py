@@ -52,8 +52,8 @@ def explain_rebalance(
 ) -> DataFrame:
     """The explanation of the rebalance that led to a generation, or of the one at a moment, else of the latest one.
 
-    One row is one line: see COLUMNS and `rollcall.answers.why.sections`. Raises, in this order: HomeError; NoSuchGroup; MomentError;
-    WhyError, where the group had no such rebalance.
+    One row is one line: see COLUMNS and `rollcall.answers.why.sections`. Raises, in this order: HomeError; NoSuchGroup;
+    MomentError; WhyError, where the group had no such rebalance.
     """
     place = home if isinstance(home, Home) else Home(home)
     span = None if at is None else _span(place, at)

@@ -1,7 +1,7 @@
 """One group's facts from the effects table, in order, each with the effect in its row.
 
-Knows the columns of `rollcall.schemas.tables.EFFECTS` and which facts stay true after their moment. Must not know where rows
-come from.
+Knows the columns of `rollcall.schemas.tables.EFFECTS` and which facts stay true after their moment. Must not know where
+rows come from.
 """
 
 from __future__ import annotations

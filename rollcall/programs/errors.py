@@ -1,7 +1,7 @@
 """What a user can put right, as one class of errors.
 
-Knows no program. Standard library only, and it must parse on Python 3.6, because `rollcall.programs.preflight` needs it before .venv
-exists: hence no `from __future__ import annotations`.
+Knows no program. Standard library only, and it must parse on Python 3.6, because `rollcall.programs.preflight` needs it
+before .venv exists: hence no `from __future__ import annotations`.
 """
 
 

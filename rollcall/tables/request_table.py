@@ -1,8 +1,8 @@
 """Appends to the request table without Spark or a Delta library: one file and one commit per call.
 
 A gateway commits thirty times a second. Delta libraries read the list of all the table's files anew for each commit,
-tens of milliseconds of a core; appending needs none of it. `rollcall.tables.compaction` merges the files. Knows the table's
-columns and how a version is taken; must not know what is in a request.
+tens of milliseconds of a core; appending needs none of it. `rollcall.tables.compaction` merges the files. Knows the
+table's columns and how a version is taken; must not know what is in a request.
 """
 
 from __future__ import annotations

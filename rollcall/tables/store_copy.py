@@ -1,9 +1,9 @@
 """A copy on this machine's disk of a home's tables in an object store, for readers that know files alone.
 
 A table's files never change once they are written. A commit is put into the copy's log once the files that it adds are
-copied, so a reader of the copy sees the table as it was a moment ago. The job's status (`rollcall.tables.job_status`) is derived
-from the commits of its checkpoint. The store is reached by pyarrow. S3 takes Amazon's own variables: AWS_ACCESS_KEY_ID,
-AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL for another store.
+copied, so a reader of the copy sees the table as it was a moment ago. The job's status (`rollcall.tables.job_status`)
+is derived from the commits of its checkpoint. The store is reached by pyarrow. S3 takes Amazon's own variables:
+AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL for another store.
 
 Knows Delta's log and how a store is opened; must not know what is in a row.
 """

@@ -64,8 +64,8 @@ class TableFollower:
     def read_next(self) -> list[pa.Table]:
         """What the next version appended, one Arrow table a file.
 
-        A version or file that is broken or missing is left out, and `rollcall.tables.unread` logs it. Raises OSError: it cannot
-        be read just now, and stays the next.
+        A version or file that is broken or missing is left out, and `rollcall.tables.unread` logs it. Raises OSError:
+        it cannot be read just now, and stays the next.
         """
         version = self.next_version
         try:

@@ -1,7 +1,8 @@
 """The records that a broker would have written beside a history of the core, made from its effects.
 
-So the rules of `rollcall.inputs.offsets_topic.history` can be held against every recorded log and against any life in virtual time, not
-only those with a recorded topic. Knows a classic group's records, and when a group becomes one of the other kind.
+So the rules of `rollcall.inputs.offsets_topic.history` can be held against every recorded log and against any life in
+virtual time, not only those with a recorded topic. Knows a classic group's records, and when a group becomes one of the
+other kind.
 """
 
 from __future__ import annotations

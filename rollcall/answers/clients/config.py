@@ -1,7 +1,7 @@
 """A consumer's settings, under Kafka's own keys, with Kafka's defaults, and the API versions its library speaks.
 
-Knows each setting's bounds and which settings contradict each other; must not know texts, which `rollcall.programs.settings`
-reads, a clock or a group.
+Knows each setting's bounds and which settings contradict each other; must not know texts, which
+`rollcall.programs.settings` reads, a clock or a group.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     UNSUBSCRIBED -> JOINING -> RECONCILING -> ACKNOWLEDGING -> STABLE, and back to JOINING when it is fenced
 
-The inputs and what comes of them are those of `rollcall.answers.clients.member`: the application's calls, the network's answers, the
-clock. The coordinator says what the member owns; the member gives up and takes over while its application polls, and
-acknowledges with its next heartbeat. Answers are read at any time, for heartbeats have a thread of their own. Offsets
-are not committed here: a group does not see that.
+The inputs and what comes of them are those of `rollcall.answers.clients.member`: the application's calls, the network's
+answers, the clock. The coordinator says what the member owns; the member gives up and takes over while its application
+polls, and acknowledges with its next heartbeat. Answers are read at any time, for heartbeats have a thread of their
+own. Offsets are not committed here: a group does not see that.
 
 Knows this protocol; knows no other member. Source: ConsumerMembershipManager, ConsumerHeartbeatRequestManager.
 """

@@ -2,7 +2,8 @@
 
     UNJOINED -> PREPARING_REBALANCE -> COMPLETING_REBALANCE -> STABLE, and back to UNJOINED by any reset
 
-Every input takes the time in ms and returns what comes of it, in order (`rollcall.answers.clients.events`). Who calls it:
+Every input takes the time in ms and returns what comes of it, in order (`rollcall.answers.clients.events`). Who calls
+it:
 - the application: `subscribe`, `poll`, `commit`, `enforce_rebalance`, `unsubscribe`, `close`. Partitions are given,
   revoked and lost, and errors raised, only in these calls; a poll is what moves a rebalance on. While an application
   waits inside a poll, call `poll` again after every other input and at `next_poll_ms()`.

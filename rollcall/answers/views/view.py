@@ -1,7 +1,7 @@
 """What a view is made of, and the pieces of SQL that several of them share.
 
-Knows the columns of the effects table (`rollcall.schemas.tables.EFFECTS`) and what a fact's `detail` holds as JSON (the shapes
-of `rollcall.schemas.effects`). Must not know Spark's session, a path, or how a result is shown.
+Knows the columns of the effects table (`rollcall.schemas.tables.EFFECTS`) and what a fact's `detail` holds as JSON (the
+shapes of `rollcall.schemas.effects`). Must not know Spark's session, a path, or how a result is shown.
 
 Every view is one SELECT over `effects` and over other views. Facts of one group are in order of (at_ms, seq). Only rows
 of the effects it needs are read, by `effect`, and JSON is opened last. A block of SQL begins with --sql, by which

@@ -1,7 +1,7 @@
 """The plan of the demo fleet: its groups, their topics and members, and what each member does when.
 
-`rollcall.cli.run.demo_fleet` shows it as a table. Knows the plan; must not know who runs it, so that `rollcall run` can refuse
-what it was asked before it has loaded a Kafka client.
+`rollcall.cli.run.demo_fleet` shows it as a table. Knows the plan; must not know who runs it, so that `rollcall run` can
+refuse what it was asked before it has loaded a Kafka client.
 """
 
 from __future__ import annotations

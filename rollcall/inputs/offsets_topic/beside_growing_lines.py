@@ -1,7 +1,8 @@
 """One group's history by the topic and by what its coordinator prints, while both grow.
 
 A fact of the topic is decided once the lines are known up to its time; what is decided stays. It becomes what a replay
-makes of it (`rollcall.inputs.offsets_topic.beside_lines`). Must not know lines or records, nor where facts come from or go to.
+makes of it (`rollcall.inputs.offsets_topic.beside_lines`). Must not know lines or records, nor where facts come from or
+go to.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The input of a replay that is a broker's log beside a dump of __consumer_offsets: one history of both.
 
-Knows files of effects. Must not know by which rule facts are put together (`rollcall.inputs.offsets_topic.beside_lines`).
+Knows files of effects. Must not know by which rule facts are put together
+(`rollcall.inputs.offsets_topic.beside_lines`).
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ LONGEST_LOGIN = 1024
 class Guard:
     """Wraps the application: hosts, users, methods, headers, in this order.
 
-    hosts: the names that the page has besides those of `rollcall.serve.listeners.hosts`; empty: any name will do. users: None lets
-    everybody in.
+    hosts: the names that the page has besides those of `rollcall.serve.listeners.hosts`; empty: any name will do.
+    users: None lets everybody in.
     """
 
     def __init__(self, app: App, hosts: Collection[str], users: Users | None) -> None:

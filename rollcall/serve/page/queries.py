@@ -1,8 +1,8 @@
 """One query in Spark's SQL over a home's views, as the SQL box shows it: answered by DuckDB, bounded in size.
 
-Only what the translation knows is run, in a database that reads only the home's files: see `rollcall.answers.sql.engine`. The
-caller limits its time and memory: see `rollcall.serve.page.sql_processes`. Knows how a query is refused and how its answer is written;
-must not know a template.
+Only what the translation knows is run, in a database that reads only the home's files: see
+`rollcall.answers.sql.engine`. The caller limits its time and memory: see `rollcall.serve.page.sql_processes`. Knows how
+a query is refused and how its answer is written; must not know a template.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is kept of a group between its records: one versioned JSON document in the state store.
 
-Knows what the rules of `rollcall.inputs.offsets_topic.history` need to remember, not what they conclude from it. What can be
-derived (who owns a partition) is not stored.
+Knows what the rules of `rollcall.inputs.offsets_topic.history` need to remember, not what they conclude from it. What
+can be derived (who owns a partition) is not stored.
 """
 
 from __future__ import annotations

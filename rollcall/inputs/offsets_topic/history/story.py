@@ -1,5 +1,6 @@
-"""The facts from a group's records, as the effects of `rollcall.coordinator_udfs.protocol`. Knows the form of each fact; must
-not know why it is emitted. What the topic does not have is None, empty or -1, as the effects declare it, never a guess.
+"""The facts from a group's records, as the effects of `rollcall.coordinator_udfs.protocol`. Knows the form of each
+fact; must not know why it is emitted. What the topic does not have is None, empty or -1, as the effects declare it,
+never a guess.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The keys and values of `__consumer_offsets`, one shape each with every version's fields, as Kafka 4.3 defines them.
 
-Knows names, types and versions; the bytes are `rollcall.inputs.offsets_topic.records.layout`'s business. Of keys of other kinds of
-group (share, streams) only the group is read.
+Knows names, types and versions; the bytes are `rollcall.inputs.offsets_topic.records.layout`'s business. Of keys of
+other kinds of group (share, streams) only the group is read.
 """
 
 from __future__ import annotations
