@@ -84,7 +84,7 @@ REQUESTS = Table(
         ),
     )
 )
-"""One row is one Kafka request for one group; requests that name several are split first (`rollcall.schemas.fan_out`)."""
+"""One row is one Kafka request for one group; those that name several are split first (`rollcall.schemas.fan_out`)."""
 
 TICK_ID = "tick"
 """The request id of a row that asks nothing (no group, no request): on the event clock it lets time pass up to its

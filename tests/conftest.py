@@ -54,7 +54,8 @@ if sys.dont_write_bytecode:
 
 SPARK_WORKER_MODULES = (
     "pyspark.worker, pyspark.sql.worker.plan_data_source_read, pyspark.sql.streaming.python_streaming_source_runner, "
-    "rollcall.jobs.spark.daemon, rollcall.jobs.spark.lean_worker, rollcall.jobs.stream.query, deltalake, pandas, pyarrow"
+    "rollcall.jobs.spark.daemon, rollcall.jobs.spark.lean_worker, rollcall.jobs.stream.query, "
+    "deltalake, pandas, pyarrow"
 )
 """What Spark's Python workers import. One that does not answer within ten seconds fails its query. So they are compiled
 before three Sparks start at once, on two cores.

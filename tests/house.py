@@ -18,7 +18,7 @@ from tests.attack.cost.commands import COMMANDS, READERS
 from tests.attack.cost.table import kept_names
 from tests.docstrings import explained_apart, misnamed, unended
 from tests.page.hostile_requests import PAGES
-from tests.source_tree import PACKAGES, ROOT, module_name, source_files
+from tests.source_tree import ROOT, SOURCES, module_name, source_files
 
 LINES_ALLOWED = 400
 A_KIND = "A kind of group"
@@ -40,7 +40,7 @@ IN_NO_OTHER_FILE: dict[str, Callable[[str], str]] = {
     "A cause": str,
 }
 """Recipes whose example no other file may name, with how code spells the example."""
-NOT_AT_WORK = ("request_log", "whatif", "benchmarks")
+NOT_AT_WORK = ("rollcall/inputs/request_log", "rollcall/answers/whatif", "benchmarks")
 """What the recipe of a setting leaves out, besides files of tests: they know settings of others' brokers."""
 CODE = (".py", ".html", ".js")
 BETTER = {
@@ -117,8 +117,9 @@ def _recipe_of(title: str) -> tuple[str, list[str]] | None:
 
 def _code(title: str) -> Iterator[str]:
     """The product's files that a recipe speaks of."""
-    packages = PACKAGES if title != "A setting that the gateway must know" else set(PACKAGES) - set(NOT_AT_WORK)
-    yield from (_name(path) for package in packages for path in (ROOT / package).rglob("*") if path.suffix in CODE)
+    left_out = NOT_AT_WORK if title == "A setting that the gateway must know" else ()
+    names = (_name(path) for folder in SOURCES for path in (ROOT / folder).rglob("*") if path.suffix in CODE)
+    yield from (name for name in names if not name.startswith(left_out))
 
 
 def _stands(pattern: str, name: str) -> bool:
@@ -128,9 +129,13 @@ def _stands(pattern: str, name: str) -> bool:
 
 def of_kinds() -> Iterator[str]:
     """What shows a group asks its kind (rollcall/history/kinds.py) and never which it is."""
-    for path in (path for room in ("why", "pictures", "page", "rollcall/shown") for path in (ROOT / room).rglob("*")):
+    for path in (
+        path
+        for room in ("answers/why", "answers/pictures", "serve/page", "shown")
+        for path in (ROOT / "rollcall" / room).rglob("*")
+    ):
         if path.suffix in CODE and _name(path) != "rollcall/history/kinds.py" and BRANCHES.search(path.read_text()):
-            yield f"{_name(path)} asks which kind a group is: ask an attribute of its kind, in rollcall/history/kinds.py"
+            yield f"{_name(path)} asks which kind a group is: ask its attribute in rollcall/history/kinds.py"
 
 
 def of_words() -> Iterator[str]:

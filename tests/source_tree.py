@@ -10,37 +10,21 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = (
-    "programs",
-    "schemas",
-    "coordinator_udfs",
-    "clients",
-    "lag",
-    "tables",
-    "simulation",
-    "request_log",
-    "offsets_topic",
-    "app_logs",
-    "whatif",
-    "views",
-    "duck_sql",
-    "why",
-    "pictures",
-    "listeners",
-    "gateway",
-    "page",
-    "exporter",
-    "alerts",
-    "jobs",
-    "benchmarks",
+FIXED = ("schemas", "coordinator_udfs", "jobs")
+"""The rooms whose folders stand at the root; their modules are imported from rollcall, through links."""
+SOURCES = ("rollcall", *FIXED, "benchmarks")
+FLOORS = (
+    *("programs", "schemas", "coordinator_udfs", "tables", "history", "inputs", "answers", "serve", "shown", "jobs"),
+    *("cli", "__main__"),
 )
-TEXT_FOLDERS = (*PACKAGES, "tests", "conf", "docs", "notebooks", ".ci")
+"""What lies in rollcall: none imports from one that comes later."""
+TEXT_FOLDERS = (*SOURCES, "tests", "conf", "docs", "notebooks", ".ci")
 TEXT_SUFFIXES = {".py", ".md", ".toml", ".txt", ".conf", ".properties", ".ipynb", ".sh", ".sql", ""}
 
 
 def source_files() -> list[Path]:
     """Every Python file of the project's packages, tests apart."""
-    return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return sorted(path for folder in SOURCES for path in (ROOT / folder).rglob("*.py"))
 
 
 def files_of_tests() -> list[Path]:
@@ -58,6 +42,7 @@ def text_files() -> list[Path]:
 def module_name(path: Path) -> str:
     """`coordinator_udfs/protocol/__init__.py` is `rollcall.coordinator_udfs.protocol`."""
     parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = ("rollcall", *parts) if parts[0] in FIXED else parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

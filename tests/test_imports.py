@@ -11,15 +11,25 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.source_tree import ROOT, imported_names, is_within, modules, used_names
+from tests.source_tree import FLOORS, ROOT, imported_names, is_within, modules, used_names
 
 MODULES = modules()
-PURE = ("rollcall.coordinator_udfs.protocol", "clients", "simulation", "why", "lag")
+PURE = tuple(
+    f"rollcall.{name}"
+    for name in (
+        "coordinator_udfs.protocol",
+        "tables.lag",
+        "history",
+        "answers.clients",
+        "answers.simulation",
+        "answers.why",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -32,144 +42,94 @@ class Layer:
     pyspark: bool = False
 
 
+def up_to(floor: str) -> tuple[str, ...]:
+    """A floor and all below it."""
+    return FLOORS[: FLOORS.index(floor) + 1]
+
+
+STATES = ("coordinator_udfs.protocol.states", "coordinator_udfs.protocol.consumer.states")
+BEFORE_VENV = ("programs.errors", "programs.visible", "programs.running")
+EFFECTS = ("schemas.causes", "schemas.shapes", "schemas.effects", "schemas.consumer_effects")
+PAGE = ("serve.page", "serve.listeners", "answers.sql", "answers.views", "answers.why", "answers.pictures")
+ROOMS = {
+    "programs": Layer(own=up_to("programs"), third_party=True),
+    # These run before .venv exists.
+    "programs.errors": Layer(own=()),
+    "programs.visible": Layer(own=()),
+    "programs.running": Layer(own=BEFORE_VENV),
+    "programs.preflight": Layer(own=BEFORE_VENV),
+    "schemas": Layer(own=("schemas",), third_party=True),
+    "coordinator_udfs": Layer(own=up_to("coordinator_udfs"), third_party=True),
+    "coordinator_udfs.protocol": Layer(own=("coordinator_udfs.protocol", "schemas")),
+    "coordinator_udfs.protocol.consumer.patterns": Layer(own=(), packages=("re2",)),
+    "coordinator_udfs.group_udf": Layer(own=up_to("coordinator_udfs"), third_party=True, pyspark=True),
+    "tables": Layer(own=("tables", "schemas", "programs"), third_party=True),
+    "tables.lag": Layer(own=("tables.lag",)),
+    "history": Layer(own=("history", "schemas")),
+    "inputs": Layer(own=up_to("inputs"), third_party=True),
+    "inputs.request_log": Layer(own=("inputs.request_log", "tables.lag", *up_to("coordinator_udfs")), third_party=True),
+    "inputs.offsets_topic": Layer(
+        own=("inputs.offsets_topic", "history", *up_to("coordinator_udfs")), third_party=True
+    ),
+    "inputs.printed": Layer(
+        own=("inputs.printed", "history.words", "programs.errors", *EFFECTS, *STATES), packages=("re2", "msgspec")
+    ),
+    # It queries the home that it made, and prints what is in it.
+    "inputs.replay.inputs": Layer(own=up_to("jobs"), third_party=True),
+    "answers": Layer(own=up_to("answers"), third_party=True),
+    "answers.views": Layer(own=("answers.views", "tables.lag", "schemas", *STATES), packages=("msgspec",)),
+    "answers.sql": Layer(
+        own=("answers.sql", "answers.views", "tables", "schemas", "programs.errors"), third_party=True
+    ),
+    "answers.why": Layer(own=("answers.why", "history", "schemas")),
+    "answers.pictures": Layer(
+        own=("answers.pictures", "answers.why", "answers.views.near_misses", "history", "schemas", "programs.visible"),
+        third_party=True,
+    ),
+    "answers.clients": Layer(own=("answers.clients", "schemas")),
+    "answers.simulation": Layer(own=("answers.simulation", "answers.clients", "coordinator_udfs.protocol", "schemas")),
+    "answers.whatif": Layer(
+        own=(
+            *("answers.whatif", "answers.simulation", "answers.clients", "answers.why", "history"),
+            *("inputs.request_log", "tables.lag", "coordinator_udfs.protocol", "schemas", "programs"),
+        )
+    ),
+    "serve.listeners": Layer(own=("serve.listeners", "programs"), third_party=True),
+    "serve.gateway": Layer(
+        own=(
+            *("serve.gateway", "serve.listeners", "answers.clients", "tables", "coordinator_udfs.protocol"),
+            *("schemas", "programs"),
+        ),
+        third_party=True,
+    ),
+    "serve.page": Layer(own=(*PAGE, "history", "tables", "schemas", "programs"), third_party=True),
+    "serve.exporter": Layer(
+        own=(*PAGE, "serve.exporter", "answers.whatif", "history", "tables", "schemas", "programs"), third_party=True
+    ),
+    "serve.alerts": Layer(
+        own=(
+            *("serve.alerts", "serve.exporter.settings", "serve.page", "answers.views", "answers.why", "history"),
+            *("tables", "schemas", "programs"),
+        ),
+        third_party=True,
+    ),
+    "shown": Layer(own=up_to("shown"), third_party=True),
+    "jobs": Layer(own=up_to("jobs"), third_party=True, pyspark=True),
+    "cli": Layer(own=up_to("cli"), third_party=True),
+    # They start Spark where it is asked for, or give a notebook with a session what they give a terminal.
+    "cli.replay_on_spark": Layer(own=up_to("cli"), third_party=True, pyspark=True),
+    "cli.sql": Layer(own=up_to("cli"), third_party=True, pyspark=True),
+    "cli.why": Layer(own=up_to("cli"), third_party=True, pyspark=True),
+}
 # A module belongs to the longest name that it lies within.
 LAYERS = {
-    "programs": Layer(own=("programs",), third_party=True),
-    # These run before .venv exists.
-    "rollcall.programs.errors": Layer(own=()),
-    "rollcall.programs.visible": Layer(own=()),
-    "rollcall.programs.running": Layer(own=("rollcall.programs.errors", "rollcall.programs.visible")),
-    "schemas": Layer(own=("schemas",), third_party=True),
-    "clients": Layer(own=("clients", "schemas")),
-    "rollcall.coordinator_udfs.protocol": Layer(own=("rollcall.coordinator_udfs.protocol", "schemas")),
-    "rollcall.coordinator_udfs.protocol.consumer.patterns": Layer(own=(), packages=("re2",)),
-    "coordinator_udfs": Layer(own=("coordinator_udfs", "schemas", "programs"), third_party=True),
-    "rollcall.coordinator_udfs.group_udf": Layer(
-        own=("coordinator_udfs", "schemas", "programs"), third_party=True, pyspark=True
-    ),
-    "lag": Layer(own=("lag",)),
-    "tables": Layer(own=("tables", "lag", "schemas"), third_party=True),
-    "simulation": Layer(own=("simulation", "clients", "rollcall.coordinator_udfs.protocol", "schemas")),
-    "request_log": Layer(own=("request_log", "lag", "coordinator_udfs", "schemas", "programs"), third_party=True),
-    "whatif": Layer(
-        own=(
-            "whatif",
-            "lag",
-            "request_log",
-            "simulation",
-            "clients",
-            "rollcall.coordinator_udfs.protocol",
-            "schemas",
-            "programs",
-            "why",
-        ),
-    ),
-    "offsets_topic": Layer(own=("offsets_topic", "coordinator_udfs", "schemas", "programs", "why"), third_party=True),
-    "app_logs": Layer(
-        own=(
-            *(
-                "app_logs",
-                "rollcall.schemas.causes",
-                "rollcall.schemas.shapes",
-                "rollcall.schemas.effects",
-                "rollcall.schemas.consumer_effects",
-            ),
-            *("rollcall.coordinator_udfs.protocol.states", "rollcall.coordinator_udfs.protocol.consumer.states"),
-            *("rollcall.history.words", "rollcall.programs.errors"),
-        ),
-        packages=("re2", "msgspec"),
-    ),
-    "views": Layer(
-        own=(
-            "views",
-            "lag",
-            "schemas",
-            "rollcall.coordinator_udfs.protocol.states",
-            "rollcall.coordinator_udfs.protocol.consumer.states",
-        ),
-        packages=("msgspec",),
-    ),
-    "duck_sql": Layer(own=("duck_sql", "views", "tables", "schemas", "rollcall.programs.errors"), third_party=True),
-    "why": Layer(own=("why", "schemas")),
-    "pictures": Layer(
-        own=("pictures", "why", "rollcall.answers.views.near_misses", "schemas", "rollcall.programs.visible"),
-        third_party=True,
-    ),
-    "listeners": Layer(own=("listeners", "programs"), third_party=True),
-    "gateway": Layer(
-        own=(
-            "gateway",
-            "listeners",
-            "tables",
-            "clients",
-            "schemas",
-            "rollcall.coordinator_udfs.protocol",
-            "programs",
-        ),
-        third_party=True,
-    ),
-    "page": Layer(
-        own=("page", "duck_sql", "views", "why", "pictures", "listeners", "tables", "schemas", "programs"),
-        third_party=True,
-    ),
-    "exporter": Layer(
-        own=("exporter", "page", "duck_sql", "views", "why", "whatif", "listeners", "tables", "schemas", "programs"),
-        third_party=True,
-    ),
-    "alerts": Layer(
-        own=("alerts", "rollcall.serve.exporter.settings", "page", "views", "why", "tables", "schemas", "programs"),
-        third_party=True,
-    ),
-    "jobs": Layer(
-        own=(
-            "jobs",
-            "alerts",
-            "exporter",
-            "page",
-            "views",
-            "duck_sql",
-            "why",
-            "pictures",
-            "request_log",
-            "offsets_topic",
-            "app_logs",
-            "whatif",
-            "simulation",
-            "tables",
-            "coordinator_udfs",
-            "clients",
-            "gateway",
-            "lag",
-            "listeners",
-            "schemas",
-            "programs",
-        ),
-        third_party=True,
-        pyspark=True,
-    ),
-    "benchmarks": Layer(
-        own=(
-            "benchmarks",
-            "tests",  # The start of programs and brokers, the wire's client, requests: there once for both.
-            "jobs",
-            "views",
-            "duck_sql",
-            "request_log",
-            "offsets_topic",
-            "whatif",
-            "simulation",
-            "tables",
-            "pictures",
-            "coordinator_udfs",
-            "clients",
-            "gateway",
-            "listeners",
-            "schemas",
-            "programs",
-        ),
-        third_party=True,
-        pyspark=True,
-    ),
+    **{
+        f"rollcall.{name}": replace(layer, own=tuple(f"rollcall.{one}" for one in layer.own))
+        for name, layer in ROOMS.items()
+    },
+    "rollcall": Layer(own=("rollcall",), third_party=True),
+    # The start of programs and brokers, the wire's client, requests: there once for tests and benches.
+    "benchmarks": Layer(own=("benchmarks", "tests", "rollcall"), third_party=True, pyspark=True),
 }
 OUR_PACKAGES = {name.partition(".")[0] for name in LAYERS} | {"tests"}
 
@@ -264,7 +224,7 @@ KNOW_THE_TABLE_FORMAT = {
     "rollcall.jobs.spark.jars": "Spark's connector",
     "rollcall.jobs.spark.connectors": "Spark's connector",
 }
-MAY_KNOW = ("tables", "benchmarks")
+MAY_KNOW = ("rollcall.tables", "benchmarks")
 INSIDE_TABLES = ("delta_log", "live_files", "compaction")
 """Modules of tables that nobody outside may import; `rollcall.tables.versions` says what others may."""
 
@@ -279,11 +239,13 @@ def code_of(source: str) -> str:
 
 
 def test_only_tables_knows_the_table_format() -> None:
-    outside = {name: path.read_text() for name, path in MODULES.items() if name.split(".")[0] not in MAY_KNOW}
+    outside = {
+        name: path.read_text() for name, path in MODULES.items() if not any(is_within(name, one) for one in MAY_KNOW)
+    }
     naming = {name: source for name, source in outside.items() if WORDS_OF_THE_TABLE_FORMAT.search(source)}
     knowing = {name for name, source in naming.items() if WORDS_OF_THE_TABLE_FORMAT.search(code_of(source))}
     assert knowing == KNOW_THE_TABLE_FORMAT.keys()
-    inside = {f"tables.{name}" for name in INSIDE_TABLES}
+    inside = {f"rollcall.tables.{name}" for name in INSIDE_TABLES}
     assert inside <= MODULES.keys()
     reaching = {name for name, source in outside.items() if inside & imported_modules(source)}
     assert reaching == set()
@@ -354,7 +316,7 @@ def loaded_by(names: list[str]) -> set[str]:
         ),
         (
             "rollcall.coordinator_udfs.protocol.group",
-            "from coordinator_udfs import state_codec",
+            "from rollcall.coordinator_udfs import state_codec",
             ["rollcall.coordinator_udfs.state_codec goes the wrong way"],
         ),
         ("rollcall.coordinator_udfs.protocol.group", "import re2", ["re2 is a third party"]),
@@ -369,7 +331,7 @@ def loaded_by(names: list[str]) -> set[str]:
         ("rollcall.answers.clients.member", "from rollcall.coordinator_udfs.protocol.group import Group", None),
         ("rollcall.answers.clients.member", "from rollcall.schemas.messages import JoinGroup", []),
         ("rollcall.schemas.tables", "from pyspark.sql.types import StructType", None),
-        ("rollcall.schemas.tables", "import clients", ["clients goes the wrong way"]),
+        ("rollcall.schemas.tables", "import rollcall.answers.clients", ["rollcall.answers.clients goes the wrong way"]),
         (
             "rollcall.coordinator_udfs.state_codec",
             "import msgspec\nfrom rollcall.coordinator_udfs.protocol import group",
@@ -383,7 +345,7 @@ def loaded_by(names: list[str]) -> set[str]:
         ),
         ("rollcall.coordinator_udfs.group_udf", "import pandas\nfrom pyspark.sql import DataFrame", []),
         ("rollcall.serve.gateway.server", "import kio\nfrom rollcall.coordinator_udfs.protocol import errors", []),
-        ("rollcall.serve.gateway.server", "from coordinator_udfs import group_udf", None),
+        ("rollcall.serve.gateway.server", "from rollcall.coordinator_udfs import group_udf", None),
         ("rollcall.serve.gateway.server", "from pyspark.sql import SparkSession", None),
         (
             "rollcall.jobs.coordinator",

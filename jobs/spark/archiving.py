@@ -13,10 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rollcall.cli.sql import register_views
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.spark.archive import WORKSPACE
 from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.spark.views import register_views
 from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.query import start
 from rollcall.schemas.messages import JoinGroupProtocol, JoinGroupRequest

@@ -4,8 +4,7 @@ Knows which JARs these need beside Spark's own, and how to fetch them through Sp
 query. Sessions take `jar_paths()`: with `spark.jars.packages` Spark would resolve them at each start, and put every
 resolved archive on the Python workers' import path. The connector's are resolved when they are first needed.
 
-    python -m rollcall.jobs.spark.jars     check Java, resolve what is missing; exit status 2 and one sentence if that
-    fails
+    python -m rollcall.jobs.spark.jars     check Java, resolve what is missing; else exit status 2 and a sentence
 """
 
 from __future__ import annotations
@@ -19,12 +18,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rollcall.jobs.spark.internal_topics import write_with_internal_topics
+from rollcall.programs import version
 from rollcall.programs.preflight import Missing, check_java, run_online
 from rollcall.programs.running import run_program
 from rollcall.programs.version import VERSION
 from rollcall.tables.home_location import cache_folder
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(version.__file__).resolve().parents[2]
 """The checkout, or where the wheel is installed."""
 IS_CHECKOUT = (ROOT / "pyproject.toml").is_file()
 JARS_FOLDER = ROOT / ".jars" if IS_CHECKOUT else cache_folder() / f"jars-{VERSION}"

@@ -19,11 +19,11 @@ from rollcall.jobs.spark.jars import ROOT, jar_paths, make_ready
 from rollcall.jobs.spark.machine import this_machine
 from rollcall.programs.log_lines import Form
 
-LOCAL_PROFILE = ROOT / "conf" / "spark-local.conf"
+LOCAL_PROFILE = ROOT / "rollcall" / "conf" / "spark-local.conf"
 # The one compiler that is quick, and one thread that collects garbage.
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-LOG_SETTINGS = ROOT / "conf" / "log4j2.properties"
-JSON_LOG_SETTINGS = ROOT / "conf" / "log4j2-json.properties"
+LOG_SETTINGS = ROOT / "rollcall" / "conf" / "log4j2.properties"
+JSON_LOG_SETTINGS = ROOT / "rollcall" / "conf" / "log4j2-json.properties"
 """The further settings to write log lines as JSON."""
 
 

@@ -1,6 +1,6 @@
 """How a child process is started that runs a module of ours, wherever the parent was started.
 
-The current folder is not searched: a file `page.py` that lies there is not our package `page`. Knows Python's own
+The current folder is not searched: a file `rollcall.py` that lies there is not our package. Knows Python's own
 options and environment; must not know what a module does.
 """
 
@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-_ROOT = str(Path(__file__).parents[1])
+_ROOT = str(Path(__file__).parents[2])
 """The folder that our packages lie in."""
 
 

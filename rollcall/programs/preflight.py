@@ -4,9 +4,10 @@ Knows Python's version, where Spark looks for Java, and how package tools word a
 installed or run. Standard library only, and it must parse on Python 3.6, because it runs before .venv exists and tells
 an old interpreter that it is too old: hence the quoted annotations, and no `from __future__ import annotations`.
 
-    python -m rollcall.programs.preflight python java          check both; exit status 2 and a sentence for the first
-    one missing python -m rollcall.programs.preflight run WHAT -- COMMAND  run a command that needs the network; its
-    output is shown if it fails
+    python -m rollcall.programs.preflight python java
+        check both; exit status 2 and a sentence for the first one missing
+    python -m rollcall.programs.preflight run WHAT -- COMMAND
+        run a command that needs the network; its output is shown if it fails
 """
 
 import os

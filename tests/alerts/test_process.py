@@ -37,7 +37,9 @@ def test_it_tries_sends_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[
         server.behaves = "takes"
         server.taken.clear()
         words = ["--home", str(home), "--conf", str(conf), "--set", "rollcall.alerts.interval.ms=200", "--set", KINDS]
-        with subprocess.Popen([sys.executable, "-m", "alerts", *words], cwd=ROOT, stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(
+            [sys.executable, "-m", "rollcall.serve.alerts", *words], cwd=ROOT, stdout=subprocess.PIPE
+        ) as process:
             until(lambda: server.taken, "an alarm is sent")
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0

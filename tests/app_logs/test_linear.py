@@ -26,7 +26,9 @@ from tests.nightly import nightly_but
 
 _SHORT, _LONG, _LONGEST = 20_000, 250_000, 2_500_000
 """Characters that are read the first time."""
-_MODULES = [importlib.import_module(found.name) for found in pkgutil.walk_packages(app_logs.__path__, "app_logs.")]
+_MODULES = [
+    importlib.import_module(found.name) for found in pkgutil.walk_packages(app_logs.__path__, f"{app_logs.__name__}.")
+]
 
 
 def _read(lines: list[str]) -> None:

@@ -19,7 +19,7 @@ from tests.source_tree import ROOT
 @contextmanager
 def served(home: Path, name: str = "") -> Iterator[str]:
     """The page's address, without the last slash. name: how the home is called, where that is not its path."""
-    command = [sys.executable, "-m", "page", "--home", name or str(home), "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "rollcall.serve.page", "--home", name or str(home), "--listen", "127.0.0.1:0"]
     folder = home.parent if name else ROOT
     process = Child(command, home.parent, os.environ | {"PYTHONPATH": str(ROOT)}, folder, is_alone=False)
     try:

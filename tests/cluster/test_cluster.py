@@ -84,7 +84,10 @@ def test_the_package_holds_all_that_the_job_imports(package: Path, tmp_path: Pat
         names = archive.namelist()
     assert {"jobs/coordinator.py", "coordinator_udfs/group_udf.py", "schemas/tables.py"} <= set(names)
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/")) or not name.endswith(".py")]
-    program = "import rollcall.jobs.coordinator, rollcall.jobs.maintain, rollcall.cli.sql; print(rollcall.jobs.coordinator.__file__)"
+    program = (
+        "import rollcall.jobs.coordinator, rollcall.jobs.maintain, rollcall.cli.sql; "
+        "print(rollcall.jobs.coordinator.__file__)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,

@@ -17,7 +17,7 @@ from tests.source_tree import ROOT
 @contextmanager
 def served(home: Path, *words: str) -> Iterator[str]:
     """Where a process serves a home, until it has been told to end."""
-    program = [sys.executable, "-m", "exporter", "--home", str(home), "--listen", "127.0.0.1:0", *words]
+    program = [sys.executable, "-m", "rollcall.serve.exporter", "--home", str(home), "--listen", "127.0.0.1:0", *words]
     with subprocess.Popen(program, cwd=ROOT, env=os.environ, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = process.stdout.readline()

@@ -95,7 +95,7 @@ async def test_a_commit_that_was_acknowledged_outlives_its_gateway(tmp_path: Pat
     words = [word for key, value in DEFAULTS.items() for word in ("--set", f"{key}={value}")]
     with coordinator:
         gateway = subprocess.Popen(
-            [sys.executable, "-m", "gateway", "--home", str(tmp_path), *words],
+            [sys.executable, "-m", "rollcall.serve.gateway", "--home", str(tmp_path), *words],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

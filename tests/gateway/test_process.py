@@ -120,7 +120,7 @@ def test_the_backends_figures_are_shown_when_asked_for() -> None:
 
 
 def start(home: Path, *words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "gateway", "--set", "gateway.metrics.listen=", *words]
+    command = [sys.executable, "-m", "rollcall.serve.gateway", "--set", "gateway.metrics.listen=", *words]
     environment = {**os.environ, "ROLLCALL_HOME": str(home), "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -41,7 +41,15 @@ def test_brokers_that_do_not_answer_are_one_sentence(monkeypatch: pytest.MonkeyP
 
 
 def test_a_home_in_a_store_needs_a_topic_for_its_requests() -> None:
-    command = [sys.executable, "-m", "gateway", "--home", "s3a://bucket/rollcall", "--listen", "127.0.0.1:0"]
+    command = [
+        sys.executable,
+        "-m",
+        "rollcall.serve.gateway",
+        "--home",
+        "s3a://bucket/rollcall",
+        "--listen",
+        "127.0.0.1:0",
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 2
     assert done.stderr.strip().startswith("rollcall: s3a://bucket/rollcall takes its requests by Kafka: give ")

@@ -117,7 +117,10 @@ def test_a_holder_that_is_released_while_it_is_watched_gives_way_at_once() -> No
 
 
 def test_a_killed_process_of_this_machine_is_not_waited_for() -> None:
-    program = "import msgspec; from rollcall.tables.lease import Holder; print(msgspec.json.encode(Holder.of_this_process('x')))"
+    program = (
+        "import msgspec; from rollcall.tables.lease import Holder; "
+        "print(msgspec.json.encode(Holder.of_this_process('x')))"
+    )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     reported: str = literal_eval(printed).decode()
     assert msgspec.json.decode(reported, type=Holder).is_gone

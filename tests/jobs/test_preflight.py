@@ -24,8 +24,9 @@ from rollcall.programs.preflight import (
 from tests.source_tree import ROOT
 
 BEFORE_SET_UP = [
-    ROOT / "jobs" / "preflight.py",
-    *(ROOT / "programs" / f"{name}.py" for name in ("errors", "running", "visible")),
+    *(ROOT / "rollcall" / "programs" / f"{name}.py" for name in ("preflight", "errors", "running", "visible")),
+    ROOT / "rollcall" / "__init__.py",
+    ROOT / "rollcall" / "programs" / "__init__.py",
 ]
 PRINTED_BY_17 = 'openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment (build 17.0.15+6)'
 

@@ -319,7 +319,10 @@ def test_any_bytes_are_either_read_or_refused_with_a_field(data: bytes) -> None:
 
 
 def test_importing_the_module_pulls_in_nothing_heavy() -> None:
-    code = "import sys, rollcall.schemas.consumer_protocol; print([m for m in sys.modules if m.split('.')[0] in sys.argv[1:]])"
+    code = (
+        "import sys, rollcall.schemas.consumer_protocol; "
+        "print([m for m in sys.modules if m.split('.')[0] in sys.argv[1:]])"
+    )
     heavy = ["asyncio", "pandas", "pyarrow", "numpy", "pyspark", "typing_extensions", "random", "clients", "msgspec"]
     ran = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

@@ -82,7 +82,11 @@ def test_a_line_a_cell_and_a_title_are_text(name: str) -> None:
 
 def test_no_other_file_makes_markup_of_a_variable_text() -> None:
     """A text with a name in it is printed by `say`, or is a Text by `text_of`."""
-    sources = {path: path.read_text() for path in (ROOT / "jobs").rglob("*.py") if path.name != "terminal.py"}
+    sources = {
+        path: path.read_text()
+        for room in ("jobs", "rollcall/inputs", "rollcall/shown", "rollcall/cli")
+        for path in (ROOT / room).rglob("*.py")
+    }
     for path, source in sources.items():
         assert "console.print(f" not in source.replace("console.print(\n", "console.print("), path
         assert ".add_row(" not in source.replace("record.add_row(text_of(name), value)", "").replace(

@@ -113,10 +113,12 @@ ROWS = {"row", "one", "member", "group", "kind"}
 OTHERS = {"row": {"cells", "member_id"}, "kind": {"name", "plural", "step"}}
 
 
-@pytest.mark.parametrize("name", [path.name for path in sorted((ROOT / "page" / "templates").glob("*.html"))])
+@pytest.mark.parametrize(
+    "name", [path.name for path in sorted((ROOT / "rollcall" / "serve" / "page" / "templates").glob("*.html"))]
+)
 def test_a_page_reads_columns_that_there_are(name: str) -> None:
     environment = templates().env
-    tree = environment.parse((ROOT / "page" / "templates" / name).read_text())
+    tree = environment.parse((ROOT / "rollcall" / "serve" / "page" / "templates" / name).read_text())
     read = {
         (one.node.name, one.attr)
         for one in tree.find_all(nodes.Getattr)

@@ -18,7 +18,7 @@ SAME = "the same."
 _HEAD = """\
 # The views
 
-The views that `make sql` and `rollcall.cli.sql.register_views` give, for the home of a running job, a stopped one or a replay.
+The views that `make sql` and `rollcall.cli.sql.register_views` give, for any home.
 Every view reads the facts in the effects table (see decisions/0004-views-stand-on-facts.md); those of lag also read
 `log_ends` and `fetches`. So a view is as new as the job's last commit, also in a session that stays open.
 

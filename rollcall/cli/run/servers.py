@@ -36,7 +36,9 @@ class PageProcess(Child):
     """`python -m rollcall.serve.page`; words: its command line beside the home."""
 
     def __init__(self, home: Home, *words: str) -> None:
-        super().__init__("page", ["page", "--home", home.location, *words], home.path / "logs" / "page.log")
+        super().__init__(
+            "page", ["rollcall.serve.page", "--home", home.location, *words], home.path / "logs" / "page.log"
+        )
 
     @property
     def address(self) -> str | None:
@@ -53,7 +55,9 @@ class GatewayProcess(Child):
     """`python -m rollcall.serve.gateway`; words: its command line beside the home."""
 
     def __init__(self, home: Home, *words: str, name: str = "gateway") -> None:
-        super().__init__(name, ["gateway", "--home", home.location, *words], home.path / "logs" / f"{name}.log")
+        super().__init__(
+            name, ["rollcall.serve.gateway", "--home", home.location, *words], home.path / "logs" / f"{name}.log"
+        )
 
     @property
     def address(self) -> Address | None:

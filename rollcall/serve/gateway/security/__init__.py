@@ -1,1 +1,1 @@
-"""Who a client is: TLS, SASL and the file of users. Knows no group; `rollcall.serve.gateway.access` knows what a client may do."""
+"""Who a client is: TLS, SASL and the file of users. Knows neither a group nor what a client may do."""
