@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.source_tree import FLOORS, ROOT, imported_names, is_within, modules, used_names
+from tests.source_tree import FIXED, FLOORS, ROOT, imported_names, is_within, modules, used_names
 
 MODULES = modules()
 PURE = tuple(
@@ -153,6 +153,8 @@ def refusal(module: str, imported: str) -> str:
     top = imported.partition(".")[0]
     if imported.startswith("."):
         return "is relative"
+    if top in FIXED:
+        return "is to be imported from rollcall"
     if top in OUR_PACKAGES:
         return "" if any(is_within(imported, package) for package in layer.own) else "goes the wrong way"
     if top in sys.stdlib_module_names:
@@ -349,8 +351,13 @@ def loaded_by(names: list[str]) -> set[str]:
         ("rollcall.serve.gateway.server", "from pyspark.sql import SparkSession", None),
         (
             "rollcall.jobs.coordinator",
-            "from pyspark.sql import SparkSession\nfrom coordinator_udfs import group_udf",
+            "from pyspark.sql import SparkSession\nfrom rollcall.coordinator_udfs import group_udf",
             [],
+        ),
+        (
+            "rollcall.jobs.coordinator",
+            "from schemas import tables",
+            ["schemas.tables is to be imported from rollcall"],
         ),
         ("rollcall.jobs.coordinator", "from tests import source_tree", None),
     ],
