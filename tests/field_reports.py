@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tests.app_logs.recorded import CASES, expected_of
+from tests.printed.recorded import CASES, expected_of
 
 ANSWERS = ("right", "right, but open", "misleading", "wrong", "nothing")
 HEAD = f"| reports | {' | '.join(ANSWERS)} |\n"

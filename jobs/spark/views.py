@@ -1,7 +1,8 @@
 """A home's tables and views in a Spark session, and queries that Spark answers or refuses.
 
 A view is read anew at every query, so a session sees what the running job has committed last. Knows where tables lie
-and how Spark words a refusal; the views themselves stand in `views`. Must not write to any table: only the job does.
+and how Spark words a refusal; the views themselves stand in `rollcall.answers.views`. Must not write to any table: only
+the job does.
 """
 
 from __future__ import annotations

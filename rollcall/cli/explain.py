@@ -1,7 +1,7 @@
 """`rollcall explain`: what files of brokers and clients say about groups. Writes nothing, starts no JVM.
 
 Knows how the answer is laid out as text; `rollcall.shown.explained_json` has it as JSON. What it says is made in
-`app_logs`, and of request logs and dumps in `rollcall.inputs.recorded_groups`.
+`rollcall.inputs.printed`, and of request logs and dumps in `rollcall.inputs.recorded_groups`.
 """
 
 from __future__ import annotations

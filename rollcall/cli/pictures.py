@@ -3,7 +3,7 @@
     from rollcall.cli.pictures import pictures_of
     pictures_of(".rollcall", "orders")["timeline"]                 in a notebook
 
-Knows how pictures are asked for and where they are put. Must not know what is in them (`pictures`).
+Knows how pictures are asked for and where they are put. Must not know what is in them (`rollcall.answers.pictures`).
 """
 
 from __future__ import annotations

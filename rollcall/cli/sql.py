@@ -10,9 +10,9 @@
 
     rollcall sql [--home FOLDER] [--format table|json|csv|csv-raw] [--at MOMENT] [--engine duckdb|spark] "select ..."
 
-Queries are in Spark's SQL. DuckDB answers them, without a JVM, if it is known to give Spark's result (`duck_sql`);
-Spark answers the others. --engine duckdb takes DuckDB's own SQL. Knows which engine is asked, and in which order. Must
-not load Spark, pandas or Arrow unless Spark answers.
+Queries are in Spark's SQL. DuckDB answers them, without a JVM, if it is known to give Spark's result
+(`rollcall.answers.sql`); Spark answers the others. --engine duckdb takes DuckDB's own SQL. Knows which engine is asked,
+and in which order. Must not load Spark, pandas or Arrow unless Spark answers.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     from rollcall.cli.why import explain_rebalance
     explain_rebalance(spark, ".rollcall", "orders", generation_id=7).show(truncate=False)
 
-Knows the question and the forms of the answer. Must not know how an explanation is found (`why`) or laid out
-(`rollcall.shown.why_page`).
+Knows the question and the forms of the answer. Must not know how an explanation is found
+(`rollcall.answers.why`) or laid out (`rollcall.shown.why_page`).
 """
 
 from __future__ import annotations

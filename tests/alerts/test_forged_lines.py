@@ -11,7 +11,7 @@ from rollcall.answers.views.members_removed import MEMBERS_REMOVED
 from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.schemas.effect_rows import row_of
 from tests.alerts.watched import alarms_in
-from tests.app_logs.forged import AFTER, BEFORE, FAKE, VICTIM, groups_of, left_with_reason, perfect, story
+from tests.printed.forged import AFTER, BEFORE, FAKE, VICTIM, groups_of, left_with_reason, perfect, story
 
 BLAMED = "victim"
 

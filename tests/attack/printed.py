@@ -26,10 +26,10 @@ from rollcall.inputs.printed.story import NOT_FOLLOWED, groups_in
 from rollcall.schemas.effect_rows import row_of, texts_of
 from rollcall.shown.explained_json import as_json
 from rollcall.tables.rows import typed_rows
-from tests.app_logs.recorded import BROKERS, FIELD, INCIDENTS
 from tests.attack import hostile
 from tests.attack.attacked import Attacked, Finding, FindingOfLog
 from tests.attack.recorded_texts import NUMBERS
+from tests.printed.recorded import BROKERS, FIELD, INCIDENTS
 from tests.source_tree import ROOT
 
 ZONES = tuple(map(ZoneInfo, ("UTC", "America/New_York", "Pacific/Kiritimati", "Australia/Lord_Howe")))
@@ -48,7 +48,7 @@ _FACTS = msgspec.json.Decoder(tuple[list[tuple[int, str]], list[LoggedFact], dic
 @cache
 def recorded_logs() -> tuple[tuple[bytes, ...], ...]:
     """The lines of each small log that brokers and clients printed."""
-    files = [*BROKERS.glob("*.gz"), *(ROOT / "tests/app_logs/clients").glob("*.gz"), *FIELD.glob("*.log")]
+    files = [*BROKERS.glob("*.gz"), *(ROOT / "tests/printed/clients").glob("*.gz"), *FIELD.glob("*.log")]
     files += [path for path in INCIDENTS.rglob("*.log*") if path.is_file()]
     texts = [
         gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in sorted(files)

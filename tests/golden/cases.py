@@ -12,9 +12,9 @@ from typing import NamedTuple
 from tests.source_tree import ROOT
 
 CAPTURES = ROOT / "tests" / "captures"
-LINES = ROOT / "tests" / "app_logs" / "brokers"
-CLIENTS = ROOT / "tests" / "app_logs" / "incidents"
-FIELD = ROOT / "tests" / "app_logs" / "field"
+LINES = ROOT / "tests" / "printed" / "brokers"
+CLIENTS = ROOT / "tests" / "printed" / "incidents"
+FIELD = ROOT / "tests" / "printed" / "field"
 LOGS = ROOT / "tests" / "request_log" / "incidents"
 TOPICS = ROOT / "tests" / "offsets_topic" / "incidents"
 QUICK = {

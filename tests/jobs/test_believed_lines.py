@@ -21,10 +21,10 @@ from rollcall.inputs.recordings import Recordings, read_recordings
 from rollcall.schemas.causes import Cause, CauseKind
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import RebalanceEnded
-from tests.app_logs.forged import ATTACKS, LEADER, groups_of, story
-from tests.app_logs.growth import AT_MOST, growth
-from tests.app_logs.recorded import BROKERS, CAPTURES, NAMES
-from tests.app_logs.recorded import groups_of as printed_groups
+from tests.printed.forged import ATTACKS, LEADER, groups_of, story
+from tests.printed.growth import AT_MOST, growth
+from tests.printed.recorded import BROKERS, CAPTURES, NAMES
+from tests.printed.recorded import groups_of as printed_groups
 
 CAPTURE, GROUP = "n-classic-mixed", "basket-svc"
 MEMBER = "basket-svc-1-91c8ab41-418b-4192-8267-4eb1f9f21c0e"

@@ -22,7 +22,7 @@ from rollcall.programs.errors import UserError
 from rollcall.programs.terminal import Terminal
 from tests.source_tree import ROOT
 
-LOGS = ROOT / "tests" / "app_logs"
+LOGS = ROOT / "tests" / "printed"
 KILLED = str(LOGS / "brokers" / "d-kill.log.gz")
 
 

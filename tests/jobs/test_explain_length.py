@@ -14,7 +14,7 @@ from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.short_text import LONGEST
 from rollcall.inputs.printed.wording import cause_sentence, holder_sentence, left_open, own_part
 from rollcall.programs.terminal import Terminal
-from tests.app_logs.recorded import CASES, FIELD, INCIDENTS
+from tests.printed.recorded import CASES, FIELD, INCIDENTS
 
 CLIENTS = FIELD.parent / "clients"
 INPUTS = {

@@ -31,10 +31,10 @@ from rollcall.programs.terminal import Terminal
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import GroupNotCovered
 from rollcall.schemas.tables import AFTER_THE_LOGS
-from tests.app_logs.forged import VICTIM, perfect
-from tests.app_logs.recorded import BROKERS, KAFKA_4_4
 from tests.command_run import ran
 from tests.offsets_topic.folded import OF_SESSIONS as TOPICS
+from tests.printed.forged import VICTIM, perfect
+from tests.printed.recorded import BROKERS, KAFKA_4_4
 from tests.request_log.recordings import INCIDENTS as LOGS
 from tests.source_tree import ROOT
 

@@ -16,8 +16,8 @@ from rollcall.cli.replay import replay_home
 from rollcall.inputs.printed import reading
 from rollcall.programs.terminal import Terminal
 from rollcall.tables.home import Home, HomeError
-from tests.app_logs.recorded import BROKERS
 from tests.command_run import ran
+from tests.printed.recorded import BROKERS
 from tests.source_tree import ROOT
 
 KILLED = BROKERS / "d-kill.log.gz"

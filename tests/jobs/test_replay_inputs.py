@@ -9,8 +9,8 @@ import pytest
 from rollcall.__main__ import main
 from rollcall.cli.replay import clear
 from rollcall.tables.home import REPLAY, Home
-from tests.app_logs.recorded import BROKERS
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER
+from tests.printed.recorded import BROKERS
 
 LOG = CAPTURES / CLASSIC / "requests.log.gz"
 DUMP = CAPTURES / CLASSIC / "offsets-topic.jsonl.gz"

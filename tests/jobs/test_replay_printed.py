@@ -18,8 +18,8 @@ from rollcall.cli.check import broken_rules
 from rollcall.cli.replay import make_history
 from rollcall.inputs.replay.input_of import input_of
 from rollcall.tables.home import Home
-from tests.app_logs.recorded import BROKERS, truth_of
 from tests.offsets_topic.folded import CAPTURES, NAMES
+from tests.printed.recorded import BROKERS, truth_of
 from tests.request_log.broker import versions_line
 
 KILLED = BROKERS / "d-kill.log.gz"

@@ -9,8 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from rollcall.__main__ import main
-from tests.app_logs.recorded import BROKERS
 from tests.page.asking import asked, page
+from tests.printed.recorded import BROKERS
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from rollcall.__main__ import PLACES, command, main
 from rollcall.programs.command_line import with_options
 from tests.source_tree import ROOT
 
-KILLED = str(ROOT / "tests" / "app_logs" / "brokers" / "d-kill.log.gz")
+KILLED = str(ROOT / "tests" / "printed" / "brokers" / "d-kill.log.gz")
 NAME = re.compile(r"(?<![^\s(`])([A-Z][A-Z_]+)=")
 OF_OTHERS = {"DEBUG", "KEY"}
 """Kafka-node's variable, and a placeholder."""

@@ -62,12 +62,12 @@ def replayed(home: Path) -> str:
 
 def test_a_broker_s_own_log_says_what_is_shown(tmp_path: Path) -> None:
     shown = block_with("text", "Its member id: clicks-agg-1-")
-    assert shown in run(block_with("sh", "make explain LOG=tests/app_logs/brokers/d-kill.log.gz"), tmp_path)
+    assert shown in run(block_with("sh", "make explain LOG=tests/printed/brokers/d-kill.log.gz"), tmp_path)
     assert "tiles-cache" in run(block_with("sh", "brokers/q-consumer-slow.log.gz"), tmp_path)
 
 
 def test_a_home_of_a_broker_s_own_log_says_what_is_shown(tmp_path: Path) -> None:
-    printed = run(block_with("sh", "make replay LOG=tests/app_logs/"), tmp_path / "home", ".rollcall-printed")
+    printed = run(block_with("sh", "make replay LOG=tests/printed/"), tmp_path / "home", ".rollcall-printed")
     assert block_with("text", "(of unknown length)") in printed
 
 

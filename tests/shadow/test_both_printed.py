@@ -31,8 +31,8 @@ from rollcall.schemas.tables import EFFECTS
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter
 from rollcall.tables.rows import typed_rows
-from tests.app_logs.recorded import BROKERS
 from tests.offsets_topic.folded import NAMES, capture
+from tests.printed.recorded import BROKERS
 from tests.streaming.live import read_rows
 
 UTC = ZoneInfo("UTC")

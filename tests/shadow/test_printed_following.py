@@ -24,7 +24,7 @@ from tests.shadow.shadow_program import Shadow
 from tests.source_tree import ROOT
 from tests.waiting import until
 
-LOG = ROOT / "tests" / "app_logs" / "brokers" / "d-kill.log.gz"
+LOG = ROOT / "tests" / "printed" / "brokers" / "d-kill.log.gz"
 LINES = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
 Row = tuple[int, str, int | None, str | None]
 """seq, effect, at_ms and detail."""

@@ -22,7 +22,7 @@ from rollcall.tables.home import Home
 from tests.source_tree import ROOT
 from tests.views.story import write_effects
 
-LOGS = ROOT / "tests" / "app_logs"
+LOGS = ROOT / "tests" / "printed"
 
 
 def parts_of(lines: list[str], seed: int) -> Iterator[tuple[str, list[str]]]:

@@ -15,8 +15,8 @@ from rollcall.history.facts import Fact, facts_of
 from rollcall.history.rebalances import Span
 from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.schemas.effect_rows import EffectRow, row_of
-from tests.app_logs.recorded import groups_of
 from tests.offsets_topic.folded import capture as folded
+from tests.printed.recorded import groups_of
 from tests.request_log.imported import imported
 from tests.source_tree import ROOT
 from tests.views.story import Story

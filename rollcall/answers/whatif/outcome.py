@@ -5,7 +5,7 @@ while its group has members and no living member owns it: all wait in a rebalanc
 coordinator does not know yet. A partition moves if its new seat is not its last one. A seat is a member id, or the
 instance id of a static member, so that a static member's restart moves nothing.
 
-Memberships and ownership come from `why`. Knows when processes ended; knows no log and no simulation.
+Memberships and ownership come from `rollcall.history`. Knows when processes ended; knows no log and no simulation.
 """
 
 from __future__ import annotations

@@ -1,0 +1,69 @@
+"""How members end in the history that clients' lines make: as `explain` reads the same lines, and no other way."""
+
+from __future__ import annotations
+
+import pytest
+
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.reading import read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.causes import EndCause
+from rollcall.schemas.effects import MemberRemoved
+from tests.printed.printed import MEMBER, OTHER
+
+HEADING = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {}"
+OF = "Generation{{generationId={}, memberId='{}', protocol='range'}}"
+JOINED = "Successfully joined group with generation " + OF.format(7, MEMBER)
+TOO_LATE = "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer"
+LEAVES = f"Member {MEMBER} sending LeaveGroup request to coordinator b:9092 (id: 2147483646 rack: null) due to {{}}"
+REFUSED = f"LeaveGroup request with {OF.format(7, MEMBER)} failed with error: "
+ASKS = "(Re-)joining group"
+BACK = "Successfully joined group with generation " + OF.format(9, OTHER)
+NOT_AWARE = "The coordinator is not aware of this member."
+COMMIT = f"Offset commit failed on partition orders-0 at offset 4: {NOT_AWARE}"
+
+
+def ends(*lines: tuple[int, str]) -> list[tuple[int, EndCause, str | None]]:
+    """By these lines, each with its second: how members ended, and at which second after 03:00."""
+    printed = [HEADING.format(*divmod(second, 60), text) for second, text in lines]
+    (group,) = groups_in(read_lines("app.log", printed).facts)
+    removed = [one for one in effects_of(group) if isinstance(one, MemberRemoved)]
+    return [(one.at_ms // 1000 % 3600, one.end_cause, one.client_reason) for one in removed]
+
+
+def test_a_leave_that_was_carried_out_ends_the_member() -> None:
+    assert ends((1, JOINED), (300, TOO_LATE), (300, LEAVES.format("consumer poll timeout has expired."))) == [
+        (300, EndCause.POLL_TIMEOUT, None)
+    ]
+
+
+def test_a_leave_of_which_the_coordinator_knew_no_member_is_not_how_it_ended() -> None:
+    lines = ((1, JOINED), (300, TOO_LATE), (300, LEAVES.format("consumer poll timeout has expired.")))
+    assert ends(*lines, (301, REFUSED + NOT_AWARE), (370, ASKS)) == [(301, EndCause.UNKNOWN, None)]
+
+
+def test_a_leave_that_reached_no_coordinator_left_it_a_member_until_another_id_shows_that_it_was_removed() -> None:
+    refused = (301, REFUSED + "This is not the correct coordinator.")
+    lines = ((1, JOINED), (300, TOO_LATE), (300, LEAVES.format("consumer poll timeout has expired.")), refused)
+    assert ends(*lines) == []
+    assert ends(*lines, (370, ASKS), (371, BACK)) == [(371, EndCause.UNKNOWN, None)]
+
+
+@pytest.mark.parametrize(
+    ("later_s", "end"), [(1, (EndCause.UNKNOWN, None)), (60, (EndCause.MEMBER_LEFT, "the consumer is being closed"))]
+)
+def test_a_client_that_knew_that_it_was_out_did_not_end_by_leaving(
+    later_s: int, end: tuple[EndCause, str | None]
+) -> None:
+    leaves = LEAVES.format("the consumer is being closed")
+    assert ends((1, JOINED), (100, COMMIT), (100 + later_s, leaves)) == [(100 + later_s, *end)]
+
+
+def test_a_member_that_missed_a_generation_is_still_one() -> None:
+    missed = "Attempt to heartbeat with " + OF.format(7, MEMBER) + " failed due to ILLEGAL_GENERATION, "
+    again = "Successfully joined group with generation " + OF.format(9, MEMBER)
+    assert ends((1, JOINED), (100, missed + "resetting generation"), (100, ASKS), (103, again)) == []
+    unknown = missed.replace("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID")
+    assert ends((1, JOINED), (100, unknown + "resetting generation"), (101, ASKS), (103, BACK)) == [
+        (100, EndCause.UNKNOWN, None)
+    ]

@@ -1,0 +1,91 @@
+"""Members that are given no partition: what their own lines prove, in each client's words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rollcall.inputs.printed.logged_partitions import partitions_in
+from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
+from tests.printed.printed import MEMBER, OTHER
+
+FRANZ_JOINED = f"[INFO] joined; group: orders, member_id: {MEMBER}, instance_id: <nil>, generation: 3, leader: false"
+
+
+def findings_in(*lines: str) -> list[Finding]:
+    (group,) = groups_in(merged([read_lines("app.log", lines)]))
+    return group.findings
+
+
+def found_of(*lines: str) -> list[str]:
+    return [one.finding for one in findings_in(*lines)]
+
+
+@pytest.mark.parametrize("behind", ["", " "])
+def test_franz_go_prints_nothing_behind_a_key_without_partitions(behind: str) -> None:
+    synced, begun = read_lines(
+        "app.log",
+        [
+            f"[INFO] synced; group: orders, assigned:{behind}",
+            f"[INFO] new group session begun; group: orders, added: , lost:{behind}",
+        ],
+    ).facts
+    assert (synced.group_id, begun.group_id) == ("orders", "orders")
+    assert (synced.partitions, begun.partitions) == ("{}", "{}")
+
+
+def test_a_member_of_franz_go_that_is_given_nothing_is_idle() -> None:
+    begun = "[INFO] new group session begun; group: orders, added: , lost: "
+    nothing, of_one = "[INFO] synced; group: orders, assigned: ", "[INFO] synced; group: orders, assigned: orders[0]"
+    assert found_of(FRANZ_JOINED, nothing, begun) == ["idle_member", "more_members_than_partitions"]
+    assert found_of(FRANZ_JOINED, of_one, begun) == []
+
+
+def test_franz_go_s_own_logger_names_the_partitions_of_a_topic_behind_it() -> None:
+    (synced,) = read_lines("app.log", ["[INFO] synced; group: orders, assigned: orders[0 12], bills.eu[3]"]).facts
+    assert partitions_in(synced) == {("orders", 0), ("orders", 12), ("bills.eu", 3)}
+
+
+def test_a_session_that_adds_nothing_does_not_say_that_the_member_owns_nothing() -> None:
+    begun = "[INFO] new group session begun; group: orders, added: , lost: "
+    (given,) = findings_in(begun)
+    assert given.finding == "given_nothing"
+    assert "it kept those that it had before these lines" in given.candidates
+    assert found_of(f"{begun}orders[0]") == []
+    assert (
+        found_of(
+            json.dumps({"message": "new group session begun", "group": "orders", "added": {}, "lost": {"orders": [0]}})
+        )
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("assigned", "expected"),
+    [
+        ({}, ["idle_member", "more_members_than_partitions"]),
+        ({"orders": [], "bills": []}, ["idle_member", "more_members_than_partitions"]),
+        ({"orders": [], "bills": [2]}, []),
+    ],
+)
+def test_a_member_of_kafkajs_that_is_given_nothing_is_idle(assigned: object, expected: list[str]) -> None:
+    joined = {
+        "level": "INFO",
+        "timestamp": "2026-03-01T03:12:00.417Z",
+        "logger": "kafkajs",
+        "message": "[ConsumerGroup] Consumer has joined the group",
+        "groupId": "orders",
+        "memberId": MEMBER,
+        "leaderId": OTHER,
+        "memberAssignment": assigned,
+    }
+    assert found_of(json.dumps(joined)) == expected
+
+
+def test_a_member_of_brod_that_is_given_nothing_is_idle() -> None:
+    heading = "[info] Group member (orders,coor=<0.412.0>,cb=<0.410.0>,generation=13):"
+    idle = ["idle_member", "more_members_than_partitions"]
+    assert found_of(heading, "elected=false", heading, "assignments received:[]") == idle

@@ -1,0 +1,423 @@
+"""What librdkafka prints: in each wrapper's form, its own story, and what it adds to a broker's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rollcall.inputs.printed.findings.client_findings import client_findings
+from rollcall.inputs.printed.groups.client_history import client_rebalances
+from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_files, read_lines
+from rollcall.inputs.printed.story import GROUP_NOT_NAMED, groups_in
+from rollcall.inputs.printed.wording import holder_sentence
+from rollcall.schemas.causes import CauseKind
+from tests.printed.printed import MEMBER
+from tests.printed.recorded import BROKERS, CASES, expected_of, groups_of_case
+from tests.source_tree import ROOT
+
+CLIENTS = ROOT / "tests" / "printed" / "clients"
+NOON_MS = 1_772_366_400_000
+"""2026-03-01 12:00:00 UTC."""
+POLL_TIMEOUT = (
+    "Application maximum poll interval (10000ms) exceeded by 478ms (adjust max.poll.interval.ms for long-running "
+    "message processing): leaving group"
+)
+SESSION = (
+    "Consumer group session timed out (in join-state steady) after {} ms without a successful response from the group "
+    "coordinator (broker {}, last error was {}): revoking assignment and rejoining group"
+)
+BEAT = 'GroupCoordinator/8: Heartbeat for group "orders" generation id {}'
+REBALANCING = (
+    'Group "orders" heartbeat error response in state up (join-state {}, 3 partition(s) assigned): '
+    "Broker: Group rebalance in progress"
+)
+JOIN = 'GroupCoordinator/8: Joining group "orders" with 1 subscribed topic(s) and member id "{}"'
+JOIN_ANSWER = (
+    "JoinGroup response: GenerationId {}, Protocol range, LeaderId {}, my MemberId {}, member metadata count 0: {}"
+)
+JOINED = f"GroupCoordinator/8: {JOIN_ANSWER.format(5, MEMBER, MEMBER, '(no error)')}"
+SYNCED = "GroupCoordinator/8: SyncGroup response: Success (36 bytes of MemberState data)"
+STEADY = ((0, BEAT.format(4)), (3000, REBALANCING.format("steady")))
+
+
+def lines_of(*printed: tuple[int, str], client: str = "orders-1#consumer-1") -> list[str]:
+    """A client's lines: (ms after noon, message)."""
+    return [
+        f"%7|{(NOON_MS + ms) // 1000}.{(NOON_MS + ms) % 1000:03}|CGRP|{client}| [thrd:main]: {text}"
+        for ms, text in printed
+    ]
+
+
+def facts_of(*printed: tuple[int, str], client: str = "orders-1#consumer-1") -> list[LoggedFact]:
+    return read_lines("app.log", lines_of(*printed, client=client)).facts
+
+
+def group_of(*lines: str) -> LoggedGroup:
+    (group,) = groups_in(read_lines("app.log", lines).facts)
+    return group
+
+
+def keys_of(findings: list[Finding]) -> list[str]:
+    return [one.finding for one in findings]
+
+
+# ---------------------------------------------------------------- wrappers
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}",
+        "app-1       | %4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}",
+        "2026-03-01 20:00:00|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}",
+        "2026-03-01 12:00:00,542 WARNING MAXPOLL [orders#consumer-1] [thrd:main]: {}",
+        "Warning|2026-03-01 12:00:00.542|orders#consumer-1|MAXPOLL| [thrd:main]: {}",
+        "[2026-03-01T12:00:00.542Z][orders#consumer-1][MAXPOLL][4][thrd:main]: {}",
+        "2026.03.01 12:00:00.542109 [ 7 ] {{}} <Warning> StorageKafka (t): [client.id:orders#consumer-1] [rdk:MAXPOLL] "
+        "[thrd:main]: {}",
+        '{{"message": "%4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}", "time": "2026-03-01T12:00:09Z"}}',
+        '2026-03-01T12:00:09Z,"%4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}"',
+    ],
+    ids=["c", "compose", "local stamp", "python", ".net", "go", "clickhouse", "json", "csv"],
+)
+def test_each_wrapper_s_line_has_its_time_and_client(line: str) -> None:
+    (fact,) = read_lines("app.log", [line.format(POLL_TIMEOUT)]).facts
+    assert (fact.kind, fact.client_id, fact.at_ms) == (FactKind.POLL_TIMEOUT, "orders#consumer-1", NOON_MS + 542)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{{"severity": 4, "fac": "MAXPOLL", "message": "[thrd:main]: {}", "time": "2026-03-01T12:00:00.542Z"}}',
+        '{{"timestamp": "2026-03-01T12:00:00.542Z", "line": 135, "data": {{"message": "event log", '
+        '"data": {{"severity": 4, "fac": "MAXPOLL", "message": "[thrd:main]: {}"}}}}}}',
+        "2026-03-01T12:00:00.542Z WARN librdkafka: MAXPOLL [thrd:main]: {}",
+    ],
+    ids=["node", "node within a program's object", "rust"],
+)
+def test_a_line_is_read_though_its_client_is_not_named(line: str) -> None:
+    (fact,) = read_lines("app.log", [line.format(POLL_TIMEOUT)]).facts
+    assert (fact.kind, fact.client_id, fact.at_ms) == (FactKind.POLL_TIMEOUT, "", NOON_MS + 542)
+
+
+def test_seconds_since_1970_count_more_than_the_program_s_local_stamp() -> None:
+    (fact,) = read_lines(
+        "app.log", [f"2026-03-01 20:00:00|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {POLL_TIMEOUT}"]
+    ).facts
+    assert fact.clock is Clock.UTC
+
+
+# ---------------------------------------------------------------- one client
+
+
+def test_an_ordinary_rebalance_is_one_whose_beginning_was_another_s() -> None:
+    facts = facts_of(*STEADY, (3010, JOIN.format(MEMBER)), (3500, JOINED), (3510, SYNCED), (9000, BEAT.format(5)))
+    (one,) = client_rebalances(facts)
+    assert (one.from_generation_id, one.generation_id, one.outcome) == (4, 5, "completed")
+    assert (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) == (NOON_MS + 3000, NOON_MS + 3500, NOON_MS + 3510)
+    assert (one.cause.kind, one.held_by) == (CauseKind.UNKNOWN, None)
+    assert client_findings(facts) == []
+
+
+def test_a_late_answer_to_an_old_heartbeat_begins_no_rebalance() -> None:
+    facts = facts_of(
+        *STEADY, (3010, JOIN.format(MEMBER)), (3500, JOINED), (3501, REBALANCING.format("wait-sync")), (3510, SYNCED)
+    )
+    assert [one.generation_id for one in client_rebalances(facts)] == [5]
+
+
+def test_a_client_that_joins_again_to_give_partitions_on_says_so() -> None:
+    (_, again) = client_rebalances(
+        facts_of(
+            *STEADY,
+            (3010, JOIN.format(MEMBER)),
+            (3500, JOINED),
+            (3510, SYNCED),
+            (
+                3520,
+                'Group "orders": Rejoining group with 2 owned partition(s): rejoining group to redistribute previously '
+                "owned partitions to other group members",
+            ),
+            (3530, JOIN.format(MEMBER)),
+        )
+    )
+    assert (again.generation_id, again.cause.kind) == (6, CauseKind.COOPERATIVE_FOLLOWUP)
+
+
+CHANGED = 'Group "orders": subscription updated from metadata change: rejoining group in state steady'
+
+
+def test_whoever_finds_new_topics_first_begins() -> None:
+    (first,) = client_rebalances(facts_of((0, BEAT.format(4)), (10, CHANGED)))
+    (after,) = client_rebalances(facts_of(*STEADY, (3001, CHANGED)))
+    assert (first.cause.kind, after.cause.kind) == (CauseKind.METADATA_CHANGED, CauseKind.UNKNOWN)
+
+
+TOPICS_CHANGED = "Metadata for subscribed topic(s) has changed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Group "orders" initiating rebalance (EAGER) in state up (join-state steady) with 3 assigned partition(s): ',
+        'Group "orders" initiating rebalance (NONE) in state up (join-state init) with 0 assigned partition(s): ',
+        'Group "orders": Rejoining group with 2 owned partition(s): ',
+    ],
+)
+def test_a_client_that_begins_a_rebalance_for_its_topics_sake_says_so(text: str) -> None:
+    (one,) = client_rebalances(facts_of((0, BEAT.format(4)), (10, text + TOPICS_CHANGED), (11, JOIN.format(MEMBER))))
+    assert (one.generation_id, one.cause.kind) == (5, CauseKind.METADATA_CHANGED)
+    assert one.cause.client_id == "orders-1#consumer-1"
+
+
+def _seen(partitions: int, topic: str = "clicks", error: str = "") -> str:
+    return f"b-1:9092/1:   Topic {topic} with {partitions} partitions{error and ': Broker: ' + error}"
+
+
+GONE = _seen(0, error="Unknown topic or partition")
+
+
+@pytest.mark.parametrize(
+    ("before", "changes", "behind", "what"),
+    [
+        ([_seen(3)], [GONE], [_seen(3)], "its metadata lacked the topic clicks (Unknown topic or partition) for 12 ms"),
+        ([], [GONE], [_seen(3)], "its metadata lacked the topic clicks (Unknown topic or partition) for 12 ms"),
+        ([_seen(3)], [GONE, "Topic clicks partition count changed from 3 to 0"], [_seen(0)], "and no later line has"),
+        ([], ["Topic clicks partition count changed from 3 to 0"], [], "its metadata lacked the topic clicks, and no"),
+        ([_seen(3)], [_seen(6)], [], "the topic clicks had 6 partitions in its metadata, and 3 before"),
+        ([], ["Topic clicks partition count changed from 3 to 6"], [], "the topic clicks had 6 partitions in its"),
+        ([GONE], [_seen(1)], [], "the topic clicks was in its metadata again, with 1 partition"),
+        ([_seen(3)], [_seen(3), _seen(2, "views")], [], ""),
+    ],
+)
+def test_the_topic_that_made_it_join_again_is_named(
+    before: list[str], changes: list[str], behind: list[str], what: str
+) -> None:
+    printed = [(0, BEAT.format(4)), *((1, text) for text in before), *((5000, text) for text in changes)]
+    facts = facts_of(*printed, (5000, CHANGED), (5001, JOIN.format(MEMBER)), *((5012, text) for text in behind))
+    found = [one for one in client_findings(facts) if one.finding == "topic_changed"]
+    assert [what in one.sentence and one.is_inferred for one in found] == [True] * bool(what)
+    assert len(client_rebalances(facts)) == 1
+
+
+def test_a_topic_that_changed_long_before_is_no_reason() -> None:
+    facts = facts_of((0, BEAT.format(4)), (1, _seen(3)), (10, _seen(6)), (9000, CHANGED))
+    assert [one for one in client_findings(facts) if one.finding == "topic_changed"] == []
+
+
+def test_topics_alone_are_no_group() -> None:
+    assert groups_in(facts_of((0, _seen(3)), (9, "Topic clicks partition count changed from 3 to 0"))) == []
+
+
+def test_an_application_that_is_told_to_give_up_and_does_not_holds_the_others() -> None:
+    (one,) = client_rebalances(
+        facts_of(
+            *STEADY,
+            (3001, 'Group "orders": delegating revoke of 3 partition(s) to application on queue q: rebalance'),
+            (33_000, REBALANCING.format("wait-unassign-call")),
+        )
+    )
+    assert one.held_by is not None
+    assert (one.held_by.member_id, one.held_by.length_ms) == ("orders-1#consumer-1", 30_000)
+    assert not one.held_by.is_inferred
+
+
+def test_an_epoch_by_which_a_member_leaves_is_none() -> None:
+    beat = 'GroupCoordinator/8: ConsumerGroupHeartbeat response received for member id "m" with epoch {}'
+    named = (1, 'Group "orders" coordinator set to broker b:9092/8')
+    (left,) = client_rebalances(facts_of((0, beat.format(7)), named, (2, beat.format(-1)), (3, POLL_TIMEOUT)))
+    assert (left.from_generation_id, left.generation_id) == (7, 8)
+
+
+def test_a_client_that_is_closed_left() -> None:
+    (one,) = client_rebalances(
+        facts_of(
+            (0, f'Group "orders": updating member id "" -> "{MEMBER}"'),
+            (
+                10,
+                'Group "orders": unsubscribe from current subscription of size 1 (leave group=true, has joined=true, '
+                f"{MEMBER}, join-state steady)",
+            ),
+            (20, 'Group "orders": leave (in state up)'),
+            (30, f'Group "orders": updating member id "{MEMBER}" -> "(not-set)"'),
+        )
+    )
+    assert (one.cause.kind, one.cause.member_id, one.began_at_ms) == (CauseKind.MEMBER_LEFT, MEMBER, NOON_MS + 20)
+
+
+def test_a_new_id_is_not_the_one_that_left() -> None:
+    left = client_rebalances(
+        facts_of((0, POLL_TIMEOUT), (5000, f'Group "orders": updating member id "" -> "{MEMBER}"'))
+    )
+    assert [one.cause.member_id for one in left] == [""]
+
+
+def test_an_id_that_is_given_is_no_refusal() -> None:
+    needed = "Broker: Group member needs a valid member ID"
+    given, refused = facts_of(
+        (0, JOIN_ANSWER.format(-1, "", MEMBER, needed)), (9, JOIN_ANSWER.format(-1, "", "", "Broker: Not coordinator"))
+    )
+    assert (given.kind, given.member_id) == (FactKind.MEMBER_ID_SET, MEMBER)
+    assert (refused.kind, refused.error, refused.generation_id) == (FactKind.JOIN_REFUSED, "Not coordinator", None)
+
+
+def test_a_coordinator_that_was_joined_does_not_deny_it() -> None:
+    found = (0, 'Group "orders" coordinator set to broker b:9092/2')
+    refused = (9000, JOIN_ANSWER.format(-1, "", "", "Broker: Not coordinator"))
+    assert "coordinator_named_but_denies" in keys_of(client_findings(facts_of(found, refused)))
+    joined_between = client_findings(facts_of(found, (100, JOINED), refused))
+    assert keys_of(joined_between) == ["join_refused"]
+
+
+def test_a_client_that_is_given_nothing_is_idle() -> None:
+    idle = facts_of(
+        (0, 'Group "orders": delegating assign of 0 partition(s) to application on queue q: new assignment')
+    )
+    assert "idle_member" in keys_of(client_findings(idle))
+
+
+def test_a_connection_that_was_up_and_ends_did_not_fail() -> None:
+    ended = (0, "GroupCoordinator: b:9092: Disconnected (after 600000ms in state UP)")
+    failed = (
+        9,
+        "GroupCoordinator: b:9092: Connect to ipv4#10.0.0.7:9092 failed: Connection refused (after 2ms in state "
+        "CONNECT, 3 identical error(s) suppressed)",
+    )
+    assert client_findings(facts_of(ended)) == []
+    assert keys_of(client_findings(facts_of(ended, failed))) == ["connection_failed"]
+
+
+# ---------------------------------------------------------------- sessions given up
+
+
+def test_who_gives_up_in_a_rebalance_did_not_begin_it() -> None:
+    group = group_of(*lines_of((0, SESSION.format(14_367, 1, "Broker: Group rebalance in progress"))))
+    (one,) = group.rebalances
+    assert (group.group_id, one.cause.kind, one.began_at_ms) == (GROUP_NOT_NAMED, CauseKind.UNKNOWN, None)
+    assert one.held_by is not None
+    assert (one.held_by.member_id, one.held_by.length_ms, one.held_by.is_inferred) == ("", None, True)
+    assert holder_sentence(one.held_by).startswith(
+        "The join phase took long (concluded): the rebalance outlasted this client's"
+    )
+    assert keys_of(group.findings) == ["client_session_timer", "client_gives_up_in_long_rebalance"]
+
+
+def silences(apart_ms: int, error: str, second: str = "orders-2#consumer-1", broker: int = 1) -> list[str]:
+    """What is found where two clients gave up."""
+    first = lines_of((0, SESSION.format(32_299, 1, error)))
+    other = lines_of((apart_ms, SESSION.format(32_299, broker, error)), client=second)
+    return keys_of(group_of(*first, *other).findings)
+
+
+def test_two_clients_that_lose_a_broker_at_once_have_a_cause_in_common() -> None:
+    assert "common_cause" in silences(140, "Local: Timed out")
+    assert "common_cause" not in silences(9000, "Local: Timed out")
+    assert "common_cause" not in silences(140, "Local: Timed out", second="orders-1#consumer-1")
+    assert "common_cause" not in silences(140, "Local: Timed out", broker=2)
+    assert "common_cause" not in silences(140, "Broker: Group rebalance in progress")
+
+
+# ---------------------------------------------------------------- reports, and a broker beside it
+
+
+@pytest.mark.parametrize("case", [one for one in CASES if expected_of(one)["kind"].startswith("librdkafka")])
+def test_all_that_a_report_shows_is_found(case: str) -> None:
+    for group_id, wanted in expected_of(case)["groups"].items():
+        found = [(one.finding, one.is_inferred) for one in groups_of_case(case)[group_id].findings]
+        for event in wanted["events"]:
+            assert (event["event"], event["certainty"] == "inferred") in found
+
+
+def test_a_recorded_client_says_why_its_member_left() -> None:
+    client = str(CLIENTS / "ca-mixed-payments-post.log.gz")
+    broker = str(BROKERS / "ca-mixed.log.gz")
+    alone = {group.group_id: group for group in groups_in(merged(read_files([broker])))}["payments-post"]
+    both = {group.group_id: group for group in groups_in(merged(read_files([broker, client])))}
+    (at_2,) = [one for one in alone.rebalances if one.generation_id == 2]
+    (why_2,) = [one for one in both["payments-post"].rebalances if one.generation_id == 2]
+    assert (at_2.cause.is_inferred, why_2.cause.is_inferred, why_2.cause.kind) == (True, False, CauseKind.POLL_TIMEOUT)
+    assert GROUP_NOT_NAMED not in both
+
+
+def test_an_id_that_all_clients_of_the_library_have_names_no_group() -> None:
+    member_id = f"rdkafka-{MEMBER[-36:]}"
+    broker = (
+        "[2026-03-01 12:00:00,000] INFO [GroupCoordinator 1]: Member {} in group orders has left, removing it from the "
+        "group (kafka.coordinator.group.GroupCoordinator)"
+    )
+    groups = groups_in(
+        [
+            *read_lines("server.log", [broker.format(f"MemberMetadata(memberId={member_id}, clientId=rdkafka)")]).facts,
+            *facts_of((0, POLL_TIMEOUT), client="rdkafka#consumer-1"),
+        ]
+    )
+    assert GROUP_NOT_NAMED in [group.group_id for group in groups]
+
+
+def test_versions_before_0_11_print_a_time_a_level_and_the_client_before_the_message() -> None:
+    printed = [
+        'HEARTBEAT: orders#consumer-1: Group "orders" heartbeat error response in state up (join state assigned, '
+        "1 partition(s) assigned): Broker: Group rebalance in progress",
+        'ASSIGN: orders#consumer-1: Group "orders": delegating revoke of 1 partition(s) to application rebalance '
+        "callback",
+        'CGRPJOINSTATE: orders#consumer-1: Group "orders" changed join state init -> wait-join',
+        "JOINGROUP: orders#consumer-1: JoinGroup response: GenerationId 40, Protocol range, "
+        f"LeaderId {MEMBER} (me), my MemberId {MEMBER}, 2 members in group: (no error)",
+    ]
+    lines = [f"1772366400.{ms:03} RDKAFKA-7-{text}" for ms, text in enumerate(printed)]
+    facts = read_lines("app.log", lines).facts
+    assert [fact.kind for fact in facts] == [
+        FactKind.GROUP_IS_REBALANCING,
+        FactKind.PARTITIONS_REVOKED,
+        FactKind.JOIN_SENT,
+        FactKind.JOINED,
+    ]
+    assert {(fact.client_id, fact.clock) for fact in facts} == {("orders#consumer-1", Clock.UTC)}
+    assert [fact.at_ms for fact in facts] == [NOON_MS + ms for ms in range(4)]
+
+
+def test_versions_before_0_11_print_a_client_s_name_behind_the_facility() -> None:
+    lost = 'Group "orders" heartbeat error response in state up (join state started, 1 partition(s) assigned): Broker: '
+    (fact,) = facts_of((0, f"{lost}Unknown member"))
+    (older,) = read_lines("app.log", [f"%7|1488192974.277|HEARTBEAT|orders-1#consumer-1| {lost}Unknown member"]).facts
+    assert (older.kind, older.client_id) == (fact.kind, "orders-1#consumer-1")
+
+
+def test_one_fencing_that_stands_in_several_lines_is_one() -> None:
+    fenced = "Static consumer fenced by other consumer with same group.instance.id"
+    beat = 'HEARTBEAT|{}| [thrd:main]: Group "orders" heartbeat error response in state up '
+    lines = [
+        f"%7|1594908244.958|{beat.format('orders-1#consumer-1')}"
+        f"(join state started, 1 partition(s) assigned): Broker: {fenced}",
+        f"%0|1594908244.959|FATAL|orders-1#consumer-1| [thrd:main]: Fatal error: Broker: {fenced}: "
+        f"Fatal consumer error: Broker: {fenced}",
+    ]
+    (found,) = group_of(*lines).findings
+    assert (found.finding, [fact.line_number for fact in found.facts]) == ("fenced", [1, 2])
+
+
+@pytest.mark.parametrize("before", ["[10:05:03 WRN] Kafka log: ", "", "2026-03-01 03:12:00,417 WARN "])
+def test_a_log_handler_may_put_blanks_between_name_and_facility(before: str) -> None:
+    late = (
+        "Application maximum poll interval (300000ms) exceeded by 211ms (adjust max.poll.interval.ms for long-running "
+    )
+    line = f"{before}orders-1#consumer-1 MAXPOLL [thrd:main]: {late}message processing): leaving group"
+    (fact,) = read_lines("app.log", [line]).facts
+    assert (fact.kind, fact.client_id) == (FactKind.POLL_TIMEOUT, "orders-1#consumer-1")
+
+
+def test_an_event_of_node_s_names_its_client() -> None:
+    text = (
+        "[thrd:main]: Application maximum poll interval (300000ms) exceeded by 44ms (adjust max.poll.interval.ms for "
+    )
+    event = {"severity": 4, "fac": "MAXPOLL", "message": f"{text}long-running message processing): leaving group"}
+    for line in (
+        event | {"name": "worker-a#consumer-1"},
+        {"level": "warn", "event": event | {"name": "worker-a#consumer-1"}},
+    ):
+        (fact,) = read_lines("app.log", [json.dumps(line)]).facts
+        assert (fact.kind, fact.client_id) == (FactKind.POLL_TIMEOUT, "worker-a#consumer-1")

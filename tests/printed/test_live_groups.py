@@ -1,0 +1,313 @@
+"""A broker's log that grows: effects are given once, as reading the whole log gives them."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+import pytest
+
+from rollcall.inputs.printed.groups.classic_history import BACK_WITHIN_MS
+from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.live_groups import (
+    AT_REST_MS,
+    FACTS_KEPT,
+    LONGEST_MS,
+    PAUSED_MS,
+    Given,
+    LiveGroups,
+    continued,
+)
+from rollcall.inputs.printed.growing_log import GrowingLog
+from rollcall.inputs.printed.lines.files import open_blocks
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import read_files, read_lines
+from rollcall.inputs.printed.story import groups_in
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.effects import (
+    Effect,
+    GroupNotCovered,
+    JoinPhaseEnded,
+    MemberJoined,
+    MemberRemoved,
+    RebalanceEnded,
+)
+from tests.source_tree import ROOT
+
+BROKERS = sorted((ROOT / "tests" / "printed" / "brokers").glob("*.log.gz"))
+UTC = ZoneInfo("UTC")
+LOOKS_AFTER_MS = (0, 250, AT_REST_MS, BACK_WITHIN_MS + 1, PAUSED_MS, LONGEST_MS, LONGEST_MS + 1)
+LATER_LINES_SHOW_MORE = {
+    "j-busy-1.log.gz": {"grp-09", "grp-20", "grp-28", "grp-34"},  # A static member first named when it is replaced.
+    "t-lag.log.gz": {"emails-send"},  # A member that left is back long after.
+    "w-streams.log.gz": {"fare-audit"},  # A classic group becomes a streams group.
+}
+
+
+@cache
+def facts_of(path: Path) -> list[LoggedFact]:
+    return read_files([str(path)], UTC)[0].facts
+
+
+def effects_in(facts: Iterable[LoggedFact], read_until_ms: float) -> dict[str, list[Effect]]:
+    found = {
+        group.group_id: effects_of(group, goes_on=True) for group in groups_in([*facts], read_until_ms=read_until_ms)
+    }
+    return {group_id: effects for group_id, effects in found.items() if effects}
+
+
+def times_of(facts: list[LoggedFact]) -> list[int]:
+    """When a log is looked at: as each line comes, and whenever something may be due after it."""
+    return sorted({(fact.at_ms or 0) + after_ms for fact in facts for after_ms in LOOKS_AFTER_MS})
+
+
+def given_over_time(facts: list[LoggedFact], restart_every: int = 0) -> dict[str, list[Effect]]:
+    """What is given of a log that is looked at all the time. restart_every: after this many looks, from its state."""
+    live, given, place = LiveGroups(), defaultdict[str, list[Effect]](list), 0
+    for look, now_ms in enumerate(times_of(facts), 1):
+        end = place
+        while end < len(facts) and (facts[end].at_ms or 0) <= now_ms:
+            end += 1
+        live.take(facts[place:end])
+        place = end
+        for due in live.due(now_ms):
+            assert due.first_seq == len(given[due.group_id]) + 1
+            given[due.group_id] += due.effects
+        if restart_every and look % restart_every == 0:
+            live = LiveGroups(live.facts, live.given)
+    return given
+
+
+@pytest.mark.parametrize("path", BROKERS, ids=lambda path: path.name)
+def test_what_is_given_over_time_is_what_the_whole_log_gives(path: Path) -> None:
+    given, whole = given_over_time(facts_of(path)), effects_in(facts_of(path), times_of(facts_of(path))[-1])
+    late = LATER_LINES_SHOW_MORE.get(path.name, set())
+    assert {group_id for group_id, effects in whole.items() if given.get(group_id, []) != effects} == late
+    for group_id in late:
+        if isinstance(whole[group_id][-1], GroupNotCovered):
+            assert isinstance(given[group_id][-1], GroupNotCovered)
+        else:
+            assert generations(given[group_id]) == generations(whole[group_id])
+
+
+def generations(effects: Iterable[Effect]) -> list[tuple[int, str, int | None]]:
+    return [(effect.to_generation_id, effect.outcome, effect.members_after) for effect in ends(effects)]
+
+
+def ends(effects: Iterable[Effect]) -> list[RebalanceEnded]:
+    return [effect for effect in effects if isinstance(effect, RebalanceEnded)]
+
+
+def test_a_program_that_starts_again_gives_nothing_twice_and_leaves_nothing_out() -> None:
+    facts = facts_of(ROOT / "tests" / "printed" / "brokers" / "d-kill.log.gz")
+    assert given_over_time(facts, restart_every=3) == given_over_time(facts)
+
+
+def test_a_rebalance_that_runs_is_shown_when_its_lines_pause() -> None:
+    facts = lines([begun(4, "Adding new member a-1 with group instance id null")])
+    live = LiveGroups()
+    live.take(facts)
+    began_ms = facts[0].at_ms or 0
+    assert not [*live.due(began_ms + 5_000)]
+    assert [type(effect).__name__ for due in live.due(began_ms + 10_000) for effect in due.effects][-2:] == [
+        "RebalanceStarted",
+        "StateChanged",
+    ]
+    assert not [*live.due(math.inf)]
+
+
+def test_a_group_whose_lines_never_pause_is_shown_after_a_while() -> None:
+    facts = storm(rounds=40, ended=False)
+    given = given_over_time(facts)
+    first_ms = facts[0].at_ms or 0
+    live = LiveGroups()
+    live.take([fact for fact in facts if (fact.at_ms or 0) <= first_ms + LONGEST_MS])
+    assert [*live.due(first_ms + LONGEST_MS)]
+    assert given["g"] == effects_in(facts, times_of(facts)[-1])["g"]
+
+
+def test_a_group_with_many_lines_keeps_a_bounded_number_and_its_members() -> None:
+    facts, at_once = storm(rounds=FACTS_KEPT, ended=True), 45
+    live, given = LiveGroups(), list[Effect]()
+    for start in range(0, len(facts), at_once):
+        live.take(facts[start : start + at_once])
+        given += [effect for due in live.due((live.facts[-1].at_ms or 0) + LONGEST_MS) for effect in due.effects]
+        assert len(live.facts) <= FACTS_KEPT
+    whole = effects_in(facts, math.inf)["g"]
+    assert generations(given) == generations(whole)
+    assert [effect for effect in given if isinstance(effect, MemberJoined)] == [
+        effect for effect in whole if isinstance(effect, MemberJoined)
+    ]
+
+
+def storm(rounds: int, *, ended: bool) -> list[LoggedFact]:
+    """A new group of one member, which rejoins without end."""
+    found = [
+        "Dynamic member with unknown member id joins group g in Empty state. Created a new member id a-1 "
+        "and requesting the member to rejoin with this id."
+    ]
+    for generation in range(rounds):
+        rejoins = "Updating metadata for member a-1 during Stable"
+        found.append(begun(generation, rejoins if generation else "Adding new member a-1 with group instance id null"))
+        if ended or generation == rounds - 1:
+            found += [
+                f"Stabilized group g generation {generation + 1} with 1 members.",
+                f"Assignment received from leader a-1 for group g for generation {generation + 1}. "
+                "The group has 1 members, 0 of which are static.",
+            ]
+    return lines(found)
+
+
+def begun(generation: int, why: str) -> str:
+    return (
+        f"Preparing to rebalance group g in state PreparingRebalance with old generation {generation} "
+        f"(reason: {why}; client reason: not provided)"
+    )
+
+
+def lines(texts: list[str]) -> list[LoggedFact]:
+    """A broker's lines, a second apart."""
+    printed = (
+        f"[2026-03-01 {3 + at // 3600:02}:{at // 60 % 60:02}:{at % 60:02},000] INFO [GroupCoordinator id=1] {text} "
+        "(org.apache.kafka.coordinator.group.GroupMetadataManager)"
+        for at, text in enumerate(texts)
+    )
+    return [fact._replace(clock=facts_of(BROKERS[0])[0].clock) for fact in read_lines("server.log", printed).facts]
+
+
+def joined(member_id: str, at_ms: int = 1_000) -> MemberJoined:
+    return MemberJoined(
+        at_ms=at_ms,
+        member_id=member_id,
+        client_id=member_id,
+        client_host="",
+        group_instance_id=None,
+        session_timeout_ms=-1,
+        rebalance_timeout_ms=-1,
+        topics=None,
+    )
+
+
+def removed(member_id: str, at_ms: int) -> MemberRemoved:
+    return MemberRemoved(
+        at_ms=at_ms,
+        member_id=member_id,
+        client_id=member_id,
+        client_host="",
+        group_instance_id=None,
+        generation_id=1,
+        end_cause=EndCause.UNKNOWN,
+        client_reason=None,
+        replaced_by_member_id=None,
+    )
+
+
+def over(generation_id: int, at_ms: int, kind: CauseKind = CauseKind.UNKNOWN) -> RebalanceEnded:
+    return RebalanceEnded(
+        at_ms=at_ms,
+        from_generation_id=generation_id - 1,
+        to_generation_id=generation_id,
+        started_at_ms=at_ms,
+        cause=Cause(kind=kind),
+        outcome="unknown",
+        members_before=None,
+        members_after=None,
+        joined=[],
+        left=[],
+        expired=[],
+        slowest_member_id=None,
+        slowest_client_id=None,
+        slowest_wait_ms=None,
+        waits=[],
+    )
+
+
+def phase(generation_id: int, at_ms: int, *members: str) -> JoinPhaseEnded:
+    return JoinPhaseEnded(
+        at_ms=at_ms, generation_id=generation_id, protocol_name=None, leader_id=None, member_ids=[*members]
+    )
+
+
+GIVEN = Given(line=2, seq=2, at_ms=2_000, members={"a"})
+
+
+def test_what_was_given_stays_and_only_what_follows_is_given() -> None:
+    before, new = [joined("a"), phase(1, 2_000, "a")], [over(1, 3_000), phase(2, 4_000, "a")]
+    assert continued(before, [*before, *new], GIVEN) == new
+    changed = [joined("a"), phase(1, 2_000, "a", "b")]
+    assert continued(before, [*changed, *new], GIVEN) == new
+
+
+def test_a_member_and_an_end_that_later_lines_show_are_given_late() -> None:
+    before = [joined("a"), phase(1, 2_000, "a")]
+    now = [joined("a"), joined("b"), over(1, 1_500), phase(1, 2_000, "a"), phase(2, 4_000, "a", "b")]
+    given = continued(before, now, GIVEN)
+    assert [(effect.at_ms, type(effect)) for effect in given] == [
+        (2_000, MemberJoined),
+        (2_000, RebalanceEnded),
+        (4_000, JoinPhaseEnded),
+    ]
+
+
+def test_nobody_joins_twice_and_nobody_goes_who_is_not_there() -> None:
+    """As where a coordinator that failed had lost what it printed: the lines mean another thing by what comes after."""
+    before = [joined("a"), phase(1, 2_000, "a")]
+    now = [joined("a", at_ms=3_000), removed("b", at_ms=3_500), removed("a", at_ms=4_000), joined("a", at_ms=5_000)]
+    assert continued(before, now, GIVEN) == now[2:]
+
+
+def test_an_end_that_was_given_is_not_given_again_with_another_cause() -> None:
+    before = [joined("a"), over(1, 2_000)]
+    now = [joined("a"), over(1, 2_000, CauseKind.MEMBER_JOINED), phase(2, 4_000, "a")]
+    assert continued(before, now, GIVEN) == [phase(2, 4_000, "a")]
+
+
+def test_the_state_of_a_log_survives_being_written_down() -> None:
+    facts = facts_of(BROKERS[0])
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(facts), type=list[LoggedFact]) == facts
+
+
+def numbered(path: Path) -> list[tuple[int, str]]:
+    text = b"".join(open_blocks(str(path))).decode("utf-8", "replace")
+    return [*enumerate(text.splitlines(), 1)]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7])
+def test_lines_that_come_in_pieces_have_the_facts_of_the_whole(at_once: int) -> None:
+    path = ROOT / "tests" / "printed" / "brokers" / "o-consumer-protocol.log.gz"
+    log, found, all_lines = GrowingLog(str(path), UTC), list[LoggedFact](), numbered(path)
+    for start in range(0, len(all_lines), at_once):
+        found += log.read(all_lines[start : start + at_once], is_pause=False).facts
+    found += log.read([], is_pause=True).facts
+    assert found == facts_of(path)
+    assert not log.unread
+
+
+def test_many_large_groups_are_thinned_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each group whose lines are left out would cost a look at all groups."""
+    looks: list[int] = []
+    one = storm(rounds=FACTS_KEPT // 3 + 1, ended=True)
+    step = len(one)
+    facts = [
+        fact._replace(group_id=f"g{number}", line_number=number * step + fact.line_number)
+        for number in range(5)
+        for fact in one
+    ]
+    live = LiveGroups()
+    live.take(facts)
+
+    def counted(*arguments: Any, is_marked: bool) -> list[LoggedGroup]:
+        looks.append(1)
+        return groups_in(*arguments, is_marked=is_marked)
+
+    monkeypatch.setattr("rollcall.inputs.printed.groups.live_groups.groups_in", counted)
+    assert len([*live.due((one[-1].at_ms or 0) + LONGEST_MS)]) == 5
+    assert len(looks) == 2
+    assert len(live.facts) < len(facts)
