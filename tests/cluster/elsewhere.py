@@ -126,9 +126,9 @@ class Elsewhere:
         yield page.await_line(PAGE_IS_AT).removeprefix(PAGE_IS_AT).partition(";")[0]
         page.stop()
 
-    def _start(self, module: str, home: str, *words: str) -> Program:
-        log = self.folder / f"{module}-{next(self._numbers)}.log"
-        command = [sys.executable, "-m", module, "--home", home, *words]
+    def _start(self, program: str, home: str, *words: str) -> Program:
+        log = self.folder / f"{program}-{next(self._numbers)}.log"
+        command = [sys.executable, "-m", f"rollcall.serve.{program}", "--home", home, *words]
         with log.open("w") as out:
             process = subprocess.Popen(command, cwd=ROOT, env=self.environ(), stdout=out, stderr=out)
         self._processes.append(process)

@@ -39,9 +39,11 @@ def serving(name: str, folder: Path, *words: str) -> Iterator[str]:
 
 
 @contextmanager
-def rollcall(*words: str, says: str) -> Iterator[tuple[subprocess.Popen[str], re.Match[str]]]:
+def rollcall(program: str, *words: str, says: str) -> Iterator[tuple[subprocess.Popen[str], re.Match[str]]]:
     """One of the project's programs, once it has said that."""
-    with started([sys.executable, "-m", *words], cwd=ROOT, stdout=subprocess.PIPE) as process:
+    with started(
+        [sys.executable, "-m", f"rollcall.serve.{program}", *words], cwd=ROOT, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         said = process.stdout.readline()
         found = re.search(says, said)

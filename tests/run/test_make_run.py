@@ -72,7 +72,7 @@ def test_the_demo_shows_its_story_beside_a_consumer_of_ones_own_and_ctrl_c_leave
     try:
         for each in psutil.Process(process.pid).children(recursive=True):
             words = words_of(each)
-            if "page" in words:
+            if "rollcall.serve.page" in words:
                 each.kill()
             elif "run" in words:
                 # As when its terminal is closed.

@@ -1,8 +1,8 @@
 """Makes the homes of one version that tests open with later versions: tests/streaming/homes/NAME.tar.gz.
 
-    python -m tests.streaming.make_homes NAME [TREE]          TREE: a checkout of that version, else this one
+    python -m tests.streaming.make_homes NAME [TREE]          TREE: a checkout of it, from 0.4.0 on, else this one
 
-A home of a job, one of a shadow that has read half a log, and, if the version can, one of a dump of __consumer_offsets.
+A home of a job, one of a shadow that has read half a log, and one of a dump of __consumer_offsets.
 Beside them told.json: what that version said of each home, in every view and for every rebalance. That version's own
 programs make and read them; of this version the shapes of requests are used. Must not import the other version.
 """
@@ -34,9 +34,7 @@ from tests.streaming.live import now_ms, read_rows
 from tests.waiting import until
 
 HOMES = Path(__file__).parent / "homes"
-LOGS = CLASSIC_LOG, NEWER_LOG = [
-    ROOT / f"tests/captures/{name}/requests.log.gz" for name in ("d-kill", "o-consumer-protocol")
-]
+LOGS = _, NEWER_LOG = [ROOT / f"tests/captures/{name}/requests.log.gz" for name in ("d-kill", "o-consumer-protocol")]
 DUMP = ROOT / "tests/captures/o-consumer-protocol/offsets-topic.jsonl.gz"
 SETTINGS = {
     "topics": "t1:4",
@@ -81,14 +79,10 @@ class Version:
 
     def __init__(self, tree: Path) -> None:
         self.tree = tree
-        self.has_one_command = (tree / "rollcall/cli/commands").is_dir()
-        self.has_consumer_groups = "group.consumer." in (tree / "conf/coordinator.conf").read_text()
-        self.reads_dumps = any("offsets_topic" in path.read_text() for path in (tree / "jobs").rglob("*.py"))
 
     def command(self, name: str, home: Path, *words: str) -> list[str]:
         """A program's command line. name: coordinator, shadow, replay."""
-        is_of_the_command = self.has_one_command and name != "coordinator"
-        module = ["rollcall", name] if is_of_the_command else [f"jobs.{name}"]
+        module = ["rollcall.jobs.coordinator"] if name == "coordinator" else ["rollcall", name]
         return [sys.executable, "-m", *module, *words, "--home", str(home)]
 
     @contextmanager
@@ -160,14 +154,12 @@ def make(name: str, version: Version) -> Path:
         homes = Path(folder) / "homes"
         homes.mkdir()
         job = homes / "job"
-        with version.running("coordinator", job, *_settings(version)):
+        with version.running("coordinator", job, *_settings()):
             until(lambda: DeltaTable.is_deltatable(str(job / "requests")), "the job's tables", PATIENCE_S)
             live_classic(Table(job))
-            if version.has_consumer_groups:
-                live_newer(Table(job))
+            live_newer(Table(job))
         _shadow(version, homes / "shadow", Path(folder) / "requests.log")
-        if version.reads_dumps:
-            version.run(*version.command("replay", homes / "dump", str(DUMP)))
+        version.run(*version.command("replay", homes / "dump", str(DUMP)))
         return pack(version, Path(folder), name)
 
 
@@ -185,17 +177,15 @@ def pack(version: Version, folder: Path, name: str, *beside: str) -> Path:
     return target
 
 
-def _settings(version: Version) -> list[str]:
-    given = {k: v for k, v in SETTINGS.items() if version.has_consumer_groups or not k.startswith("group.consumer.")}
-    return [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
+def _settings() -> list[str]:
+    return [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
 
 
 def _shadow(version: Version, home: Path, log: Path) -> None:
     """A shadow of the first half of a log."""
-    lines = gzip.decompress((NEWER_LOG if version.has_consumer_groups else CLASSIC_LOG).read_bytes()).splitlines(True)
+    lines = gzip.decompress(NEWER_LOG.read_bytes()).splitlines(True)
     log.write_bytes(b"".join(lines[: len(lines) // 2]))
-    option = () if version.has_one_command else ("--zone", "UTC")
-    with version.running("shadow", home, str(log), *option):
+    with version.running("shadow", home, str(log)):
         until(Stillness(home), "the shadow's facts", PATIENCE_S)
 
 
