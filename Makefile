@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null && $$p -m rollcall.programs.preflight python >/dev/null 2>&1 && echo $$p && exit; done; echo python3)
 BIN := .venv/bin
-SOURCES := $(wildcard rollcall benchmarks tests)
+SOURCES := rollcall benchmarks tests
 PEERS := $(wildcard tests/peers_*)
 # Three workers for two cores, since tests wait; one has the one Spark session. tests/conftest.py says what a worker runs
 # as a whole.

@@ -1,7 +1,7 @@
 """The coordinator job: one streaming query on one home until SIGTERM or Ctrl-C, which let the running batch finish.
 
     spark-submit jobs/coordinator.py [--home FOLDER] [--conf FILE] [--set key=value]...
-    python -m rollcall.jobs.coordinator ...                      the same, on this machine
+    python -m rollcall.jobs.coordinator ...     the same, on this machine
 
 Exit status 1 when the query failed, else as `rollcall.programs.running` says. Knows how the program is started and
 ended; must not know how the query works (that is `rollcall.jobs.stream.query`).
@@ -159,6 +159,4 @@ def gateway_before_kafka(pairs: Mapping[str, str]) -> Settings | None:
 
 
 if __name__ == "__main__":
-    # spark-submit puts this file's folder first, where rollcall/cli/why.py would hide the package why.
-    sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__file__).resolve().parent]
     sys.exit(run_command(command, "coordinator"))

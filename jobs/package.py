@@ -12,7 +12,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from rollcall.jobs.spark.jars import IS_CHECKOUT, ROOT
+from rollcall.jobs.spark.jars import IS_CHECKOUT
+from rollcall.programs.version import ROOT
 
 TARGET = (ROOT if IS_CHECKOUT else Path()) / "dist" / "rollcall.zip"
 # A fixed time, so that the same sources give the same bytes.
@@ -26,7 +27,7 @@ def modules() -> Iterator[Path]:
 
 
 def pack(target: Path = TARGET) -> Path:
-    """Writes the zip; a file's place in it is its place in the checkout."""
+    """Writes the zip; a file's place in it is its place where the wheel is installed."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(target, "w") as archive:
         for path in sorted(modules()):

@@ -4,8 +4,8 @@ A worker collects garbage after each task, and with pandas and Arrow loaded that
 work. What is loaded before the fork is frozen: collections skip it, and the workers share its memory. The coordinator's
 own function is served by `rollcall.jobs.spark.lean_worker`.
 
-    spark.python.daemon.module=rollcall.jobs.spark.daemon     (Spark runs it as `python -m rollcall.jobs.spark.daemon
-    WORKER_MODULE`)
+    spark.python.daemon.module=rollcall.jobs.spark.daemon
+        Spark runs it as `python -m rollcall.jobs.spark.daemon WORKER_MODULE`
 
 Knows how Spark starts its daemon; must not know what a worker does.
 """

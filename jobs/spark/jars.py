@@ -18,14 +18,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rollcall.jobs.spark.internal_topics import write_with_internal_topics
-from rollcall.programs import version
 from rollcall.programs.preflight import Missing, check_java, run_online
 from rollcall.programs.running import run_program
-from rollcall.programs.version import VERSION
+from rollcall.programs.version import ROOT, VERSION
 from rollcall.tables.home_location import cache_folder
 
-ROOT = Path(version.__file__).resolve().parents[2]
-"""The checkout, or where the wheel is installed."""
 IS_CHECKOUT = (ROOT / "pyproject.toml").is_file()
 JARS_FOLDER = ROOT / ".jars" if IS_CHECKOUT else cache_folder() / f"jars-{VERSION}"
 

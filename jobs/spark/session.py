@@ -15,9 +15,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from rollcall.jobs.spark.archive import archive_options
-from rollcall.jobs.spark.jars import ROOT, jar_paths, make_ready
+from rollcall.jobs.spark.jars import jar_paths, make_ready
 from rollcall.jobs.spark.machine import this_machine
 from rollcall.programs.log_lines import Form
+from rollcall.programs.version import ROOT
 
 LOCAL_PROFILE = ROOT / "rollcall" / "conf" / "spark-local.conf"
 # The one compiler that is quick, and one thread that collects garbage.

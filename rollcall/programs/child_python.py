@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
-_ROOT = str(Path(__file__).parents[2])
-"""The folder that our packages lie in."""
+from rollcall.programs.version import ROOT
 
 
 def module_command(module: str, *arguments: str) -> list[str]:
@@ -21,5 +19,5 @@ def module_command(module: str, *arguments: str) -> list[str]:
 
 def module_environment(**more: str) -> dict[str, str]:
     """This process's environment in which a child finds the same packages, and more variables."""
-    path = os.pathsep.join(part for part in (_ROOT, os.environ.get("PYTHONPATH", "")) if part)
+    path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
     return {**os.environ, "PYTHONPATH": path, **more}

@@ -1,1 +1,1 @@
-"""The wordings of brokers and of client libraries: a file each, in `rollcall.inputs.printed.dialects.catalog`."""
+"""The wordings of brokers and of client libraries: a file each, listed in `catalog.py`."""
