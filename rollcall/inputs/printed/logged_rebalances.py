@@ -16,6 +16,9 @@ from rollcall.inputs.printed.lines.entries import DATED, Clock
 from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 
+NOT_NAMED = "group not named"
+GROUP_NOT_NAMED = f"({NOT_NAMED})"
+"""The group of lines that name none."""
 UUID_LENGTH = 36
 _WITH_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 

@@ -31,13 +31,19 @@ from rollcall.inputs.printed.groups.forgeable import doubt_forgeable, with_forge
 from rollcall.inputs.printed.groups.members_apart import by_client, only_clients
 from rollcall.inputs.printed.lines.entries import reason_of
 from rollcall.inputs.printed.logged_facts import BROKER, NEWER, FactKind, LoggedFact, printer_of, program_of
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
+from rollcall.inputs.printed.logged_rebalances import (
+    GROUP_NOT_NAMED,
+    NOT_NAMED,
+    Finding,
+    LoggedGroup,
+    LoggedRebalance,
+    client_id_of,
+    configured_id,
+)
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
 _SHIPPED_IDS = ("", "rdkafka")
-_NOT_NAMED = "group not named"
 NOT_FOLLOWED = "not_followed"
-GROUP_NOT_NAMED = f"({_NOT_NAMED})"
 _OF_NEWER = ("JOINING", "LEAVING")
 """States that only members of the newer protocols have."""
 _SOME_NEWER = "newer"
@@ -144,7 +150,7 @@ def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
         if len(named) == 1:
             yield fact._replace(group_id=min(named))
         elif fact.kind not in (FactKind.CLIENT_STATE, FactKind.TOPIC_SEEN) or fact.member_id:
-            yield fact._replace(group_id=f"({_NOT_NAMED}; table {fact.table})" if fact.table else GROUP_NOT_NAMED)
+            yield fact._replace(group_id=f"({NOT_NAMED}; table {fact.table})" if fact.table else GROUP_NOT_NAMED)
 
 
 def _groups_of_client_ids(facts: Iterable[LoggedFact]) -> dict[str, set[str]]:

@@ -14,12 +14,14 @@ from typing import NamedTuple
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.inputs.printed.groups.client_history import knew_that_it_was_out
 from rollcall.inputs.printed.groups.consumer_history import SILENT_BUMPS
+from rollcall.inputs.printed.groups.logged_effects import Written
 from rollcall.inputs.printed.groups.logged_holdings import JOINS, given_by_leaders
-from rollcall.inputs.printed.groups.logged_members import Members, Written
+from rollcall.inputs.printed.groups.logged_members import Members
 from rollcall.inputs.printed.groups.members_apart import by_client
 from rollcall.inputs.printed.groups.owners import Owners
 from rollcall.inputs.printed.groups.reasons import cause_in_words
 from rollcall.inputs.printed.groups.rebalance_effects import Running
+from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE, Standing
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_facts import (
     LEAVE_REFUSED,
@@ -29,13 +31,10 @@ from rollcall.inputs.printed.logged_facts import (
     is_unknown_member,
     says_that_it_is_no_member,
 )
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
-from rollcall.inputs.printed.story import GROUP_NOT_NAMED
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup, LoggedRebalance
 from rollcall.schemas.causes import CauseKind, EndCause
-from rollcall.schemas.effects import UNKNOWN_END, Effect, GroupFound, GroupNotCovered, StateChanged
+from rollcall.schemas.effects import UNKNOWN_END, Effect, GroupFound, GroupNotCovered
 
-UNKNOWN_STATE = "Unknown"
-"""Kafka's name (GroupState.UNKNOWN) for a state that is not known."""
 EITHER = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT)
 """How a member may have ended that leaves without a word."""
 _OUT = ("STALE", "UNSUBSCRIBED", "FENCED", "FATAL")
@@ -210,7 +209,7 @@ class _History:
             self._take(event)
         self._owners.until(math.inf, is_of_epochs=True)
         if self._members.current:
-            self._move()
+            Standing(self._written, self._members).move(UNKNOWN_STATE)
         return self._written.effects
 
     def _take(self, event: _Event) -> None:
@@ -245,16 +244,3 @@ class _History:
         running.changes = self._members.form()
         outcome = "completed" if running.rebalance.outcome == "completed" else UNKNOWN_END
         self._written.emit(running.ended(self._written.at_ms, outcome, self._members))
-
-    def _move(self) -> None:
-        self._written.emit(
-            StateChanged(
-                at_ms=self._written.at_ms,
-                from_state=UNKNOWN_STATE,
-                to_state=UNKNOWN_STATE,
-                generation_id=self._written.generation_id or 0,
-                protocol_type=None,
-                protocol_name=None,
-                leader_id=None,
-            )
-        )

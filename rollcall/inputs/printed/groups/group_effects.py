@@ -11,39 +11,29 @@ import logging
 import math
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
-from rollcall.coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
-from rollcall.inputs.printed.groups.client_effects import UNKNOWN_STATE, client_effects_of
-from rollcall.inputs.printed.groups.consumer_history import FIRST_EPOCH, SILENT_BUMPS
-from rollcall.inputs.printed.groups.logged_members import ENDS, Members, Written
+from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.inputs.printed.groups.client_effects import client_effects_of
+from rollcall.inputs.printed.groups.consumer_history import SILENT_BUMPS
+from rollcall.inputs.printed.groups.logged_effects import Written
+from rollcall.inputs.printed.groups.logged_members import ENDS, Members
 from rollcall.inputs.printed.groups.members_apart import by_client
 from rollcall.inputs.printed.groups.owners import Owners
 from rollcall.inputs.printed.groups.reasons import read_reason
 from rollcall.inputs.printed.groups.rebalance_effects import Running, cause_of
+from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE, Standing
 from rollcall.inputs.printed.lines.entries import DATED, reason_of
-from rollcall.inputs.printed.logged_facts import BROKER, NEWER, FactKind, LoggedFact
+from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
 from rollcall.schemas.causes import CauseKind, EndCause
-from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effects import (
     UNKNOWN_END,
     Effect,
-    GroupCreated,
-    GroupFound,
     GroupNotCovered,
-    GroupObserved,
-    GroupRemoved,
     JoinPhaseEnded,
     RebalanceStarted,
-    StateChanged,
 )
 
 log = logging.getLogger("rollcall.lines")
-_TYPES = {
-    FactKind.REBALANCE_BEGAN: GroupType.CLASSIC,
-    FactKind.JOIN_PHASE_ENDED: GroupType.CLASSIC,
-    **dict.fromkeys(NEWER, GroupType.CONSUMER),
-}
-"""The lines that show which protocol a group is under."""
 
 
 def effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Effect]:
@@ -75,36 +65,30 @@ class _History:
         self._rebalances = {id(line): one for one in group.rebalances for line in one.facts}
         self._written = Written()
         self._members = Members.of_clients(self._written, group.facts)
+        self._standing = Standing(self._written, self._members)
         self._owners = Owners(
             self._written,
             self._members,
             by_client(group.facts),
             [one.generation_id or 0 for one in lines if one.kind is FactKind.ASSIGNMENT_RECEIVED],
         )
-        self._is_whole = False
-        """Whether lines name every member."""
-        self._count: int | None = None
-        """How many members the latest generation has."""
-        self._group_type: GroupType | None = None
-        self._state = ""
-        self._is_away = False
         self._running: Running | None = None
         self._reached: dict[str, int] = {}
         """By member, the epoch in which it has all that it is to have."""
 
-    @property
-    def _generation_id(self) -> int:
-        return self._written.generation_id or 0
-
     def take(self, place: int, line: LoggedFact) -> None:
         """One line. A time earlier than that of the line before is that one's: partitions' lines interleave."""
         at_ms = max(self._written.at_ms, line.at_ms or 0)
-        if self._group_type is not None:
+        if self._standing.type is not None:
             self._follow_owners(at_ms)
-        self._written.at_ms, self._written.may_be_forged = at_ms, line.may_be_forged
-        if self._group_type is None:
-            self._begin(place, line)
-        self._change_type(line)
+        self._written.at_ms, self._written.line = at_ms, line
+        if self._standing.type is None:
+            self._standing.begin(self._lines, place)
+        after = self._standing.type_by(line)
+        if after is not None and after is not self._standing.type:
+            self._end(UNKNOWN_END)
+            self._standing.change_type(line, after)
+            self._reached = {}
         match line.kind:
             case FactKind.REBALANCE_BEGAN | FactKind.EPOCH_BUMPED:
                 self._start(line)
@@ -119,14 +103,17 @@ class _History:
             case FactKind.TARGET_COMPUTED:
                 self._is_running(line)
             case FactKind.GROUP_UNLOADED | FactKind.GROUP_TAKEN_OVER:
-                self._observe(line)
+                self._end(UNKNOWN_END)
+                self._standing.observe(line)
             case FactKind.GROUP_DIED | FactKind.GROUPS_DELETED:
-                self._forget("deleted" if line.kind is FactKind.GROUPS_DELETED else "unknown")
+                self._end(UNKNOWN_END)
+                self._reached = {}
+                self._standing.forget("deleted" if line.kind is FactKind.GROUPS_DELETED else "unknown")
             case _:
                 self._take_member(line)
 
     def _follow_owners(self, until_ms: float) -> None:
-        self._owners.until(until_ms, is_of_epochs=self._group_type is GroupType.CONSUMER)
+        self._owners.until(until_ms, is_of_epochs=self._standing.type is GroupType.CONSUMER)
 
     def _take_member(self, line: LoggedFact) -> None:
         """A line about a member."""
@@ -137,8 +124,8 @@ class _History:
                 self._reached.pop(line.member_id, None)
             case FactKind.STATIC_MEMBER_REPLACED if line.other_member_id:
                 members.replace(line.member_id, line.other_member_id, line.instance_id)
-                if self._state == GroupState.STABLE.value:
-                    members.store(self._count)
+                if self._standing.state == GroupState.STABLE.value:
+                    members.store(self._standing.count)
             case FactKind.MEMBER_LEFT | FactKind.MEMBER_LEFT_EPOCH:
                 rebalance = self._rebalances.get(id(line))
                 is_culprit = rebalance is not None and rebalance.cause.member_id == line.member_id
@@ -158,123 +145,11 @@ class _History:
     def ended(self) -> list[Effect]:
         """All effects. What a classic group does at the end still runs; when an epoch was reached, no line says."""
         self._follow_owners(math.inf)
-        if self._group_type is GroupType.CONSUMER:
+        if self._standing.type is GroupType.CONSUMER:
             self._end(UNKNOWN_END)
-        if self._members.current and self._state in ("", GroupState.EMPTY.value):
-            self._move(UNKNOWN_STATE)
+        if self._members.current and self._standing.state in ("", GroupState.EMPTY.value):
+            self._standing.move(UNKNOWN_STATE)
         return self._written.effects
-
-    # ------------------------------------------------------------ the group
-
-    def _begin(self, place: int, first: LoggedFact) -> None:
-        """The group is new if its first generation says so; otherwise it was there before."""
-        ahead = self._lines[place:]
-        shown = next((_TYPES[line.kind] for line in ahead if line.kind in _TYPES), GroupType.CLASSIC)
-        numbered = next((line for line in ahead if line.generation_id is not None), None)
-        generation_id = -1 if numbered is None or numbered.generation_id is None else numbered.generation_id
-        self._group_type = shown
-        self._members.form()
-        if shown is GroupType.CONSUMER:
-            is_new = first.kind is FactKind.MEMBER_JOINED_EPOCH and 0 < generation_id <= FIRST_EPOCH
-        else:
-            is_new = numbered is not None and numbered.kind is FactKind.REBALANCE_BEGAN and generation_id == 0
-        if not is_new:
-            self._written.emit(
-                GroupFound(at_ms=self._written.at_ms, group_type=shown, generation_id=max(generation_id, 0))
-            )
-            return
-        self._written.emit(GroupCreated(at_ms=self._written.at_ms))
-        self._is_whole, self._count, self._written.generation_id = True, 0, 0
-        self._state = GroupState.EMPTY.value
-        if shown is GroupType.CONSUMER:
-            self._written.generation_id = generation_id - 1
-            self._emit_type(None, "created")
-
-    def _emit_type(self, from_type: GroupType | None, why: str) -> None:
-        assert self._group_type is not None
-        self._written.emit(
-            GroupTypeChanged(
-                at_ms=self._written.at_ms,
-                from_type=from_type,
-                to_type=self._group_type,
-                why=why,
-                generation_id=self._generation_id,
-                client_id="",
-            )
-        )
-
-    def _change_type(self, line: LoggedFact) -> None:
-        """The group was converted: a line says so, or is one that only the other protocol has."""
-        before = self._group_type
-        if line.kind is FactKind.GROUP_CONVERTED:
-            after = next((one for one in GroupType if one.value == line.to_state.lower()), before)
-            moved = "upgraded" if after is GroupType.CONSUMER else "downgraded"
-            why = "replaced" if line.state.startswith("empty") else moved
-        else:
-            after, why = _TYPES.get(line.kind, before), "observed"
-        if after is not before:
-            self._end(UNKNOWN_END)
-            self._group_type, self._state, self._reached = after, "", {}
-            self._emit_type(before, why)
-            if why == "replaced":
-                self._written.generation_id = FIRST_EPOCH - 1 if after is GroupType.CONSUMER else 0
-                self._is_whole, self._count = True, 0
-            self._members.store(self._count)
-
-    def _observe(self, line: LoggedFact) -> None:
-        """A coordinator gave the group away, or has loaded it: sessions and timers begin anew then."""
-        is_away = line.kind is FactKind.GROUP_UNLOADED
-        if is_away == self._is_away and is_away:
-            return
-        self._is_away = is_away
-        self._end(UNKNOWN_END)
-        if not is_away:
-            self._load(line)
-        self._written.emit(
-            GroupObserved(
-                at_ms=self._written.at_ms,
-                why="a coordinator unloaded the group" if is_away else "a coordinator loaded the group",
-                is_away=is_away,
-                is_loaded=not is_away,
-                generation_id=line.generation_id or self._generation_id,
-                member_ids=[],
-            )
-        )
-
-    def _load(self, line: LoggedFact) -> None:
-        """The group is what was stored of it. Where the line says how many members it has, that is certain."""
-        self._count = self._members.load(line.members)
-        if line.members is None:
-            return
-        self._is_whole = len(self._members.current) == line.members
-        loaded = (GroupState.STABLE if line.members else GroupState.EMPTY).value
-        if self._group_type is GroupType.CLASSIC and self._state not in ("", loaded):
-            self._move(loaded)
-
-    def _forget(self, why: str) -> None:
-        self._end(UNKNOWN_END)
-        self._members.remove_all()
-        self._members.form()
-        self._written.emit(GroupRemoved(at_ms=self._written.at_ms, why=why, generation_id=self._generation_id))
-        self._group_type, self._state, self._written.generation_id = None, "", None
-        self._is_whole, self._count, self._reached = False, None, {}
-        self._members.store(None)
-
-    def _move(self, to_state: str, leader_id: str | None = None) -> None:
-        """Another state; where the one before is not known, it is told as the first that is."""
-        may_follow = any(after == to_state and self._state in befores for after, befores in VALID_PREVIOUS.items())
-        self._written.emit(
-            StateChanged(
-                at_ms=self._written.at_ms,
-                from_state=self._state if may_follow else to_state,
-                to_state=to_state,
-                generation_id=self._generation_id,
-                protocol_type=None,
-                protocol_name=None,
-                leader_id=leader_id,
-            )
-        )
-        self._state = to_state
 
     # ------------------------------------------------------------ rebalances
 
@@ -296,31 +171,31 @@ class _History:
             RebalanceStarted(
                 at_ms=self._written.at_ms,
                 from_generation_id=running.generation_id - 1,
-                from_state=self._state or UNKNOWN_STATE,
+                from_state=self._standing.state or UNKNOWN_STATE,
                 cause=cause_of(rebalance, self._members),
                 members_before=running.members_before,
                 join_timeout_ms=-1,
             )
         )
-        if self._group_type is GroupType.CLASSIC:
+        if self._standing.type is GroupType.CLASSIC:
             self._written.generation_id = running.generation_id - 1
             self._owners.begin(running.generation_id)
-            if self._state != GroupState.PREPARING_REBALANCE.value:
-                self._move(GroupState.PREPARING_REBALANCE.value)
+            if self._standing.state != GroupState.PREPARING_REBALANCE.value:
+                self._standing.move(GroupState.PREPARING_REBALANCE.value)
             return
         self._written.generation_id = running.generation_id
         self._owners.begin_epoch()
-        self._form(len(self._members.current) if self._is_whole else None)
+        self._form(len(self._members.current) if self._standing.is_whole else None)
         self._members.store(running.members_after)
         if running.members_after == 0:
-            self._move(GroupState.EMPTY.value)
+            self._standing.move(GroupState.EMPTY.value)
             self._end("empty")
         else:
-            self._move(UNKNOWN_STATE)
+            self._standing.move(UNKNOWN_STATE)
 
     def _run(self, rebalance: LoggedRebalance, generation_id: int, *, is_beginning: bool) -> Running:
         """It runs from now on. is_beginning: it begins now; else its beginning is not in the lines."""
-        before = self._count if self._written.generation_id == generation_id - 1 else None
+        before = self._standing.count if self._written.generation_id == generation_id - 1 else None
         at_ms = self._written.at_ms
         self._running = Running(rebalance, generation_id, at_ms, at_ms if is_beginning else None, before)
         return self._running
@@ -345,38 +220,38 @@ class _History:
     def _end_join_phase(self, line: LoggedFact) -> None:
         if not self._is_running(line):
             return
-        self._owners.form(self._generation_id)
+        self._owners.form(self._standing.generation_id)
         known = [*self._members.current]
-        self._is_whole = self._is_whole if line.members is None else len(known) == line.members
-        self._form(len(known) if line.members is None and self._is_whole else line.members)
-        if self._is_whole and known:
+        self._standing.is_whole = self._standing.is_whole if line.members is None else len(known) == line.members
+        self._form(len(known) if line.members is None and self._standing.is_whole else line.members)
+        if self._standing.is_whole and known:
             self._written.emit(
                 JoinPhaseEnded(
                     at_ms=self._written.at_ms,
-                    generation_id=self._generation_id,
+                    generation_id=self._standing.generation_id,
                     protocol_name=None,
                     leader_id=None,
                     member_ids=known,
                 )
             )
-        self._move(GroupState.COMPLETING_REBALANCE.value)
+        self._standing.move(GroupState.COMPLETING_REBALANCE.value)
 
     def _complete(self, line: LoggedFact) -> None:
         if not self._is_running(line):
             return
         if line.member_id:
             self._members.known(line.member_id)
-        self._owners.give(self._generation_id)
-        self._move(GroupState.STABLE.value, line.member_id or None)
+        self._owners.give(self._standing.generation_id)
+        self._standing.move(GroupState.STABLE.value, line.member_id or None)
         self._end("completed")
 
     def _empty(self, line: LoggedFact) -> None:
         if not self._is_running(line):
             return
         self._members.remove_all()
-        self._is_whole = True
+        self._standing.is_whole = True
         self._form(0)
-        self._move(GroupState.EMPTY.value)
+        self._standing.move(GroupState.EMPTY.value)
         self._end("empty")
 
     def _progress(self, line: LoggedFact) -> None:
@@ -388,10 +263,10 @@ class _History:
             self._reached[line.member_id] = line.generation_id
         elif line.member_id:
             self._reached.pop(line.member_id, None)
-        members, epoch = self._members.current, self._generation_id
+        members, epoch = self._members.current, self._standing.generation_id
         have_all = all(self._reached.get(member_id) == epoch for member_id in members)
-        if self._running is not None and self._is_whole and members and have_all:
-            self._move(GroupState.STABLE.value)
+        if self._running is not None and self._standing.is_whole and members and have_all:
+            self._standing.move(GroupState.STABLE.value)
             self._end("completed")
 
     def _end(self, outcome: str) -> None:
@@ -401,6 +276,6 @@ class _History:
             return
         at_ms = running.known_from_ms if outcome == UNKNOWN_END else self._written.at_ms
         self._written.emit(running.ended(at_ms, outcome, self._members))
-        self._count = running.members_after
+        self._standing.count = running.members_after
         if outcome in ("completed", "empty"):
-            self._members.store(self._count)
+            self._members.store(self._standing.count)

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
-from rollcall.inputs.printed.groups.reasons import NOT_PROVIDED, Reason, left
+from rollcall.inputs.printed.groups.logged_effects import Place, Written
+from rollcall.inputs.printed.groups.reasons import left_by
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import client_id_of, configured_id
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
-from rollcall.schemas.effects import Effect, MemberJoined, MemberRemoved
+from rollcall.schemas.effects import MemberJoined, MemberRemoved
 
 LEFT = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.ADMIN_REMOVED)
 ENDS = {
@@ -26,42 +24,6 @@ ENDS = {
     FactKind.MEMBER_NOT_SYNCED_EPOCH: EndCause.SYNC_TIMEOUT,
 }
 EXPIRED = (EndCause.SESSION_EXPIRED, EndCause.SYNC_TIMEOUT, EndCause.REBALANCE_TIMEOUT)
-
-
-Place = tuple[int, float]
-"""A moment, ms since the epoch, and an order among the effects of one group."""
-
-
-@dataclass
-class Written:
-    """A group's effects so far, and the moment and generation of the next one."""
-
-    at_ms: int = 0
-    generation_id: int | None = None
-    """None: not known."""
-    may_be_forged: bool = False
-    """Whether a client's text may have written the line that effects follow from."""
-    _ordered: list[tuple[Place, Effect]] = field(default_factory=list)
-
-    @property
-    def place(self) -> Place:
-        """That of the next effect."""
-        return self.at_ms, float(len(self._ordered))
-
-    @property
-    def effects(self) -> list[Effect]:
-        """All of them, in order."""
-        return [effect for _, effect in sorted(self._ordered, key=itemgetter(0))]
-
-    def emit(self, effect: Effect) -> None:
-        """Adds an effect at its own moment."""
-        if self.may_be_forged and isinstance(effect, MemberJoined | MemberRemoved):
-            effect = replace(effect, is_inferred=True)
-        self._ordered.append(((effect.at_ms, self.place[1]), effect))
-
-    def insert(self, place: Place, effect: Effect) -> None:
-        """Adds an effect before the one that came at a place."""
-        self._ordered.append(((place[0], place[1] - 0.5), effect))
 
 
 class Member(NamedTuple):
@@ -153,7 +115,8 @@ class Members:
         if member.member_id in self.current:
             return
         self.current[member.member_id] = member
-        joined = _joined(member, self._written.at_ms, is_inferred=is_inferred, replaces=replaces, session_ms=session_ms)
+        is_doubtful = is_inferred or self._written.is_doubtful
+        joined = _joined(member, self._written.at_ms, is_inferred=is_doubtful, replaces=replaces, session_ms=session_ms)
         self._written.emit(joined)
         if not is_inferred:
             self._new.add(member.member_id)
@@ -181,8 +144,8 @@ class Members:
         """It left; two lines may say so. cause: that of the rebalance that its leave set off, if it did."""
         if line.member_id not in self.current and line.member_id in self._went:
             return
-        words = "" if line.client_reason == NOT_PROVIDED else line.client_reason
-        reason = left(Reason(CauseKind.UNKNOWN, client_reason=words))
+        reason = left_by(line)
+        words = reason.client_reason
         kind, fits, is_inferred = reason.kind, reason.candidates, bool(reason.candidates)
         if cause is not None:
             kind, is_inferred = cause.kind, cause.is_inferred
@@ -222,7 +185,7 @@ class Members:
                 end_cause=end_cause,
                 client_reason=client_reason or None,
                 replaced_by_member_id=replaced_by,
-                is_inferred=is_inferred or end_cause is EndCause.UNKNOWN,
+                is_inferred=is_inferred or end_cause is EndCause.UNKNOWN or self._written.is_doubtful,
                 candidates=candidates,
             )
         )
