@@ -122,6 +122,19 @@ class LoggedRebalance:
     """The lines that say all this, in order."""
     came: list[tuple[LoggedFact, LoggedFact]] = field(default_factory=list)
     """Of clients that were no members before: where each asked to join, and where it had joined."""
+    known_from_ms: int = 0
+    """Of its facts: when its first line was printed, no earlier than the line before."""
+    is_begun: bool = False
+    """Whether its beginning is in the lines."""
+    members_before: int | None = None
+    members_after: int | None = None
+
+    @property
+    def to_generation_id(self) -> int | None:
+        """The generation that it leads to, or would have led to; None: no line has a number."""
+        if self.generation_id is None and self.from_generation_id is not None:
+            return self.from_generation_id + 1
+        return self.generation_id
 
     def moment(self, at_ms: int | None) -> str | None:
         """Return one of its times as its lines have it."""

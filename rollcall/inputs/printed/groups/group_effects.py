@@ -14,12 +14,12 @@ from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.inputs.printed.groups.client_effects import client_effects_of
 from rollcall.inputs.printed.groups.consumer_history import SILENT_BUMPS
-from rollcall.inputs.printed.groups.logged_effects import Written
-from rollcall.inputs.printed.groups.logged_members import ENDS, Members
+from rollcall.inputs.printed.groups.logged_effects import Written, made
+from rollcall.inputs.printed.groups.logged_members import ENDS, Changes, Members, explain_departure
 from rollcall.inputs.printed.groups.members_apart import by_client
 from rollcall.inputs.printed.groups.owners import Owners
 from rollcall.inputs.printed.groups.reasons import read_reason
-from rollcall.inputs.printed.groups.rebalance_effects import Running, cause_of
+from rollcall.inputs.printed.groups.rebalance_effects import ended, started
 from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE, Standing
 from rollcall.inputs.printed.lines.entries import DATED, reason_of
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
@@ -30,7 +30,7 @@ from rollcall.schemas.effects import (
     Effect,
     GroupNotCovered,
     JoinPhaseEnded,
-    RebalanceStarted,
+    MemberRemoved,
 )
 
 log = logging.getLogger("rollcall.lines")
@@ -72,7 +72,11 @@ class _History:
             by_client(group.facts),
             [one.generation_id or 0 for one in lines if one.kind is FactKind.ASSIGNMENT_RECEIVED],
         )
-        self._running: Running | None = None
+        self._running: LoggedRebalance | None = None
+        self._changes = Changes()
+        """Who came and went until its generation was formed."""
+        self._departures: list[tuple[MemberRemoved, LoggedRebalance]] = []
+        """Who left, and the rebalance that this may have set off."""
         self._reached: dict[str, int] = {}
         """By member, the epoch in which it has all that it is to have."""
 
@@ -127,9 +131,9 @@ class _History:
                 if self._standing.state == GroupState.STABLE.value:
                     members.store(self._standing.count)
             case FactKind.MEMBER_LEFT | FactKind.MEMBER_LEFT_EPOCH:
-                rebalance = self._rebalances.get(id(line))
-                is_culprit = rebalance is not None and rebalance.cause.member_id == line.member_id
-                members.leave(line, rebalance.cause if rebalance is not None and is_culprit else None)
+                removed, rebalance = members.leave(line), self._rebalances.get(id(line))
+                if removed is not None and rebalance is not None:
+                    self._departures.append((removed, rebalance))
             case FactKind.MEMBERS_NOT_BACK:
                 for member_id in line.member_ids:
                     members.remove(member_id, EndCause.REBALANCE_TIMEOUT)
@@ -140,7 +144,9 @@ class _History:
 
     def so_far(self) -> list[Effect]:
         """All effects, of a group whose lines go on."""
-        return self._written.effects
+        for removed, rebalance in self._departures:
+            explain_departure(removed, rebalance.cause)
+        return made(self._written.effects)
 
     def ended(self) -> list[Effect]:
         """All effects. What a classic group does at the end still runs; when an epoch was reached, no line says."""
@@ -149,16 +155,16 @@ class _History:
             self._end(UNKNOWN_END)
         if self._members.current and self._standing.state in ("", GroupState.EMPTY.value):
             self._standing.move(UNKNOWN_STATE)
-        return self._written.effects
+        return self.so_far()
 
     # ------------------------------------------------------------ rebalances
 
     def _start(self, line: LoggedFact) -> None:
         rebalance = self._rebalances.get(id(line))
-        if rebalance is None or (rebalance.generation_id is None and rebalance.from_generation_id is None):
+        number = None if rebalance is None else rebalance.to_generation_id
+        if rebalance is None or number is None:
             return
-        generation_id = rebalance.generation_id or (rebalance.from_generation_id or 0) + 1
-        is_superseded = self._running is not None and self._running.rebalance.outcome == "superseded"
+        is_superseded = self._running is not None and self._running.outcome == "superseded"
         self._end("superseded" if is_superseded else UNKNOWN_END)
         cause = rebalance.cause
         if cause.kind is CauseKind.MEMBER_JOINED and cause.member_id:
@@ -166,46 +172,38 @@ class _History:
         reason = read_reason(line.reason) if cause.kind is CauseKind.SYNC_TIMEOUT else None
         for member_id in () if reason is None else reason.member_ids:
             self._members.remove(member_id, EndCause.SYNC_TIMEOUT)
-        running = self._run(rebalance, generation_id, is_beginning=True)
-        self._written.emit(
-            RebalanceStarted(
-                at_ms=self._written.at_ms,
-                from_generation_id=running.generation_id - 1,
-                from_state=self._standing.state or UNKNOWN_STATE,
-                cause=cause_of(rebalance, self._members),
-                members_before=running.members_before,
-                join_timeout_ms=-1,
-            )
-        )
+        self._run(rebalance, number, is_beginning=True)
+        began = started(rebalance, self._standing.state or UNKNOWN_STATE, self._members)
+        self._written.emit_later(self._written.at_ms, began, rebalance)
         if self._standing.type is GroupType.CLASSIC:
-            self._written.generation_id = running.generation_id - 1
-            self._owners.begin(running.generation_id)
+            self._written.generation_id = number - 1
+            self._owners.begin(number)
             if self._standing.state != GroupState.PREPARING_REBALANCE.value:
                 self._standing.move(GroupState.PREPARING_REBALANCE.value)
             return
-        self._written.generation_id = running.generation_id
+        self._written.generation_id = number
         self._owners.begin_epoch()
         self._form(len(self._members.current) if self._standing.is_whole else None)
-        self._members.store(running.members_after)
-        if running.members_after == 0:
+        self._members.store(rebalance.members_after)
+        if rebalance.members_after == 0:
             self._standing.move(GroupState.EMPTY.value)
             self._end("empty")
         else:
             self._standing.move(UNKNOWN_STATE)
 
-    def _run(self, rebalance: LoggedRebalance, generation_id: int, *, is_beginning: bool) -> Running:
+    def _run(self, rebalance: LoggedRebalance, number: int, *, is_beginning: bool) -> None:
         """It runs from now on. is_beginning: it begins now; else its beginning is not in the lines."""
-        before = self._standing.count if self._written.generation_id == generation_id - 1 else None
-        at_ms = self._written.at_ms
-        self._running = Running(rebalance, generation_id, at_ms, at_ms if is_beginning else None, before)
-        return self._running
+        self._running, self._changes = rebalance, Changes()
+        rebalance.known_from_ms, rebalance.is_begun = self._written.at_ms, is_beginning
+        rebalance.members_before = self._standing.count if self._written.generation_id == number - 1 else None
+        rebalance.members_after = None
 
     def _is_running(self, line: LoggedFact) -> bool:
         """Whether a rebalance runs that the line is of; one whose beginning is missing is known from now."""
         rebalance = self._rebalances.get(id(line))
         if rebalance is None or rebalance.generation_id is None:
             return False
-        if self._running is None or self._running.rebalance is not rebalance:
+        if self._running is not rebalance:
             self._end(UNKNOWN_END)
             self._run(rebalance, rebalance.generation_id, is_beginning=False)
         self._written.generation_id = rebalance.generation_id
@@ -213,9 +211,9 @@ class _History:
 
     def _form(self, members: int | None) -> None:
         """All that will be in the generation are known: who comes or goes from now on belongs to a later one."""
-        changes = self._members.form()
+        self._changes = self._members.form()
         if self._running is not None:
-            self._running.changes, self._running.members_after = changes, members
+            self._running.members_after = members
 
     def _end_join_phase(self, line: LoggedFact) -> None:
         if not self._is_running(line):
@@ -275,7 +273,7 @@ class _History:
         if running is None:
             return
         at_ms = running.known_from_ms if outcome == UNKNOWN_END else self._written.at_ms
-        self._written.emit(running.ended(at_ms, outcome, self._members))
+        self._written.emit_later(at_ms, ended(running, at_ms, outcome, self._members, self._changes), running)
         self._standing.count = running.members_after
         if outcome in ("completed", "empty"):
             self._members.store(self._standing.count)

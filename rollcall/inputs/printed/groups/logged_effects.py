@@ -1,18 +1,38 @@
-"""A group's effects as lines show them, in the order of their moments.
+"""A group's effects as lines show them, in the order of their moments, each with what it rests on.
 
 Knows effects and lines. Must not know what follows from a line.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from operator import itemgetter
+from operator import attrgetter
+from typing import NamedTuple
 
 from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
 from rollcall.schemas.effects import Effect
 
+Later = Callable[[], Effect | None]
+"""Makes an effect of which later lines may show more, once all are read. None: it is no fact."""
 Place = tuple[int, float]
 """A moment, ms since the epoch, and an order among the effects of one group."""
+
+
+class LoggedEffect(NamedTuple):
+    """One effect."""
+
+    place: Place
+    content: Effect | Later
+    of: LoggedRebalance | LoggedFact | None
+    """What it rests on: all lines of a rebalance, or one line. None: clients' lines."""
+
+
+def made(effects: Iterable[LoggedEffect]) -> list[Effect]:
+    """Return the effects themselves, once all lines are read."""
+    contents = (one.content() if callable(one.content) else one.content for one in effects)
+    return [effect for effect in contents if effect is not None]
 
 
 @dataclass
@@ -23,7 +43,7 @@ class Written:
     generation_id: int | None = None
     """None: not known."""
     line: LoggedFact | None = None
-    _ordered: list[tuple[Place, Effect]] = field(default_factory=list)
+    _ordered: list[LoggedEffect] = field(default_factory=list)
 
     @property
     def place(self) -> Place:
@@ -36,14 +56,18 @@ class Written:
         return self.line is not None and self.line.may_be_forged
 
     @property
-    def effects(self) -> list[Effect]:
+    def effects(self) -> list[LoggedEffect]:
         """All of them, in order."""
-        return [effect for _, effect in sorted(self._ordered, key=itemgetter(0))]
+        return sorted(self._ordered, key=attrgetter("place"))
 
     def emit(self, effect: Effect) -> None:
         """Add an effect at its own moment."""
-        self._ordered.append(((effect.at_ms, self.place[1]), effect))
+        self._ordered.append(LoggedEffect((effect.at_ms, self.place[1]), effect, self.line))
+
+    def emit_later(self, at_ms: int, effect: Later, of: LoggedRebalance) -> None:
+        """Add an effect of a rebalance."""
+        self._ordered.append(LoggedEffect((at_ms, self.place[1]), effect, of))
 
     def insert(self, place: Place, effect: Effect) -> None:
         """Add an effect before the one that came at a place."""
-        self._ordered.append(((place[0], place[1] - 0.5), effect))
+        self._ordered.append(LoggedEffect((place[0], place[1] - 0.5), effect, self.line))

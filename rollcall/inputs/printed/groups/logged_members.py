@@ -34,14 +34,28 @@ class Member(NamedTuple):
     client_host: str = ""
     group_instance_id: str | None = None
 
-    @property
-    def name(self) -> str:
-        return self.client_id or self.group_instance_id or self.member_id
+
+def _name_of(one: Member | MemberRemoved) -> str:
+    return one.client_id or one.group_instance_id or one.member_id
 
 
-class _Gone(NamedTuple):
-    member: Member
-    end_cause: EndCause
+class Departure(NamedTuple):
+    """A member went."""
+
+    place: Place
+    """Of the next effect."""
+    removed: MemberRemoved
+
+
+def explain_departure(removed: MemberRemoved, cause: Cause) -> None:
+    """Correct why a member left by the cause of the rebalance that its leave may have set off."""
+    if cause.member_id != removed.member_id:
+        return
+    is_leave = cause.kind in (*LEFT, CauseKind.UNKNOWN)
+    fits = cause.candidates if is_leave and len(cause.candidates) > 1 else ()
+    removed.end_cause = EndCause(cause.kind.value) if is_leave else EndCause.MEMBER_LEFT
+    removed.is_inferred = (is_leave and cause.is_inferred) or removed.end_cause is EndCause.UNKNOWN
+    removed.candidates = tuple(EndCause(one.kind.value) for one in fits)
 
 
 @dataclass
@@ -49,16 +63,16 @@ class Changes:
     """Who joined and went between two generations."""
 
     came: list[Member] = field(default_factory=list)
-    gone: list[_Gone] = field(default_factory=list)
+    gone: list[MemberRemoved] = field(default_factory=list)
 
     @property
     def joined(self) -> list[str]:
         """Their names."""
-        return [one.name for one in self.came]
+        return [_name_of(one) for one in self.came]
 
     def names(self, *ends: EndCause) -> list[str]:
         """The names of those that went so."""
-        return [one.member.name for one in self.gone if one.end_cause in ends]
+        return [_name_of(one) for one in self.gone if one.end_cause in ends]
 
 
 class Members:
@@ -70,8 +84,8 @@ class Members:
         """Since the latest generation was formed."""
         self._written, self._client_ids = written, client_ids
         self._formed: Place = (0, 0.0)
-        self._went: dict[str, Place] = {}
-        """After the latest end of each id."""
+        self.went: dict[str, Departure] = {}
+        """The latest end of each id."""
         self._new: set[str] = set()
         """Whose joins are not stored yet."""
         self._lost: dict[str, Member] = {}
@@ -126,37 +140,30 @@ class Members:
     def known(self, member_id: str, line: LoggedFact | None = None) -> Member:
         """A member by its id. One whose join no line has was a member when the latest generation was formed."""
         if member_id not in self.current:
-            place = max(self._formed, self._went.get(member_id, self._formed))
+            went = self.went.get(member_id)
+            place = self._formed if went is None else max(self._formed, went.place)
             member = self.current[member_id] = self.named(member_id, line)
             self._written.insert(place, _joined(member, place[0], is_inferred=True))
         return self.current[member_id]
 
     def has_gone(self, member_id: str) -> bool:
         """Whether it was a member, and is none now."""
-        return member_id in self._went and member_id not in self.current
+        return member_id in self.went and member_id not in self.current
 
     def replace(self, old_id: str, new_id: str, instance_id: str) -> None:
         """A static member came back under another id."""
         self.remove(old_id, EndCause.STATIC_MEMBER_REPLACED, replaced_by=new_id)
         self.add(self.named(new_id, instance_id=instance_id), replaces=old_id)
 
-    def leave(self, line: LoggedFact, cause: Cause | None) -> None:
-        """It left; two lines may say so. cause: that of the rebalance that its leave set off, if it did."""
-        if line.member_id not in self.current and line.member_id in self._went:
-            return
+    def leave(self, line: LoggedFact) -> MemberRemoved | None:
+        """It left; None: an earlier line said so. The rebalance that its leave sets off may say better why."""
+        if not line.member_id or self.has_gone(line.member_id):
+            return None
         reason = left_by(line)
-        words = reason.client_reason
-        kind, fits, is_inferred = reason.kind, reason.candidates, bool(reason.candidates)
-        if cause is not None:
-            kind, is_inferred = cause.kind, cause.is_inferred
-            fits = tuple(one.kind for one in cause.candidates)
-        if kind not in (*LEFT, CauseKind.UNKNOWN):
-            kind, fits, is_inferred = CauseKind.MEMBER_LEFT, (), False
-        candidates = tuple(EndCause(one.value) for one in fits) if len(fits) > 1 else ()
-        end_cause = EndCause(kind.value)
-        self.remove(
-            line.member_id, end_cause, line, is_inferred=is_inferred, candidates=candidates, client_reason=words
-        )
+        candidates = tuple(EndCause(one.value) for one in reason.candidates)
+        end_cause, words = EndCause(reason.kind.value), reason.client_reason
+        self.remove(line.member_id, end_cause, line, candidates=candidates, client_reason=words)
+        return self.went[line.member_id].removed
 
     def remove(
         self,
@@ -164,7 +171,6 @@ class Members:
         end_cause: EndCause,
         line: LoggedFact | None = None,
         *,
-        is_inferred: bool = False,
         candidates: tuple[EndCause, ...] = (),
         client_reason: str = "",
         replaced_by: str | None = None,
@@ -177,21 +183,20 @@ class Members:
         if member_id not in self._new:
             self._lost[member_id] = member
         self._new.discard(member_id)
-        self._written.emit(
-            MemberRemoved(
-                at_ms=self._written.at_ms,
-                **member._asdict(),
-                generation_id=self._written.generation_id or 0,
-                end_cause=end_cause,
-                client_reason=client_reason or None,
-                replaced_by_member_id=replaced_by,
-                is_inferred=is_inferred or end_cause is EndCause.UNKNOWN or self._written.is_doubtful,
-                candidates=candidates,
-            )
+        removed = MemberRemoved(
+            at_ms=self._written.at_ms,
+            **member._asdict(),
+            generation_id=self._written.generation_id or 0,
+            end_cause=end_cause,
+            client_reason=client_reason or None,
+            replaced_by_member_id=replaced_by,
+            is_inferred=end_cause is EndCause.UNKNOWN or self._written.is_doubtful,
+            candidates=candidates,
         )
-        self._went[member_id] = self._written.place
+        self._written.emit(removed)
+        self.went[member_id] = Departure(self._written.place, removed)
         if replaced_by is None:
-            self.changes.gone.append(_Gone(member, end_cause))
+            self.changes.gone.append(removed)
 
     def store(self, count: int | None) -> None:
         """The coordinator stores who is a member, in which generation: another one will load them. count: how many."""
