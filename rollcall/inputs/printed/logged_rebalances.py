@@ -6,15 +6,16 @@ Times are those of the lines, None where no line has one. Knows shapes; how they
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from rollcall.inputs.printed.lines.entries import DATED, Clock
 from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
+from rollcall.schemas.effects import Effect
 
 NOT_NAMED = "group not named"
 GROUP_NOT_NAMED = f"({NOT_NAMED})"
@@ -184,6 +185,13 @@ class Finding(NamedTuple):
         return moment_of(self.first.at_ms, self.first.clock, is_whole_seconds=self.first.is_whole_seconds)
 
 
+class WalkedLines(Protocol):
+    """A group's lines, each of which was taken once."""
+
+    def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[Effect]:
+        """Return their effects, in order. rests_on: the ids of the lines and rebalances that are believed."""
+
+
 @dataclass
 class LoggedGroup:
     """One group's lines, and what they say."""
@@ -193,6 +201,8 @@ class LoggedGroup:
     facts: list[LoggedFact] = field(default_factory=list)
     rebalances: list[LoggedRebalance] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    ledger: WalkedLines | None = None
+    """None: its lines could not be followed, or it is not of lines."""
 
 
 def evidence_of(facts: Iterable[LoggedFact]) -> list[tuple[str, int]]:

@@ -137,6 +137,11 @@ class Members:
         if not is_inferred and replaces is None:
             self.changes.came.append(member)
 
+    def add_culprit(self, cause: Cause) -> None:
+        """Who set a rebalance off by joining becomes a member."""
+        if cause.member_id:
+            self.add(self.named(cause.member_id, instance_id=cause.group_instance_id or ""))
+
     def known(self, member_id: str, line: LoggedFact | None = None) -> Member:
         """A member by its id. One whose join no line has was a member when the latest generation was formed."""
         if member_id not in self.current:
