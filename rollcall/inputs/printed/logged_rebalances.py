@@ -129,6 +129,12 @@ class LoggedRebalance:
     """Whether its beginning is in the lines."""
     members_before: int | None = None
     members_after: int | None = None
+    began_empty: bool = False
+    """Whether lines show that the group had no member as it began."""
+    follows_known: bool = False
+    """Whether lines have the generation that it began in."""
+    others: tuple[str, ...] = ()
+    """Who was a member as it began, as far as lines name them, and had to join again."""
 
     @property
     def to_generation_id(self) -> int | None:

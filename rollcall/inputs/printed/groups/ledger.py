@@ -15,7 +15,7 @@ from collections.abc import Sequence, Set
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.inputs.printed.groups.consumer_history import downgraded_by
-from rollcall.inputs.printed.groups.holders import TOGETHER_MS, Before, holder_of
+from rollcall.inputs.printed.groups.holders import TOGETHER_MS, holder_of
 from rollcall.inputs.printed.groups.logged_effects import Written, made
 from rollcall.inputs.printed.groups.logged_members import ENDS, Changes, Members, explain_departure
 from rollcall.inputs.printed.groups.owners import Owners
@@ -28,6 +28,7 @@ from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.effects import UNKNOWN_END, Effect, JoinPhaseEnded, MemberRemoved
 
 _GOES = (FactKind.MEMBER_LEFT, FactKind.MEMBER_EXPIRED)
+_ASKED = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
 _OF_THEMSELVES = (
     *(FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.ASSIGNMENT_RECEIVED, FactKind.GROUP_EMPTIED),
     *(FactKind.GROUP_TAKEN_OVER, FactKind.GROUP_UNLOADED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED),
@@ -58,7 +59,6 @@ class Ledger:
         self._owners = Owners(self._written, self._members, clients, given)
         self._standing = Standing(self._written, self._members)
         self._causes = Causes(lines, log_ends_ms)
-        self._before = Before(lines)
         self._running: LoggedRebalance | None = None
         self._changes = Changes()
         """Who came and went until its generation was formed."""
@@ -66,13 +66,15 @@ class Ledger:
         """Who left or expired since the latest rebalance began: the next one may be theirs."""
         self._left: dict[int, MemberRemoved] = {}
         """By the id of the line that says so, who left."""
+        self._shown: int | None = None
+        """The latest generation that lines have."""
         self._reached: dict[str, int] = {}
         """By member, the epoch in which it has all that it is to have."""
         for place, line in enumerate(lines):
             self._take(place, line)
         self._causes.settle()
         if self._classic is not None:
-            self._classic.held_by = holder_of(self._classic, self._before)
+            self._classic.held_by = holder_of(self._classic)
 
     def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[Effect]:
         """Return the effects that rest on lines and rebalances with these ids, in order.
@@ -138,6 +140,7 @@ class Ledger:
             case FactKind.GROUP_UNLOADED | FactKind.GROUP_TAKEN_OVER:
                 self._end(UNKNOWN_END)
                 self._standing.observe(line)
+                self._shown = line.generation_id
             case FactKind.GROUP_DIED | FactKind.GROUPS_DELETED:
                 self._die(line)
             case _:
@@ -189,6 +192,7 @@ class Ledger:
         else:
             one.cause, gone = downgraded[0], [downgraded[1]]
         one.facts, self._gone = [*gone, line], []
+        self._see_before(place, one)
         if one.cause.kind is CauseKind.MEMBER_JOINED and not line.may_be_forged:
             self._members.add_culprit(one.cause)
         for member_id in reason.member_ids if reason is not None and reason.kind is CauseKind.SYNC_TIMEOUT else ():
@@ -200,6 +204,15 @@ class Ledger:
             self._owners.begin(one.generation_id)
         if self._standing.state != GroupState.PREPARING_REBALANCE.value:
             self._standing.move(GroupState.PREPARING_REBALANCE.value)
+
+    def _see_before(self, place: int, one: LoggedRebalance) -> None:
+        """What the lines have of the group as a rebalance begins at a place."""
+        number, asked = one.from_generation_id, self._lines[max(place - 1, 0)]
+        was_found_empty = asked.kind in _ASKED and asked.state == GroupState.EMPTY.value
+        is_empty = self._standing.state == GroupState.EMPTY.value and self._written.generation_id == number
+        one.began_empty = is_empty or was_found_empty
+        one.follows_known = number is not None and number == self._shown
+        one.others = tuple(member_id for member_id in self._members.current if member_id != one.cause.member_id)
 
     def _of_generation(self, line: LoggedFact) -> LoggedRebalance:
         """The rebalance that led to the line's generation: the running one, or one whose beginning is missing."""
@@ -215,6 +228,7 @@ class Ledger:
         if one.generation_id is not None:
             self._written.generation_id = one.generation_id
         one.facts.append(line)
+        self._shown = line.generation_id
         return one
 
     def _end_join_phase(self, line: LoggedFact) -> None:
@@ -278,7 +292,7 @@ class Ledger:
             return
         if before.joined_at_ms is not None and before.generation_id == emptied.from_generation_id:
             before.members = 1
-            before.held_by = holder_of(before, self._before)
+            before.held_by = holder_of(before)
 
     def _blame_for_emptying(self) -> None:
         """Who emptied a group whose rebalance has no line of its beginning: who went at that moment."""
@@ -310,7 +324,7 @@ class Ledger:
             return
         if one is self._classic:
             one.outcome = "" if outcome == UNKNOWN_END else outcome
-            one.held_by = holder_of(one, self._before)
+            one.held_by = holder_of(one)
         self._running = None
         at_ms = one.known_from_ms if outcome == UNKNOWN_END else self._written.at_ms
         self._written.emit_later(at_ms, ended(one, at_ms, outcome, self._members, self._changes), one)
