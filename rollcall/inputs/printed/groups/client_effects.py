@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
@@ -246,4 +247,6 @@ class _History:
     def _end(self, one: LoggedRebalance) -> None:
         at_ms, changes = self._written.at_ms, self._members.form()
         outcome = "completed" if one.outcome == "completed" else UNKNOWN_END
-        self._written.emit_later(at_ms, ended(one, at_ms, outcome, self._members, changes), one)
+        held, named = one.held_by, self._members.named
+        culprit, holder = named(one.cause.member_id), named("" if held is None else held.member_id)
+        self._written.emit_later(at_ms, partial(ended, one, at_ms, outcome, culprit, holder, changes), one)

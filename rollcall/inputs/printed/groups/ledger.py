@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
+from functools import partial
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.states import GroupState
@@ -25,15 +26,10 @@ from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE, Standing
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_dated
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, rebalance_of
 from rollcall.schemas.causes import CauseKind, EndCause
-from rollcall.schemas.effects import UNKNOWN_END, Effect, JoinPhaseEnded, MemberRemoved
+from rollcall.schemas.effects import UNKNOWN_END, Effect, JoinPhaseEnded
 
 _GOES = (FactKind.MEMBER_LEFT, FactKind.MEMBER_EXPIRED)
 _ASKED = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
-_OF_THEMSELVES = (
-    *(FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.ASSIGNMENT_RECEIVED, FactKind.GROUP_EMPTIED),
-    *(FactKind.GROUP_TAKEN_OVER, FactKind.GROUP_UNLOADED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED),
-)
-"""Lines that begin, number or end a classic rebalance. All others are evidence of the one that runs."""
 
 
 class Ledger:
@@ -64,8 +60,6 @@ class Ledger:
         """Who came and went until its generation was formed."""
         self._gone: list[LoggedFact] = []
         """Who left or expired since the latest rebalance began: the next one may be theirs."""
-        self._left: dict[int, MemberRemoved] = {}
-        """By the id of the line that says so, who left."""
         self._shown: int | None = None
         """The latest generation that lines have."""
         self._reached: dict[str, int] = {}
@@ -84,7 +78,7 @@ class Ledger:
         if not goes_on:
             self._end_with_lines()
         rebalances = {id(line): one for one in self.rebalances for line in one.facts}
-        for line_id, removed in self._left.items():
+        for line_id, removed in self._members.left.items():
             one = rebalances.get(line_id) or self._epochs.get(line_id)
             if one is not None:
                 explain_departure(removed, one.cause)
@@ -116,8 +110,6 @@ class Ledger:
             self._end(UNKNOWN_END)
             self._standing.change_type(line, after)
             self._reached = {}
-        if self._classic is not None and line.kind not in _OF_THEMSELVES:
-            self._classic.facts.append(line)
         self._causes.take(place, line)
         self._follow(place, line)
 
@@ -144,14 +136,16 @@ class Ledger:
             case FactKind.GROUP_DIED | FactKind.GROUPS_DELETED:
                 self._die(line)
             case _:
-                self._take_member(line)
+                self._take_evidence(line)
 
     def _follow_owners(self, until_ms: float) -> None:
         self._owners.until(until_ms, is_of_epochs=self._standing.type is GroupType.CONSUMER)
 
-    def _take_member(self, line: LoggedFact) -> None:
-        """A line about a member."""
+    def _take_evidence(self, line: LoggedFact) -> None:
+        """A line that neither begins, numbers nor ends a rebalance: most are about a member."""
         members = self._members
+        if self._classic is not None:
+            self._classic.facts.append(line)
         match line.kind:
             case FactKind.MEMBER_ADDED | FactKind.MEMBER_JOINED_EPOCH | FactKind.MEMBER_LOADED:
                 members.join(line, is_inferred=line.kind is FactKind.MEMBER_LOADED)
@@ -161,9 +155,7 @@ class Ledger:
                 if self._standing.state == GroupState.STABLE.value:
                     members.store(self._standing.count)
             case FactKind.MEMBER_LEFT | FactKind.MEMBER_LEFT_EPOCH:
-                removed = members.leave(line)
-                if removed is not None:
-                    self._left[id(line)] = removed
+                members.leave(line)
             case FactKind.MEMBERS_NOT_BACK:
                 for member_id in line.member_ids:
                     members.remove(member_id, EndCause.REBALANCE_TIMEOUT)
@@ -314,8 +306,8 @@ class Ledger:
         follows = one.to_generation_id is not None and self._written.generation_id == one.to_generation_id - 1
         one.members_before = self._standing.count if follows else None
         if is_beginning:
-            began = started(one, self._standing.state or UNKNOWN_STATE, self._members)
-            self._written.emit_later(one.known_from_ms, began, one)
+            state, culprit = self._standing.state or UNKNOWN_STATE, self._members.named(one.cause.member_id)
+            self._written.emit_later(one.known_from_ms, partial(started, one, state, culprit), one)
 
     def _end(self, outcome: str) -> None:
         """The running rebalance is over, or the lines have no more of it."""
@@ -327,7 +319,9 @@ class Ledger:
             one.held_by = holder_of(one)
         self._running = None
         at_ms = one.known_from_ms if outcome == UNKNOWN_END else self._written.at_ms
-        self._written.emit_later(at_ms, ended(one, at_ms, outcome, self._members, self._changes), one)
+        held, named = one.held_by, self._members.named
+        culprit, holder = named(one.cause.member_id), named("" if held is None else held.member_id)
+        self._written.emit_later(at_ms, partial(ended, one, at_ms, outcome, culprit, holder, self._changes), one)
         self._standing.count = one.members_after
         if outcome in ("completed", "empty"):
             self._members.store(one.members_after)

@@ -39,14 +39,6 @@ def _name_of(one: Member | MemberRemoved) -> str:
     return one.client_id or one.group_instance_id or one.member_id
 
 
-class Departure(NamedTuple):
-    """A member went."""
-
-    place: Place
-    """Of the next effect."""
-    removed: MemberRemoved
-
-
 def explain_departure(removed: MemberRemoved, cause: Cause) -> None:
     """Correct why a member left by the cause of the rebalance that its leave may have set off."""
     if cause.member_id != removed.member_id:
@@ -84,8 +76,10 @@ class Members:
         """Since the latest generation was formed."""
         self._written, self._client_ids = written, client_ids
         self._formed: Place = (0, 0.0)
-        self.went: dict[str, Departure] = {}
-        """The latest end of each id."""
+        self.left: dict[int, MemberRemoved] = {}
+        """By the id of the line that says so, who left."""
+        self._went: dict[str, Place] = {}
+        """After the latest end of each id."""
         self._new: set[str] = set()
         """Whose joins are not stored yet."""
         self._lost: dict[str, Member] = {}
@@ -145,30 +139,30 @@ class Members:
     def known(self, member_id: str, line: LoggedFact | None = None) -> Member:
         """A member by its id. One whose join no line has was a member when the latest generation was formed."""
         if member_id not in self.current:
-            went = self.went.get(member_id)
-            place = self._formed if went is None else max(self._formed, went.place)
+            place = max(self._formed, self._went.get(member_id, self._formed))
             member = self.current[member_id] = self.named(member_id, line)
             self._written.insert(place, _joined(member, place[0], is_inferred=True))
         return self.current[member_id]
 
     def has_gone(self, member_id: str) -> bool:
         """Whether it was a member, and is none now."""
-        return member_id in self.went and member_id not in self.current
+        return member_id in self._went and member_id not in self.current
 
     def replace(self, old_id: str, new_id: str, instance_id: str) -> None:
         """A static member came back under another id."""
         self.remove(old_id, EndCause.STATIC_MEMBER_REPLACED, replaced_by=new_id)
         self.add(self.named(new_id, instance_id=instance_id), replaces=old_id)
 
-    def leave(self, line: LoggedFact) -> MemberRemoved | None:
-        """It left; None: an earlier line said so. The rebalance that its leave sets off may say better why."""
-        if not line.member_id or self.has_gone(line.member_id):
-            return None
+    def leave(self, line: LoggedFact) -> None:
+        """It left; two lines may say so. The rebalance that its leave sets off may say better why."""
+        if self.has_gone(line.member_id):
+            return
         reason = left_by(line)
         candidates = tuple(EndCause(one.value) for one in reason.candidates)
         end_cause, words = EndCause(reason.kind.value), reason.client_reason
-        self.remove(line.member_id, end_cause, line, candidates=candidates, client_reason=words)
-        return self.went[line.member_id].removed
+        removed = self.remove(line.member_id, end_cause, line, candidates=candidates, client_reason=words)
+        if removed is not None:
+            self.left[id(line)] = removed
 
     def remove(
         self,
@@ -179,10 +173,10 @@ class Members:
         candidates: tuple[EndCause, ...] = (),
         client_reason: str = "",
         replaced_by: str | None = None,
-    ) -> None:
-        """It is a member no longer. line: one that says more of it."""
+    ) -> MemberRemoved | None:
+        """It is a member no longer. line: one that says more of it. None: it has no id."""
         if not member_id:
-            return
+            return None
         member = self.known(member_id, line)
         del self.current[member_id]
         if member_id not in self._new:
@@ -199,9 +193,10 @@ class Members:
             candidates=candidates,
         )
         self._written.emit(removed)
-        self.went[member_id] = Departure(self._written.place, removed)
+        self._went[member_id] = self._written.place
         if replaced_by is None:
             self.changes.gone.append(removed)
+        return removed
 
     def store(self, count: int | None) -> None:
         """The coordinator stores who is a member, in which generation: another one will load them. count: how many."""

@@ -1,34 +1,21 @@
 """A logged rebalance as effects: what its lines have of it, with its members' names.
 
-They are made once all lines are read, of clients too: only then is its cause known. Knows one rebalance, and members
-by their ids. Must not know when lines begin or end one.
+They are made once all lines are read, of clients too: only then is its cause known. Knows one rebalance, and the
+members that it names. Must not know when lines begin or end one.
 """
 
 from __future__ import annotations
 
-from functools import partial
-
 from msgspec.structs import replace
 
-from rollcall.inputs.printed.groups.logged_effects import Later
-from rollcall.inputs.printed.groups.logged_members import EXPIRED, LEFT, Changes, Member, Members
+from rollcall.inputs.printed.groups.logged_members import EXPIRED, LEFT, Changes, Member
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
 from rollcall.schemas.causes import Cause, EndCause
 from rollcall.schemas.effects import MemberWait, RebalanceEnded, RebalanceStarted
 
 
-def started(one: LoggedRebalance, state: str, members: Members) -> Later:
-    """Return the effect of its beginning, in a state of the group."""
-    return partial(_started, one, state, members.named(one.cause.member_id))
-
-
-def ended(one: LoggedRebalance, at_ms: int, outcome: str, members: Members, changes: Changes) -> Later:
-    """Return the effect of its end, or of its last line. changes: who came and went until its generation was formed."""
-    holder = "" if one.held_by is None else one.held_by.member_id
-    return partial(_ended, one, at_ms, outcome, members.named(one.cause.member_id), members.named(holder), changes)
-
-
-def _started(one: LoggedRebalance, state: str, culprit: Member) -> RebalanceStarted | None:
+def started(one: LoggedRebalance, state: str, culprit: Member) -> RebalanceStarted | None:
+    """Return the effect of its beginning in a state of the group; None: no line has its number."""
     if one.to_generation_id is None:
         return None
     return RebalanceStarted(
@@ -41,9 +28,10 @@ def _started(one: LoggedRebalance, state: str, culprit: Member) -> RebalanceStar
     )
 
 
-def _ended(
+def ended(
     one: LoggedRebalance, at_ms: int, outcome: str, culprit: Member, holder: Member, changes: Changes
 ) -> RebalanceEnded | None:
+    """Return the effect of its end, or of its last line. changes: who came and went until its generation was formed."""
     if one.to_generation_id is None:
         return None
     before, after = one.members_before, one.members_after
