@@ -193,8 +193,22 @@ def test_a_group_that_ends_in_its_generation_has_a_rebalance_that_formed_none() 
     removed = "Group g generation 4 is dead and removed"
     effects = printed("Preparing to restabilize group g with old generation 4", removed)
     (ended,) = of(RebalanceEnded, effects)
-    assert (ended.from_generation_id, ended.outcome) == (4, "unknown")
+    assert (ended.from_generation_id, ended.outcome, ended.members_after) == (4, "empty", 0)
     assert of(GroupRemoved, effects)[0].generation_id == 4
+
+
+def test_a_join_phase_that_nobody_came_back_to_is_not_over() -> None:
+    effects = printed(
+        *formed(5, 1), preparing(5, "a reason"), "Group g could not complete rebalance because no members rejoined"
+    )
+    assert [one.to_generation_id for one in of(RebalanceEnded, effects)] == [5]
+    assert [one.to_state for one in of(StateChanged, effects)][-1] == "PreparingRebalance"
+
+
+def test_a_rebalance_that_runs_at_the_end_is_known_if_its_beginning_is_not() -> None:
+    (ended,) = of(RebalanceEnded, printed(formed(5, 1)[0]))
+    assert (ended.to_generation_id, ended.outcome, ended.started_at_ms) == (5, "unknown", None)
+    assert of(RebalanceEnded, printed(preparing(5, "a reason"))) == []
 
 
 def test_a_coordinator_that_moves_is_seen() -> None:

@@ -85,9 +85,9 @@ class Ledger:
         return made(one for one in self._written.effects if id(one.of) in rests_on)
 
     def _end_with_lines(self) -> None:
-        """What a classic group does at the end still runs; when an epoch was reached, no line says."""
+        """What a classic group is seen to begin still runs at the end; when an epoch was reached, no line says."""
         self._follow_owners(math.inf)
-        if self._standing.type is GroupType.CONSUMER:
+        if self._standing.type is GroupType.CONSUMER or (self._running is not None and not self._running.is_begun):
             self._end(UNKNOWN_END)
         if self._members.current and self._standing.state in ("", GroupState.EMPTY.value):
             self._standing.move(UNKNOWN_STATE)
@@ -228,8 +228,8 @@ class Ledger:
         self._owners.form(standing.generation_id)
         known = [*self._members.current]
         standing.is_whole = standing.is_whole if line.members is None else len(known) == line.members
-        one.joined_at_ms, one.members = line.at_ms, line.members
-        one.members_after = len(known) if standing.is_whole else line.members
+        one.joined_at_ms = line.at_ms
+        one.members = one.members_after = len(known) if standing.is_whole else line.members
         self._changes = self._members.form()
         if standing.is_whole and known:
             self._written.emit(
@@ -246,7 +246,7 @@ class Ledger:
     def _complete(self, line: LoggedFact) -> None:
         one = self._of_generation(line)
         one.ended_at_ms = line.at_ms
-        one.members = one.members if line.members is None else line.members
+        one.members = one.members_after = one.members if line.members is None else line.members
         if line.member_id:
             self._members.known(line.member_id)
         self._owners.give(self._standing.generation_id)
@@ -255,7 +255,8 @@ class Ledger:
 
     def _empty(self, line: LoggedFact) -> None:
         one = self._of_generation(line)
-        one.ended_at_ms, one.members, one.members_after = line.at_ms, 0, 0
+        one.ended_at_ms = line.at_ms
+        one.members = one.members_after = 0
         self._count_before(one)
         self._members.remove_all()
         self._standing.is_whole, self._changes = True, self._members.form()
@@ -266,12 +267,12 @@ class Ledger:
     def _die(self, line: LoggedFact) -> None:
         """Kafka 0.9 removes a group as its last member goes: then the running rebalance has no end of its own."""
         one = self._classic if line.kind is FactKind.GROUP_DIED and line.generation_id is not None else None
-        is_over = one is not None and one.joined_at_ms is None and one.from_generation_id == line.generation_id
-        self._end(UNKNOWN_END)
-        if one is not None and is_over:
-            one.generation_id, one.ended_at_ms, one.members = None, line.at_ms, 0  # None was formed.
-            one.outcome = "empty"
+        if one is not None and one.joined_at_ms is None and one.from_generation_id == line.generation_id:
+            one.generation_id, one.ended_at_ms = None, line.at_ms  # None was formed.
+            one.members = one.members_after = 0
             one.facts.append(line)
+            self._end("empty")
+        self._end(UNKNOWN_END)
         self._standing.forget("deleted" if line.kind is FactKind.GROUPS_DELETED else "unknown")
         self._reached = {}
 
@@ -283,7 +284,7 @@ class Ledger:
         if before is None or before.members is not None or len(gone) != 1 or not is_at_once:
             return
         if before.joined_at_ms is not None and before.generation_id == emptied.from_generation_id:
-            before.members = 1
+            before.members = before.members_after = emptied.members_before = 1
             before.held_by = holder_of(before)
 
     def _blame_for_emptying(self) -> None:
