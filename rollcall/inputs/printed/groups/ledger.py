@@ -132,7 +132,7 @@ class Ledger:
             case FactKind.GROUP_UNLOADED | FactKind.GROUP_TAKEN_OVER:
                 self._end(UNKNOWN_END)
                 self._standing.observe(line)
-                self._shown = line.generation_id
+                self._shown = line.generation_id or self._shown
             case FactKind.GROUP_DIED | FactKind.GROUPS_DELETED:
                 self._die(line)
             case _:
@@ -218,9 +218,8 @@ class Ledger:
             self.rebalances.append(one)
             self._run(one, is_beginning=False)
         if one.generation_id is not None:
-            self._written.generation_id = one.generation_id
+            self._written.generation_id = self._shown = one.generation_id
         one.facts.append(line)
-        self._shown = line.generation_id
         return one
 
     def _end_join_phase(self, line: LoggedFact) -> None:
@@ -317,7 +316,7 @@ class Ledger:
             return
         if one is self._classic:
             one.outcome = "" if outcome == UNKNOWN_END else outcome
-            one.held_by = holder_of(one)
+            one.held_by = one.held_by or holder_of(one)  # Clients and doubts may have changed it since the walk.
         self._running = None
         at_ms = one.known_from_ms if outcome == UNKNOWN_END else self._written.at_ms
         held, named = one.held_by, self._members.named
