@@ -177,7 +177,7 @@ def _within(group: LoggedGroup, asked: Asked) -> LoggedGroup:
     """The part of a group's story that lies within a time."""
     rebalances = [one for one in group.rebalances if _is_within(_times_of(one), asked)]
     findings = [one for one in group.findings if _is_within(_times(one.facts), asked)]
-    return LoggedGroup(group.group_id, group.group_type, group.facts, rebalances, findings)
+    return replace(group, rebalances=rebalances, findings=findings)
 
 
 def _times_of(one: LoggedRebalance) -> list[int]:

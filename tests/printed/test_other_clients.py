@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup
 from rollcall.inputs.printed.reading import merged, read_lines
-from rollcall.inputs.printed.story import GROUP_NOT_NAMED, groups_in
+from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import cause_sentence
 from rollcall.schemas.causes import CauseKind
 
