@@ -73,6 +73,10 @@ class Dialect(NamedTuple):
             return Level.WARN
         return self.level or level_of(printed) or Level.INFO
 
+    def has_mark(self, entry: Entry) -> bool:
+        """Whether a line may be one of this dialect's."""
+        return any(mark in f"{entry.text} {entry.logger}" for mark in self.marks)
+
     def fact(self, entry: Entry) -> LoggedFact | None:
         """What the line says; None if it is not one of this dialect's, or none of its templates."""
         return self.read(entry)[1]
