@@ -13,7 +13,7 @@ from typing import Any
 from rollcall.inputs.printed.dialects.dialect import Dialect
 from rollcall.inputs.printed.dialects.formats import Sample, Wording, dialect_of, wordings_in
 from rollcall.inputs.printed.lines.wrappings import entries_in
-from rollcall.inputs.printed.logged_facts import IS_CERTAIN, PLACES, LoggedFact
+from rollcall.inputs.printed.logged_facts import IS_CERTAIN, PLACES, FactKind, LoggedFact
 from rollcall.inputs.printed.templates import IGNORED
 from rollcall.programs.errors import UserError
 
@@ -75,6 +75,8 @@ def _of_a_sample(dialect: Dialect, wordings: list[Wording], place: int, sample: 
     found = None if heading is None else dialect.matched(heading)
     if not dialect.has_mark(entry):
         return "has a sample without a mark"
+    if fact is not None and fact.kind is FactKind.UNREADABLE:
+        return f"has a sample that cannot be read ({fact.error})"
     if heading is None:
         return "has a sample in which the heading finds no message"
     if found is None or fact is None:

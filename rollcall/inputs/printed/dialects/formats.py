@@ -41,9 +41,9 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module
 from importlib.resources.abc import Traversable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert
 
 from rollcall.inputs.printed.dialects.dialect import Dialect, Heading
 from rollcall.inputs.printed.lines.entries import Entry
@@ -86,7 +86,7 @@ class _Declared(Struct, forbid_unknown_fields=True):
 
     title: str
     example: str
-    marks: list[str]
+    marks: Annotated[list[Annotated[str, Meta(min_length=1)]], Meta(min_length=1)]
     heading: dict[str, Any]
     among_its_own: dict[str, Any] | None = None
     opening: str = ""
@@ -132,6 +132,9 @@ def dialect_in(file: Traversable) -> Dialect:
 def dialect_of(file: Traversable, table: Mapping[str, Any], wordings: list[Wording]) -> Dialect:
     """Return the dialect of what a file says."""
     said = _as(_Declared, table, file)
+    level = level_of(said.level)
+    if said.level and level is None:
+        raise UserError(f"{file.name}: level = {said.level!r} is no level.")
     templates = Templates(one.template for one in wordings)
     return Dialect(
         name=file.name.removesuffix(ENDING),
@@ -143,7 +146,7 @@ def dialect_of(file: Traversable, table: Mapping[str, Any], wordings: list[Wordi
         templates=templates,
         opening=said.opening,
         is_known_by_heading=said.is_known_by_heading,
-        level=level_of(said.level),
+        level=level,
         warns_of=(*said.warns_of,),
     )
 
