@@ -66,7 +66,7 @@ def test_a_sample_of_one_is_read_by_no_other(tmp_path: Path) -> None:
     path = tmp_path / "acme.toml"
     path.write_text(RUBY)
     found = [*problems(path, DIALECTS)]
-    assert len(found) == RUBY.count("[[wording]]")
+    assert len(found) == RUBY.count("[[wording.sample]]")
     assert found[0].startswith(
         'acme.toml: wording 1 "Joining group `{group_id}`" has a sample that ruby-kafka reads: I, '
     )
