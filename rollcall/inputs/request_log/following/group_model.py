@@ -6,7 +6,7 @@ entry points; knows no order of requests.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import floor, inf
 
@@ -14,10 +14,10 @@ from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.heartbeat import heartbeat
 from rollcall.coordinator_udfs.protocol.membership import keep_alive
-from rollcall.coordinator_udfs.protocol.step import next_due_ms, step
+from rollcall.coordinator_udfs.protocol.step import expire_due, next_due_ms, step
 from rollcall.coordinator_udfs.protocol.turn import Turn
-from rollcall.inputs.request_log.explaining.context import Context, member_id_of
-from rollcall.inputs.request_log.following.trial import Trial, try_deadline, try_request, try_unlogged
+from rollcall.inputs.request_log.explaining.context import Context, Explanation
+from rollcall.inputs.request_log.following.trial import Trial, fits
 from rollcall.inputs.request_log.recorded import LoggedRequest, OrderedRequest, Tally
 from rollcall.schemas.effects import Effect, Reply, RequestDropped, RequestParked
 from rollcall.schemas.errors import Error
@@ -90,6 +90,11 @@ class GroupModel:
         """The evidence for an explanation of this request's answer."""
         return Context(self.group, entry, list(upcoming), self.parked, self.offered)
 
+    @property
+    def first_owed(self) -> LoggedRequest:
+        """The parked request that was answered first."""
+        return min(self.parked.values(), key=lambda entry: entry.recorded.answered_at_ms)
+
     # ------------------------------------------------------------ trying
 
     def when(self, entry: LoggedRequest) -> int:
@@ -102,23 +107,42 @@ class GroupModel:
         """A recorded request, on the group as it is or as it would be after some others."""
         self._spend()
         parked = {**self.parked, **{other.request.request_id: other for other in after}} if after else self.parked
-        return try_request(self.group if on is None else on, entry, at_ms, parked, self.config)
+        group = (self.group if on is None else on).copy()
+        effects = step(group, entry.request, at_ms, self.config)
+        return Trial(group, effects, at_ms, fits(group, effects, at_ms, parked, entry))
 
     def try_deadline(self, at_ms: int, on: Group | None = None) -> Trial:
         """What is due up to this time."""
         self._spend()
-        return try_deadline(self.group if on is None else on, at_ms, self.parked, self.config)
+        group = (self.group if on is None else on).copy()
+        effects = expire_due(group, at_ms, self.config)
+        return Trial(group, effects, at_ms, fits(group, effects, at_ms, self.parked))
 
     def try_unlogged(self, requests: Iterable[GroupRequest], at_ms: int, on: Group | None = None) -> list[Trial]:
-        """Tries requests without a line, one after the other, under the ids that they get if adopted."""
+        """Tries requests without a line, one after the other, each after whatever is due by then. They get the ids
+        under which they are adopted.
+        """
         trials: list[Trial] = []
         group = self.group if on is None else on
         for number, request in enumerate(requests, self.inferred + 1):
             self._spend()
             request.request_id = f"{_number.sub('', request.request_id)}+{number}"
-            trials.append(try_unlogged(group, request, at_ms, self.parked, self.config))
-            group = trials[-1].group
+            group = group.copy()
+            effects = expire_due(group, at_ms - 1, self.config) + step(group, request, at_ms, self.config)
+            trials.append(Trial(group, effects, at_ms, fits(group, effects, at_ms, self.parked)))
         return trials
+
+    def try_in_turn(self, entries: Sequence[LoggedRequest], at_ms: int, on: Group) -> tuple[Group, int, int]:
+        """Tries requests one after the other: the group before the first that does not fit, its place and its time."""
+        for place, entry in enumerate(entries):
+            if entry.was_refused:
+                continue
+            at_ms = max(at_ms, entry.request.received_at_ms)
+            trial = self.try_request(entry, at_ms, on)
+            if not trial.fits:
+                return on, place, at_ms
+            on = trial.group
+        return on, len(entries), at_ms
 
     def next_due_ms(self, until_ms: float) -> int | None:
         """The earliest deadline, exactly, if it is not later than until_ms."""
@@ -153,7 +177,7 @@ class GroupModel:
         turn = self._turn
         turn.now_ms = turn.armed_from_ms = at_ms
         if self.accept is not None and entry.recorded.error is Error.NONE:
-            keep_alive(self.group, self.group.members[member_id_of(entry.request)], turn)
+            keep_alive(self.group, self.group.members[entry.member_id], turn)
             entry.request.received_at_ms = self.clock_ms = at_ms
             self.accept(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
             return
@@ -193,6 +217,17 @@ class GroupModel:
             request.received_at_ms = max(self.clock_ms, trial.at_ms)
             self.emit(OrderedRequest(self.group.group_id, request, None))
             self.adopt(trial)
+
+    def adopt_first(
+        self, explanations: Iterable[Explanation], at_ms: int, explains: Callable[[list[Trial]], bool]
+    ) -> Explanation | None:
+        """Adopts the first explanation whose trials explain what is recorded, and returns it."""
+        for requests in explanations:
+            trials = self.try_unlogged(requests, max(self.clock_ms, at_ms))
+            if explains(trials):
+                self.adopt_unlogged(requests, trials)
+                return requests
+        return None
 
     def emit_silence(self) -> None:
         """Emits an observation that only lets time pass up to now."""
