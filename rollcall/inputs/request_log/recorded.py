@@ -16,7 +16,13 @@ from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.wire import Message
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, GroupRequest, JoinGroupResponse, Response
+from rollcall.schemas.messages import (
+    ConsumerGroupHeartbeatRequest,
+    GroupRequest,
+    JoinGroupResponse,
+    Response,
+    SyncGroupRequest,
+)
 
 _REASONS_KEPT = 200
 """At most this many reasons to pass a line over are counted apart: there are fewer than a hundred APIs."""
@@ -105,6 +111,12 @@ class LoggedRequest(msgspec.Struct, eq=False, gc=False):
             return -1
         shown: int = self.recorded.wire.member_epoch - (request.member_epoch == JOIN)
         return -1 if request.member_epoch < JOIN else shown
+
+    @property
+    def synced_generation_id(self) -> int | None:
+        """The generation of a SyncGroup that was accepted; None: it is none."""
+        is_synced = isinstance(self.request, SyncGroupRequest) and self.recorded.error is Error.NONE
+        return getattr(self.request, "generation_id", None) if is_synced else None
 
     @property
     def joined_generation_id(self) -> int:

@@ -17,9 +17,7 @@ from rollcall.inputs.request_log.explaining.context import (
     Context,
     Explanation,
     generation_named,
-    generation_of,
-    gone_member,
-    member_id_of,
+    sender_of,
     unseen_id,
     with_protocols,
 )
@@ -48,7 +46,7 @@ def explain_join(context: Context, request: JoinGroupRequest) -> Iterator[Explan
     types = {"protocol_type": request.protocol_type}
     match recorded.error:
         case Error.UNKNOWN_MEMBER_ID if member_id in group.members or member_id in group.pending:
-            yield [context.seen("a member is answered UNKNOWN_MEMBER_ID", gone=[gone_member(context, member_id)])]
+            yield [context.seen_gone("a member is answered UNKNOWN_MEMBER_ID", member_id)]
         case Error.FENCED_INSTANCE_ID if request.group_instance_id is not None:
             other = ObservedMember(
                 member_id=unseen_id(request.group_instance_id), group_instance_id=request.group_instance_id
@@ -134,7 +132,7 @@ def _members_before(context: Context, response: JoinGroupResponse, but_for: str)
     """The members before a generation: those in its leader's answer, without unknown clients that are seen to join.
     Only the leader, if its answer is not at hand.
     """
-    listed = generation_of(context, response.generation_id)
+    listed = context.generation(response.generation_id)
     if listed is None:
         listed = [JoinGroupResponseMember(member_id=response.leader, metadata=b"")] if response.leader else []
     strangers = {
@@ -142,7 +140,7 @@ def _members_before(context: Context, response: JoinGroupResponse, but_for: str)
         for entry in context.upcoming
         if isinstance(entry.request, JoinGroupRequest) and not entry.request.member_id
     }
-    senders = {member_id_of(entry.request): entry.request for entry in context.upcoming}
+    senders = {entry.member_id: entry.request for entry in context.upcoming}
     return [
         ObservedMember(
             member_id=member.member_id,
@@ -162,12 +160,7 @@ def _sender_before(group: Group, request: JoinGroupRequest) -> ObservedMember | 
         member_id = group.static_member_id(request.group_instance_id) or unseen_id(request.group_instance_id)
     if not member_id or member_id in group.pending:
         return None
-    return ObservedMember(
-        member_id=member_id,
-        group_instance_id=request.group_instance_id,
-        client_id=request.client_id,
-        client_host=request.client_host,
-    )
+    return sender_of(request, member_id)
 
 
 def _like(member: ObservedMember, protocols: list[JoinGroupProtocol] | None) -> ObservedMember:

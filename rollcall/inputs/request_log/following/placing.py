@@ -17,7 +17,7 @@ from math import floor
 from rollcall.coordinator_udfs.protocol.deadlines import earliest
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.inputs.request_log.explaining.consumers import NOT_EXPLAINED
-from rollcall.inputs.request_log.explaining.context import Context, newcomer_without_line, unlogged_join
+from rollcall.inputs.request_log.explaining.context import Context
 from rollcall.inputs.request_log.explaining.explanations import explain
 from rollcall.inputs.request_log.explaining.rebalances import explain_full
 from rollcall.inputs.request_log.following.clock import OVERDUE_MS, Clock
@@ -29,7 +29,7 @@ from rollcall.inputs.request_log.following.topics_seen import TopicsSeen
 from rollcall.inputs.request_log.following.trial import Trial, has_changed, waits_in_vain
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
+from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse
 
 EARLY_MS = 25
 """A deadline that is later than a request by up to this much may have fired before it in the broker."""
@@ -253,11 +253,10 @@ class Placing:
         member is refused because of it, or learns of the rebalance.
         """
         model, context, request = self.model, self._context(), self.entry.request
-        listed = newcomer_without_line(context)
+        listed = context.newcomer_without_line()
         given_id = request.recorded_member_id if isinstance(request, JoinGroupRequest) else None
-        if listed is None and given_id and self._has_joined(context, given_id):
-            listed = JoinGroupResponseMember(member_id=given_id, metadata=b"")
-        join = None if listed is None else unlogged_join(context, listed)
+        has_joined = listed is not None or (given_id and self._has_joined(context, given_id))
+        join = context.unlogged_join(given_id, listed) if given_id and has_joined else None
         if join is not None:
             model.adopt_first([[join]], self.entry.recorded.answered_at_ms, lambda trials: trials[0].fits)
 
@@ -282,7 +281,7 @@ class Placing:
                 if all(each.fits for each in tried) and model.try_request(stuck, at_ms, tried[-1].group).fits:
                     return any(getattr(join, "member_id", "") == member_id for join in joins)
         elif stuck.recorded.error is Error.REBALANCE_IN_PROGRESS and all(e.joined_generation_id < 0 for e in following):
-            join = unlogged_join(context, JoinGroupResponseMember(member_id=member_id, metadata=b""))
+            join = context.unlogged_join(member_id)
             tried = [] if join is None else model.try_unlogged([join], model.clock_ms)
             return any(
                 each.fits and model.try_in_turn(following, model.clock_ms, each.group)[1] > place for each in tried
