@@ -53,9 +53,7 @@ def explain(context: Context) -> Iterator[Explanation]:
     match request:
         case HeartbeatRequest() | JoinGroupRequest() | SyncGroupRequest() if context.group.consumer is not None:
             yield from explain_classic_member(context, request)
-        case HeartbeatRequest():
-            yield from _explain_member(context, request.member_id, request.generation_id)
-        case SyncGroupRequest():
+        case HeartbeatRequest() | SyncGroupRequest():
             yield from _explain_member(context, request.member_id, request.generation_id)
         case OffsetCommitRequest() if is_of_consumer_group(context, request):
             yield from explain_commit_of_consumer(context, request)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
+from msgspec.structs import replace
 
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.states import GroupState
@@ -70,7 +70,9 @@ def _explain_joined(context: Context, request: JoinGroupRequest, response: JoinG
     types = {"protocol_type": request.protocol_type}
     before = _sender_before(group, request)
     if before is not None and generation_id == FIRST_GENERATION:
-        yield [_asked_for_id(request)]
+        # The JoinGroup that was answered with the id which this one brings.
+        asked = replace(request, member_id="", recorded_member_id=request.member_id, recorded_leader_id=None)
+        yield [asked]
     if before is not None:
         is_back = not request.member_id
         leader_id = before.member_id if is_back and response.leader == response.member_id else response.leader
@@ -78,7 +80,7 @@ def _explain_joined(context: Context, request: JoinGroupRequest, response: JoinG
             "generation_id": generation_id,
             "protocol_name": response.protocol_name,
             "leader_id": leader_id or None,
-            "members": [*_listed(response, request), _like(before, None if is_back else request.protocols)],
+            "members": [*_listed(response, request), replace(before, protocols=None if is_back else request.protocols)],
             **types,
         }
         stable = {"state": GroupState.STABLE.value}
@@ -119,11 +121,6 @@ def _is_forming(context: Context, generation_id: int) -> bool:
     )
 
 
-def _asked_for_id(request: JoinGroupRequest) -> JoinGroupRequest:
-    """The JoinGroup that was answered with the id which this one brings."""
-    return msgspec.structs.replace(request, member_id="", recorded_member_id=request.member_id, recorded_leader_id=None)
-
-
 def under_way(context: Context) -> GroupObservedRequest:
     return context.seen("a rebalance under way", state=GroupState.PREPARING_REBALANCE.value)
 
@@ -161,10 +158,6 @@ def _sender_before(group: Group, request: JoinGroupRequest) -> ObservedMember | 
     if not member_id or member_id in group.pending:
         return None
     return sender_of(request, member_id)
-
-
-def _like(member: ObservedMember, protocols: list[JoinGroupProtocol] | None) -> ObservedMember:
-    return msgspec.structs.replace(member, protocols=protocols)
 
 
 def _listed(response: JoinGroupResponse, request: JoinGroupRequest) -> list[ObservedMember]:

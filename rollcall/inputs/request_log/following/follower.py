@@ -2,9 +2,10 @@
 
 A log's times are milliseconds, and a broker works on several requests at once, fires timers a little late, and answers
 a commit after it is replicated. So the order of arrival alone is not the order in which a group saw its requests. The
-recorded answers show it. Each request is tried on a model of the group (the pure core). If the answer would differ,
-neighbours of the same moment are taken first, or a deadline due about now is moved to the other side of the request. If
-no order explains an answer, `explaining` looks for what the recording proves; else it stays a difference.
+recorded answers show it. Three objects hold what is known: the order of the requests to be taken, the model of the
+group (the pure core), and its clock. A request whose outcome is not certain is placed by trials (`placing`): neighbours
+of the same moment are taken first, or a deadline due about now is moved to the other side of the request. If no order
+explains an answer, `explaining` looks for what the recording proves; otherwise it stays a difference.
 
 The outcome is a sequence of requests: applied in this order at these times, the core gives the recorded answers.
 

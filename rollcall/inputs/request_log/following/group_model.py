@@ -169,7 +169,7 @@ class GroupModel:
     def apply(self, entry: LoggedRequest, at_ms: int) -> None:
         """Applies a request whose outcome is known to fit, without a trial."""
         effects = step(self.group, entry.request, at_ms, self.config)
-        self.give(entry, at_ms)
+        self._give(self.emit, entry, at_ms)
         self._note(effects, entry)
 
     def touch(self, entry: LoggedRequest, at_ms: int) -> None:
@@ -178,14 +178,13 @@ class GroupModel:
         turn.now_ms = turn.armed_from_ms = at_ms
         if self.accept is not None and entry.recorded.error is Error.NONE:
             keep_alive(self.group, self.group.members[entry.member_id], turn)
-            entry.request.received_at_ms = self.clock_ms = at_ms
-            self.accept(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
-            return
-        assert isinstance(entry.request, HeartbeatRequest)
-        self.give(entry, at_ms)
-        turn.effects = []
-        heartbeat(self.group, entry.request, turn)
-        self.take_effects(turn.effects)
+            self._give(self.accept, entry, at_ms)
+        else:
+            assert isinstance(entry.request, HeartbeatRequest)
+            self._give(self.emit, entry, at_ms)
+            turn.effects = []
+            heartbeat(self.group, entry.request, turn)
+            self.take_effects(turn.effects)
 
     def adopt(self, trial: Trial, entry: LoggedRequest | None = None) -> None:
         """Adopts a trial; entry: the recorded request that was tried."""
@@ -194,10 +193,9 @@ class GroupModel:
         if entry is None:
             self._note(trial.effects, None)
         elif self.accept is not None and _is_accepted_alone(entry, trial.effects):
-            entry.request.received_at_ms = self.clock_ms = trial.at_ms
-            self.accept(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
+            self._give(self.accept, entry, trial.at_ms)
         else:
-            self.give(entry, trial.at_ms)
+            self._give(self.emit, entry, trial.at_ms)
             self._note(trial.effects, entry)
 
     def adopt_deadline(self, fired: Trial) -> None:
@@ -246,10 +244,10 @@ class GroupModel:
         """Applies an observation, whatever its effects."""
         self.adopt_unlogged([request], self.try_unlogged([request], at_ms))
 
-    def give(self, entry: LoggedRequest, at_ms: int) -> None:
+    def _give(self, to: Callable[[OrderedRequest], None], entry: LoggedRequest, at_ms: int) -> None:
         """Emits a request that was applied."""
         entry.request.received_at_ms = self.clock_ms = at_ms
-        self.emit(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
+        to(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
 
     def forget_parked(self, request_id: str) -> None:
         """Gives up on an answer that the model will not give."""
@@ -284,7 +282,5 @@ class GroupModel:
 
 def _is_accepted_alone(entry: LoggedRequest, effects: list[Effect]) -> bool:
     """Whether a request is a heartbeat whose only effect was an answer without an error."""
-    if not isinstance(entry.request, HeartbeatRequest) or len(effects) != 1:
-        return False
-    (reply,) = effects
+    reply = effects[0] if isinstance(entry.request, HeartbeatRequest) and len(effects) == 1 else None
     return isinstance(reply, Reply) and reply.error_code is Error.NONE and reply.request_id == entry.request.request_id

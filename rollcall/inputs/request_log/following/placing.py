@@ -26,10 +26,10 @@ from rollcall.inputs.request_log.following.inferring import Causes
 from rollcall.inputs.request_log.following.order import LOOKED_AT, Order
 from rollcall.inputs.request_log.following.passed_deadlines import PassedDeadline
 from rollcall.inputs.request_log.following.topics_seen import TopicsSeen
-from rollcall.inputs.request_log.following.trial import Trial, has_changed, waits_in_vain
+from rollcall.inputs.request_log.following.trial import Trial
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse
+from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupRequest
 
 EARLY_MS = 25
 """A deadline that is later than a request by up to this much may have fired before it in the broker."""
@@ -61,6 +61,8 @@ class Placing:
 
     def settle(self) -> None:
         """Applies whatever came before the request, then the request; a refused join changes nothing."""
+        # The order is the rule: first what has surely happened by now, then what the request itself carries, for a
+        # trial needs both; then guesses; and a neighbour may only be taken once it is clear what the request changes.
         model, entry, sessions = self.model, self.entry, self.clock.sessions
         if self.clock.is_owed(entry):
             self.clock.answer_overdue(entry.began_ms - OVERDUE_MS)
@@ -69,22 +71,25 @@ class Placing:
         self.causes.infer(entry)
         sessions.take_shown_interval(entry)
         self.topics.show_upgraded(entry)
+        error = entry.recorded.error
+        is_asked_to_rejoin = isinstance(entry.request, SyncGroupRequest) and error is Error.REBALANCE_IN_PROGRESS
         trial = model.try_request(entry, self.at_ms)
         trial = sessions.explain_downgrade(entry, trial) or trial
         if not trial.fits:
             self.at_ms = trial.at_ms
             trial = next(fitting for guess in GUESSES if (fitting := guess(self)) is not None)
-        elif waits_in_vain(entry, trial):
+        elif is_asked_to_rejoin and not trial.answers(entry.request.request_id):
+            # By this trial it would wait for that answer.
             trial = self._after_neighbours(NEAR_MS, at_once=True) or trial
         if trial.fits:
             trial = self._at_the_best_time(trial)
-        elif entry.joins_consumers and entry.recorded.error is not Error.NONE:
+        elif entry.joins_consumers and error is not Error.NONE:
             # A refused client is not a member, whatever unseen state of the group explains it.
             return
         if not self.order.is_too_deep:
             trial = self._take_earlier_ones(trial)
         model.adopt(trial, entry)
-        if entry.recorded.error is Error.MEMBER_ID_REQUIRED:
+        if error is Error.MEMBER_ID_REQUIRED:
             self._take_unlogged_join()
 
     def _again(self) -> Trial:
@@ -227,7 +232,7 @@ class Placing:
     def _take_earlier_ones(self, trial: Trial) -> Trial:
         """A request that changes the group waits for neighbours that fit before it and not after it."""
         model = self.model
-        while trial.fits and has_changed(model.group, trial.group):
+        while trial.fits and trial.has_changed(model.group):
             near = self.order.near(self.entry, NEAR_MS)
             earlier = next(filter(partial(self._is_after, trial), near), None)
             if earlier is None:

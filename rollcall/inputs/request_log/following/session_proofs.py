@@ -72,15 +72,15 @@ def _is_newcomer(group: Group, request: ConsumerGroupHeartbeatRequest) -> bool:
 
 def _epochs_brought(entry: LoggedRequest, risen: int) -> int:
     """How many epochs of a consumer group a request brought itself, which prove no session's end."""
+    brought = 0
     match entry.request:
-        case _ if entry.recorded.error is not Error.NONE:
-            return 0
         case ConsumerGroupHeartbeatRequest(member_epoch=epoch):
-            return int(epoch == LEAVE or (epoch == JOIN and entry.answered_epoch == risen))
+            brought = int(epoch == LEAVE or (epoch == JOIN and entry.answered_epoch == risen))
         case LeaveGroupRequest(members=members):
-            return max(1, len(members))
+            brought = max(1, len(members))
         case _:
-            return 0
+            pass
+    return brought if entry.recorded.error is Error.NONE else 0
 
 
 def is_epoch_reached(group: Group, entry: LoggedRequest) -> bool:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
 from rollcall.coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
 from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
+from rollcall.inputs.request_log.explaining.inferred_causes import counts_in
 from rollcall.inputs.request_log.following.group_model import GroupModel
 from rollcall.inputs.request_log.following.order import LOOKED_AT, Order
 from rollcall.inputs.request_log.following.topic_names import TopicNames
@@ -24,7 +25,6 @@ from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
 from rollcall.schemas.causes import CauseKind
 from rollcall.schemas.cluster_sizes import is_believable
-from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
@@ -76,14 +76,7 @@ class TopicsSeen:
         request, members = entry.request, self.model.group.members
         if not isinstance(request, ConsumerGroupHeartbeatRequest) or not entry.joins_consumers or not members:
             return
-        counts: dict[str, int] = {}
-        for member in members.values():
-            try:
-                shared = decode_assignment(member.assignment).partitions if member.assignment else ()
-            except ConsumerProtocolError:
-                continue
-            for topic, partition in shared:
-                counts[topic] = max(counts.get(topic, 0), partition + 1)
+        counts = counts_in(member.assignment for member in members.values())
         if counts and request.cluster_topics is None and is_believable(counts):
             self._show(entry, Seen(counts, request.resolved_patterns))
 

@@ -54,6 +54,15 @@ class Trial:
         """Whether it would have answered a request."""
         return any(isinstance(effect, Reply) and effect.request_id == request_id for effect in self.effects)
 
+    def has_changed(self, before: Group) -> bool:
+        """Whether other requests would be answered differently after it."""
+        after = self.group
+        return (
+            before.state is not after.state
+            or before.generation_id != after.generation_id
+            or not before.members.keys() <= after.members.keys()
+        )
+
 
 def fits(group: Group, effects: list[Effect], at_ms: int, parked: Parked, entry: LoggedRequest | None = None) -> bool:
     """Whether nothing in the recording contradicts these effects. entry: the request that was tried."""
@@ -95,18 +104,3 @@ def _may_wait(group: Group, entry: LoggedRequest) -> bool:
     else:
         may_wait = isinstance(entry.request, SyncGroupRequest)
     return may_wait and error in _AFTER_WAITING
-
-
-def waits_in_vain(entry: LoggedRequest, trial: Trial) -> bool:
-    """Whether it is a SyncGroup that was answered REBALANCE_IN_PROGRESS, and by this trial would wait for that."""
-    is_vain = isinstance(entry.request, SyncGroupRequest) and entry.recorded.error is Error.REBALANCE_IN_PROGRESS
-    return is_vain and not trial.answers(entry.request.request_id)
-
-
-def has_changed(before: Group, after: Group) -> bool:
-    """Whether other requests would be answered differently now."""
-    return (
-        before.state is not after.state
-        or before.generation_id != after.generation_id
-        or not before.members.keys() <= after.members.keys()
-    )
