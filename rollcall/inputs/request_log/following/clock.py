@@ -6,7 +6,6 @@ next.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 
 from rollcall.coordinator_udfs.protocol.deadlines import earliest
@@ -18,7 +17,6 @@ from rollcall.inputs.request_log.following.passed_deadlines import PassedDeadlin
 from rollcall.inputs.request_log.following.trial import Trial
 from rollcall.inputs.request_log.lines.silences import Silence, Silences
 from rollcall.inputs.request_log.recorded import LoggedRequest
-from rollcall.schemas.messages import GroupObservedRequest
 
 COORDINATOR_AWAY = "the coordinator is away"
 COORDINATOR_BACK = "a coordinator has loaded the group"
@@ -109,9 +107,8 @@ class Clock:
         """No timer ran in this time, for the coordinator was away."""
         model, request_id = self.model, f"absence@{until_ms}"
         model.forget_all_parked()
-        observed = partial(GroupObservedRequest, request_id=request_id, api_version=0, group_id=model.group.group_id)
-        model.observe(observed(why=COORDINATOR_AWAY, is_away=True), max(model.clock_ms, from_ms))
-        model.observe(observed(why=COORDINATOR_BACK, is_loaded=True), max(model.clock_ms, until_ms))
+        model.observe(model.seen(request_id, COORDINATOR_AWAY, is_away=True), from_ms)
+        model.observe(model.seen(request_id, COORDINATOR_BACK, is_loaded=True), until_ms)
 
     def leave(self, entry: LoggedRequest) -> None:
         """The coordinator refuses the group's requests: its timers stopped at the latest when the first was due."""
@@ -123,7 +120,7 @@ class Clock:
         at_ms = entry.request.received_at_ms
         due_ms = model.next_due_ms(at_ms)
         seen = model.context(entry, ()).seen(COORDINATOR_AWAY, is_away=True)
-        model.observe(seen, max(model.clock_ms, at_ms if due_ms is None else due_ms))
+        model.observe(seen, at_ms if due_ms is None else due_ms)
 
     def reach(self, entry: LoggedRequest) -> None:
         """The coordinator that answers this request has the group: the same broker as before, after a restart that
@@ -138,7 +135,7 @@ class Clock:
             if model.group.is_known:
                 self.leave(entry)
                 seen = model.context(entry, ()).seen(COORDINATOR_BACK, is_loaded=True)
-                model.observe(seen, model.when(entry))
+                model.observe(seen, at_ms)
             self.is_away = False
         self.broker = entry.broker
 

@@ -230,19 +230,23 @@ class GroupModel:
     def emit_silence(self) -> None:
         """Emits an observation that only lets time pass up to now."""
         self.silences += 1
-        silence = GroupObservedRequest(
-            request_id=f"silence+{self.silences}@{self.clock_ms}",
-            api_version=0,
-            received_at_ms=self.clock_ms,
-            group_id=self.group.group_id,
-            why="",
-            is_silent=True,
-        )
+        request_id = f"silence+{self.silences}@{self.clock_ms}"
+        silence = self.seen(request_id, "", received_at_ms=self.clock_ms, is_silent=True)
         self.emit(OrderedRequest(self.group.group_id, silence, None))
 
+    def seen(self, request_id: str, why: str, **facts: object) -> GroupObservedRequest:
+        """An observation of the group."""
+        return GroupObservedRequest(
+            request_id=request_id,
+            api_version=0,
+            group_id=self.group.group_id,
+            why=why,
+            **facts,  # type: ignore[arg-type]
+        )
+
     def observe(self, request: GroupRequest, at_ms: int) -> None:
-        """Applies an observation, whatever its effects."""
-        self.adopt_unlogged([request], self.try_unlogged([request], at_ms))
+        """Applies an observation at this time or now, whatever its effects."""
+        self.adopt_unlogged([request], self.try_unlogged([request], max(self.clock_ms, at_ms)))
 
     def _give(self, to: Callable[[OrderedRequest], None], entry: LoggedRequest, at_ms: int) -> None:
         """Emits a request that was applied."""

@@ -105,7 +105,8 @@ class Sessions:
 
     def set_configs(self, entry: LoggedRequest, configs: dict[str, str], why: str) -> None:
         """Sets the group's configs at the time of a request."""
-        self.model.observe(self._seen(entry.request.request_id, why, configs=configs), self.model.when(entry))
+        request = entry.request
+        self.model.observe(self.model.seen(request.request_id, why, configs=configs), request.received_at_ms)
 
     # ------------------------------------------------------------ who is silent
 
@@ -223,7 +224,7 @@ class Sessions:
         bounds = self._bounds
         request_id = entry.request.request_id
         observed: Explanation = [
-            *(self._seen(request_id, EPOCH_ROSE, gone=[_gone(member.member_id)]) for member in expired),
+            *(model.seen(request_id, EPOCH_ROSE, gone=[_gone(member.member_id)]) for member in expired),
             *shown,
         ]
         at_least_ms = max(model.clock_ms, at_ms)
@@ -246,7 +247,7 @@ class Sessions:
 
     def expire(self, due: Due) -> None:
         """Ends a session that has ended by our clock though nothing shows it; marked as inferred."""
-        self.model.observe(self._seen_ended(SESSION_OVER, [due]), max(self.model.clock_ms, due.deadline_ms))
+        self.model.observe(self._seen_ended(SESSION_OVER, [due]), due.deadline_ms)
 
     def expire_together(self, expired: list[Due]) -> bool:
         """Ends sessions whose order is not known at the time of the first; False if that does not fit the recording."""
@@ -260,7 +261,7 @@ class Sessions:
         model, consumer = self.model, self.model.group.consumer
         anew_ms = due.deadline_ms if at_ms - due.deadline_ms < _HOLE_MS else at_ms
         alive = [ObservedMember(member_id=due.member_id)]
-        model.observe(self._seen(request_id, EPOCH_STAYED, members=alive), max(model.clock_ms, anew_ms))
+        model.observe(model.seen(request_id, EPOCH_STAYED, members=alive), anew_ms)
         member = None if consumer is None else consumer.members.get(due.member_id)
         if member is None or member.classic is not None:
             return
@@ -270,7 +271,7 @@ class Sessions:
             longer = {name: value for name, value in model.group.configs.items() if name != SESSION_TIMEOUT}
             if bounds.likely_ms:
                 longer[SESSION_TIMEOUT] = str(bounds.likely_ms)
-            model.observe(self._seen(request_id, EPOCH_STAYED, configs=longer), max(model.clock_ms, anew_ms))
+            model.observe(model.seen(request_id, EPOCH_STAYED, configs=longer), anew_ms)
 
     @property
     def _bounds(self) -> SessionBounds:
@@ -279,16 +280,7 @@ class Sessions:
     def _seen_ended(self, why: str, expired: list[Due]) -> GroupObservedRequest:
         first = expired[0]
         gone = [_gone(each.member_id) for each in expired]
-        return self._seen(f"{first.member_id[:100]}@{first.deadline_ms}", why, gone=gone)
-
-    def _seen(self, request_id: str, why: str, **facts: object) -> GroupObservedRequest:
-        return GroupObservedRequest(
-            request_id=request_id,
-            api_version=0,
-            group_id=self.model.group.group_id,
-            why=why,
-            **facts,  # type: ignore[arg-type]
-        )
+        return self.model.seen(f"{first.member_id[:100]}@{first.deadline_ms}", why, gone=gone)
 
 
 def first_that_shows(entries: Iterable[LoggedRequest]) -> LoggedRequest | None:

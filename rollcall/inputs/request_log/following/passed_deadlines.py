@@ -243,10 +243,10 @@ class PassedDeadline:
 
     def fires(self) -> bool:
         """It fired before the request, if need be after what the recording implies of a join phase that ends now."""
-        fires = self.fires_before or self._ends_join_phase()
-        if fires:
-            self.model.adopt_deadline(self.model.try_deadline(self.due.deadline_ms))
-        return fires
+        if not self.fires_before and not self._ends_join_phase():
+            return False
+        self.model.adopt_deadline(self.fired if self.fires_before else self.model.try_deadline(self.due.deadline_ms))
+        return True
 
     def _ends_join_phase(self) -> bool:
         """Applies what the recording implies, so that a join phase that ends now ends as recorded."""
