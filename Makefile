@@ -41,10 +41,11 @@ help: ## List what can be done (this list).
 	    print line }' Makefile
 
 .PHONY: explain
-explain: setup ## Explain rebalances from what brokers and clients printed or recorded: LOG="server.log app.log" or a folder, GROUP=, SINCE=, UNTIL=, ZONE=, EVIDENCE=1, FORMAT=text or json.
+explain: setup ## Explain rebalances from what brokers and clients printed or recorded: LOG="server.log app.log" or a folder, GROUP=, SINCE=, UNTIL=, ZONE=, EVIDENCE=1, FORMATS=folder, UNKNOWN=1, FORMAT=text or json.
 	@$(call NEEDS_LOG,server.log)
 	@exec $(ROLLCALL) explain $${GROUP:+--group "$$GROUP"} $${SINCE:+--since "$$SINCE"} $${UNTIL:+--until "$$UNTIL"} \
-	  $${ZONE:+--zone "$$ZONE"} $(if $(filter 1,$(EVIDENCE)),--evidence) $(FORM) -- $$LOG
+	  $${ZONE:+--zone "$$ZONE"} $(if $(filter 1,$(EVIDENCE)),--evidence) \
+	  $(if $(filter 1,$(UNKNOWN)),--unknown) $${FORMATS:+--formats "$$FORMATS"} $(FORM) -- $$LOG
 
 .PHONY: demo
 demo: setup ## Show a recorded incident in a browser, without Java: LISTEN=host:port, BROWSER=0 prints only the address.
@@ -169,6 +170,10 @@ archive: jars ## Keep Spark's classes ready in .jars for a quick start: forty se
 	@$(BIN)/python -m rollcall.jobs.spark.archive
 
 ##@ Upkeep
+
+.PHONY: formats
+formats: setup ## Check that each format of printed logs reads its own samples: FORMATS=folder of your own.
+	@exec $(ROLLCALL) formats check $${FORMATS:+--formats "$$FORMATS"}
 
 .PHONY: doctor
 doctor: setup ## Check what this machine lacks, and whether CLUSTER=kafka://host:port can be followed (CONF=, ROLLCALL_HOME=).

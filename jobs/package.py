@@ -20,17 +20,17 @@ TARGET = (ROOT if IS_CHECKOUT else Path()) / "dist" / "rollcall.zip"
 _MADE = (1980, 1, 1, 0, 0, 0)
 
 
-def modules() -> Iterator[Path]:
-    """The package's Python files, those of linked folders too."""
+def sources() -> Iterator[Path]:
+    """The package's Python files, those of linked folders too, and the wordings of logs."""
     for folder, _, names in os.walk(ROOT / "rollcall", followlinks=True):
-        yield from (Path(folder) / name for name in names if name.endswith(".py"))
+        yield from (Path(folder) / name for name in names if name.endswith((".py", ".toml")))
 
 
 def pack(target: Path = TARGET) -> Path:
     """Writes the zip; a file's place in it is its place where the wheel is installed."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(target, "w") as archive:
-        for path in sorted(modules()):
+        for path in sorted(sources()):
             entry = zipfile.ZipInfo(path.relative_to(ROOT).as_posix(), _MADE)
             archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return target

@@ -44,6 +44,7 @@ GROUPS = {
     "Upkeep": {
         "doctor": "rollcall.cli.commands.serving:doctor",
         "check": "rollcall.cli.commands.asking:check",
+        "formats": "rollcall.cli.commands.asking:formats",
         "maintain": "rollcall.cli.commands.serving:maintain",
         "repartition": "rollcall.cli.commands.serving:repartition",
         "package": "rollcall.cli.commands.serving:package",

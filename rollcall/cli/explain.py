@@ -31,7 +31,7 @@ from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
 from rollcall.inputs.printed.reading import CUT, REQUEST, FileRead, may_matter, of_lines
 from rollcall.inputs.printed.short_text import LONGEST, short, with_short_ids
-from rollcall.inputs.printed.unread import Unread, unread_sentences
+from rollcall.inputs.printed.unread import Unread, unread_as_toml, unread_sentences
 from rollcall.inputs.printed.wording import (
     cause_sentence,
     holder_sentence,
@@ -61,6 +61,8 @@ class Asked(NamedTuple):
     until: str = ""
     """Moments, as they are typed."""
     shows_evidence: bool = False
+    shows_unknown: bool = False
+    """Only the lines that no format reads."""
     zone: ZoneInfo | None = None
     """Of times that are printed without one."""
     texts: Texts | None = None
@@ -88,6 +90,10 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
         if file != STANDARD_INPUT and comes_once(file):
             tell(f"{file}: waiting for data from a pipe; Ctrl-C ends", is_error=True)
     answer = answer_of(files, asked.zone)
+    if asked.shows_unknown:
+        unread = unread_as_toml(one for read in answer.reads for one in read.unread)
+        print(*map(visible, unread), sep="\n")
+        return
     if not any(read.facts or read.titles for read in answer.reads):
         raise nothing_understood(answer.reads)
     known = [group.group_id for group in answer.groups]
@@ -177,7 +183,7 @@ def _within(group: LoggedGroup, asked: Asked) -> LoggedGroup:
     """The part of a group's story that lies within a time."""
     rebalances = [one for one in group.rebalances if _is_within(_times_of(one), asked)]
     findings = [one for one in group.findings if _is_within(_times(one.facts), asked)]
-    return LoggedGroup(group.group_id, group.group_type, group.facts, rebalances, findings)
+    return replace(group, rebalances=rebalances, findings=findings)
 
 
 def _times_of(one: LoggedRebalance) -> list[int]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 from rollcall.history.facts import Fact
 from rollcall.history.words import count
 from rollcall.inputs.offsets_topic.beside_lines import NEAR_MS
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, is_open
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of, is_open
 from rollcall.inputs.recordings import GroupRecorded
 from rollcall.schemas.effects import GroupFound, RebalanceEnded, RebalanceStarted
 
@@ -31,13 +32,12 @@ def without_contradicted(group: LoggedGroup, recorded: GroupRecorded) -> tuple[L
     if not refused:
         return group, []
     refused_ids = set(map(id, refused))
-    lines = {(fact.file, fact.line_number) for one in refused for fact in one.facts}
-    left = LoggedGroup(
-        group.group_id,
-        group.group_type,
-        [fact for fact in group.facts if (fact.file, fact.line_number) not in lines],
-        [one for one in group.rebalances if id(one) not in refused_ids],
-        [one for one in group.findings if not any((fact.file, fact.line_number) in lines for fact in one.facts)],
+    lines = {line for one in refused for line in evidence_of(one.facts)}
+    left = replace(
+        group,
+        facts=[fact for fact in group.facts if (fact.file, fact.line_number) not in lines],
+        rebalances=[one for one in group.rebalances if id(one) not in refused_ids],
+        findings=[one for one in group.findings if lines.isdisjoint(evidence_of(one.facts))],
     )
     file, first = min(lines)
     return left, [

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from rollcall.inputs.printed.dialects.broker_redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
 from rollcall.inputs.printed.dialects.catalog import DIALECTS
+from rollcall.inputs.printed.dialects.headings.redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
 from rollcall.inputs.printed.reading import FileRead
 from rollcall.inputs.printed.unread import unread_sentences
 from rollcall.programs.errors import UserError

@@ -24,6 +24,7 @@ from rollcall.programs.typed import is_after_make
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 DEFAULT_HOME = ".rollcall"
+FORMATS = "ROLLCALL_FORMATS"
 
 
 class Commands(click.Group):
@@ -233,6 +234,22 @@ def format_option(words: Sequence[str]) -> Callable[[Decorated], Decorated]:
     return click.option(
         "--format", "form", default=words[0], type=OneOf(words), metavar="|".join(words), show_default=True
     )
+
+
+def formats_option(function: Decorated) -> Decorated:
+    return click.option(
+        "--formats",
+        envvar=FORMATS,
+        default="",
+        metavar="FOLDER",
+        help=f"Folder with formats of your own (default: ${FORMATS} or ~/.config/rollcall/formats).",
+    )(function)
+
+
+def use_formats(folder: str) -> None:
+    """Makes what reads logs, here and in children, take formats from a folder too. It must not be imported before."""
+    if folder:
+        os.environ[FORMATS] = folder
 
 
 def log_argument(function: Decorated) -> Decorated:

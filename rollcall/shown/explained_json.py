@@ -94,4 +94,5 @@ def _evidence(facts: Iterable[LoggedFact]) -> list[dict[str, Any]]:
 def unread_json(one: Unread) -> dict[str, Any]:
     """For a program that is not known, `printed_by` is its logger."""
     wordings = [{"wording": wording, "lines": lines} for wording, lines in one.wordings]
-    return {**one._asdict(), "wordings": wordings}
+    shown = {name: value for name, value in one._asdict().items() if name != "every"}
+    return {**shown, "wordings": wordings}

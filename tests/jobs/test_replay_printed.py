@@ -16,6 +16,7 @@ from rollcall.__main__ import main
 from rollcall.answers.sql.engine import ask
 from rollcall.cli.check import broken_rules
 from rollcall.cli.replay import make_history
+from rollcall.inputs.printed.groups.logged_members import Members
 from rollcall.inputs.replay.input_of import input_of
 from rollcall.tables.home import Home
 from tests.offsets_topic.folded import CAPTURES, NAMES
@@ -227,6 +228,16 @@ def test_of_lines_without_a_date_nothing_is_in_the_home(tmp_path: Path, capsys: 
     log.write_text(JOINED.replace("2026-03-01 03:12:00,417 ", "").replace("2026-03-01 03:12:00,450 ", ""))
     assert replayed(tmp_path / "home", log) == 0
     assert "orders: no line with a date names" in capsys.readouterr().out
+
+
+def test_a_group_whose_lines_cannot_be_followed_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Members, "known", lambda *_: 1 // 0)
+    assert replayed(tmp_path / "home", KILLED) == 0
+    shown = capsys.readouterr().out
+    assert "not known: views-agg: Rollcall failed to follow the lines of this group" in " ".join(shown.split())
+    assert "no line with a date" not in shown
 
 
 def test_of_a_member_whose_log_shows_no_partitions_nobody_is_said_to_have_consumed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,14 +10,11 @@ import pytest
 
 from rollcall.inputs.explained_files import Answer
 from rollcall.inputs.printed import story
-from rollcall.inputs.printed.groups.classic_history import classic_rebalances
 from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.groups.logged_members import Members
 from rollcall.inputs.printed.growing_log import CUT, GrowingLog
 from rollcall.inputs.printed.lines import wrappings
 from rollcall.inputs.printed.lines.entries import Entry
-from rollcall.inputs.printed.logged_facts import LoggedFact
-from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
 from rollcall.inputs.printed.reading import in_zone, read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.templates import Template, Templates
@@ -136,25 +132,17 @@ def test_a_line_whose_layout_cannot_be_read_is_left_out_and_named(monkeypatch: p
     assert [note for note in read.notes if note.endswith("2 (RecursionError: too deep)")]
 
 
-def test_a_group_whose_lines_cannot_be_followed_is_named_and_the_others_are_told(
+def test_a_group_whose_lines_cannot_be_followed_is_named_and_the_others_are_followed(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(facts: Sequence[LoggedFact], log_ends_ms: float | None) -> list[LoggedRebalance]:
-        if facts and facts[0].group_id == "orders":
-            raise IndexError("none")
-        return classic_rebalances(facts, log_ends_ms)
-
-    monkeypatch.setattr(story, "classic_rebalances", broken)
     monkeypatch.setattr(Members, "known", lambda *_: 1 // 0)
-    read = read_lines("server.log", [text_at("2026-03-01 03:12:00,000"), HONEST])
-    orders, payments = groups_in(read.facts)
-    assert [(one.finding, one.sentence) for one in orders.findings] == [
-        (story.NOT_FOLLOWED, "Rollcall failed to follow the lines of this group (IndexError: none).")
-    ]
-    assert [one.generation_id for one in payments.rebalances] == [7]
     led = "Assignment received from leader m for group orders for generation 5. The group has 2 members, "
-    read = read_lines("server.log", [text_at("2026-03-01 03:12:00,000").replace(SAID, led + "0 of which are static")])
-    monkeypatch.undo()
-    monkeypatch.setattr(Members, "known", lambda *_: 1 // 0)
-    assert effects_of(groups_in(read.facts)[0]) == []
+    failing = text_at("2026-03-01 03:12:00,000").replace(SAID, led + "0 of which are static")
+    orders, payments = groups_in(read_lines("server.log", [failing, HONEST]).facts)
+    (finding,) = orders.findings
+    assert finding.finding == story.NOT_FOLLOWED
+    assert finding.sentence.startswith("Rollcall failed to follow the lines of this group (ZeroDivisionError: ")
+    assert [one.generation_id for one in payments.rebalances] == [7]
+    assert effects_of(orders) == []
     assert "orders" in caplog.text
+    assert effects_of(payments) != []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.inputs.printed.dialects.broker import DIALECT
+from rollcall.inputs.printed.dialects.catalog import BROKERS
 from rollcall.inputs.printed.groups.reasons import read_reason
 from rollcall.inputs.printed.lines.entries import Entry
 from rollcall.inputs.printed.logged_facts import FactKind
@@ -16,7 +16,7 @@ from tests.printed.printed import FILLED, MEMBER, line_of
 HEADINGS = ("[GroupCoordinator 1]: ", "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ", "")
 
 
-@pytest.mark.parametrize("template", DIALECT.templates.all, ids=lambda one: one.text[:60])
+@pytest.mark.parametrize("template", BROKERS.templates.all, ids=lambda one: one.text[:60])
 @pytest.mark.parametrize("heading", HEADINGS, ids=("scala", "java", "bare"))
 def test_a_template_reads_back_what_it_prints(template: Template, heading: str) -> None:
     fact = fact_of(Entry("server.log", 3, heading + line_of(template) + ".", 1000))
@@ -42,7 +42,7 @@ def test_a_line_that_is_cut_within_its_logger_has_its_whole_message(length: int)
 
 def test_a_client_that_names_a_group_is_no_broker() -> None:
     text = "[Consumer clientId=a, groupId=orders] Member x in group orders has failed, removing it from the group"
-    assert DIALECT.fact(Entry("app.log", 1, text)) is None
+    assert BROKERS.fact(Entry("app.log", 1, text)) is None
 
 
 @pytest.mark.parametrize(

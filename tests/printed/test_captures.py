@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rollcall.inputs.printed.dialects.broker import DIALECT
+from rollcall.inputs.printed.dialects.catalog import BROKERS
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
 from rollcall.inputs.printed.wording import cause_sentence
 from tests.printed.recorded import NAMES, groups_of, read_of, truth_of
@@ -88,7 +88,7 @@ def test_the_times_of_a_rebalance_are_those_of_its_lines(name: str) -> None:
 
 def test_every_line_about_a_group_is_understood() -> None:
     for name in NAMES:
-        assert Counter(fact.dialect for fact in read_of(name).facts)[DIALECT.name] > 0
+        assert Counter(fact.dialect for fact in read_of(name).facts)[BROKERS.name] > 0
         assert all(fact.is_certain for fact in read_of(name).facts)
 
 

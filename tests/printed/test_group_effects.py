@@ -14,8 +14,6 @@ from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effects import (
     Effect,
-    GroupCreated,
-    GroupFound,
     GroupNotCovered,
     GroupObserved,
     GroupRemoved,
@@ -82,43 +80,6 @@ def joins_epoch(member_id: str) -> str:
 
 def bumped(epoch: int) -> str:
     return f"[GroupId g] Bumped group epoch to {epoch} with metadata hash 7."
-
-
-def test_a_new_group_is_known_from_its_beginning() -> None:
-    effects = printed(added(A), preparing(0, joining(A)), added(B), *formed(1, 2))
-    assert len(of(GroupCreated, effects)) == 1
-    assert [(one.member_id, one.client_id, one.is_inferred) for one in of(MemberJoined, effects)] == [
-        (A, "a", False),
-        (B, "b", False),
-    ]
-    (ended,) = of(RebalanceEnded, effects)
-    assert (ended.from_generation_id, ended.to_generation_id, ended.outcome) == (0, 1, "completed")
-    assert (ended.members_before, ended.joined, ended.members_after) == (0, ["a", "b"], 2)
-    assert ended.at_ms - (ended.started_at_ms or 0) == 3_000
-    assert [(one.from_state, one.to_state) for one in of(StateChanged, effects)] == [
-        ("Empty", "PreparingRebalance"),
-        ("PreparingRebalance", "CompletingRebalance"),
-        ("CompletingRebalance", "Stable"),
-    ]
-
-
-def test_of_a_group_that_was_there_before_only_what_lines_name_is_known() -> None:
-    effects = printed(failed(B), preparing(7, expired(B)), *formed(8, 2))
-    (found,) = of(GroupFound, effects)
-    assert (found.group_type, found.generation_id) == ("classic", 7)
-    assert {(one.member_id, one.is_inferred) for one in of(MemberJoined, effects)} == {(A, True), (B, True)}
-    (ended,) = of(RebalanceEnded, effects)
-    assert (ended.members_before, ended.members_after, ended.expired) == (None, 2, ["b"])
-    assert ended.cause.kind is CauseKind.SESSION_EXPIRED
-
-
-def test_a_member_that_no_line_saw_join_was_one_of_the_latest_generation() -> None:
-    effects = printed(preparing(7, "a reason"), *formed(8, 2), failed(B), preparing(8, expired(B)), *formed(9, 1))
-    joined = {one.member_id: one for one in of(MemberJoined, effects)}
-    (removed,) = of(MemberRemoved, effects)
-    assert joined[B].is_inferred
-    assert joined[B].at_ms < removed.at_ms
-    assert [(one.members_before, one.members_after) for one in of(RebalanceEnded, effects)] == [(None, 2), (2, 1)]
 
 
 def test_a_rebalance_whose_end_is_not_in_the_lines_has_an_unknown_one() -> None:
@@ -193,8 +154,22 @@ def test_a_group_that_ends_in_its_generation_has_a_rebalance_that_formed_none() 
     removed = "Group g generation 4 is dead and removed"
     effects = printed("Preparing to restabilize group g with old generation 4", removed)
     (ended,) = of(RebalanceEnded, effects)
-    assert (ended.from_generation_id, ended.outcome) == (4, "unknown")
+    assert (ended.from_generation_id, ended.outcome, ended.members_after) == (4, "empty", 0)
     assert of(GroupRemoved, effects)[0].generation_id == 4
+
+
+def test_a_join_phase_that_nobody_came_back_to_is_not_over() -> None:
+    effects = printed(
+        *formed(5, 1), preparing(5, "a reason"), "Group g could not complete rebalance because no members rejoined"
+    )
+    assert [one.to_generation_id for one in of(RebalanceEnded, effects)] == [5]
+    assert [one.to_state for one in of(StateChanged, effects)][-1] == "PreparingRebalance"
+
+
+def test_a_rebalance_that_runs_at_the_end_is_known_if_its_beginning_is_not() -> None:
+    (ended,) = of(RebalanceEnded, printed(formed(5, 1)[0]))
+    assert (ended.to_generation_id, ended.outcome, ended.started_at_ms) == (5, "unknown", None)
+    assert of(RebalanceEnded, printed(preparing(5, "a reason"))) == []
 
 
 def test_a_coordinator_that_moves_is_seen() -> None:

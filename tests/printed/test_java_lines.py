@@ -308,22 +308,6 @@ def test_a_java_client_before_1_0_names_its_group_at_the_end(layout: str, messag
         assert fact.broker_id == "1"
 
 
-@pytest.mark.parametrize("request_name", ["ConsumerGroupHeartbeatRequest", "StreamsGroupHeartbeatRequest"])
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        (f"failed for member {MEMBER} because epoch 14 is fenced. in 0ms: The epoch is old.", FactKind.MEMBERSHIP_LOST),
-        (f"failed because member {MEMBER} is unknown. in 0ms: No such member.", FactKind.MEMBERSHIP_LOST),
-        ("failed due to the instance id pod-1 was not released: It is in use.", FactKind.JOIN_REFUSED),
-        ("failed due to fenced instance id pod-1: Another member has it.", FactKind.INSTANCE_FENCED),
-    ],
-)
-def test_a_member_of_the_newer_protocol_says_that_it_is_out(request_name: str, text: str, kind: FactKind) -> None:
-    (fact,) = facts_of((0, f"{request_name} {text}"))
-    assert fact.kind is kind
-    assert (fact.member_id or fact.instance_id) in (MEMBER, "pod-1")
-
-
 def test_lines_whose_prefix_was_taken_off_are_known_by_words_that_no_other_library_has() -> None:
     generation = GENERATION.format(88, MEMBER)
     messages = {

@@ -10,9 +10,9 @@ from rollcall.inputs.printed.findings.client_findings import client_findings
 from rollcall.inputs.printed.groups.client_history import client_rebalances
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, Finding, LoggedGroup
 from rollcall.inputs.printed.reading import merged, read_files, read_lines
-from rollcall.inputs.printed.story import GROUP_NOT_NAMED, groups_in
+from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import holder_sentence
 from rollcall.schemas.causes import CauseKind
 from tests.printed.printed import MEMBER

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup
 from rollcall.inputs.printed.reading import merged, read_lines
-from rollcall.inputs.printed.story import GROUP_NOT_NAMED, groups_in
+from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import cause_sentence
 from rollcall.schemas.causes import CauseKind
 
@@ -292,11 +292,6 @@ def test_ruby_kafka_s_lines_have_their_group_as_a_tag() -> None:
     assert (joined.kind, joined.member_id) == (FactKind.JOINED, MEMBER)
 
 
-def test_ruby_kafka_s_tags_may_stand_in_brackets_of_their_own() -> None:
-    (lost,) = facts_in("[[orders] {orders: 0, 1}:] Error sending heartbeat: Kafka::UnknownMemberId")
-    assert (lost.kind, lost.group_id) == (FactKind.MEMBERSHIP_LOST, "orders")
-
-
 def test_a_member_of_kafka_go_may_have_slashes_in_its_name() -> None:
     member_id = f"main@host-1 (github.com/segmentio/kafka-go)-{MEMBER[-36:]}"
     (found,) = facts_in(f"2026/03/01 03:12:00 found member: {member_id}/[]byte(nil)")
@@ -349,27 +344,6 @@ def test_kafka_go_has_no_connection_to_its_coordinator_whatever_colons_the_reaso
     )
     expected = (FactKind.COORDINATOR_LOST, "orders", "10.0.0.3:9092: connect: connection refused", True)
     assert [(one.kind, one.group_id, one.reason, one.is_certain) for one in lost] == [expected] * 2
-
-
-def test_a_static_member_of_brod_is_fenced() -> None:
-    (fenced,) = facts_in(
-        "Group member (orders,coor=#PID<0.922.0>,cb=#PID<0.921.0>,generation=17): re-joining group, "
-        "reason::fenced_instance_id"
-    )
-    assert (fenced.kind, fenced.group_id, fenced.generation_id) == (FactKind.INSTANCE_FENCED, "orders", 17)
-
-
-def test_kafkajs_learns_of_an_old_generation_and_gets_no_assignment() -> None:
-    old, refused = facts_in(
-        kafkajs(
-            1,
-            "[Connection] Response Heartbeat(key: 12, version: 3)",
-            error="Specified group generation id is not valid",
-        ),
-        kafkajs(2, "[Connection] Response SyncGroup(key: 14, version: 3)", error="The group is rebalancing"),
-    )
-    assert (old.kind, old.error) == (FactKind.MEMBERSHIP_LOST, "ILLEGAL_GENERATION")
-    assert (refused.kind, refused.error) == (FactKind.SYNC_REFUSED, "The group is rebalancing")
 
 
 def test_two_readers_of_kafka_go_in_one_file_are_two_clients() -> None:
@@ -526,32 +500,6 @@ def test_behind_a_name_franz_go_s_message_is_found_if_it_or_another_line_is_unmi
     assert read_lines("app.log", [joins]).facts == []
     kinds = [fact.kind for fact in read_lines("app.log", [begins, joins]).facts]
     assert kinds == [FactKind.MEMBER_ID_SET, FactKind.JOIN_SENT]
-
-
-@pytest.mark.parametrize(
-    ("message", "kind"),
-    [
-        ("group manage loop errored", FactKind.CLIENT_STATE),
-        ("fetch offsets failed with group-level error", FactKind.OFFSETS_REFUSED),
-        ("fetch offsets: stale member epoch after 10 retries, giving up", FactKind.OFFSETS_REFUSED),
-        ("offset commit: stale member epoch after 10 retries, giving up", FactKind.COMMIT_REFUSED),
-        ("default commit failed", FactKind.COMMIT_REFUSED),
-        ("beginning to manage the next-gen group lifecycle", FactKind.MEMBER_ID_SET),
-        ("consumer group initial heartbeat hit retryable error, backing off and retrying", FactKind.JOIN_REFUSED),
-    ],
-)
-def test_franz_go_1_21_s_words_are_read(message: str, kind: FactKind) -> None:
-    error = {} if "giving up" in message or "next-gen" in message else {"err": "UNRELEASED_INSTANCE_ID: in use"}
-    behind = "".join(f", {key}: {value}" for key, value in error.items())
-    for line in (franz(1, message, **error), f"[WARN] {message}; group: orders{behind}"):
-        (fact,) = facts_in(line)
-        assert (fact.kind, fact.group_id) == (kind, "orders")
-
-
-def test_sarama_names_the_group_to_which_it_has_no_right() -> None:
-    said = "client was not authorized to access group orders while attempting to find coordinator"
-    (fact,) = facts_in(f"[sarama] 2026/03/01 03:12:00 {said}")
-    assert (fact.kind, fact.group_id) == (FactKind.NOT_AUTHORIZED, "orders")
 
 
 @pytest.mark.parametrize("tag", ["", "[thread-1] ", "[thread-1] [[orders] {clicks: 0}:] ", "[orders] {clicks: 0}: "])

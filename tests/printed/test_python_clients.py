@@ -11,9 +11,9 @@ import pytest
 from rollcall.inputs.printed.lines.wrappings import entry_of
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_partitions import partitions_in
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, Finding, LoggedGroup, LoggedRebalance
 from rollcall.inputs.printed.reading import FileRead, merged, read_files, read_lines
-from rollcall.inputs.printed.story import GROUP_NOT_NAMED, groups_in
+from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.causes import CauseKind
 from tests.printed.recorded import BROKERS, groups_of_case, truth_of
 from tests.source_tree import ROOT

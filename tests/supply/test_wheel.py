@@ -13,6 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from rollcall.inputs.printed.dialects.catalog import DIALECTS
 from tests.source_tree import ROOT
 from tests.waiting import until
 
@@ -85,3 +86,11 @@ def test_what_it_packs_for_a_cluster_is_the_project_alone(installed: Path, tmp_p
         found = {tuple(name.split("/")[:2]) for name in packed.namelist()}
     assert {top for top, _ in found} == {"rollcall"}
     assert {"jobs", "coordinator_udfs", "schemas"} <= {room for _, room in found}
+    command = [
+        sys.executable,
+        "-c",
+        "from rollcall.inputs.printed.dialects.catalog import DIALECTS as d; print(len(d))",
+    ]
+    env = {**os.environ, "PYTHONPATH": "packed.zip"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == [str(len(DIALECTS))]

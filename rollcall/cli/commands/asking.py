@@ -13,7 +13,16 @@ from pathlib import Path
 
 import click
 
-from rollcall.programs.command_line import DEFAULT_HOME, at_option, examples, format_option, home_option
+from rollcall.programs.command_line import (
+    DEFAULT_HOME,
+    OneOf,
+    at_option,
+    examples,
+    format_option,
+    formats_option,
+    home_option,
+    use_formats,
+)
 from rollcall.programs.errors import UserError
 
 PICTURES = "build/pictures"
@@ -150,6 +159,21 @@ def check(context: click.Context, home: str, named: str, engine: str | None, for
         context.exit(1)
 
 
+@click.command(epilog=examples("rollcall formats list", "rollcall formats check --formats formats"))
+@click.argument("what", metavar="[list|check]", type=OneOf(("list", "check")), default="list")
+@formats_option
+def formats(what: str, formats: str) -> None:
+    """List the formats of printed logs, or check each sample.
+
+    A format is a file of TOML that says how the lines of one program are recognised and what they say; docs/explain.md
+    describes it.
+    """
+    use_formats(formats)
+    from rollcall.cli.formats import check, listed
+
+    print(*(listed() if what == "list" else check()), sep="\n")
+
+
 @click.command(
     epilog=examples(
         "rollcall explain server.log",
@@ -157,6 +181,7 @@ def check(context: click.Context, home: str, named: str, engine: str | None, for
         "rollcall explain server.log.2026-03-01-03 server.log app.log --evidence",
         "kubectl logs broker-0 | rollcall explain -",
         "kubectl logs -f broker-0 | rollcall explain --follow -",
+        "rollcall explain app.log --formats formats",
     )
 )
 @click.argument("files", metavar="LOG...", nargs=-1, required=True)
@@ -169,7 +194,9 @@ def check(context: click.Context, home: str, named: str, engine: str | None, for
     "--zone", metavar="ZONE", default="", help="Time zone of times printed without one, for example Asia/Kolkata."
 )
 @click.option("--evidence", is_flag=True, help="Show the lines behind each statement, by file and number.")
+@click.option("--unknown", is_flag=True, help="Print only wordings that no format reads, as TOML to be filled in.")
 @click.option("--follow", is_flag=True, help="Read standard input until it ends; print each rebalance as it ends.")
+@formats_option
 @format_option(("text", "json"))
 def explain(
     files: tuple[str, ...],
@@ -178,7 +205,9 @@ def explain(
     until: str,
     zone: str,
     evidence: bool,
+    unknown: bool,
     follow: bool,
+    formats: str,
     form: str,
 ) -> None:
     """Explain rebalances from what brokers and clients log.
@@ -187,13 +216,14 @@ def explain(
     them, or - for standard input. Nothing needs to be prepared, and no home is written. Times are
     those of the lines, in UTC where their zone is known. A moment without a date counts from the latest line.
     """
+    use_formats(formats)
     from rollcall.cli.explain import Asked, explain_as_they_come
     from rollcall.cli.explain import explain as explain_files
     from rollcall.inputs.printed.lines.files import STANDARD_INPUT, arriving_lines
     from rollcall.inputs.request_log.lines.clock import zone_of
     from rollcall.programs.terminal import Terminal
 
-    asked = Asked(group, since, until, evidence, zone_of(zone) if zone else None)
+    asked = Asked(group, since, until, evidence, unknown, zone_of(zone) if zone else None)
     console = Terminal(highlight=False)
     if not follow:
         explain_files(files, asked, form, console)

@@ -9,7 +9,7 @@ from enum import StrEnum, auto
 from typing import NamedTuple
 
 from rollcall.inputs.printed.error_names import UNKNOWN_MEMBER_ID, error_name
-from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.lines.entries import DATED, Clock
 from rollcall.inputs.printed.lines.levels import Level
 
 BROKER = "broker"
@@ -253,6 +253,11 @@ def program_of(fact: LoggedFact) -> tuple[str, str, str]:
 def printer_of(fact: LoggedFact) -> tuple[str, str, str, str]:
     """Which client of a program printed a line, likewise."""
     return *program_of(fact), fact.client_id
+
+
+def is_dated(fact: LoggedFact) -> bool:
+    """Whether a line has a moment that a home can hold."""
+    return fact.at_ms is not None and fact.clock in DATED
 
 
 def is_unknown_member(fact: LoggedFact) -> bool:

@@ -6,16 +6,20 @@ Times are those of the lines, None where no line has one. Knows shapes; how they
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from rollcall.inputs.printed.lines.entries import DATED, Clock
 from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
+from rollcall.schemas.effects import Effect
 
+NOT_NAMED = "group not named"
+GROUP_NOT_NAMED = f"({NOT_NAMED})"
+"""The group of lines that name none."""
 UUID_LENGTH = 36
 _WITH_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
@@ -119,6 +123,25 @@ class LoggedRebalance:
     """The lines that say all this, in order."""
     came: list[tuple[LoggedFact, LoggedFact]] = field(default_factory=list)
     """Of clients that were no members before: where each asked to join, and where it had joined."""
+    known_from_ms: int = 0
+    """Of its facts: when its first line was printed, no earlier than the line before."""
+    is_begun: bool = False
+    """Whether its beginning is in the lines."""
+    members_before: int | None = None
+    members_after: int | None = None
+    began_empty: bool = False
+    """Whether lines show that the group had no member as it began."""
+    follows_known: bool = False
+    """Whether lines have the generation that it began in."""
+    others: tuple[str, ...] = ()
+    """Who was a member as it began, as far as lines name them, and had to join again."""
+
+    @property
+    def to_generation_id(self) -> int | None:
+        """The generation that it leads to, or would have led to; None: no line has a number."""
+        if self.generation_id is None and self.from_generation_id is not None:
+            return self.from_generation_id + 1
+        return self.generation_id
 
     def moment(self, at_ms: int | None) -> str | None:
         """Return one of its times as its lines have it."""
@@ -168,6 +191,13 @@ class Finding(NamedTuple):
         return moment_of(self.first.at_ms, self.first.clock, is_whole_seconds=self.first.is_whole_seconds)
 
 
+class WalkedLines(Protocol):
+    """A group's lines, each of which was taken once."""
+
+    def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[Effect]:
+        """Return their effects, in order. rests_on: the ids of the lines and rebalances that are believed."""
+
+
 @dataclass
 class LoggedGroup:
     """One group's lines, and what they say."""
@@ -177,6 +207,8 @@ class LoggedGroup:
     facts: list[LoggedFact] = field(default_factory=list)
     rebalances: list[LoggedRebalance] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    ledger: WalkedLines | None = None
+    """None: its lines could not be followed, or it is not of lines."""
 
 
 def evidence_of(facts: Iterable[LoggedFact]) -> list[tuple[str, int]]:

@@ -18,7 +18,6 @@ from rollcall.inputs.printed.findings.group_findings import findings_of
 from rollcall.inputs.printed.findings.removals import groups_of_removed, removal_findings, returns
 from rollcall.inputs.printed.groups.assigned import OWNERS, answered, assigned_last
 from rollcall.inputs.printed.groups.between_clients import findings_between
-from rollcall.inputs.printed.groups.classic_history import classic_rebalances
 from rollcall.inputs.printed.groups.combined import combined
 from rollcall.inputs.printed.groups.consumer_history import (
     AT_ONCE_MS,
@@ -28,16 +27,23 @@ from rollcall.inputs.printed.groups.consumer_history import (
     topics_changed_ms,
 )
 from rollcall.inputs.printed.groups.forgeable import doubt_forgeable, with_forgeable
+from rollcall.inputs.printed.groups.ledger import Ledger
 from rollcall.inputs.printed.groups.members_apart import by_client, only_clients
 from rollcall.inputs.printed.lines.entries import reason_of
 from rollcall.inputs.printed.logged_facts import BROKER, NEWER, FactKind, LoggedFact, printer_of, program_of
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, configured_id
+from rollcall.inputs.printed.logged_rebalances import (
+    GROUP_NOT_NAMED,
+    NOT_NAMED,
+    Finding,
+    LoggedGroup,
+    LoggedRebalance,
+    client_id_of,
+    configured_id,
+)
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
 _SHIPPED_IDS = ("", "rdkafka")
-_NOT_NAMED = "group not named"
 NOT_FOLLOWED = "not_followed"
-GROUP_NOT_NAMED = f"({_NOT_NAMED})"
 _OF_NEWER = ("JOINING", "LEAVING")
 """States that only members of the newer protocols have."""
 _SOME_NEWER = "newer"
@@ -94,13 +100,11 @@ def _told(
 ) -> LoggedGroup:
     """One group's story. printed: of its lines those of brokers."""
     group_type = _type_of(printed) or _type_of(own) or "classic"
-    of_broker = [
-        *classic_rebalances(printed, log_ends_ms),
-        *epoch_bumps(printed, partial(_changed_elsewhere, topics_ms, group_id), group_type),
-    ]
-    of_broker.sort(key=_place_in(printed))
+    epochs = epoch_bumps(printed, partial(_changed_elsewhere, topics_ms, group_id), group_type)
     clients = by_client(own)
-    group = LoggedGroup(group_id, group_type, own, combined(of_broker, clients))
+    ledger = Ledger(printed, epochs, clients, log_ends_ms)
+    of_broker = sorted([*ledger.rebalances, *epochs], key=_place_in(printed))
+    group = LoggedGroup(group_id, group_type, own, combined(of_broker, clients), ledger=ledger)
     of_clients = [one for facts in clients for one in client_findings(facts)]
     of_removed = [*returns(group), *(one for facts in clients for one in removal_findings(printed, facts))]
     between = findings_between(clients, group.rebalances)
@@ -144,7 +148,7 @@ def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
         if len(named) == 1:
             yield fact._replace(group_id=min(named))
         elif fact.kind not in (FactKind.CLIENT_STATE, FactKind.TOPIC_SEEN) or fact.member_id:
-            yield fact._replace(group_id=f"({_NOT_NAMED}; table {fact.table})" if fact.table else GROUP_NOT_NAMED)
+            yield fact._replace(group_id=f"({NOT_NAMED}; table {fact.table})" if fact.table else GROUP_NOT_NAMED)
 
 
 def _groups_of_client_ids(facts: Iterable[LoggedFact]) -> dict[str, set[str]]:

@@ -128,11 +128,17 @@ class Match(NamedTuple):
 class Template:
     """One wording of one message. `{}` is a field whose content does not matter."""
 
-    def __init__(self, kind: FactKind, text: str, *, since: str = "", **constants: Any) -> None:
-        """`since` says where the wording is found, for the docs; `constants` are fields that the wording implies."""
+    def __init__(
+        self, kind: FactKind, text: str, *, since: str = "", is_its_own: bool = False, **constants: Any
+    ) -> None:
+        """`since` says where the wording is found, for the docs; `constants` are fields that the wording implies.
+
+        is_its_own: no other program prints it.
+        """
         self.kind = kind
         self.text = text
         self.since = since
+        self.is_its_own = is_its_own
         self.constants = constants
         pieces = _FIELD.split(text)
         self.literals = pieces[::2]

@@ -5,6 +5,7 @@ A wording is a message with its numbers, ids, lists and quoted names masked. Kno
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -57,6 +58,8 @@ class Unread(NamedTuple):
     """Those that are most frequent, with their lines."""
     others: int
     """How many lines have other wordings."""
+    every: tuple[tuple[str, int], ...] = ()
+    """All wordings, the most frequent first."""
 
 
 class UnreadLines:
@@ -130,8 +133,9 @@ def wording_of(message: str) -> str:
 
 def _most_first(found: dict[str, Counter[str]], is_known: bool) -> Iterable[Unread]:
     for name, wordings in sorted(found.items(), key=lambda one: -one[1].total()):
-        shown, lines = (*wordings.most_common(SHOWN),), wordings.total()
-        yield Unread(name, is_known, lines, shown, lines - sum(times for _, times in shown))
+        every, lines = (*wordings.most_common(),), wordings.total()
+        shown = every[:SHOWN]
+        yield Unread(name, is_known, lines, shown, lines - sum(times for _, times in shown), every)
 
 
 def unread_sentences(unread: Iterable[Unread]) -> Iterator[str]:
@@ -150,3 +154,18 @@ def unread_sentences(unread: Iterable[Unread]) -> Iterator[str]:
             shown.append(f"`{wording}` {lines}")
             others -= lines
         yield sentence + ", ".join((*shown, *([f"other wordings {others}"] if others else [])))
+
+
+def unread_as_toml(unread: Iterable[Unread]) -> Iterator[str]:
+    """Yield lines of TOML to be filled in: for each program its unread wordings, as they would stand in its format."""
+    programs = (*unread,)
+    if not programs:
+        yield "# No line of a program that is known is left unread."
+    for one in programs:
+        yield f"# {count(one.lines, 'line')} of {short(one.printed_by, _SHOWN_LENGTH)}"
+        for wording, lines in one.every:
+            if wording != MASK:
+                yield from ("", f"[[wording]]  # {count(lines, 'line')}", 'fact = ""')
+                yield f"text = {json.dumps(wording.replace(MASK, '{}'), ensure_ascii=False)}"
+                yield from ("[[wording.sample]]", 'line = ""', "says = {}")
+        yield ""

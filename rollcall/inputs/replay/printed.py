@@ -18,7 +18,7 @@ from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, open_blocks, path_of, text_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import FileRead, align, may_matter, merged, read_files
-from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.story import NOT_FOLLOWED, groups_in
 from rollcall.inputs.printed.unread import unread_sentences
 from rollcall.inputs.printed.wording import may_be_forged
 from rollcall.inputs.replay.building import Files
@@ -90,8 +90,11 @@ class PrintedInput:
         self._not_known = [*may_be_forged(groups)]
         for group in groups:
             effects = effects_of(group)
+            failed = [one.sentence for one in group.findings if one.finding == NOT_FOLLOWED]
             if effects:
                 yield group, effects
+            elif failed:
+                self._not_known.append(f"{group.group_id}: {failed[0]}")
             else:
                 self._left_out.append(group.group_id)
         self._seconds = time.monotonic() - started

@@ -4,9 +4,10 @@
                  clock.py (local timestamps), wire.py (JSON as messages), line.py (one line: used, skipped or
                  unreadable), reading.py (each line counted), work_times.py, in_order.py,
                  silences.py (when a broker was away), connections.py (when it began anew)
-    following/   one group as the log shows it: follower.py, group_model.py (the pure core's group that the recording
-                 is compared with), trial.py (a request's outcome), without_trial.py, neighbours.py,
-                 upcoming.py, passed_deadlines.py, topic_names.py, rest_proofs.py (what shows that no request is parked)
+    following/   one group as the log shows it: follower.py uses three objects: order.py (what is to be taken),
+                 group_model.py (the core's group, tried on copies), clock.py (deadlines and absences, with
+                 passed_deadlines.py and group_sessions.py); placing.py (a request that needs trials), trial.py,
+                 without_trial.py, topic_names.py, rest_proofs.py (what shows that no request is parked)
     explaining/  what no line shows and the answers prove: explanations.py, joins.py, rebalances.py, context.py (what a
                  conclusion has to go by), inferred_causes.py
     recorded.py  the shapes that come out: requests with the answers that were recorded for them

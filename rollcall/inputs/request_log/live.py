@@ -205,7 +205,7 @@ class LiveImport:
 
     def _silent_until_ms(self, held: Held, last_ms: int, now_ms: float) -> float:
         """How far an idle group's clock may advance, ms since the epoch. It stops while the log is silent."""
-        broker = held.follower.broker
+        broker = held.follower.clock.broker
         decided_ms = self.silences.decided_until_ms(broker, now_ms)
         until_ms = min(self.silences.alive_ms(broker, last_ms), now_ms - LOOK_AHEAD_MS, decided_ms)
         silence = self.silences.last(broker)

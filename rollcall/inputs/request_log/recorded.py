@@ -11,11 +11,18 @@ from typing import Any
 
 import msgspec
 
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
 from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.wire import Message
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import GroupRequest, Response
+from rollcall.schemas.messages import (
+    ConsumerGroupHeartbeatRequest,
+    GroupRequest,
+    JoinGroupResponse,
+    Response,
+    SyncGroupRequest,
+)
 
 _REASONS_KEPT = 200
 """At most this many reasons to pass a line over are counted apart: there are fewer than a hundred APIs."""
@@ -79,6 +86,49 @@ class LoggedRequest(msgspec.Struct, eq=False, gc=False):
     """Its place among the requests of that line."""
     needs_newer_group: bool = False
     """A commit or fetch of a member of the newer protocol: no request, unless a heartbeat of its group was seen."""
+
+    @property
+    def member_id(self) -> str:
+        """The member that sent it; empty if it names none."""
+        return getattr(self.request, "member_id", "")
+
+    @property
+    def joins_consumers(self) -> bool:
+        """Whether it asks to join a consumer group."""
+        return isinstance(self.request, ConsumerGroupHeartbeatRequest) and self.request.member_epoch == JOIN
+
+    @property
+    def is_assigned(self) -> bool:
+        """Whether the answer to a heartbeat of a consumer group has partitions."""
+        assignment = self.recorded.wire.assignment
+        return assignment is not None and bool(assignment.topic_partitions)
+
+    @property
+    def answered_epoch(self) -> int:
+        """The epoch that a heartbeat's answer shows, without the one that its join brought; -1: it shows none."""
+        request = self.request
+        if not isinstance(request, ConsumerGroupHeartbeatRequest) or self.recorded.error is not Error.NONE:
+            return -1
+        shown: int = self.recorded.wire.member_epoch - (request.member_epoch == JOIN)
+        return -1 if request.member_epoch < JOIN else shown
+
+    @property
+    def synced_generation_id(self) -> int | None:
+        """The generation of a SyncGroup that was accepted; None: it is none."""
+        is_synced = isinstance(self.request, SyncGroupRequest) and self.recorded.error is Error.NONE
+        return getattr(self.request, "generation_id", None) if is_synced else None
+
+    @property
+    def joined_generation_id(self) -> int:
+        """The generation that a JoinGroup's answer shows; -1: it shows none."""
+        response = self.recorded.response if self.recorded.error is Error.NONE else None
+        return response.generation_id if isinstance(response, JoinGroupResponse) else -1
+
+    @property
+    def classic_generation_id(self) -> int:
+        """The same of a classic group; the answer of a consumer group names no leader."""
+        generation_id = self.joined_generation_id
+        return generation_id if generation_id >= 0 and self.recorded.wire.leader else -1
 
 
 class OrderedRequest(msgspec.Struct, eq=False, gc=False):

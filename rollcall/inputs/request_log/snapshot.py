@@ -172,10 +172,10 @@ class Snapshots:
             work_left=model.work_left,
             given_up=follower.given_up,
             parked=[_entry(entry) for entry in model.parked.values()],
-            broker=follower.broker,
-            is_away=follower.is_away,
+            broker=follower.clock.broker,
+            is_away=follower.clock.is_away,
             offered=model.offered,
-            partition_counts=follower.partition_counts,
+            partition_counts=follower.causes.partition_counts,
             rest_proofs=held.rest_proofs,
             entries=[_entry(entry) for entry in held.entries if not entry.is_taken],
             at_ms=held.at_ms,
@@ -238,8 +238,8 @@ def _restore_group(imported: LiveImport, group_id: str, kept: _Group) -> None:
     if kept.given_up is not None:
         imported.tally.given_up[group_id] = kept.given_up
     model.remember_parked(_reads(imported, kept.parked))
-    follower.broker, follower.is_away = kept.broker, kept.is_away
-    model.offered, follower.partition_counts = kept.offered, kept.partition_counts
+    follower.clock.broker, follower.clock.is_away = kept.broker, kept.is_away
+    model.offered, follower.causes.partition_counts = kept.offered, kept.partition_counts
     held.rest_proofs, held.at_ms, held.seq = kept.rest_proofs, kept.at_ms, kept.seq
     held.entries = _reads(imported, kept.entries)
     for entry in held.entries:

@@ -1,19 +1,53 @@
-"""All dialects, in the order in which a line is asked: each module here that declares one."""
+"""All dialects: each file here that declares one, and each in the folder of a user's own.
+
+ROLLCALL_FORMATS names that folder. A file of it stands in the place of ours with its name, and is checked before it is
+used. No dialect reads a sample of another one, so their order decides nothing that a sample shows.
+"""
 
 from __future__ import annotations
 
-import pkgutil
-from importlib import import_module
+import os
+from collections.abc import Iterable
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
 
-from rollcall.inputs.printed import dialects
+from rollcall.inputs.printed.dialects.checks import problems
 from rollcall.inputs.printed.dialects.dialect import Dialect
+from rollcall.inputs.printed.dialects.formats import ENDING, dialect_in
 from rollcall.inputs.printed.logged_facts import BROKER
+from rollcall.programs.errors import UserError
+
+FOLDER = files(__package__)
+VARIABLE = "ROLLCALL_FORMATS"
+BY_DEFAULT = "~/.config/rollcall/formats"
 
 
-def _declared() -> list[Dialect]:
-    modules = (import_module(f"{dialects.__name__}.{found.name}") for found in pkgutil.iter_modules(dialects.__path__))
-    return [module.DIALECT for module in modules if hasattr(module, "DIALECT")]
+def own_folder() -> Path | None:
+    """The folder of the user's own files; None: there is none. Raises UserError if one that is named is no folder."""
+    named = os.environ.get(VARIABLE)
+    folder = Path(BY_DEFAULT if named is None else named).expanduser()
+    if named and not folder.is_dir():
+        raise UserError(f"FORMATS={named}: there is no such folder.")
+    return folder if named != "" and folder.is_dir() else None
 
 
-DIALECTS: tuple[Dialect, ...] = tuple(sorted(_declared(), key=lambda one: (one.name == BROKER, one.name)))
+def _in(folder: Traversable | None) -> dict[str, Traversable]:
+    found = () if folder is None else folder.iterdir()
+    return {file.name.removesuffix(ENDING): file for file in found if file.name.endswith(ENDING)}
+
+
+def _loaded(own: Iterable[Traversable]) -> tuple[Dialect, ...]:
+    loaded = sorted(map(dialect_in, FORMATS.values()), key=lambda one: (one.name == BROKER, one.name))
+    refused = [problem for file in own for problem in problems(file, loaded)]
+    if refused:
+        raise UserError(*refused)
+    return (*loaded,)
+
+
+_OWN = _in(own_folder())
+FORMATS = {**_in(FOLDER), **_OWN}
+"""Each dialect's file, by its name."""
+DIALECTS = _loaded(_OWN.values())
 """Brokers last: their lines may stand without any prefix that tells them."""
+BROKERS = DIALECTS[-1]

@@ -5,14 +5,13 @@ Knows the shapes alone; knows no library's wording.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rollcall.inputs.printed.lines.entries import Entry, reason_of
 from rollcall.inputs.printed.lines.levels import Level, level_of
 from rollcall.inputs.printed.logged_facts import BROKER, IS_CERTAIN, PLACES, FactKind, LoggedFact
-from rollcall.inputs.printed.templates import Templates
+from rollcall.inputs.printed.templates import Template, Templates
 
 _UNSAID = [LoggedFact._field_defaults[name] for name in LoggedFact._fields[8:]]
 """What a fact has behind `source` where nothing is said of it."""
@@ -41,16 +40,6 @@ class Heading(NamedTuple):
     fields: dict[str, Any]
     """Fields of the fact: broker_id, partition, group_id, client_id, ..."""
     message: str
-
-
-def wherever(begins: re.Pattern[str]) -> Callable[[Entry], Heading | None]:
-    """The message of a program without a prefix of its own: it begins with one of these, wherever a logger puts it."""
-
-    def heading(entry: Entry) -> Heading | None:
-        found = begins.search(entry.printed)
-        return None if found is None else Heading({}, entry.printed[found.start() :].rstrip(". "))
-
-    return heading
 
 
 class Dialect(NamedTuple):
@@ -84,6 +73,10 @@ class Dialect(NamedTuple):
             return Level.WARN
         return self.level or level_of(printed) or Level.INFO
 
+    def has_mark(self, entry: Entry) -> bool:
+        """Whether a line may be one of this dialect's."""
+        return any(mark in f"{entry.text} {entry.logger}" for mark in self.marks)
+
     def fact(self, entry: Entry) -> LoggedFact | None:
         """What the line says; None if it is not one of this dialect's, or none of its templates."""
         return self.read(entry)[1]
@@ -106,8 +99,12 @@ class Dialect(NamedTuple):
             # A line is input: whatever it makes a reader raise, the others are read.
             return None, unreadable(entry, reason_of(error))
 
+    def matched(self, heading: Heading) -> tuple[Template, list[Any], bool] | None:
+        """The wording of a message, with the values of its fields, and whether they are certain."""
+        return self.templates.match(heading.message, by_client=self.name != BROKER)
+
     def _stated(self, entry: Entry, heading: Heading) -> LoggedFact | None:
-        found = self.templates.match(heading.message, by_client=self.name != BROKER)
+        found = self.matched(heading)
         if found is None:
             return None
         template, values, is_certain = found

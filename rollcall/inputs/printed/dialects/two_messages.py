@@ -5,8 +5,8 @@ Knows how a broker's messages begin and end. Must not know what they say.
 
 from __future__ import annotations
 
-from rollcall.inputs.printed.dialects.broker import DIALECT as BROKERS
-from rollcall.inputs.printed.dialects.broker_heading import broker_heading
+from rollcall.inputs.printed.dialects.catalog import BROKERS
+from rollcall.inputs.printed.dialects.headings.broker import broker_heading
 from rollcall.inputs.printed.lines.entries import Clock, Entry
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
 

@@ -13,7 +13,13 @@ from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.findings.coordinator_findings import COORDINATOR_RULES, Rule
 from rollcall.inputs.printed.findings.static_members import static_members
 from rollcall.inputs.printed.groups.broker_owners import never_given_up, owners
-from rollcall.inputs.printed.groups.holders import INITIAL_DELAY_MS, TIMER_SLACK_MS, Before, is_a_timeout
+from rollcall.inputs.printed.groups.holders import (
+    INITIAL_DELAY_MS,
+    TIMER_SLACK_MS,
+    is_a_timeout,
+    may_have_been_empty,
+    was_empty,
+)
 from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, shortest_name
 from rollcall.schemas.causes import CauseKind, name_of
@@ -163,12 +169,11 @@ def _nobody_waited(group: LoggedGroup) -> Iterator[Finding]:
 
 
 def _initial_delay(group: LoggedGroup) -> Iterator[Finding]:
-    before = Before(group.facts)
     for one in group.rebalances:
         length_ms = one.join_phase_ms
         if length_ms is None or length_ms < INITIAL_DELAY_MS - TIMER_SLACK_MS:
             continue
-        if before.was_empty(one):
+        if was_empty(one):
             yield Finding(
                 "initial_delay",
                 f"The join phase of generation {one.generation_id} took {duration(length_ms)} because the group was "
@@ -176,7 +181,7 @@ def _initial_delay(group: LoggedGroup) -> Iterator[Finding]:
                 tuple(one.facts),
                 is_inferred=True,
             )
-        elif length_ms <= INITIAL_DELAY_MS + TIMER_SLACK_MS and before.may_have_been_empty(one):
+        elif length_ms <= INITIAL_DELAY_MS + TIMER_SLACK_MS and may_have_been_empty(one):
             yield Finding(
                 "initial_delay",
                 f"The join phase of generation {one.generation_id} took {duration(length_ms)}, which is the initial "

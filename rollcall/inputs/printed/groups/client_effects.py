@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.inputs.printed.groups.client_history import knew_that_it_was_out
 from rollcall.inputs.printed.groups.consumer_history import SILENT_BUMPS
+from rollcall.inputs.printed.groups.logged_effects import Written, made
 from rollcall.inputs.printed.groups.logged_holdings import JOINS, given_by_leaders
-from rollcall.inputs.printed.groups.logged_members import Members, Written
+from rollcall.inputs.printed.groups.logged_members import Members
 from rollcall.inputs.printed.groups.members_apart import by_client
 from rollcall.inputs.printed.groups.owners import Owners
 from rollcall.inputs.printed.groups.reasons import cause_in_words
-from rollcall.inputs.printed.groups.rebalance_effects import Running
+from rollcall.inputs.printed.groups.rebalance_effects import ended
+from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE, Standing
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_facts import (
     LEAVE_REFUSED,
@@ -29,13 +32,10 @@ from rollcall.inputs.printed.logged_facts import (
     is_unknown_member,
     says_that_it_is_no_member,
 )
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
-from rollcall.inputs.printed.story import GROUP_NOT_NAMED
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup, LoggedRebalance
 from rollcall.schemas.causes import CauseKind, EndCause
-from rollcall.schemas.effects import UNKNOWN_END, Effect, GroupFound, GroupNotCovered, StateChanged
+from rollcall.schemas.effects import UNKNOWN_END, Effect, GroupFound, GroupNotCovered
 
-UNKNOWN_STATE = "Unknown"
-"""Kafka's name (GroupState.UNKNOWN) for a state that is not known."""
 EITHER = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT)
 """How a member may have ended that leaves without a word."""
 _OUT = ("STALE", "UNSUBSCRIBED", "FENCED", "FATAL")
@@ -65,7 +65,7 @@ class _Went(NamedTuple):
     words: str = ""
 
 
-_Event = _Came | _Went | Running | tuple[str, ...]
+_Event = _Came | _Went | LoggedRebalance | tuple[str, ...]
 """Of a rebalance: it is over, or its last line is here. Of a tuple: all members that a leader has."""
 
 
@@ -168,9 +168,10 @@ def _ends(fact: LoggedFact) -> bool:
 
 def _endings(rebalances: Sequence[LoggedRebalance]) -> list[tuple[int, _Event]]:
     """When each rebalance with a generation and dates was over; the one before is over where it begins."""
-    found: list[tuple[int, Running]] = []
+    found: list[tuple[int, LoggedRebalance]] = []
+    first_before_ms = 0
     numbered = {one.generation_id: one for one in rebalances if one.generation_id is not None and one.clock in DATED}
-    for number, one in sorted(numbered.items()):
+    for _, one in sorted(numbered.items()):
         times = [ms for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if ms is not None]
         if not times:
             continue
@@ -178,12 +179,14 @@ def _endings(rebalances: Sequence[LoggedRebalance]) -> list[tuple[int, _Event]]:
         first_ms, last_ms = min(times), max(times)
         if found:
             before_ms, before = found[-1]
-            if first_ms < before.known_from_ms:
+            if first_ms < first_before_ms:
                 began_ms, first_ms = None, before_ms
                 last_ms = max(last_ms, first_ms)
             elif first_ms < before_ms:
                 found[-1] = first_ms, before
-        found.append((last_ms, Running(one, number, first_ms, began_ms)))
+        one.known_from_ms, one.is_begun = first_ms if began_ms is None else began_ms, began_ms is not None
+        found.append((last_ms, one))
+        first_before_ms = first_ms
     return [*found]
 
 
@@ -210,8 +213,8 @@ class _History:
             self._take(event)
         self._owners.until(math.inf, is_of_epochs=True)
         if self._members.current:
-            self._move()
-        return self._written.effects
+            Standing(self._written, self._members).move(UNKNOWN_STATE)
+        return made(self._written.effects)
 
     def _take(self, event: _Event) -> None:
         match event:
@@ -225,7 +228,7 @@ class _History:
                     candidates=ends if len(ends) > 1 else (),
                     client_reason=words,
                 )
-            case Running():
+            case LoggedRebalance():
                 self._end(event)
             case tuple() if not isinstance(event, _Went):
                 for member_id in [one for one in self._members.current if one not in event]:
@@ -241,20 +244,9 @@ class _History:
         else:
             self._owners.begin(generation_id)
 
-    def _end(self, running: Running) -> None:
-        running.changes = self._members.form()
-        outcome = "completed" if running.rebalance.outcome == "completed" else UNKNOWN_END
-        self._written.emit(running.ended(self._written.at_ms, outcome, self._members))
-
-    def _move(self) -> None:
-        self._written.emit(
-            StateChanged(
-                at_ms=self._written.at_ms,
-                from_state=UNKNOWN_STATE,
-                to_state=UNKNOWN_STATE,
-                generation_id=self._written.generation_id or 0,
-                protocol_type=None,
-                protocol_name=None,
-                leader_id=None,
-            )
-        )
+    def _end(self, one: LoggedRebalance) -> None:
+        at_ms, changes = self._written.at_ms, self._members.form()
+        outcome = "completed" if one.outcome == "completed" else UNKNOWN_END
+        held, named = one.held_by, self._members.named
+        culprit, holder = named(one.cause.member_id), named("" if held is None else held.member_id)
+        self._written.emit_later(at_ms, partial(ended, one, at_ms, outcome, culprit, holder, changes), one)

@@ -13,10 +13,11 @@ from dataclasses import replace
 
 import re2
 
-from rollcall.inputs.printed.groups.reasons import NOT_PROVIDED, Reason, left
+from rollcall.inputs.printed.groups.logged_members import ENDS
+from rollcall.inputs.printed.groups.reasons import Reason, cause_of, left_by
 from rollcall.inputs.printed.logged_facts import REMOVED_EPOCH, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, concluded, rebalance_of
-from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
+from rollcall.schemas.causes import Cause, CauseKind
 
 FIRST_EPOCH = 2
 """Of a new consumer group; brokers before 4.3 begin with 1."""
@@ -196,7 +197,7 @@ class _Targets:
         if len(came) == 1 and not gone:
             return concluded(CauseKind.MEMBER_JOINED, min(came))
         if len(gone) == 1 and not came and self._seen.get(min(gone), -1) < place:
-            return _open(Reason(CauseKind.MEMBER_LEFT, member_id=min(gone), candidates=_GOING))
+            return cause_of(Reason(CauseKind.MEMBER_LEFT, member_id=min(gone), candidates=_GOING))
         return Cause(kind=CauseKind.UNKNOWN)
 
     def follow(self, found: Sequence[LoggedRebalance], fact: LoggedFact) -> None:
@@ -310,7 +311,7 @@ def _cause(
     if subscribed:
         return _by_subscribing(subscribed[-1], replaced, is_first=is_first)
     if replaced:
-        return _open(Reason(CauseKind.UNKNOWN, candidates=(CauseKind.STATIC_MEMBER_REPLACED, *_OF_TOPICS))), []
+        return cause_of(Reason(CauseKind.UNKNOWN, candidates=(CauseKind.STATIC_MEMBER_REPLACED, *_OF_TOPICS))), []
     if not bump.reason:
         return Cause(kind=CauseKind.UNKNOWN), []
     if not is_hash_new:
@@ -318,7 +319,7 @@ def _cause(
     at_ms = bump.at_ms
     if at_ms is not None and is_elsewhere(at_ms):
         return Cause(kind=CauseKind.METADATA_CHANGED, is_inferred=True), []
-    return _open(Reason(CauseKind.UNKNOWN, candidates=_OF_TOPICS)), []
+    return cause_of(Reason(CauseKind.UNKNOWN, candidates=_OF_TOPICS)), []
 
 
 def _is_replacement(fact: LoggedFact) -> bool:
@@ -333,55 +334,24 @@ def _by_subscribing(
     came = replaced.get(line.member_id)
     if came is None and is_first:
         fits = (CauseKind.MEMBER_JOINED, CauseKind.SUBSCRIPTION_CHANGED)
-        return _open(Reason(CauseKind.UNKNOWN, member_id=line.member_id, candidates=fits)), [line]
+        return cause_of(Reason(CauseKind.UNKNOWN, member_id=line.member_id, candidates=fits)), [line]
     if came is None:
         return Cause(kind=CauseKind.SUBSCRIPTION_CHANGED, member_id=line.member_id), [line]
-    who = Reason(CauseKind.UNKNOWN, member_id=came.member_id, instance_id=came.instance_id)
-    return _sure(CauseKind.STATIC_MEMBER_REPLACED, who), [came, line]
+    who = Reason(CauseKind.STATIC_MEMBER_REPLACED, member_id=came.member_id, instance_id=came.instance_id)
+    return cause_of(who), [came, line]
 
 
 def _by_a_member(fact: LoggedFact, to_come: Mapping[str, int]) -> Cause:
-    who = Reason(CauseKind.UNKNOWN, member_id=fact.member_id, instance_id=fact.instance_id)
     match fact.kind:
-        case FactKind.MEMBER_EXPIRED_EPOCH:
-            return _sure(CauseKind.SESSION_EXPIRED, who)
-        case FactKind.MEMBER_TOO_SLOW_EPOCH:
-            return _sure(CauseKind.REBALANCE_TIMEOUT, who)
-        case FactKind.MEMBER_NOT_SYNCED_EPOCH:
-            return _sure(CauseKind.SYNC_TIMEOUT, who)
+        case kind if kind in ENDS:
+            cause = CauseKind(ENDS[kind].value)
         case FactKind.MEMBER_LEFT_EPOCH:
-            words = "" if fact.client_reason == NOT_PROVIDED else fact.client_reason
-            if words:
-                said = left(who._replace(client_reason=words))
-                return _sure(said.kind, said)
-            return _left_silently(who, to_come)
+            said = left_by(fact)
+            # An id lives as long as its consumer: one that joins again did not close, it had polled too late.
+            silent = CauseKind.POLL_TIMEOUT if to_come[fact.member_id] > 0 else CauseKind.MEMBER_LEFT
+            return cause_of(said if said.client_reason else said._replace(kind=silent))
         case FactKind.PATTERNS_SCANNED:
             return Cause(kind=CauseKind.PATTERN_RESOLVED, is_inferred=True)
         case _:
-            return _sure(CauseKind.MEMBER_JOINED, who)
-
-
-def _left_silently(who: Reason, to_come: Mapping[str, int]) -> Cause:
-    """An id lives as long as its consumer: one that joins again did not close, it had polled too late."""
-    both = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
-    kind = CauseKind.POLL_TIMEOUT if to_come[who.member_id] > 0 else CauseKind.MEMBER_LEFT
-    return _open(who._replace(kind=kind, candidates=both))
-
-
-def _sure(kind: CauseKind, who: Reason) -> Cause:
-    return Cause(
-        kind=kind,
-        member_id=who.member_id,
-        group_instance_id=who.instance_id or None,
-        client_reason=who.client_reason or None,
-    )
-
-
-def _open(reason: Reason) -> Cause:
-    return Cause(
-        kind=reason.kind,
-        member_id=reason.member_id,
-        group_instance_id=reason.instance_id or None,
-        is_inferred=True,
-        candidates=tuple(CauseCandidate(kind=kind, member_id=reason.member_id) for kind in reason.candidates),
-    )
+            cause = CauseKind.MEMBER_JOINED
+    return cause_of(Reason(cause, member_id=fact.member_id, instance_id=fact.instance_id))

@@ -6,11 +6,7 @@ member that expired, members that were not back in time. Else the length alone s
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
-
-from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance
 from rollcall.schemas.causes import CauseKind
 
@@ -34,10 +30,6 @@ _LAST_CAME = "the other members had to join again, and the last of them took tha
 _NOBODY_CAME = "only the member that had come was in it, so that those of the generation before did not join again"
 _ONE_CAME = "one member alone was in it: it took that long to join again, or others did not join again at all"
 _MAYBE_EMPTY = "members had to join again, or the group was empty and its coordinator waited for more of them"
-_EMPTIED = (FactKind.GROUP_EMPTIED, FactKind.NOBODY_BACK)
-_ASKED = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
-_EMPTY = "Empty"
-_FORMED = (FactKind.JOIN_PHASE_ENDED, FactKind.ASSIGNMENT_RECEIVED, FactKind.GROUP_TAKEN_OVER)
 _ENDED_BY = {
     FactKind.PENDING_MEMBER_EXPIRED: "an id that the coordinator had given out and that never joined",
     FactKind.MEMBER_EXPIRED: "it never came back, and the join phase ended as its session expired",
@@ -48,61 +40,17 @@ _ENDED_BY = {
 }
 
 
-class Before:
-    """What a group's lines show of the time before a rebalance; asked for one after the other, they are read once."""
-
-    def __init__(self, facts: Sequence[LoggedFact]) -> None:
-        self._facts = facts
-        self._seen = {fact.generation_id for fact in facts if fact.kind in _FORMED}
-        self._emptied = {*_generations_without_members(facts)}
-        self._places = {id(fact): place for place, fact in enumerate(facts)}
-        self._latest_ms = list(accumulate((fact.at_ms or 0 for fact in facts), max))
-        self._known: dict[str, None] = {}
-        self._read = 0
-
-    def was_empty(self, rebalance: LoggedRebalance) -> bool:
-        """Whether the group had no member: its join phase is then the coordinator's initial delay."""
-        return rebalance.from_generation_id == 0 or rebalance.from_generation_id in self._emptied
-
-    def may_have_been_empty(self, rebalance: LoggedRebalance) -> bool:
-        """Whether a member came to a generation of which the lines have nothing."""
-        return rebalance.cause.kind is CauseKind.MEMBER_JOINED and rebalance.from_generation_id not in self._seen
-
-    def members(self, rebalance: LoggedRebalance) -> tuple[str, ...]:
-        """Members that are known by name, were not removed, and had to join again."""
-        end = bisect_left(self._latest_ms, rebalance.began_at_ms or 0)
-        end = min(end, self._places.get(id(rebalance.facts[0]), end))
-        if end < self._read:
-            self._known, self._read = {}, 0
-        for place in range(self._read, end):
-            self._take(self._facts[place])
-        self._read = end
-        known = self._known.copy()
-        known.pop(rebalance.cause.member_id, None)
-        return tuple(known)
-
-    def _take(self, fact: LoggedFact) -> None:
-        match fact.kind:
-            case FactKind.MEMBER_ADDED | FactKind.ASSIGNMENT_RECEIVED | FactKind.MEMBER_LOADED if fact.member_id:
-                self._known[fact.member_id] = None
-            case FactKind.MEMBER_LEFT | FactKind.MEMBER_EXPIRED | FactKind.STATIC_MEMBER_REPLACED:
-                self._known.pop(fact.member_id, None)
-            case FactKind.GROUP_EMPTIED:
-                self._known.clear()
-            case _:
-                pass
+def was_empty(rebalance: LoggedRebalance) -> bool:
+    """Whether the group had no member: its join phase is then the coordinator's initial delay."""
+    return rebalance.began_empty or rebalance.from_generation_id == 0
 
 
-def _generations_without_members(facts: Sequence[LoggedFact]) -> Iterator[int | None]:
-    """The generations at whose end a line says so, or the state that the next member found the group in."""
-    state = ""
-    for fact in facts:
-        if fact.kind in _EMPTIED or (fact.kind is FactKind.REBALANCE_BEGAN and state == _EMPTY):
-            yield fact.generation_id
-        state = fact.state if fact.kind in _ASKED else ""
+def may_have_been_empty(rebalance: LoggedRebalance) -> bool:
+    """Whether a member came to a generation of which the lines have nothing."""
+    return rebalance.cause.kind is CauseKind.MEMBER_JOINED and not rebalance.follows_known
 
 
-def holder_of(rebalance: LoggedRebalance, before: Before) -> Holder | None:
+def holder_of(rebalance: LoggedRebalance) -> Holder | None:
     """Who held it; None: nobody for long, or the lines do not have its length."""
     length_ms = rebalance.join_phase_ms
     if length_ms is None or length_ms < SHORTEST_MS or rebalance.joined_at_ms is None:
@@ -115,19 +63,19 @@ def holder_of(rebalance: LoggedRebalance, before: Before) -> Holder | None:
         if fact.member_id == rebalance.cause.member_id or not members:
             continue
         return Holder(length_ms, members[0], False, why, members if len(members) > 1 else ())
-    if length_ms < BACK_WITHIN_MS or before.was_empty(rebalance):
+    if length_ms < BACK_WITHIN_MS or was_empty(rebalance):
         return None
-    return Holder(length_ms, "", True, _why(rebalance, length_ms, before), before.members(rebalance))
+    return Holder(length_ms, "", True, _why(rebalance, length_ms), rebalance.others)
 
 
-def _why(rebalance: LoggedRebalance, length_ms: int, before: Before) -> str:
+def _why(rebalance: LoggedRebalance, length_ms: int) -> str:
     """What a join phase waited for that was long."""
     is_alone = rebalance.members == 1 and rebalance.cause.kind is CauseKind.MEMBER_JOINED
     if any(0 <= length_ms - each <= TOGETHER_MS for each in _REBALANCE_TIMEOUTS_MS):
         return f"{_AT_TIMEOUT}; {_NOBODY_CAME}" if is_alone else _AT_TIMEOUT
     if rebalance.members == 1:
         return _NOBODY_CAME if is_alone else _ONE_CAME
-    return _MAYBE_EMPTY if before.may_have_been_empty(rebalance) else _LAST_CAME
+    return _MAYBE_EMPTY if may_have_been_empty(rebalance) else _LAST_CAME
 
 
 def is_a_timeout(length_ms: int) -> bool:

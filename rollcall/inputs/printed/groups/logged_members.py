@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
-from rollcall.inputs.printed.groups.reasons import NOT_PROVIDED, Reason, left
+from rollcall.inputs.printed.groups.logged_effects import Place, Written
+from rollcall.inputs.printed.groups.reasons import left_by
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import client_id_of, configured_id
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
-from rollcall.schemas.effects import Effect, MemberJoined, MemberRemoved
+from rollcall.schemas.effects import MemberJoined, MemberRemoved
 
 LEFT = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.ADMIN_REMOVED)
 ENDS = {
@@ -28,42 +26,6 @@ ENDS = {
 EXPIRED = (EndCause.SESSION_EXPIRED, EndCause.SYNC_TIMEOUT, EndCause.REBALANCE_TIMEOUT)
 
 
-Place = tuple[int, float]
-"""A moment, ms since the epoch, and an order among the effects of one group."""
-
-
-@dataclass
-class Written:
-    """A group's effects so far, and the moment and generation of the next one."""
-
-    at_ms: int = 0
-    generation_id: int | None = None
-    """None: not known."""
-    may_be_forged: bool = False
-    """Whether a client's text may have written the line that effects follow from."""
-    _ordered: list[tuple[Place, Effect]] = field(default_factory=list)
-
-    @property
-    def place(self) -> Place:
-        """That of the next effect."""
-        return self.at_ms, float(len(self._ordered))
-
-    @property
-    def effects(self) -> list[Effect]:
-        """All of them, in order."""
-        return [effect for _, effect in sorted(self._ordered, key=itemgetter(0))]
-
-    def emit(self, effect: Effect) -> None:
-        """Adds an effect at its own moment."""
-        if self.may_be_forged and isinstance(effect, MemberJoined | MemberRemoved):
-            effect = replace(effect, is_inferred=True)
-        self._ordered.append(((effect.at_ms, self.place[1]), effect))
-
-    def insert(self, place: Place, effect: Effect) -> None:
-        """Adds an effect before the one that came at a place."""
-        self._ordered.append(((place[0], place[1] - 0.5), effect))
-
-
 class Member(NamedTuple):
     """A member, as far as lines name it."""
 
@@ -72,14 +34,20 @@ class Member(NamedTuple):
     client_host: str = ""
     group_instance_id: str | None = None
 
-    @property
-    def name(self) -> str:
-        return self.client_id or self.group_instance_id or self.member_id
+
+def _name_of(one: Member | MemberRemoved) -> str:
+    return one.client_id or one.group_instance_id or one.member_id
 
 
-class _Gone(NamedTuple):
-    member: Member
-    end_cause: EndCause
+def explain_departure(removed: MemberRemoved, cause: Cause) -> None:
+    """Correct why a member left by the cause of the rebalance that its leave may have set off."""
+    if cause.member_id != removed.member_id:
+        return
+    is_leave = cause.kind in (*LEFT, CauseKind.UNKNOWN)
+    fits = cause.candidates if is_leave and len(cause.candidates) > 1 else ()
+    removed.end_cause = EndCause(cause.kind.value) if is_leave else EndCause.MEMBER_LEFT
+    removed.is_inferred = (is_leave and cause.is_inferred) or removed.end_cause is EndCause.UNKNOWN
+    removed.candidates = tuple(EndCause(one.kind.value) for one in fits)
 
 
 @dataclass
@@ -87,16 +55,16 @@ class Changes:
     """Who joined and went between two generations."""
 
     came: list[Member] = field(default_factory=list)
-    gone: list[_Gone] = field(default_factory=list)
+    gone: list[MemberRemoved] = field(default_factory=list)
 
     @property
     def joined(self) -> list[str]:
         """Their names."""
-        return [one.name for one in self.came]
+        return [_name_of(one) for one in self.came]
 
     def names(self, *ends: EndCause) -> list[str]:
         """The names of those that went so."""
-        return [one.member.name for one in self.gone if one.end_cause in ends]
+        return [_name_of(one) for one in self.gone if one.end_cause in ends]
 
 
 class Members:
@@ -108,6 +76,8 @@ class Members:
         """Since the latest generation was formed."""
         self._written, self._client_ids = written, client_ids
         self._formed: Place = (0, 0.0)
+        self.left: dict[int, MemberRemoved] = {}
+        """By the id of the line that says so, who left."""
         self._went: dict[str, Place] = {}
         """After the latest end of each id."""
         self._new: set[str] = set()
@@ -153,12 +123,18 @@ class Members:
         if member.member_id in self.current:
             return
         self.current[member.member_id] = member
-        joined = _joined(member, self._written.at_ms, is_inferred=is_inferred, replaces=replaces, session_ms=session_ms)
+        is_doubtful = is_inferred or self._written.is_doubtful
+        joined = _joined(member, self._written.at_ms, is_inferred=is_doubtful, replaces=replaces, session_ms=session_ms)
         self._written.emit(joined)
         if not is_inferred:
             self._new.add(member.member_id)
         if not is_inferred and replaces is None:
             self.changes.came.append(member)
+
+    def add_culprit(self, cause: Cause) -> None:
+        """Who set a rebalance off by joining becomes a member."""
+        if cause.member_id:
+            self.add(self.named(cause.member_id, instance_id=cause.group_instance_id or ""))
 
     def known(self, member_id: str, line: LoggedFact | None = None) -> Member:
         """A member by its id. One whose join no line has was a member when the latest generation was formed."""
@@ -177,23 +153,16 @@ class Members:
         self.remove(old_id, EndCause.STATIC_MEMBER_REPLACED, replaced_by=new_id)
         self.add(self.named(new_id, instance_id=instance_id), replaces=old_id)
 
-    def leave(self, line: LoggedFact, cause: Cause | None) -> None:
-        """It left; two lines may say so. cause: that of the rebalance that its leave set off, if it did."""
-        if line.member_id not in self.current and line.member_id in self._went:
+    def leave(self, line: LoggedFact) -> None:
+        """It left; two lines may say so. The rebalance that its leave sets off may say better why."""
+        if self.has_gone(line.member_id):
             return
-        words = "" if line.client_reason == NOT_PROVIDED else line.client_reason
-        reason = left(Reason(CauseKind.UNKNOWN, client_reason=words))
-        kind, fits, is_inferred = reason.kind, reason.candidates, bool(reason.candidates)
-        if cause is not None:
-            kind, is_inferred = cause.kind, cause.is_inferred
-            fits = tuple(one.kind for one in cause.candidates)
-        if kind not in (*LEFT, CauseKind.UNKNOWN):
-            kind, fits, is_inferred = CauseKind.MEMBER_LEFT, (), False
-        candidates = tuple(EndCause(one.value) for one in fits) if len(fits) > 1 else ()
-        end_cause = EndCause(kind.value)
-        self.remove(
-            line.member_id, end_cause, line, is_inferred=is_inferred, candidates=candidates, client_reason=words
-        )
+        reason = left_by(line)
+        candidates = tuple(EndCause(one.value) for one in reason.candidates)
+        end_cause, words = EndCause(reason.kind.value), reason.client_reason
+        removed = self.remove(line.member_id, end_cause, line, candidates=candidates, client_reason=words)
+        if removed is not None:
+            self.left[id(line)] = removed
 
     def remove(
         self,
@@ -201,34 +170,33 @@ class Members:
         end_cause: EndCause,
         line: LoggedFact | None = None,
         *,
-        is_inferred: bool = False,
         candidates: tuple[EndCause, ...] = (),
         client_reason: str = "",
         replaced_by: str | None = None,
-    ) -> None:
-        """It is a member no longer. line: one that says more of it."""
+    ) -> MemberRemoved | None:
+        """It is a member no longer. line: one that says more of it. None: it has no id."""
         if not member_id:
-            return
+            return None
         member = self.known(member_id, line)
         del self.current[member_id]
         if member_id not in self._new:
             self._lost[member_id] = member
         self._new.discard(member_id)
-        self._written.emit(
-            MemberRemoved(
-                at_ms=self._written.at_ms,
-                **member._asdict(),
-                generation_id=self._written.generation_id or 0,
-                end_cause=end_cause,
-                client_reason=client_reason or None,
-                replaced_by_member_id=replaced_by,
-                is_inferred=is_inferred or end_cause is EndCause.UNKNOWN,
-                candidates=candidates,
-            )
+        removed = MemberRemoved(
+            at_ms=self._written.at_ms,
+            **member._asdict(),
+            generation_id=self._written.generation_id or 0,
+            end_cause=end_cause,
+            client_reason=client_reason or None,
+            replaced_by_member_id=replaced_by,
+            is_inferred=end_cause is EndCause.UNKNOWN or self._written.is_doubtful,
+            candidates=candidates,
         )
+        self._written.emit(removed)
         self._went[member_id] = self._written.place
         if replaced_by is None:
-            self.changes.gone.append(_Gone(member, end_cause))
+            self.changes.gone.append(removed)
+        return removed
 
     def store(self, count: int | None) -> None:
         """The coordinator stores who is a member, in which generation: another one will load them. count: how many."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
+from rollcall.inputs.printed.groups.logged_effects import Written
 from rollcall.inputs.printed.groups.logged_holdings import JOINS, Holding, Partitions, given_by_leaders, holdings_of
-from rollcall.inputs.printed.groups.logged_members import Member, Members, Written
+from rollcall.inputs.printed.groups.logged_members import Member, Members
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.schemas.effects import Assigned, TopicPartitions

@@ -7,10 +7,11 @@ Knows what heartbeats and commits of its members prove; tries nothing and change
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from rollcall.coordinator_udfs.protocol.claims import CONSUMER, owned, topics_of
 from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
-from rollcall.inputs.request_log.explaining.context import ACCEPTED, Context, Explanation, gone_member, member_id_of
+from rollcall.inputs.request_log.explaining.context import ACCEPTED, Context, Explanation, sender_of
 from rollcall.inputs.request_log.lines.line import is_classic_member_id
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.schemas.causes import EndCause
@@ -20,6 +21,7 @@ from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatResponse,
     GoneMember,
     GroupObservedRequest,
+    GroupRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -57,11 +59,9 @@ def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -
     # Who leaves does not say its epoch; a static member of an older group often says only then that it is static.
     left_epoch = member.member_epoch if is_leaving and member is not None else None
     assignment = response.assignment
-    seen = ObservedConsumer(
+    seen = _member_of(
+        request,
         member_id=response.member_id or request.member_id,
-        instance_id=request.instance_id,
-        client_id=request.client_id,
-        client_host=request.client_host,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         topics=request.subscribed_topic_names,
         pattern=request.subscribed_topic_regex,
@@ -91,23 +91,20 @@ def explain_classic_member(context: Context, request: ClassicRequest) -> Iterato
     if member is None or member.classic is None:
         return
     if recorded.error is Error.UNKNOWN_MEMBER_ID:
-        yield [context.seen("a member is answered UNKNOWN_MEMBER_ID", gone=[gone_member(context, member.member_id)])]
+        yield [context.seen_gone("a member is answered UNKNOWN_MEMBER_ID", member.member_id)]
     if recorded.error not in ACCEPTED:
         return
     if isinstance(request, JoinGroupRequest):
-        epoch, answered_epoch = member.member_epoch, _epoch_joined(context.entry)
+        epoch, answered_epoch = member.member_epoch, context.entry.joined_generation_id
     else:
         epoch = answered_epoch = request.generation_id
     is_asked = recorded.error is Error.REBALANCE_IN_PROGRESS
     if is_asked:
         # It is also asked where others have freed what it waits for. Its next JoinGroup shows which it is.
-        joins = (_epoch_joined(each) for each in context.upcoming if member_id_of(each.request) == member.member_id)
+        joins = (each.joined_generation_id for each in context.upcoming if each.member_id == member.member_id)
         answered_epoch = next((joined for joined in joins if joined >= epoch), epoch + 1)
-    seen = ObservedConsumer(
-        member_id=member.member_id,
-        instance_id=request.group_instance_id,
-        client_id=request.client_id,
-        client_host=request.client_host,
+    seen = _member_of(
+        request,
         member_epoch=epoch,
         answered_epoch=answered_epoch,
         answered_partitions=_partitions_synced(context.entry),
@@ -116,10 +113,16 @@ def explain_classic_member(context: Context, request: ClassicRequest) -> Iterato
     yield [context.seen(NOT_EXPLAINED, consumer=seen)]
 
 
-def _epoch_joined(entry: LoggedRequest) -> int:
-    """The epoch that a JoinGroup's answer names; -1: it is none, or was refused."""
-    response = entry.recorded.response
-    return response.generation_id if isinstance(response, JoinGroupResponse) else -1
+def _member_of(request: GroupRequest, **facts: object) -> ObservedConsumer:
+    """The sender of a request as a member."""
+    sender = sender_of(request)
+    known: dict[str, Any] = {
+        "member_id": sender.member_id,
+        "instance_id": getattr(request, "instance_id", sender.group_instance_id),
+        "client_id": sender.client_id,
+        "client_host": sender.client_host,
+    }
+    return ObservedConsumer(**known | facts)
 
 
 def _partitions_synced(entry: LoggedRequest) -> dict[str, list[int]] | None:
@@ -141,11 +144,8 @@ def explain_unseen(context: Context, request: JoinGroupRequest) -> Iterator[Expl
     assert isinstance(response, JoinGroupResponse)
     if response.leader or (group.consumer is not None and response.generation_id > group.generation_id):
         return
-    seen = ObservedConsumer(
-        member_id=request.member_id,
-        instance_id=request.group_instance_id,
-        client_id=request.client_id,
-        client_host=request.client_host,
+    seen = _member_of(
+        request,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
         topics=topics_of(CONSUMER, request.protocols[0].metadata) if request.protocols else None,
         member_epoch=response.generation_id,
@@ -163,12 +163,6 @@ def explain_commit_of_consumer(context: Context, request: OffsetCommitRequest) -
         yield [_seen_gone(context, request.member_id)]
     if error is not Error.NONE:
         return
-    seen = ObservedConsumer(
-        member_id=request.member_id,
-        instance_id=request.group_instance_id,
-        client_id=request.client_id,
-        client_host=request.client_host,
-        member_epoch=request.generation_id_or_member_epoch,
-        answered_epoch=request.generation_id_or_member_epoch,
-    )
+    epoch = request.generation_id_or_member_epoch
+    seen = _member_of(request, member_epoch=epoch, answered_epoch=epoch)
     yield [context.seen(NOT_EXPLAINED, consumer=seen)]

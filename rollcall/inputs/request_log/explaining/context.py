@@ -5,7 +5,7 @@ concludes nothing from them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from rollcall.coordinator_udfs.protocol.group import Group
@@ -24,8 +24,6 @@ from rollcall.schemas.messages import (
     JoinGroupResponse,
     JoinGroupResponseMember,
     ObservedMember,
-    Request,
-    SyncGroupRequest,
     SyncGroupResponse,
 )
 
@@ -63,19 +61,144 @@ class Context(NamedTuple):
             **facts,  # type: ignore[arg-type]
         )
 
+    @property
+    def later(self) -> tuple[LoggedRequest, ...]:
+        """The request and those after it."""
+        return (self.entry, *self.upcoming)
 
-def member_id_of(request: Request) -> str:
-    """The member a request is of; empty where it names none."""
-    return getattr(request, "member_id", "")
+    @property
+    def at_hand(self) -> tuple[LoggedRequest, ...]:
+        """The request, those that wait for an answer, and those after it."""
+        return (self.entry, *self.parked.values(), *self.upcoming)
 
+    def seen_gone(self, why: str, *member_ids: str) -> GroupObservedRequest:
+        """An observation that these members are gone: expired, as far as their silence allows it."""
+        return self.seen(why, gone=[self._gone(member_id) for member_id in member_ids])
 
-def gone_member(context: Context, member_id: str) -> GoneMember:
-    member = context.group.members.get(member_id)
-    silent_ms = context.entry.began_ms - member.last_seen_at_ms if member is not None else 0
-    has_expired = silent_ms >= LEAST_SILENCE_MS
-    return GoneMember(
-        member_id=member_id, end_cause=(EndCause.SESSION_EXPIRED if has_expired else EndCause.UNKNOWN).value
-    )
+    def _gone(self, member_id: str) -> GoneMember:
+        member = self.group.members.get(member_id)
+        silent_ms = self.entry.began_ms - member.last_seen_at_ms if member is not None else 0
+        cause = EndCause.SESSION_EXPIRED if silent_ms >= LEAST_SILENCE_MS else EndCause.UNKNOWN
+        return GoneMember(member_id=member_id, end_cause=cause.value)
+
+    def members_of(self, generation_id: int) -> list[ObservedMember]:
+        """All who are seen to be members of this generation, by this request or by those read already. Up to the first
+        unknown client that joins, which may be a static member under a new id.
+        """
+        members: dict[str, ObservedMember] = {}
+        for entry in self.later:
+            request, response, error = entry.request, entry.recorded.response, entry.recorded.error
+            if isinstance(request, JoinGroupRequest) and not request.member_id and error is Error.NONE:
+                break
+            if generation_named(request) != generation_id or error not in ACCEPTED:
+                continue
+            known = members.setdefault(entry.member_id, sender_of(request))
+            if isinstance(response, SyncGroupResponse) and error is Error.NONE:
+                known.assignment = response.assignment
+        return list(members.values())
+
+    @property
+    def types(self) -> dict[str, str | None]:
+        """Protocol type and name, as far as any request or answer at hand shows them."""
+        protocol_type, name = self.group.protocol_type, self.group.protocol_name
+        for entry in self.later:
+            request, response = entry.request, entry.recorded.response
+            if isinstance(request, JoinGroupRequest):
+                protocol_type = protocol_type or request.protocol_type
+            if isinstance(response, SyncGroupResponse):
+                protocol_type, name = protocol_type or response.protocol_type, name or response.protocol_name
+        return {"protocol_type": protocol_type, "protocol_name": name}
+
+    def generation(self, generation_id: int) -> list[JoinGroupResponseMember] | None:
+        """The members of a generation by its leader's answer; None if that is not at hand."""
+        return next((one.members for one in self._joined(generation_id) if one.members), None)
+
+    @property
+    def next_generation(self) -> list[JoinGroupResponseMember] | None:
+        """The members of the next one."""
+        return self.generation(self.group.generation_id + 1)
+
+    @property
+    def next_leader_id(self) -> str | None:
+        """The leader of the next generation by any member's answer; None if none is at hand."""
+        return next((one.leader for one in self._joined(self.group.generation_id + 1)), None)
+
+    def _joined(self, generation_id: int) -> Iterator[JoinGroupResponse]:
+        """The answers to its members' JoinGroups."""
+        for entry in self.at_hand:
+            response = entry.recorded.response
+            if isinstance(response, JoinGroupResponse) and response.generation_id == generation_id:
+                yield response
+
+    def is_joining(self, member_id: str) -> bool:
+        """Whether a JoinGroup of this member is at hand."""
+        return any(
+            isinstance(entry.request, JoinGroupRequest)
+            and member_id in (entry.request.member_id, entry.request.recorded_member_id)
+            for entry in self.at_hand
+        )
+
+    def is_named(self, member_id: str | None) -> bool:
+        """Whether a later request has this member id."""
+        return any(entry.member_id == member_id for entry in self.upcoming)
+
+    def is_seen_later(self, member_id: str) -> bool:
+        """Whether a request of this member is accepted."""
+        return any(entry.member_id == member_id and entry.recorded.error in ACCEPTED for entry in self.later)
+
+    def newcomer_without_line(self) -> JoinGroupResponseMember | None:
+        """A client that got an id by this request and is in the next generation, but has no line of its JoinGroup."""
+        request = self.entry.request
+        member_id = request.recorded_member_id if isinstance(request, JoinGroupRequest) else None
+        others = () if self.is_named(member_id) else (*self.parked.values(), *self.upcoming)
+        joined = next((one for one in others if one.joined_generation_id >= 0), None)
+        if joined is None:
+            return None
+        response = joined.recorded.response
+        assert isinstance(response, JoinGroupResponse)
+        if response.leader == member_id:
+            return JoinGroupResponseMember(member_id=response.leader, metadata=b"")
+        listed = self.generation(response.generation_id) or ()
+        return next((member for member in listed if member.member_id == member_id), None)
+
+    def unlogged_join(self, member_id: str, listed: JoinGroupResponseMember | None = None) -> JoinGroupRequest | None:
+        """The JoinGroup of a member that no line shows: its client died before the answer. listed: the leader's answer
+        lists it so. Its fields are those of its first JoinGroup or an earlier one, else those of another member.
+        """
+        group, instance_id = self.group, None if listed is None else listed.group_instance_id
+        offered, member = self.offered.get(member_id), group.members.get(member_id)
+        candidates = (member, *group.members.values()) if member is not None else tuple(group.members.values())
+        alike = next((m for m in candidates if m.has_known_timeouts), None)
+        if offered is None and alike is None:
+            return None
+        is_known = member is not None or member_id in group.pending
+        name = group.protocol_name or ""
+        if offered is not None:
+            protocols = {protocol.name: protocol.metadata for protocol in offered.protocols}
+        else:
+            assert alike is not None
+            protocols = {**(alike.protocols or {name: b""})}
+            if name in protocols and listed is not None and listed.metadata:
+                protocols[name] = listed.metadata
+        source = offered or member
+        timeouts = offered or alike
+        assert timeouts is not None
+        return JoinGroupRequest(
+            request_id=f"{self.entry.request.request_id}+{member_id}",
+            api_version=NEWEST_JOIN if is_known or instance_id is not None else TWO_STEP_JOIN_SINCE - 1,
+            client_id=source.client_id if source is not None else member_id[:-37],
+            client_host=source.client_host if source is not None else "",
+            received_at_ms=self.entry.request.received_at_ms,
+            group_id=group.group_id,
+            session_timeout_ms=timeouts.session_timeout_ms,
+            rebalance_timeout_ms=timeouts.rebalance_timeout_ms,
+            member_id=member_id if is_known else "",
+            group_instance_id=instance_id,
+            protocol_type=group.protocol_type or (offered.protocol_type if offered is not None else ""),
+            protocols=[JoinGroupProtocol(name=n, metadata=m) for n, m in protocols.items()],
+            recorded_member_id=None if is_known else member_id,
+            inferred_cause=None if member is not None else "member_joined",
+        )
 
 
 def unseen_id(group_instance_id: str) -> str:
@@ -93,157 +216,19 @@ def with_protocols(group: Group, protocols: list[JoinGroupProtocol]) -> list[Obs
     ]
 
 
-def members_of(context: Context, generation_id: int) -> list[ObservedMember]:
-    """All who are seen to be members of this generation, by this request or by those read already. Up to the first
-    unknown client that joins, which may be a static member under a new id.
-    """
-    members: dict[str, ObservedMember] = {}
-    for entry in (context.entry, *context.upcoming):
-        request = entry.request
-        if isinstance(request, JoinGroupRequest) and not request.member_id and entry.recorded.error is Error.NONE:
-            break
-        if generation_named(request) != generation_id or entry.recorded.error not in ACCEPTED:
-            continue
-        member_id = member_id_of(request)
-        known = members.setdefault(
-            member_id,
-            ObservedMember(
-                member_id=member_id,
-                group_instance_id=getattr(request, "group_instance_id", None),
-                client_id=request.client_id,
-                client_host=request.client_host,
-            ),
-        )
-        response = entry.recorded.response
-        if isinstance(response, SyncGroupResponse) and entry.recorded.error is Error.NONE:
-            known.assignment = response.assignment
-    return list(members.values())
-
-
 def generation_named(request: GroupRequest) -> int | None:
     """The generation that a request names; None for a request of an API that names none."""
     field = API_OF[type(request)].generation
     return getattr(request, field) if field else None
 
 
-def generation_synced(entry: LoggedRequest) -> int | None:
-    request = entry.request
-    is_synced = isinstance(request, SyncGroupRequest) and entry.recorded.error is Error.NONE
-    return request.generation_id if isinstance(request, SyncGroupRequest) and is_synced else None
-
-
-def is_assigned(entry: LoggedRequest, generation_id: int) -> bool:
-    """Whether this is the leader's SyncGroup of the generation."""
-    request = entry.request
-    return (
-        isinstance(request, SyncGroupRequest)
-        and bool(request.assignments)
-        and generation_synced(entry) == generation_id
-    )
-
-
-def types_of(context: Context) -> dict[str, str | None]:
-    """Protocol type and name, as far as any request or answer at hand shows them."""
-    protocol_type, name = context.group.protocol_type, context.group.protocol_name
-    for entry in (context.entry, *context.upcoming):
-        request, response = entry.request, entry.recorded.response
-        if isinstance(request, JoinGroupRequest):
-            protocol_type = protocol_type or request.protocol_type
-        if isinstance(response, SyncGroupResponse):
-            protocol_type, name = protocol_type or response.protocol_type, name or response.protocol_name
-    return {"protocol_type": protocol_type, "protocol_name": name}
-
-
-def next_generation(context: Context) -> list[JoinGroupResponseMember] | None:
-    return generation_of(context, context.group.generation_id + 1)
-
-
-def generation_of(context: Context, generation_id: int) -> list[JoinGroupResponseMember] | None:
-    """The members of a generation by its leader's answer; None if that is not at hand."""
-    for entry in (context.entry, *context.parked.values(), *context.upcoming):
-        response = entry.recorded.response
-        if isinstance(response, JoinGroupResponse) and response.generation_id == generation_id and response.members:
-            return response.members
-    return None
-
-
-def next_leader_id(context: Context) -> str | None:
-    """The leader of the next generation by any member's answer; None if none is at hand."""
-    for entry in (context.entry, *context.parked.values(), *context.upcoming):
-        response = entry.recorded.response
-        if isinstance(response, JoinGroupResponse) and response.generation_id == context.group.generation_id + 1:
-            return response.leader
-    return None
-
-
-def is_joining(context: Context, member_id: str) -> bool:
-    """Whether a JoinGroup of this member is at hand."""
-    return any(
-        isinstance(entry.request, JoinGroupRequest)
-        and (entry.request.member_id == member_id or entry.request.recorded_member_id == member_id)
-        for entry in (context.entry, *context.parked.values(), *context.upcoming)
-    )
-
-
-def newcomer_without_line(context: Context) -> JoinGroupResponseMember | None:
-    """A client that got an id by this request and is in the next generation, but has no line of its JoinGroup."""
-    request = context.entry.request
-    member_id = request.recorded_member_id if isinstance(request, JoinGroupRequest) else None
-    if any(member_id_of(entry.request) == member_id for entry in context.upcoming):
-        return None
-    for entry in (*context.parked.values(), *context.upcoming):
-        response = entry.recorded.response
-        if isinstance(response, JoinGroupResponse) and entry.recorded.error is Error.NONE:
-            if response.leader == member_id:
-                return JoinGroupResponseMember(member_id=response.leader, metadata=b"")
-            listed = generation_of(context, response.generation_id) or ()
-            return next((member for member in listed if member.member_id == member_id), None)
-    return None
-
-
-def is_seen_later(context: Context, member_id: str) -> bool:
-    return any(
-        member_id_of(entry.request) == member_id and entry.recorded.error in ACCEPTED
-        for entry in (context.entry, *context.upcoming)
-    )
-
-
-def unlogged_join(context: Context, listed: JoinGroupResponseMember) -> JoinGroupRequest | None:
-    """The JoinGroup of a member that the leader's answer lists and no line shows: its client died before the answer.
-
-    Its fields are those of its first JoinGroup or an earlier one, else those of another member.
-    """
-    group, member_id = context.group, listed.member_id
-    offered, member = context.offered.get(member_id), group.members.get(member_id)
-    candidates = (member, *group.members.values()) if member is not None else tuple(group.members.values())
-    alike = next((m for m in candidates if m.has_known_timeouts), None)
-    if offered is None and alike is None:
-        return None
-    is_known = member is not None or member_id in group.pending
-    name = group.protocol_name or ""
-    if offered is not None:
-        protocols = {protocol.name: protocol.metadata for protocol in offered.protocols}
-    else:
-        assert alike is not None
-        protocols = {**(alike.protocols or {name: b""})}
-        if name in protocols and listed.metadata:
-            protocols[name] = listed.metadata
-    source = offered or member
-    timeouts = offered or alike
-    assert timeouts is not None
-    return JoinGroupRequest(
-        request_id=f"{context.entry.request.request_id}+{member_id}",
-        api_version=NEWEST_JOIN if is_known or listed.group_instance_id is not None else TWO_STEP_JOIN_SINCE - 1,
-        client_id=source.client_id if source is not None else member_id[:-37],
-        client_host=source.client_host if source is not None else "",
-        received_at_ms=context.entry.request.received_at_ms,
-        group_id=group.group_id,
-        session_timeout_ms=timeouts.session_timeout_ms,
-        rebalance_timeout_ms=timeouts.rebalance_timeout_ms,
-        member_id=member_id if is_known else "",
-        group_instance_id=listed.group_instance_id,
-        protocol_type=group.protocol_type or (offered.protocol_type if offered is not None else ""),
-        protocols=[JoinGroupProtocol(name=n, metadata=m) for n, m in protocols.items()],
-        recorded_member_id=None if is_known else member_id,
-        inferred_cause=None if member is not None else "member_joined",
+def sender_of(
+    request: GroupRequest, member_id: str | None = None, group_instance_id: str | None = None
+) -> ObservedMember:
+    """The member that sends a request, under its own ids or others."""
+    return ObservedMember(
+        member_id=getattr(request, "member_id", "") if member_id is None else member_id,
+        group_instance_id=group_instance_id or getattr(request, "group_instance_id", None),
+        client_id=request.client_id,
+        client_host=request.client_host,
     )

@@ -23,11 +23,7 @@ from rollcall.inputs.request_log.explaining.context import (
     Context,
     Explanation,
     generation_named,
-    gone_member,
-    is_assigned,
-    member_id_of,
-    members_of,
-    types_of,
+    sender_of,
     unseen_id,
 )
 from rollcall.inputs.request_log.explaining.joins import explain_join, under_way
@@ -57,9 +53,7 @@ def explain(context: Context) -> Iterator[Explanation]:
     match request:
         case HeartbeatRequest() | JoinGroupRequest() | SyncGroupRequest() if context.group.consumer is not None:
             yield from explain_classic_member(context, request)
-        case HeartbeatRequest():
-            yield from _explain_member(context, request.member_id, request.generation_id)
-        case SyncGroupRequest():
+        case HeartbeatRequest() | SyncGroupRequest():
             yield from _explain_member(context, request.member_id, request.generation_id)
         case OffsetCommitRequest() if is_of_consumer_group(context, request):
             yield from explain_commit_of_consumer(context, request)
@@ -88,8 +82,7 @@ def _explain_member(context: Context, member_id: str, generation_id: int) -> Ite
     if error is Error.UNKNOWN_MEMBER_ID and not group.is_known:
         yield [context.seen("a group that had generations before it was seen")]
     if error is Error.UNKNOWN_MEMBER_ID and member_id in group.members:
-        gone = [gone_member(context, member_id)]
-        yield [context.seen("a member is answered UNKNOWN_MEMBER_ID", gone=gone)]
+        yield [context.seen_gone("a member is answered UNKNOWN_MEMBER_ID", member_id)]
     if error is Error.FENCED_INSTANCE_ID:
         yield from _explain_fenced(context, member_id)
     if error not in ACCEPTED:
@@ -99,11 +92,12 @@ def _explain_member(context: Context, member_id: str, generation_id: int) -> Ite
             yield from explain_rebalance(context)
         elif group.state is GroupState.COMPLETING_REBALANCE:
             yield from explain_assignment(context)
-    members = members_of(context, generation_id)
+    members = context.members_of(generation_id)
     if generation_id == group.generation_id and group.members:
-        yield [context.seen("a member nobody saw join", members=members, **types_of(context))]
+        yield [context.seen("a member nobody saw join", members=members, **context.types)]
     state = GroupState.STABLE
-    if any(is_assigned(entry, generation_id) for entry in (context.entry, *context.upcoming)):
+    synced = [each for each in context.later if each.synced_generation_id == generation_id]
+    if any(getattr(each.request, "assignments", None) for each in synced):
         state = GroupState.COMPLETING_REBALANCE
     for seen_state in (state, GroupState.STABLE):
         formed = context.seen(
@@ -112,7 +106,7 @@ def _explain_member(context: Context, member_id: str, generation_id: int) -> Ite
             generation_id=generation_id,
             state=seen_state.value,
             members=members,
-            **types_of(context),
+            **context.types,
         )
         yield [formed]
         if error is Error.REBALANCE_IN_PROGRESS:
@@ -130,18 +124,12 @@ def _explain_fenced(context: Context, member_id: str) -> Iterator[Explanation]:
         request = entry.request
         if getattr(request, "group_instance_id", None) != group_instance_id or entry.recorded.error not in ACCEPTED:
             continue
-        if generation_named(request) is not None and member_id_of(request) != member_id:
-            holder = ObservedMember(
-                member_id=member_id_of(request),
-                group_instance_id=group_instance_id,
-                client_id=request.client_id,
-                client_host=request.client_host,
-            )
-            generation_id = generation_named(request)
+        if generation_named(request) is not None and entry.member_id != member_id:
+            holder, generation_id = sender_of(request), generation_named(request)
             break
     if context.group.members:
         yield [context.seen("an instance id that another one took", members=[holder])]
-    stable = {"state": GroupState.STABLE.value, "generation_id": generation_id, **types_of(context)}
+    stable = {"state": GroupState.STABLE.value, "generation_id": generation_id, **context.types}
     yield [context.seen("an instance id that another one took", members=[holder], **stable)]
 
 
@@ -151,18 +139,10 @@ def _explain_leave(context: Context, request: LeaveGroupRequest) -> Iterator[Exp
     if request.api_version < MEMBERS_SINCE:
         leavers = [(request.member_id, None)]
     if context.entry.recorded.error is Error.UNKNOWN_MEMBER_ID or group.members:
-        gone = [gone_member(context, member_id) for member_id, _ in leavers if member_id in group.members]
+        gone = [member_id for member_id, _ in leavers if member_id in group.members]
         if gone:
-            yield [context.seen("a member is answered UNKNOWN_MEMBER_ID", gone=gone)]
-    members = [
-        ObservedMember(
-            member_id=member_id or unseen_id(instance_id or ""),
-            group_instance_id=instance_id,
-            client_id=request.client_id,
-            client_host=request.client_host,
-        )
-        for member_id, instance_id in leavers
-    ]
+            yield [context.seen_gone("a member is answered UNKNOWN_MEMBER_ID", *gone)]
+    members = [sender_of(request, one or unseen_id(instance_id or ""), instance_id) for one, instance_id in leavers]
     yield [context.seen("a member nobody saw join", members=members)]
     state = None if group.members else GroupState.STABLE.value
     yield [context.seen("a member nobody saw join", members=members, state=state)]

@@ -90,10 +90,15 @@ def infer_cause_of_rejoining(
 
 def partition_counts(request: SyncGroupRequest) -> PartitionCounts:
     """The partition counts that a leader's assignments show."""
+    return counts_in(assigned.assignment for assigned in request.assignments)
+
+
+def counts_in(assignments: Iterable[bytes]) -> PartitionCounts:
+    """The partition counts that members' assignments show."""
     counts: PartitionCounts = {}
-    for assigned in request.assignments:
+    for assignment in assignments:
         try:
-            partitions = decode_assignment(assigned.assignment).partitions if assigned.assignment else ()
+            partitions = decode_assignment(assignment).partitions if assignment else ()
         except ConsumerProtocolError:
             continue
         for topic, partition in partitions:

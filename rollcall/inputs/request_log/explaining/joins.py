@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
+from msgspec.structs import replace
 
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.states import GroupState
@@ -17,9 +17,7 @@ from rollcall.inputs.request_log.explaining.context import (
     Context,
     Explanation,
     generation_named,
-    generation_of,
-    gone_member,
-    member_id_of,
+    sender_of,
     unseen_id,
     with_protocols,
 )
@@ -48,7 +46,7 @@ def explain_join(context: Context, request: JoinGroupRequest) -> Iterator[Explan
     types = {"protocol_type": request.protocol_type}
     match recorded.error:
         case Error.UNKNOWN_MEMBER_ID if member_id in group.members or member_id in group.pending:
-            yield [context.seen("a member is answered UNKNOWN_MEMBER_ID", gone=[gone_member(context, member_id)])]
+            yield [context.seen_gone("a member is answered UNKNOWN_MEMBER_ID", member_id)]
         case Error.FENCED_INSTANCE_ID if request.group_instance_id is not None:
             other = ObservedMember(
                 member_id=unseen_id(request.group_instance_id), group_instance_id=request.group_instance_id
@@ -72,7 +70,9 @@ def _explain_joined(context: Context, request: JoinGroupRequest, response: JoinG
     types = {"protocol_type": request.protocol_type}
     before = _sender_before(group, request)
     if before is not None and generation_id == FIRST_GENERATION:
-        yield [_asked_for_id(request)]
+        # The JoinGroup that was answered with the id which this one brings.
+        asked = replace(request, member_id="", recorded_member_id=request.member_id, recorded_leader_id=None)
+        yield [asked]
     if before is not None:
         is_back = not request.member_id
         leader_id = before.member_id if is_back and response.leader == response.member_id else response.leader
@@ -80,7 +80,7 @@ def _explain_joined(context: Context, request: JoinGroupRequest, response: JoinG
             "generation_id": generation_id,
             "protocol_name": response.protocol_name,
             "leader_id": leader_id or None,
-            "members": [*_listed(response, request), _like(before, None if is_back else request.protocols)],
+            "members": [*_listed(response, request), replace(before, protocols=None if is_back else request.protocols)],
             **types,
         }
         stable = {"state": GroupState.STABLE.value}
@@ -121,11 +121,6 @@ def _is_forming(context: Context, generation_id: int) -> bool:
     )
 
 
-def _asked_for_id(request: JoinGroupRequest) -> JoinGroupRequest:
-    """The JoinGroup that was answered with the id which this one brings."""
-    return msgspec.structs.replace(request, member_id="", recorded_member_id=request.member_id, recorded_leader_id=None)
-
-
 def under_way(context: Context) -> GroupObservedRequest:
     return context.seen("a rebalance under way", state=GroupState.PREPARING_REBALANCE.value)
 
@@ -134,7 +129,7 @@ def _members_before(context: Context, response: JoinGroupResponse, but_for: str)
     """The members before a generation: those in its leader's answer, without unknown clients that are seen to join.
     Only the leader, if its answer is not at hand.
     """
-    listed = generation_of(context, response.generation_id)
+    listed = context.generation(response.generation_id)
     if listed is None:
         listed = [JoinGroupResponseMember(member_id=response.leader, metadata=b"")] if response.leader else []
     strangers = {
@@ -142,7 +137,7 @@ def _members_before(context: Context, response: JoinGroupResponse, but_for: str)
         for entry in context.upcoming
         if isinstance(entry.request, JoinGroupRequest) and not entry.request.member_id
     }
-    senders = {member_id_of(entry.request): entry.request for entry in context.upcoming}
+    senders = {entry.member_id: entry.request for entry in context.upcoming}
     return [
         ObservedMember(
             member_id=member.member_id,
@@ -162,16 +157,7 @@ def _sender_before(group: Group, request: JoinGroupRequest) -> ObservedMember | 
         member_id = group.static_member_id(request.group_instance_id) or unseen_id(request.group_instance_id)
     if not member_id or member_id in group.pending:
         return None
-    return ObservedMember(
-        member_id=member_id,
-        group_instance_id=request.group_instance_id,
-        client_id=request.client_id,
-        client_host=request.client_host,
-    )
-
-
-def _like(member: ObservedMember, protocols: list[JoinGroupProtocol] | None) -> ObservedMember:
-    return msgspec.structs.replace(member, protocols=protocols)
+    return sender_of(request, member_id)
 
 
 def _listed(response: JoinGroupResponse, request: JoinGroupRequest) -> list[ObservedMember]:

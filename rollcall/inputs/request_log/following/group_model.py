@@ -6,7 +6,7 @@ entry points; knows no order of requests.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import floor, inf
 
@@ -14,10 +14,10 @@ from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.heartbeat import heartbeat
 from rollcall.coordinator_udfs.protocol.membership import keep_alive
-from rollcall.coordinator_udfs.protocol.step import next_due_ms, step
+from rollcall.coordinator_udfs.protocol.step import expire_due, next_due_ms, step
 from rollcall.coordinator_udfs.protocol.turn import Turn
-from rollcall.inputs.request_log.explaining.context import Context, member_id_of
-from rollcall.inputs.request_log.following.trial import Trial, try_deadline, try_request, try_unlogged
+from rollcall.inputs.request_log.explaining.context import Context, Explanation
+from rollcall.inputs.request_log.following.trial import Trial, fits
 from rollcall.inputs.request_log.recorded import LoggedRequest, OrderedRequest, Tally
 from rollcall.schemas.effects import Effect, Reply, RequestDropped, RequestParked
 from rollcall.schemas.errors import Error
@@ -90,6 +90,11 @@ class GroupModel:
         """The evidence for an explanation of this request's answer."""
         return Context(self.group, entry, list(upcoming), self.parked, self.offered)
 
+    @property
+    def first_owed(self) -> LoggedRequest:
+        """The parked request that was answered first."""
+        return min(self.parked.values(), key=lambda entry: entry.recorded.answered_at_ms)
+
     # ------------------------------------------------------------ trying
 
     def when(self, entry: LoggedRequest) -> int:
@@ -102,23 +107,42 @@ class GroupModel:
         """A recorded request, on the group as it is or as it would be after some others."""
         self._spend()
         parked = {**self.parked, **{other.request.request_id: other for other in after}} if after else self.parked
-        return try_request(self.group if on is None else on, entry, at_ms, parked, self.config)
+        group = (self.group if on is None else on).copy()
+        effects = step(group, entry.request, at_ms, self.config)
+        return Trial(group, effects, at_ms, fits(group, effects, at_ms, parked, entry))
 
     def try_deadline(self, at_ms: int, on: Group | None = None) -> Trial:
         """What is due up to this time."""
         self._spend()
-        return try_deadline(self.group if on is None else on, at_ms, self.parked, self.config)
+        group = (self.group if on is None else on).copy()
+        effects = expire_due(group, at_ms, self.config)
+        return Trial(group, effects, at_ms, fits(group, effects, at_ms, self.parked))
 
     def try_unlogged(self, requests: Iterable[GroupRequest], at_ms: int, on: Group | None = None) -> list[Trial]:
-        """Tries requests without a line, one after the other, under the ids that they get if adopted."""
+        """Tries requests without a line, one after the other, each after whatever is due by then. They get the ids
+        under which they are adopted.
+        """
         trials: list[Trial] = []
         group = self.group if on is None else on
         for number, request in enumerate(requests, self.inferred + 1):
             self._spend()
             request.request_id = f"{_number.sub('', request.request_id)}+{number}"
-            trials.append(try_unlogged(group, request, at_ms, self.parked, self.config))
-            group = trials[-1].group
+            group = group.copy()
+            effects = expire_due(group, at_ms - 1, self.config) + step(group, request, at_ms, self.config)
+            trials.append(Trial(group, effects, at_ms, fits(group, effects, at_ms, self.parked)))
         return trials
+
+    def try_in_turn(self, entries: Sequence[LoggedRequest], at_ms: int, on: Group) -> tuple[Group, int, int]:
+        """Tries requests one after the other: the group before the first that does not fit, its place and its time."""
+        for place, entry in enumerate(entries):
+            if entry.was_refused:
+                continue
+            at_ms = max(at_ms, entry.request.received_at_ms)
+            trial = self.try_request(entry, at_ms, on)
+            if not trial.fits:
+                return on, place, at_ms
+            on = trial.group
+        return on, len(entries), at_ms
 
     def next_due_ms(self, until_ms: float) -> int | None:
         """The earliest deadline, exactly, if it is not later than until_ms."""
@@ -145,7 +169,7 @@ class GroupModel:
     def apply(self, entry: LoggedRequest, at_ms: int) -> None:
         """Applies a request whose outcome is known to fit, without a trial."""
         effects = step(self.group, entry.request, at_ms, self.config)
-        self.give(entry, at_ms)
+        self._give(self.emit, entry, at_ms)
         self._note(effects, entry)
 
     def touch(self, entry: LoggedRequest, at_ms: int) -> None:
@@ -153,15 +177,14 @@ class GroupModel:
         turn = self._turn
         turn.now_ms = turn.armed_from_ms = at_ms
         if self.accept is not None and entry.recorded.error is Error.NONE:
-            keep_alive(self.group, self.group.members[member_id_of(entry.request)], turn)
-            entry.request.received_at_ms = self.clock_ms = at_ms
-            self.accept(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
-            return
-        assert isinstance(entry.request, HeartbeatRequest)
-        self.give(entry, at_ms)
-        turn.effects = []
-        heartbeat(self.group, entry.request, turn)
-        self.take_effects(turn.effects)
+            keep_alive(self.group, self.group.members[entry.member_id], turn)
+            self._give(self.accept, entry, at_ms)
+        else:
+            assert isinstance(entry.request, HeartbeatRequest)
+            self._give(self.emit, entry, at_ms)
+            turn.effects = []
+            heartbeat(self.group, entry.request, turn)
+            self.take_effects(turn.effects)
 
     def adopt(self, trial: Trial, entry: LoggedRequest | None = None) -> None:
         """Adopts a trial; entry: the recorded request that was tried."""
@@ -170,10 +193,9 @@ class GroupModel:
         if entry is None:
             self._note(trial.effects, None)
         elif self.accept is not None and _is_accepted_alone(entry, trial.effects):
-            entry.request.received_at_ms = self.clock_ms = trial.at_ms
-            self.accept(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
+            self._give(self.accept, entry, trial.at_ms)
         else:
-            self.give(entry, trial.at_ms)
+            self._give(self.emit, entry, trial.at_ms)
             self._note(trial.effects, entry)
 
     def adopt_deadline(self, fired: Trial) -> None:
@@ -194,27 +216,42 @@ class GroupModel:
             self.emit(OrderedRequest(self.group.group_id, request, None))
             self.adopt(trial)
 
+    def adopt_first(
+        self, explanations: Iterable[Explanation], at_ms: int, explains: Callable[[list[Trial]], bool]
+    ) -> Explanation | None:
+        """Adopts the first explanation whose trials explain what is recorded, and returns it."""
+        for requests in explanations:
+            trials = self.try_unlogged(requests, max(self.clock_ms, at_ms))
+            if explains(trials):
+                self.adopt_unlogged(requests, trials)
+                return requests
+        return None
+
     def emit_silence(self) -> None:
         """Emits an observation that only lets time pass up to now."""
         self.silences += 1
-        silence = GroupObservedRequest(
-            request_id=f"silence+{self.silences}@{self.clock_ms}",
-            api_version=0,
-            received_at_ms=self.clock_ms,
-            group_id=self.group.group_id,
-            why="",
-            is_silent=True,
-        )
+        request_id = f"silence+{self.silences}@{self.clock_ms}"
+        silence = self.seen(request_id, "", received_at_ms=self.clock_ms, is_silent=True)
         self.emit(OrderedRequest(self.group.group_id, silence, None))
 
-    def observe(self, request: GroupRequest, at_ms: int) -> None:
-        """Applies an observation, whatever its effects."""
-        self.adopt_unlogged([request], self.try_unlogged([request], at_ms))
+    def seen(self, request_id: str, why: str, **facts: object) -> GroupObservedRequest:
+        """An observation of the group."""
+        return GroupObservedRequest(
+            request_id=request_id,
+            api_version=0,
+            group_id=self.group.group_id,
+            why=why,
+            **facts,  # type: ignore[arg-type]
+        )
 
-    def give(self, entry: LoggedRequest, at_ms: int) -> None:
+    def observe(self, request: GroupRequest, at_ms: int) -> None:
+        """Applies an observation at this time or now, whatever its effects."""
+        self.adopt_unlogged([request], self.try_unlogged([request], max(self.clock_ms, at_ms)))
+
+    def _give(self, to: Callable[[OrderedRequest], None], entry: LoggedRequest, at_ms: int) -> None:
         """Emits a request that was applied."""
         entry.request.received_at_ms = self.clock_ms = at_ms
-        self.emit(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
+        to(OrderedRequest(self.group.group_id, entry.request, entry.recorded))
 
     def forget_parked(self, request_id: str) -> None:
         """Gives up on an answer that the model will not give."""
@@ -249,7 +286,5 @@ class GroupModel:
 
 def _is_accepted_alone(entry: LoggedRequest, effects: list[Effect]) -> bool:
     """Whether a request is a heartbeat whose only effect was an answer without an error."""
-    if not isinstance(entry.request, HeartbeatRequest) or len(effects) != 1:
-        return False
-    (reply,) = effects
+    reply = effects[0] if isinstance(entry.request, HeartbeatRequest) and len(effects) == 1 else None
     return isinstance(reply, Reply) and reply.error_code is Error.NONE and reply.request_id == entry.request.request_id

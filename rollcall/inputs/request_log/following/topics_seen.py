@@ -9,23 +9,22 @@ Knows the model and what is read ahead; changes the request alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
 from rollcall.coordinator_udfs.protocol.consumer.patterns import matching, why_unreadable
 from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
-from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.inputs.request_log.explaining.inferred_causes import counts_in
 from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.order import LOOKED_AT, Order
 from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.following.trial import Trial
-from rollcall.inputs.request_log.following.upcoming import Upcoming
-from rollcall.inputs.request_log.following.worked_on import LOOKED_AT, count_fitting
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
 from rollcall.schemas.causes import CauseKind
 from rollcall.schemas.cluster_sizes import is_believable
-from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
@@ -40,88 +39,84 @@ class Seen(NamedTuple):
     patterns: dict[str, list[str]] | None
 
 
-def fit_by_topics(
-    model: GroupModel, upcoming: Upcoming, entry: LoggedRequest, at_ms: int, names: TopicNames, shown: TopicMetadata
-) -> Trial | None:
-    """The heartbeat tried with what is new by then; None if nothing that the recording shows makes it fit."""
-    request = entry.request
-    if not isinstance(request, ConsumerGroupHeartbeatRequest) or request.cluster_topics is not None:
-        return None
-    best: tuple[int, Seen] | None = None
-    following = list(islice(upcoming.in_order(), LOOKED_AT))
-    for seen in _candidates(model.group, entry, upcoming, shown):
+@dataclass(slots=True)
+class TopicsSeen:
+    """What a log shows of the topics of one group."""
+
+    model: GroupModel
+    order: Order
+    names: TopicNames
+    shown: TopicMetadata
+    """What METADATA lines show."""
+
+    def fit(self, entry: LoggedRequest, at_ms: int) -> Trial | None:
+        """The heartbeat tried with what is new by then; None if nothing that the recording shows makes it fit."""
+        request, model = entry.request, self.model
+        if not isinstance(request, ConsumerGroupHeartbeatRequest) or request.cluster_topics is not None:
+            return None
+        best: Seen | None = None
+        most = -1
+        following = list(islice(self.order.in_order(), LOOKED_AT))
+        for seen in self._candidates(entry):
+            self._show(entry, seen)
+            trial = model.try_request(entry, at_ms)
+            fitting = model.try_in_turn(following, at_ms, trial.group)[1] if trial.fits else -1
+            if fitting > most:
+                best, most = seen, fitting
+        self._show(entry, best or Seen(None, None))
+        if best is None:
+            return None
+        if model.is_older_than_log and request.member_epoch > JOIN and request.subscribed_topic_names is None:
+            # Partitions that nobody was seen to own need not be new.
+            request.inferred_cause = CauseKind.METADATA_CHANGED.value
+        return model.try_request(entry, at_ms)
+
+    def show_upgraded(self, entry: LoggedRequest) -> None:
+        """A heartbeat that converts a classic group to a consumer group carries the topics that its members share."""
+        request, members = entry.request, self.model.group.members
+        if not isinstance(request, ConsumerGroupHeartbeatRequest) or not entry.joins_consumers or not members:
+            return
+        counts = counts_in(member.assignment for member in members.values())
+        if counts and request.cluster_topics is None and is_believable(counts):
+            self._show(entry, Seen(counts, request.resolved_patterns))
+
+    def _show(self, entry: LoggedRequest, seen: Seen) -> None:
+        request = entry.request
+        assert isinstance(request, ConsumerGroupHeartbeatRequest)
         request.cluster_topics, request.resolved_patterns = seen
-        request.topic_ids = names.ids_of(seen.topics or (), shown, entry.began_ms)
-        trial = model.try_request(entry, at_ms)
-        if trial.fits:
-            fitting = count_fitting(model, trial.group, following, at_ms)
-            if best is None or fitting > best[0]:
-                best = fitting, seen
-    request.cluster_topics = request.topic_ids = request.resolved_patterns = None
-    if best is None:
-        return None
-    request.cluster_topics, request.resolved_patterns = best[1]
-    request.topic_ids = names.ids_of(best[1].topics or (), shown, entry.began_ms) or None
-    if model.is_older_than_log and request.member_epoch > JOIN and request.subscribed_topic_names is None:
-        # Partitions that nobody was seen to own need not be new.
-        request.inferred_cause = CauseKind.METADATA_CHANGED.value
-    return model.try_request(entry, at_ms)
+        request.topic_ids = self.names.ids_of(seen.topics or (), self.shown, entry.began_ms) or None
 
+    def _candidates(self, entry: LoggedRequest) -> Iterator[Seen]:
+        """What may be new, the likeliest first."""
+        consumer = self.model.group.consumer
+        known = (consumer.cluster if consumer is not None else None) or {}
+        until_ms = entry.began_ms + SHOWN_WITHIN_MS
+        ahead = takewhile(lambda other: other.began_ms <= until_ms, self.order.since(entry))
+        for shown in (*self._by_lines(entry), _shown(ahead), _shown([entry])):
+            grown = known | {topic: max(count, known.get(topic, 0)) for topic, count in shown.items()}
+            if not is_believable(grown):
+                continue
+            if grown != known or consumer is None:
+                yield Seen(grown, None)
+            patterns = _patterns_of(consumer, entry)
+            if patterns:
+                members = () if consumer is None else consumer.members.values()
+                among = sorted(grown.keys() - {topic for member in members for topic in member.topics})
+                resolved = {} if consumer is None else {each: [*consumer.patterns.get(each, ())] for each in patterns}
+                yield Seen(grown, {pattern: _matched(pattern, among) for pattern in patterns})
+                yield Seen(grown, resolved)
 
-def show_upgraded(group: Group, entry: LoggedRequest, names: TopicNames, shown: TopicMetadata) -> None:
-    """A heartbeat that converts a classic group to a consumer group carries the topics that its members share."""
-    request = entry.request
-    if not isinstance(request, ConsumerGroupHeartbeatRequest) or request.member_epoch != JOIN or not group.members:
-        return
-    counts: dict[str, int] = {}
-    for member in group.members.values():
-        try:
-            shared = decode_assignment(member.assignment).partitions if member.assignment else ()
-        except ConsumerProtocolError:
-            continue
-        for topic, partition in shared:
-            counts[topic] = max(counts.get(topic, 0), partition + 1)
-    if counts and request.cluster_topics is None and is_believable(counts):
-        request.cluster_topics = counts
-        request.topic_ids = names.ids_of(counts, shown, entry.began_ms) or None
-
-
-def _candidates(
-    group: Group, entry: LoggedRequest, upcoming: Upcoming, shown_by_lines: TopicMetadata
-) -> Iterator[Seen]:
-    consumer = group.consumer
-    known = (consumer.cluster if consumer is not None else None) or {}
-    until_ms = entry.began_ms + SHOWN_WITHIN_MS
-    ahead = [other for other in upcoming.in_order() if other.began_ms <= until_ms]
-    sizes = [*_by_lines(group, entry, shown_by_lines), _shown([entry, *ahead]), _shown([entry])]
-    for shown in sizes:
-        grown = known | {topic: max(count, known.get(topic, 0)) for topic, count in shown.items()}
-        if not is_believable(grown):
-            continue
-        is_new = grown != known or consumer is None
-        if is_new:
-            yield Seen(grown, None)
-        patterns = _patterns_of(consumer, entry)
-        if patterns:
-            named = {topic for member in consumer.members.values() for topic in member.topics} if consumer else set()
-            among = sorted(grown.keys() - named)
-            yield Seen(grown, {pattern: _matched(pattern, among) for pattern in patterns})
-            yield Seen(
-                grown, {pattern: list(consumer.patterns.get(pattern, ())) for pattern in patterns} if consumer else {}
-            )
-
-
-def _by_lines(group: Group, entry: LoggedRequest, shown: TopicMetadata) -> list[dict[str, int]]:
-    """By topic of the group, how many partitions METADATA lines show: by then, and next."""
-    named = set(getattr(entry.request, "subscribed_topic_names", None) or ())
-    consumer = group.consumer
-    if consumer is not None:
-        named.update(consumer.named_topics, *consumer.patterns.values())
-    looks = (
-        {name: one.partitions for name in sorted(named) if (one := look(name, entry.began_ms)) is not None}
-        for look in (shown.at, shown.after)
-    )
-    return [counts for counts in looks if counts]
+    def _by_lines(self, entry: LoggedRequest) -> list[dict[str, int]]:
+        """By topic of the group, how many partitions METADATA lines show: by then, and next."""
+        named = set(getattr(entry.request, "subscribed_topic_names", None) or ())
+        consumer = self.model.group.consumer
+        if consumer is not None:
+            named.update(consumer.named_topics, *consumer.patterns.values())
+        looks = (
+            {name: one.partitions for name in sorted(named) if (one := look(name, entry.began_ms)) is not None}
+            for look in (self.shown.at, self.shown.after)
+        )
+        return [counts for counts in looks if counts]
 
 
 def _shown(entries: Iterable[LoggedRequest]) -> dict[str, int]:

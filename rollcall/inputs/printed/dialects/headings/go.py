@@ -6,19 +6,21 @@ A logger that hands all values of a message on as one prints them as a list, and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from rollcall.inputs.printed.dialects.dialect import Heading, wherever
+from rollcall.inputs.printed.dialects.dialect import Heading
+from rollcall.inputs.printed.dialects.headings import declared
 from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.templates import Templates
 
 _MISPRINT = "%!"
 _MISSING = re.compile(r"%!\w\(MISSING\)")
 _OF_ANOTHER_TYPE = re.compile(r"%!\w\([a-z]\w{0,20}=([^()\s]{0,255})\)")
 
 
-def go_heading(begins: re.Pattern[str]) -> Callable[[Entry], Heading | None]:
+def heading_of(templates: Templates, *, begins: Sequence[str]) -> Callable[[Entry], Heading | None]:
     """The message, which begins with one of these, as it was meant; none where a misprint does not show that."""
-    heading = wherever(begins)
+    heading = declared.heading_of(templates, begins=begins)
 
     def meant(entry: Entry) -> Heading | None:
         if _MISPRINT not in entry.printed:

@@ -6,25 +6,15 @@ Knows the prefixes of Scala's coordinator (Kafka 0.9 to 3.9) and of Java's (3.7 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from rollcall.inputs.printed.dialects.broker_redpanda import PLACE
 from rollcall.inputs.printed.dialects.dialect import Heading
+from rollcall.inputs.printed.dialects.headings.redpanda import PLACE
 from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.templates import Templates
 
-MARKS = (
-    "roup",
-    "ember",
-    "__consumer_offsets",
-    "Kafka startTimeMs",
-    "[KafkaRaftServer ",
-    "[KafkaServer ",
-    "due to signal",
-    "ontrolled shutdown",
-    "] Changing state from ",
-)
-"""A line without any of these is not one of the brokers' templates'."""
 _PREFIX = re.compile(
     r"\[(?:GroupCoordinator|GroupMetadataManager|Group Metadata Manager on Broker)"
     r" (?:(?:id|brokerId)=)?(?P<broker_id>\d{1,10})(?: topic=__consumer_offsets partition=(?P<partition>\d{1,9}))?\]:? "
@@ -40,6 +30,11 @@ _JOINS_EVENT_HUBS = re.compile(
     r"Start join group for new member:? (?P<member_id>[^\s:]{1,255}:c:(?P<group_id>[^\s:,]{1,255}):I:[^\s,]{1,400}),"
 )
 """What Azure Event Hubs prints, as JSON. A member id has the namespace, the group and the client id in it."""
+
+
+def heading_of(_: Templates) -> Callable[[Entry], Heading | None]:
+    """The reader of a broker's lines."""
+    return broker_heading
 
 
 def broker_heading(entry: Entry) -> Heading | None:

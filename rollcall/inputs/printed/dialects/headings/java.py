@@ -1,0 +1,97 @@
+"""What stands before the messages of Java's clients, whose layouts differ from application to application.
+
+The prefix `[Consumer clientId=.., groupId=..]` is looked for wherever it stands. Before 1.0 there is none: the class
+that prints tells such a line. Words that no other library has, and exceptions, need neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import re2
+
+from rollcall.inputs.printed.dialects.dialect import Heading
+from rollcall.inputs.printed.dialects.headings.java_exceptions import exception_reader
+from rollcall.inputs.printed.lines.entries import Entry
+from rollcall.inputs.printed.templates import Templates
+
+_PREFIX = re2.compile(
+    r"\[(?:Consumer|Worker|Schema registry|(?P<is_share>ShareConsumer)) (?:instanceId=(?P<instance_id>[^,\]]*), )?"
+    r"clientId=(?P<client_id>[^,\]]*), groupId=(?P<group_id>[^\]]*)\] "
+)
+_CLASSES = ("AbstractCoordinator", "ConsumerCoordinator", "WorkerCoordinator")
+_BY_CLASS = re.compile(
+    rf"(?<!\w)(?:{'|'.join(_CLASSES)})(?:\.\w{{1,40}})?(?:[: ]\d{{1,6}})?\s*(?:\[[^\]]{{1,100}}\]\s*)?[:\]-] "
+)
+"""A method, a line or a thread may stand behind the class."""
+_BEHIND_LOGGER = re.compile(r"\A(?:\[[^\]]{1,100}\]: |\d{1,6} - )")
+_ITS_OWN = re.compile(
+    r"Successfully (?:joined group with|synced group in) generation Generation\{|Request joining group due to: |"
+    r"Finished assignment for group at generation \d{1,10}: \{|"
+    r"GroupAuthorizationException: Not authorized to access group: |"
+    r"KafkaException: Unexpected error in join group response: |FencedInstanceIdException: The broker rejected |"
+    r"(?:CommitFailed|RebalanceInProgress)Exception: (?:Offset c|C)ommit cannot be completed since "
+)
+"""Words that no other library has, of a line without its prefix, or of an application's own."""
+_THROWN = re.compile(
+    r"(?:CommitFailed|RebalanceInProgress)Exception: (?:Offset c|C)ommit cannot be completed since [^\"\\\n]{1,2000}"
+)
+"""An exception in another field than the message: a quotation mark or a line break ends it."""
+_STREAM_THREAD = re2.compile(r"stream-thread \[(?P<name>[^\]]+)\] ")
+_HANDLER_CHOSE = "Encountered the following exception during processing and the registered exception handler opted to "
+_ALL_DIED = "All stream threads have died"
+_STREAMS_STOPS = re2.compile(rf"stream-client \[[^\]]+\] (?P<message>{_HANDLER_CHOSE}SHUTDOWN_[A-Z]+|{_ALL_DIED})\.")
+_COORDINATOR = re.compile(r"\(id: (\d{1,10}) ")
+_RECONCILING = "Reconciling assignment with local epoch "
+_LAST_ID = 2_147_483_647
+"""A coordinator's connection has this id less its broker's."""
+
+
+def heading_of(templates: Templates) -> Callable[[Entry], Heading | None]:
+    """The reader of its lines."""
+    thrown_in = exception_reader(templates)
+    return lambda entry: _heading(entry, thrown_in)
+
+
+def _heading(entry: Entry, thrown_in: Callable[[Entry], str | None]) -> Heading | None:
+    """The prefix's fields and the message behind it, without a final dot."""
+    found = _PREFIX.search(entry.printed)
+    fields: dict[str, object] = {}
+    if found is not None:
+        fields = {name: value for name, value in found.groupdict().items() if value}
+        message = entry.printed[found.end() :].rstrip(". ")
+    elif (bare := _by_class(entry)) is not None:
+        message = bare
+    elif (words := _ITS_OWN.search(entry.printed)) is not None:
+        message = entry.printed[words.start() :].partition("\n")[0].rstrip(". ")
+    elif entry.message and (thrown := _THROWN.search(entry.text)):
+        message = thrown[0].rstrip(". ")
+    else:
+        streams, exception = _streams(entry), thrown_in(entry)
+        return Heading({}, exception) if streams is None and exception is not None else streams
+    if fields.pop("is_share", None):
+        fields["group_type"] = "share"
+    if message.startswith(_RECONCILING):
+        message = " ".join(" ".join((message, *entry.tail)).split())
+    coordinator = _COORDINATOR.search(message)
+    if coordinator is not None and message.startswith(("Discovered", "Group coordinator", "Marking", "Requesting")):
+        fields["broker_id"] = str(_LAST_ID - int(coordinator[1]))
+    return Heading(fields, message)
+
+
+def _by_class(entry: Entry) -> str | None:
+    """The message of a client before 1.0: its class stands before it, or is the logger."""
+    if not set(_CLASSES).isdisjoint(entry.logger.split(".")[-2:]):
+        return _BEHIND_LOGGER.sub("", entry.printed).rstrip(". ")
+    found = _BY_CLASS.search(entry.printed)
+    return None if found is None else entry.printed[found.end() :].rstrip(". ")
+
+
+def _streams(entry: Entry) -> Heading | None:
+    """A Streams thread: its consumer has its name, and says the group. Of a whole instance, that it stops."""
+    found = _STREAM_THREAD.search(entry.printed)
+    if found is None:
+        stops = _STREAMS_STOPS.search(entry.printed)
+        return None if stops is None else Heading({}, stops["message"])
+    return Heading({"client_id": f"{found['name']}-consumer"}, entry.printed[found.end() :].rstrip(". "))

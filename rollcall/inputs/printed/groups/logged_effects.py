@@ -1,0 +1,73 @@
+"""A group's effects as lines show them, in the order of their moments, each with what it rests on.
+
+Knows effects and lines. Must not know what follows from a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import NamedTuple
+
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
+from rollcall.schemas.effects import Effect
+
+Later = Callable[[], Effect | None]
+"""Makes an effect of which later lines may show more, once all are read. None: it is no fact."""
+Place = tuple[int, float]
+"""A moment, ms since the epoch, and an order among the effects of one group."""
+
+
+class LoggedEffect(NamedTuple):
+    """One effect."""
+
+    place: Place
+    content: Effect | Later
+    of: LoggedRebalance | LoggedFact | None
+    """What it rests on: all lines of a rebalance, or one line. None: clients' lines."""
+
+
+def made(effects: Iterable[LoggedEffect]) -> list[Effect]:
+    """Return the effects themselves, once all lines are read."""
+    contents = (one.content() if callable(one.content) else one.content for one in effects)
+    return [effect for effect in contents if effect is not None]
+
+
+@dataclass
+class Written:
+    """A group's effects so far, and the moment, the generation and the line of the next one."""
+
+    at_ms: int = 0
+    generation_id: int | None = None
+    """None: not known."""
+    line: LoggedFact | None = None
+    _ordered: list[LoggedEffect] = field(default_factory=list)
+
+    @property
+    def place(self) -> Place:
+        """That of the next effect."""
+        return self.at_ms, float(len(self._ordered))
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a client's text may have written the line."""
+        return self.line is not None and self.line.may_be_forged
+
+    @property
+    def effects(self) -> list[LoggedEffect]:
+        """All of them, in order."""
+        return sorted(self._ordered, key=attrgetter("place"))
+
+    def emit(self, effect: Effect) -> None:
+        """Add an effect at its own moment."""
+        self._ordered.append(LoggedEffect((effect.at_ms, self.place[1]), effect, self.line))
+
+    def emit_later(self, at_ms: int, effect: Later, of: LoggedRebalance) -> None:
+        """Add an effect of a rebalance."""
+        self._ordered.append(LoggedEffect((at_ms, self.place[1]), effect, of))
+
+    def insert(self, place: Place, effect: Effect) -> None:
+        """Add an effect before the one that came at a place."""
+        self._ordered.append(LoggedEffect((place[0], place[1] - 0.5), effect, self.line))

@@ -1,0 +1,114 @@
+"""A dialect's file: ours have no problem, and what is wrong in one is named by the file and the wording."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from rollcall.inputs.printed.dialects.catalog import DIALECTS, FOLDER
+from rollcall.inputs.printed.dialects.checks import problems
+from tests.source_tree import ROOT
+
+RUBY = (FOLDER / "ruby-kafka.toml").read_text()
+JOINING = '[[wording]]\nfact = "join_sent"\ntext = "Joining group `{group_id}`"\n'
+SAYS = 'says = { group_id = "orders" }\n'
+LATER = '[[wording]]\nfact = "closed"\ntext = "Joined group {}"\n[[wording.sample]]\nline = "Joined group `a`"\n'
+
+
+@pytest.mark.parametrize("name", [dialect.name for dialect in DIALECTS])
+def test_ours_have_no_problem(name: str) -> None:
+    assert [*problems(FOLDER / f"{name}.toml", DIALECTS)] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("title = ", "titel = ", "Object contains unknown field `titel`"),
+        ("title = ", "opening = ", "Object missing required field `title`"),
+        ("title = ", 'color = "red"\ntitle = ', "Object contains unknown field `color`"),
+        ("title = ", "title == ", "Invalid value (at line 5, column 8)"),
+        ("title = ", 'level = "LOUD"\ntitle = ', "level = 'LOUD' is no level."),
+        ('" group `"', '""', "Expected `str` of length >= 1 - at `$.marks[0]`"),
+        ("(?P<group_id>", "(?P<group>", 'wording 1 "Joining group `{group_id}`" has a sample that cannot be read ('),
+        ("'(?:Joining", "'(?:Joining(", "its heading cannot be used: missing ), unterminated subpattern"),
+        ("[heading]", '[heading]\nreader = "rubi"', "No module named 'rollcall.inputs.printed.dialects.headings.rubi'"),
+        ("[heading]", '[heading]\nbegin = "a"', "got an unexpected keyword argument 'begin'"),
+        ('"join_sent"', '"join_send"', "wording 1 Invalid enum value 'join_send'"),
+        ('"join_sent"', '"join_sent"\nsays = {}', "wording 1 Object contains unknown field `says`"),
+        ("`{group_id}`", "`{grup_id}`", "wording 1 names unknown fields: grup_id."),
+        ("`{group_id}`", "`{line_number}`", "wording 1 names unknown fields: line_number."),
+        ('"Joining group', '"Asking group', 'wording 1 "Asking group `{group_id}`" does not read its sample: I, [2026'),
+        (SAYS, "", "has a sample that says group_id = 'orders'"),
+        (SAYS, SAYS + 'extra = "x"\n', "unknown field `extra`"),
+        (JOINING, JOINING * 2, 'wording 1 "Joining group `{group_id}`" has no [[wording.sample]]'),
+        (JOINING, JOINING * 2, 'wording 2 "Joining group `{group_id}`" is the text of wording 1'),
+        (JOINING, JOINING + "[[wording.sample]]\n" + JOINING, "wording 1 Object missing required field `line`"),
+        (JOINING, LATER.replace("Joined group {}", "Joining {}") + JOINING, "has a sample that wording 1 reads"),
+        (JOINING, LATER.replace("`a`", "a") + JOINING, "has a sample without a mark: Joined group a."),
+        (JOINING, LATER.replace("Joined group `a`", "a Kafka::b") + JOINING, "in which the heading finds no message"),
+        ("says", "line = 1\nsays", "Cannot overwrite a value"),
+    ],
+)
+def test_a_problem_names_its_file_and_its_wording(old: str, new: str, problem: str, tmp_path: Path) -> None:
+    assert old in RUBY
+    path = tmp_path / "ruby-kafka.toml"
+    path.write_text(RUBY.replace(old, new, 1))
+    found = [*problems(path, DIALECTS)]
+    assert all(one.startswith("ruby-kafka.toml: ") for one in found)
+    assert any(problem in one for one in found), found
+
+
+def test_a_sample_of_one_is_read_by_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "acme.toml"
+    path.write_text(RUBY)
+    found = [*problems(path, DIALECTS)]
+    assert len(found) == RUBY.count("[[wording.sample]]")
+    assert found[0].startswith(
+        'acme.toml: wording 1 "Joining group `{group_id}`" has a sample that ruby-kafka reads: I, '
+    )
+
+
+OF_DOCS = (ROOT / "docs" / "explain.md").read_text().partition("```toml\n")[2].partition("```")[0]
+LOG = "2026-03-01 03:12:00,417 INFO acme[a-1]: Thrown out of orders\nINFO acme[a-1]: Waits for 3 s\n"
+
+
+def explained(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    (folder / "app.log").write_text(LOG)
+    command = [sys.executable, "-m", "rollcall", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_a_folder_of_the_user_s_adds_a_library_in_40_lines_without_code(tmp_path: Path) -> None:
+    assert OF_DOCS.count("\n") <= 40
+    (tmp_path / "acme.toml").write_text(OF_DOCS)
+    said = explained(tmp_path, "explain", str(tmp_path / "app.log"), "--formats", str(tmp_path)).stdout
+    assert "acme's log, 2 lines, 1 about groups" in said
+    assert "1 line of acme's log is not read: `Waits for ... s` 1" in said
+    assert "orders: 0 rebalances" in said
+    assert (
+        f"acme's log, 2 wordings, {tmp_path}/acme.toml"
+        in explained(tmp_path, "formats", "--formats", str(tmp_path)).stdout
+    )
+
+
+def test_what_no_format_reads_is_printed_as_one_to_be_filled_in(tmp_path: Path) -> None:
+    (tmp_path / "acme.toml").write_text(OF_DOCS)
+    said = explained(tmp_path, "explain", str(tmp_path / "app.log"), "--unknown", "--formats", str(tmp_path)).stdout
+    assert tomllib.loads(said)["wording"] == [
+        {"fact": "", "text": "Waits for {} s", "sample": [{"line": "", "says": {}}]}
+    ]
+
+
+def test_a_folder_with_a_mistake_is_refused_before_a_line_is_read(tmp_path: Path) -> None:
+    (tmp_path / "acme.toml").write_text(OF_DOCS.replace("Thrown out of {", "Thrown {"))
+    done = explained(tmp_path, "explain", str(tmp_path / "app.log"), "--formats", str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        'rollcall: acme.toml: wording 2 "Thrown {group_id}" has a sample that says group_id = '
+    )
+    missing = explained(tmp_path, "formats", "--formats", str(tmp_path / "none"))
+    assert missing.stderr == f"rollcall: --formats {tmp_path}/none: there is no such folder.\n"
