@@ -23,7 +23,7 @@ from rollcall.schemas.messages import (
 )
 
 
-class Source(IntEnum):
+class ConfigSource(IntEnum):
     """Where a value comes from (org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigSource)."""
 
     STATIC_BROKER_CONFIG = 4
@@ -55,11 +55,11 @@ def _values(name: str, group: Group, broker: ConsumerConfig) -> Iterator[Describ
     """The values that are set; the first one holds."""
     broker_key = GROUP_KEYS[name].broker_key
     if name in group.configs:
-        yield DescribeConfigsSynonym(name=name, value=group.configs[name], source=Source.GROUP_CONFIG)
+        yield DescribeConfigsSynonym(name=name, value=group.configs[name], source=ConfigSource.GROUP_CONFIG)
     default, given = broker_default(name), of_broker(name, broker)
     if given != default:
-        yield DescribeConfigsSynonym(name=broker_key, value=given, source=Source.STATIC_BROKER_CONFIG)
-    yield DescribeConfigsSynonym(name=broker_key or name, value=default, source=Source.DEFAULT_CONFIG)
+        yield DescribeConfigsSynonym(name=broker_key, value=given, source=ConfigSource.STATIC_BROKER_CONFIG)
+    yield DescribeConfigsSynonym(name=broker_key or name, value=default, source=ConfigSource.DEFAULT_CONFIG)
 
 
 def _described(name: str, values: list[DescribeConfigsSynonym], request: DescribeConfigsRequest) -> DescribedConfig:

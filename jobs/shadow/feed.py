@@ -52,7 +52,7 @@ class Tail(Protocol):
     def close(self) -> None: ...
 
 
-class Kept(msgspec.Struct):
+class ShadowState(msgspec.Struct):
     """The state of a shadow, in a file beside the request table."""
 
     log: str
@@ -77,9 +77,9 @@ class Kept(msgspec.Struct):
             self.settings = {**self.seen.shown(), **self.given}
 
 
-def find_kept(home: Home) -> Kept | None:
+def find_kept(home: Home) -> ShadowState | None:
     """The state as of the last commit; None for a home without a shadow. Raises HomeError: the file cannot be read."""
-    return last_state(home.path / FOLDER, home.requests, APP_ID, Kept, "how far the log was read")
+    return last_state(home.path / FOLDER, home.requests, APP_ID, ShadowState, "how far the log was read")
 
 
 class ShadowFeed:
@@ -91,13 +91,13 @@ class ShadowFeed:
     """
 
     def __init__(
-        self, home: Home, config: JobConfig, kept: Kept, tail: Tail, clock: Callable[[], float] = time.monotonic
+        self, home: Home, config: JobConfig, kept: ShadowState, tail: Tail, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.home = home
         self.tail = tail
         self._clock = clock
         self._kept = kept
-        self._states = NumberedState[Kept](
+        self._states = NumberedState[ShadowState](
             home.path / FOLDER, open_requests(home, config), APP_ID, commit_every_s=COMMIT_EVERY_S, clock=clock
         )
         self._quarantine = open_quarantine(home, config)
@@ -175,7 +175,7 @@ class ShadowFeed:
         """How many commits of requests there were."""
         return self._states.number
 
-    def _state(self) -> Kept:
+    def _state(self) -> ShadowState:
         self._kept.position, self._kept.snapshot = self.tail.position, self._snapshots.take()
         return self._kept
 
@@ -185,7 +185,7 @@ class ShadowFeed:
         self._unfit.clear()
 
 
-def _live(kept: Kept, config: JobConfig, unfit: list[Quarantined]) -> LiveImport:
+def _live(kept: ShadowState, config: JobConfig, unfit: list[Quarantined]) -> LiveImport:
     live = LiveImport(config.group, unfit.append)
     if kept.snapshot is not None:
         live = restored(kept.snapshot, config.group, unfit.append)
@@ -194,6 +194,6 @@ def _live(kept: Kept, config: JobConfig, unfit: list[Quarantined]) -> LiveImport
     return live
 
 
-def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen) -> Kept:
+def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen) -> ShadowState:
     """The state of a shadow that has read nothing yet. seen: the settings that a first pass over the log has shown."""
-    return Kept(log, zone, dict(given), seen, {**seen.shown(), **given}, Position(), None)
+    return ShadowState(log, zone, dict(given), seen, {**seen.shown(), **given}, Position(), None)

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.feed import Kept, ShadowFeed, Tail
+from rollcall.jobs.shadow.feed import ShadowFeed, ShadowState, Tail
 from rollcall.jobs.stream.query import start, stop_after_batch, unread_commits
 from rollcall.jobs.stream.upkeep import Upkeep
 from rollcall.jobs.stream.writers.batch_result import BatchResult
@@ -31,7 +31,7 @@ class LogFollowing:
     """Follows a log on a home that is locked and checked. status: gets each batch of the query."""
 
     def __init__(
-        self, home: Home, kept: Kept, tail: Tail, spark: SparkSession, teller: Teller, status: StatusWriter
+        self, home: Home, kept: ShadowState, tail: Tail, spark: SparkSession, teller: Teller, status: StatusWriter
     ) -> None:
         self.home = home
         self.kept = kept

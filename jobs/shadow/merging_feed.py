@@ -45,7 +45,7 @@ _Key = tuple[str, bool, int, int]
 """A fact that waits: its group, whether it is the topic's, at_ms and seq."""
 
 
-class Kept(msgspec.Struct, Generic[_Group]):
+class MergingState(msgspec.Struct, Generic[_Group]):
     """The state of a merging."""
 
     log_version: int = 0
@@ -91,11 +91,14 @@ class MergingFeed:
         self._hold_ms = config.log_hold_ms
         self._topic_until_ms = -1
         self._clock = clock
-        self._states = NumberedState[Kept[Any]](home.path / FOLDER, open_effects(home, config), APP_ID, clock=clock)
+        self._states = NumberedState[MergingState[Any]](
+            home.path / FOLDER, open_effects(home, config), APP_ID, clock=clock
+        )
         self._quarantine = open_quarantine(home, config)
-        kind = Kept[rule.state]  # type: ignore[name-defined]
+        kind = MergingState[rule.state]  # type: ignore[name-defined]
         self._kept = (
-            read_state(home.path / FOLDER, self._states.number, kind, "how far both inputs were merged") or Kept()
+            read_state(home.path / FOLDER, self._states.number, kind, "how far both inputs were merged")
+            or MergingState()
         )
         self._merging = {group_id: rule.of_group(group) for group_id, group in self._kept.groups.items()}
         self._waiting: dict[_Key, dict[str, Any]] = {}
@@ -210,7 +213,7 @@ class MergingFeed:
             self.found.log_facts += rows.num_rows
         self._decided.append(rows)
 
-    def _state(self) -> Kept[Any]:
+    def _state(self) -> MergingState[Any]:
         self._kept.log_version, self._kept.topic_version = self._log.next_version, self._topic.next_version
         self._kept.groups = {group_id: merging.group for group_id, merging in self._merging.items()}
         self._kept.waiting = [(is_topic, row) for (_, is_topic, _, _), row in self._waiting.items()]

@@ -56,7 +56,7 @@ class Group:
         return self
 
 
-class Answer(NamedTuple):
+class GroupAnswer(NamedTuple):
     """What the function gave for a group, whose state it has changed."""
 
     texts: list[str]
@@ -108,7 +108,7 @@ class LeanSerializer(ApplyInPandasWithStateSerializer):
         batches = self._write_stream_start(self._batches(iterator), stream)
         return ArrowStreamSerializer.dump_stream(self, batches, stream)
 
-    def _batches(self, results: Iterable[list[tuple[Answer, StructType]]]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, results: Iterable[list[tuple[GroupAnswer, StructType]]]) -> Iterator[pa.RecordBatch]:
         """As many texts a batch as pyspark puts into one; a group's state comes after all of its texts."""
         texts: list[str] = []
         states: list[tuple[str, bytes, bytes | None, int]] = []
@@ -158,9 +158,9 @@ def _wrap(function: Callable[..., Any], return_type: StructType, runner_conf: An
     (settings,) = own.args
     Task.settings = settings
 
-    def answer(keys: list[Group], _: object, state: GroupState) -> list[tuple[Answer, StructType]]:
+    def answer(keys: list[Group], _: object, state: GroupState) -> list[tuple[GroupAnswer, StructType]]:
         group = keys[0]
-        return [(Answer(run_texts(settings, group.key, group.texts, state), state), return_type)]
+        return [(GroupAnswer(run_texts(settings, group.key, group.texts, state), state), return_type)]
 
     return answer
 

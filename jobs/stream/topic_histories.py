@@ -12,7 +12,7 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from rollcall.inputs.offsets_topic.turns import Row, take_turn, unreadable
+from rollcall.inputs.offsets_topic.turns import SentRecord, take_turn, unreadable
 from rollcall.schemas.effect_rows import texts_of
 from rollcall.schemas.tables import HISTORY_STATE
 
@@ -62,12 +62,12 @@ def run_group(
         yield pd.DataFrame({"effects": texts})
 
 
-def _rows(frames: Iterable[pd.DataFrame]) -> list[Row]:
+def _rows(frames: Iterable[pd.DataFrame]) -> list[SentRecord]:
     return [_row(*values) for frame in frames for values in frame[_COLUMNS].itertuples(index=False, name=None)]
 
 
-def _row(partition: int, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None) -> Row:
-    return Row(
+def _row(partition: int, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None) -> SentRecord:
+    return SentRecord(
         int(partition),
         int(offset),
         int(timestamp_ms),

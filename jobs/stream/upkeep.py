@@ -12,10 +12,10 @@ from collections.abc import Callable
 from rollcall.jobs.config import JobConfig
 from rollcall.programs.log_lines import tell
 from rollcall.tables.home import Home
-from rollcall.tables.upkeep import Kept, TableName, may_tend_requests, tend, thorough_every_ms
+from rollcall.tables.upkeep import KeptTable, TableName, may_tend_requests, tend, thorough_every_ms
 
 
-def tables_of(home: Home, config: JobConfig) -> list[Kept]:
+def tables_of(home: Home, config: JobConfig) -> list[KeptTable]:
     """The tables of a home that the driver writes."""
     names: tuple[TableName, ...] = ("requests", "effects", "quarantine", "log_ends", "fetches")
     if config.effects_writer != "driver":
@@ -23,10 +23,10 @@ def tables_of(home: Home, config: JobConfig) -> list[Kept]:
     return [kept_of(name, home, config) for name in names]
 
 
-def kept_of(name: TableName, home: Home, config: JobConfig) -> Kept:
+def kept_of(name: TableName, home: Home, config: JobConfig) -> KeptTable:
     """One of a home's tables, kept as the settings say."""
     hours = config.requests_retention_hours if name == "requests" else config.effects_retention_hours
-    kept = Kept(name, getattr(home, name), hours, config.versions_retention_minutes)
+    kept = KeptTable(name, getattr(home, name), hours, config.versions_retention_minutes)
     if name != "log_ends":
         return kept
     return kept._replace(full_minutes=config.lag_full_minutes, thinned_interval_ms=config.lag_thinned_interval_ms)
@@ -66,7 +66,7 @@ class Upkeep:
             for kept in self.tables:
                 self._tend(kept, now_ms, thorough)
 
-    def _tend(self, kept: Kept, now_ms: int, thorough: bool) -> None:
+    def _tend(self, kept: KeptTable, now_ms: int, thorough: bool) -> None:
         try:
             if kept.name == "requests" and not may_tend_requests(kept, self.unread_commits(), now_ms):
                 return

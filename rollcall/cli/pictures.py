@@ -37,7 +37,7 @@ class PictureError(UserError):
     """A picture that cannot be drawn; the text says why."""
 
 
-class Asked(NamedTuple):
+class PictureOptions(NamedTuple):
     """The options of the command line, empty if not given: see `rollcall pictures --help`."""
 
     group_id: str
@@ -129,7 +129,7 @@ def file_name(group_id: str) -> str:
     return re.sub(r"[^\w.-]+", "_", group_id)[:80].strip(".") or "group"
 
 
-def draw(home: Home, asked: Asked, folder: Path) -> list[Path]:
+def draw(home: Home, asked: PictureOptions, folder: Path) -> list[Path]:
     """Draws the pictures of a question into files of a folder. Raises UserError: they cannot be drawn."""
     if asked.whatif:
         return write_pictures(sweep_of(Path(asked.whatif)), folder, "whatif")
@@ -138,7 +138,7 @@ def draw(home: Home, asked: Asked, folder: Path) -> list[Path]:
     return write_pictures(_scenes(home, asked), folder, file_name(asked.group_id))
 
 
-def _scenes(home: Home, asked: Asked) -> dict[str, Lanes | Curves]:
+def _scenes(home: Home, asked: PictureOptions) -> dict[str, Lanes | Curves]:
     if not asked.generation:
         return scenes_of(home, asked.group_id, asked.at or None, _minutes(asked.minutes))
     if not asked.generation.isdecimal():

@@ -31,7 +31,7 @@ from rollcall.jobs.config import load_config
 from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
 from rollcall.jobs.log_config import WRITER, shadow_config
 from rollcall.jobs.shadow.both import BothFollowing
-from rollcall.jobs.shadow.feed import Kept, Tail, find_kept, new_kept
+from rollcall.jobs.shadow.feed import ShadowState, Tail, find_kept, new_kept
 from rollcall.jobs.shadow.lag_lines import LagLines
 from rollcall.jobs.shadow.log_following import SHADOW, LogFollowing
 from rollcall.jobs.shadow.printed_following import PRINTED_SHADOW, PrintedFollowing, PrintedKept, find_printed
@@ -47,7 +47,7 @@ PRINTED_BOTH_SHADOW = "shadow of a broker's log and a topic"
 
 
 @dataclass(frozen=True)
-class Asked:
+class FollowedInputs:
     """The inputs to follow: a request log, a cluster's topic, or both."""
 
     log: str = ""
@@ -74,7 +74,7 @@ class Asked:
         return both if self.cluster else alone
 
 
-def follow(home: Home, asked: Asked, console: Console) -> int:
+def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
     """Follows it on a home until a signal comes. Returns 0, or 1 if a query failed. Raises UserError."""
     log_to_standard_error(logging.WARNING)
     asked = _printed_or_not(home, asked)
@@ -142,7 +142,7 @@ def follow(home: Home, asked: Asked, console: Console) -> int:
         return program.follow(makers[asked.kind](program.status))
 
 
-def _printed_or_not(home: Home, asked: Asked) -> Asked:
+def _printed_or_not(home: Home, asked: FollowedInputs) -> FollowedInputs:
     """The same with whether the log is a broker's server.log; a home that follows one goes on so. Raises UserError."""
     if not asked.log:
         return asked
@@ -158,7 +158,7 @@ def _printed_or_not(home: Home, asked: Asked) -> Asked:
     return replace(asked, is_printed=True)
 
 
-def _printed_kept(home: Home, asked: Asked) -> PrintedKept:
+def _printed_kept(home: Home, asked: FollowedInputs) -> PrintedKept:
     """The state that the home holds of a broker's server.log, or a new one. Raises HomeError, ZoneError."""
     log = str(Path(asked.log).absolute())
     kept = find_printed(home) or PrintedKept(log, asked.zone)
@@ -166,14 +166,14 @@ def _printed_kept(home: Home, asked: Asked) -> PrintedKept:
     return kept
 
 
-def _check_same(home: Home, kept: Kept | PrintedKept, log: str, zone: str) -> None:
+def _check_same(home: Home, kept: ShadowState | PrintedKept, log: str, zone: str) -> None:
     """Raises HomeError: the home follows another log, or one in another zone."""
     for what, was, wanted in (("LOG", kept.log, log), ("ZONE", kept.zone, zone)):
         if was != wanted:
             raise HomeError(f"{home.shown} follows {what}={was}, not {wanted}: name another home.")
 
 
-def _open(home: Home, home_of_ends: Home, asked: Asked, console: Console) -> tuple[Kept, Tail]:
+def _open(home: Home, home_of_ends: Home, asked: FollowedInputs, console: Console) -> tuple[ShadowState, Tail]:
     """Opens the log at the place up to which it was read, on a checked home; log ends go to home_of_ends."""
     kept = kept_of(home, str(Path(asked.log).absolute()), asked.zone, asked.given, console)
     tail = tail_of(kept)
@@ -181,12 +181,12 @@ def _open(home: Home, home_of_ends: Home, asked: Asked, console: Console) -> tup
     return kept, LagLines(tail, home_of_ends.path)
 
 
-def tail_of(kept: Kept) -> Tail:
+def tail_of(kept: ShadowState) -> Tail:
     """The log, from the place up to which it was read. Raises LogFileError, ZoneError."""
     return LogTail(Path(kept.log), zone_of(kept.zone), kept.position)
 
 
-def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> Kept:
+def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> ShadowState:
     """The state that the home holds of this log, or a new one.
 
     given: broker settings that the user knows. A new shadow takes the others from the log; an existing one keeps its

@@ -28,7 +28,7 @@ AT_WORK, WAITING, SYNCING, GIVING_UP, AWAITING = "stable", "waiting", "syncing",
 """What a member is in at a moment, as a timeline shows it."""
 
 
-class Step(NamedTuple):
+class MemberPhase(NamedTuple):
     """What a member is in, and the fact that brought it there."""
 
     kind: str
@@ -188,7 +188,7 @@ class GroupKind:
             return []
         return [f"Members of protocol type {e.protocol_type} speak bytes of their own, which are not read."]
 
-    def step_of(self, fact: Fact, was: Step, epoch: int) -> str | None:
+    def step_of(self, fact: Fact, was: MemberPhase, epoch: int) -> str | None:
         """What a member is in from a fact of its own, or of its generation, on; None: what it was.
 
         A member without a known JoinGroup, as one known only from the offsets topic, is at work once it has its
@@ -237,7 +237,7 @@ class ConsumerGroup(GroupKind):
     def unread(self, e: Course) -> list[str]:
         return []
 
-    def step_of(self, fact: Fact, was: Step, epoch: int) -> str | None:
+    def step_of(self, fact: Fact, was: MemberPhase, epoch: int) -> str | None:
         said = fact.content
         if not isinstance(said, MemberProgressed):
             is_classic_member = (fact.effect, fact.api, fact.error_code) == (EffectName.REPLY, "SyncGroup", "NONE")

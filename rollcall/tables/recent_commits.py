@@ -79,7 +79,7 @@ class _Kept(NamedTuple):
     """From when on all commits are kept."""
 
 
-class Source(NamedTuple):
+class RecentEffects(NamedTuple):
     """Effects with those commits alone: what stands in FROM, and the files that it reads."""
 
     rows: str
@@ -88,7 +88,7 @@ class Source(NamedTuple):
 
 def with_recent_commits(
     database: duckdb.DuckDBPyConnection, table: Path, files: Sequence[str], until_ms: int | None
-) -> Source | None:
+) -> RecentEffects | None:
     """All effects that are no commits, and of the commits at least those that count at until_ms, None: now.
 
     files: those of the table. None: there is no file of commits that serves; then all are to be read.
@@ -112,7 +112,7 @@ def with_recent_commits(
         parts.append(f"SELECT {_COLUMNS} FROM {rows_of(others, EFFECTS)} WHERE {_IS_COMMIT}{of_periods}")
     if until_period:
         parts.append(f"SELECT {_COLUMNS} FROM {rows_of(files, EFFECTS)} WHERE {_IS_COMMIT} AND NOT {until_period}")
-    return Source(f"({' UNION ALL '.join(parts)})", [*files, str(kept.path)])
+    return RecentEffects(f"({' UNION ALL '.join(parts)})", [*files, str(kept.path)])
 
 
 def keep_recent_commits(table: Path) -> None:

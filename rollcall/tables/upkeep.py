@@ -46,7 +46,7 @@ LAYOUTS: Mapping[TableName, Layout] = MappingProxyType(
 """Queries of effects are mostly about one group, and commits, whose details are long, interest few of them."""
 
 
-class Kept(NamedTuple):
+class KeptTable(NamedTuple):
     """A table under upkeep."""
 
     name: TableName
@@ -71,7 +71,7 @@ def thorough_every_ms(versions_retention_minutes: int) -> int:
     return min(THOROUGH_EVERY_MS, versions_retention_minutes * _MINUTE_MS)
 
 
-def tend(kept: Kept, now_ms: int, *, thorough: bool) -> None:
+def tend(kept: KeptTable, now_ms: int, *, thorough: bool) -> None:
     """One run over one table; a table that does not exist, or has not changed since, costs nothing.
 
     thorough: larger files, rows that are too old, and files that no version needs any more as well.
@@ -102,7 +102,9 @@ def tend(kept: Kept, now_ms: int, *, thorough: bool) -> None:
         keep_recent_commits(path)
 
 
-def may_tend_requests(kept: Kept, unread_commits: int | None, now_ms: int, most: int = UNREAD_COMMITS_SPARED) -> bool:
+def may_tend_requests(
+    kept: KeptTable, unread_commits: int | None, now_ms: int, most: int = UNREAD_COMMITS_SPARED
+) -> bool:
     """Whether the coordinator has read all that may be removed: its unread commits are few and recent. After a laptop's
     sleep they are few and old. unread_commits: None if unknown. most: how many count as few.
     """

@@ -8,16 +8,16 @@ import pytest
 
 from rollcall.answers.views.view import Severity
 from rollcall.serve.alerts import queue
-from rollcall.serve.alerts.alarm import Alarm, Due, Event
+from rollcall.serve.alerts.alarm import Alarm, DueMessage, Event
 from rollcall.serve.alerts.queue import surplus
 
 
-def due(alarm_id: str, event: Event, severity: Severity = "warning", receiver: str = "r") -> Due:
+def due(alarm_id: str, event: Event, severity: Severity = "warning", receiver: str = "r") -> DueMessage:
     alarm = Alarm(alarm_id, "g", "storms", 1, 2, "s", "l", severity=severity)
-    return Due(receiver, event, alarm, 1, 1)
+    return DueMessage(receiver, event, alarm, 1, 1)
 
 
-def ids(gone: list[Due]) -> list[tuple[str, Event]]:
+def ids(gone: list[DueMessage]) -> list[tuple[str, Event]]:
     return [(one.alarm.id, one.event) for one in gone]
 
 

@@ -20,7 +20,18 @@ from rollcall.answers.views.view import Severity
 from rollcall.answers.views.went_empty import EMPTY_MS, NEWS_MS
 from rollcall.programs.errors import UserError
 from rollcall.serve.alerts import queue, watching
-from rollcall.serve.alerts.alarm import NAME_BYTES, Alarm, Due, Event, Kept, Sent, bounded, id_of, key_of, read_kept
+from rollcall.serve.alerts.alarm import (
+    NAME_BYTES,
+    Alarm,
+    AlarmsFile,
+    DueMessage,
+    Event,
+    Sent,
+    bounded,
+    id_of,
+    key_of,
+    read_kept,
+)
 from rollcall.serve.alerts.kinds import BEHIND_MS
 from rollcall.serve.alerts.quiet import QuietTimes
 from rollcall.serve.alerts.receivers import Receiver
@@ -224,7 +235,7 @@ def test_the_alarm_of_a_long_name_that_an_earlier_version_kept_whole_stays_open(
 
 @pytest.mark.parametrize("name", [LONG + LONG, "\x01" * 32_000, "\U000e0001" * 8_000])
 def test_thousands_of_remembered_alarms_of_long_names_take_a_few_megabytes(name: str) -> None:
-    kept = Kept()
+    kept = AlarmsFile()
     link = f"http://127.0.0.1:8080/group?{urlencode({'group': name, 'at': 1})}"
     sentence = f"{name} was removed: session expired"
     why = f"{name} on 10.0.0.7 was silent for its whole session timeout (10 s) and was removed"
@@ -236,7 +247,7 @@ def test_thousands_of_remembered_alarms_of_long_names_take_a_few_megabytes(name:
         elif number < 2_000:
             kept.open[key_of(f"{name}{number}", "storms")] = alarm
         else:
-            kept.due.append(Due("webhook", "opened", alarm, 1_795_239_535_036, 1_795_239_535_036))
+            kept.due.append(DueMessage("webhook", "opened", alarm, 1_795_239_535_036, 1_795_239_535_036))
     assert len(msgspec.json.encode(kept)) < 5_000_000
 
 
@@ -282,7 +293,7 @@ def test_messages_that_too_many_others_wait_with_are_given_up_and_said(
 def test_a_home_in_which_nothing_has_happened_yet_has_no_alarms(tmp_path: Path) -> None:
     with closing(Alarms(tmp_path, AlertSettings(), [Reported()])) as alarms:
         alarms.look(5_000)
-        assert alarms.kept == Kept()
+        assert alarms.kept == AlarmsFile()
 
 
 def test_what_nobody_takes_is_given_up_after_a_day(home: Path) -> None:
@@ -299,7 +310,7 @@ def test_patterns_and_kinds_choose(home: Path) -> None:
     for settings in (AlertSettings(groups=Pattern("pay.*")), AlertSettings(kinds=("storms",))):
         with closing(Alarms(home, settings, [Reported()])) as alarms:
             alarms.look(5_000)
-            assert alarms.kept == Kept()
+            assert alarms.kept == AlarmsFile()
 
 
 def test_more_alarms_than_a_minute_may_open_are_opened_in_the_next_ones_which_an_alarm_says(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from rollcall.serve.gateway.answering import Answering, Client
 from rollcall.serve.gateway.assembly import before_upstream
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.upstream.upstream_server import UpstreamServer
-from rollcall.serve.gateway.wire.codec import Codec, Head, codec, read_head
+from rollcall.serve.gateway.wire.codec import Codec, RequestHeader, codec, read_head
 from rollcall.serve.gateway.wire.frames import FrameCutter
 from rollcall.serve.gateway.wire.shaping import entity_of
 from rollcall.serve.listeners.addresses import Address
@@ -94,7 +94,7 @@ class BrokerEnd(End):
             else:
                 self.close()
 
-    def _answer(self, head: Head) -> list[bytes]:
+    def _answer(self, head: RequestHeader) -> list[bytes]:
         """In pieces; an empty one hangs up."""
         way = self._ways.popleft() if self._ways else "never"
         good = with_length(_answer_to(head, self._random))
@@ -233,7 +233,7 @@ def _codecs() -> tuple[Codec, ...]:
     return tuple(codec(api, version) for api, (first, last) in _SPOKEN.items() for version in range(first, last + 1))
 
 
-def _answer_to(head: Head, random: Random) -> bytes:
+def _answer_to(head: RequestHeader, random: Random) -> bytes:
     """A broker's answer without its length: one of the right kind where the gateway reads it, else any bytes."""
     number = head.correlation_id.to_bytes(4, "big", signed=True)
     kinds = _answers(head.api_key, head.api_version)

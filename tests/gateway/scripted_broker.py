@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from rollcall.serve.gateway.wire.codec import Head, codec, read_head
+from rollcall.serve.gateway.wire.codec import RequestHeader, codec, read_head
 from rollcall.serve.gateway.wire.shaping import entity_of
 from rollcall.serve.listeners.addresses import Address
 
-Answering = Callable[[Head, bytes], bytes | Awaitable[bytes | None] | None]
+Answering = Callable[[RequestHeader, bytes], bytes | Awaitable[bytes | None] | None]
 """A request's head and whole frame -> the answer with its length, None if there is none."""
 
 
@@ -22,7 +22,7 @@ class ScriptedBroker:
     """Node 7 of a cluster of one. seen: every request but Metadata and ApiVersions, head and frame."""
 
     def __init__(self) -> None:
-        self.seen: list[tuple[Head, bytes]] = []
+        self.seen: list[tuple[RequestHeader, bytes]] = []
         self.answer: Answering = self.echo
         self.metadata: Answering | None = None
         self.versions: Answering | None = None
@@ -72,7 +72,7 @@ class ScriptedBroker:
             writer.close()
             self._ends.put_nowait(None)
 
-    def _answer(self, head: Head, frame: bytes) -> bytes | Awaitable[bytes | None] | None:
+    def _answer(self, head: RequestHeader, frame: bytes) -> bytes | Awaitable[bytes | None] | None:
         if self.hangs_up:
             raise ConnectionError
         match head.api_key:
@@ -100,7 +100,7 @@ class ScriptedBroker:
     def _place(self) -> dict[str, Any]:
         return self.place or {"host": self.address.host, "port": self.address.port}
 
-    def echo(self, head: Head, frame: bytes) -> bytes:
+    def echo(self, head: RequestHeader, frame: bytes) -> bytes:
         """The answer to any request: its own bytes behind the correlation id."""
         return answered(head, frame)
 
@@ -109,12 +109,12 @@ def framed(frame: bytes) -> bytes:
     return struct.pack(">i", len(frame)) + frame
 
 
-def answered(head: Head, body: bytes) -> bytes:
+def answered(head: RequestHeader, body: bytes) -> bytes:
     """Any bytes as the answer to a request."""
     return framed(struct.pack(">i", head.correlation_id) + body)
 
 
-def written(api: str, head: Head, values: dict[str, Any]) -> bytes:
+def written(api: str, head: RequestHeader, values: dict[str, Any]) -> bytes:
     spoken = codec(api, head.api_version)
     return spoken.write_response(head.correlation_id, entity_of(spoken.response_type, values))
 

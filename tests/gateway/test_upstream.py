@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from rollcall.serve.gateway.upstream.apis import our_ranges
-from rollcall.serve.gateway.wire.codec import Head
+from rollcall.serve.gateway.wire.codec import RequestHeader
 from rollcall.serve.listeners.addresses import Address
 from tests.gateway.gateway_before import OTHER_API, before_scripted, gateway_before, other, received
 from tests.gateway.running import asynchronous
@@ -29,7 +29,7 @@ async def test_what_is_not_about_groups_goes_to_the_upstream_and_comes_back_byte
         client.send_raw(other(7, body))
         answer = await client.receive_raw()
         assert answer == struct.pack(">i", 7) + other(7, body)[4:]
-        assert broker.seen == [(Head(OTHER_API, 0, 7), other(7, body)[4:])]
+        assert broker.seen == [(RequestHeader(OTHER_API, 0, 7), other(7, body)[4:])]
 
 
 @asynchronous
@@ -62,7 +62,7 @@ async def test_a_group_request_behind_a_slow_answer_of_the_upstream_waits_for_it
     async with before_scripted() as (broker, _, client):
         go = asyncio.Event()
 
-        async def answer_when_asked(head: Head, frame: bytes) -> bytes:
+        async def answer_when_asked(head: RequestHeader, frame: bytes) -> bytes:
             await go.wait()
             return broker.echo(head, frame)
 
@@ -121,7 +121,7 @@ async def test_a_produce_that_wants_no_answer_gets_none_and_holds_nobody_up(vers
     # An empty head's tags and no transaction's id, each in a byte; or no transaction's id alone.
     before_acks = b"\0\0" if version >= 9 else b"\xff\xff"
 
-    def as_kafka(head: Head, frame: bytes) -> bytes | None:
+    def as_kafka(head: RequestHeader, frame: bytes) -> bytes | None:
         (acks,) = struct.unpack_from(">h", frame, 10 + len(before_acks))
         return None if acks == 0 else answered(head, frame)
 
@@ -166,7 +166,7 @@ async def test_every_broker_stands_behind_a_port_of_ours(version: int) -> None:
             elsewhere = await Client.connect(Address("127.0.0.1", ports[8]))
             elsewhere.send_raw(other(1))
             await elsewhere.receive_raw()
-            assert broker.seen[-1][0] == Head(OTHER_API, 0, 1)
+            assert broker.seen[-1][0] == RequestHeader(OTHER_API, 0, 1)
 
 
 @asynchronous

@@ -14,7 +14,7 @@ import pytest
 from rollcall.schemas.errors import Error
 from rollcall.serve.gateway.upstream import broker_connection, brokers
 from rollcall.serve.gateway.upstream.metadata_brokers import MAX_BROKERS, joined, split
-from rollcall.serve.gateway.wire.codec import Head, WireError, codec
+from rollcall.serve.gateway.wire.codec import RequestHeader, WireError, codec
 from rollcall.serve.gateway.wire.shaping import entity_of
 from rollcall.serve.listeners.addresses import Address
 from tests.gateway.gateway_before import before_scripted, gateway_before, other
@@ -67,7 +67,7 @@ async def test_a_broker_that_lets_nobody_in_is_given_up_after_a_while(
     }
     async with scripted_broker() as broker:
 
-        def lets_in(head: Head, _: bytes) -> bytes:
+        def lets_in(head: RequestHeader, _: bytes) -> bytes:
             if head.api_key == SASL_HANDSHAKE:
                 return written("SaslHandshake", head, {"mechanisms": ["PLAIN"]})
             return written("SaslAuthenticate", head, {})

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest
 from rollcall.serve.gateway.upstream import followed_topics
 from rollcall.serve.gateway.upstream.followed_topics import TOPICS_VERSION, topics_in
-from rollcall.serve.gateway.wire.codec import Head, WireError, codec
+from rollcall.serve.gateway.wire.codec import RequestHeader, WireError, codec
 from tests.gateway.consumer_beats import AT_ONCE, beat, given
 from tests.gateway.core_backend import CoreBackend
 from tests.gateway.gateway_before import gateway_before
@@ -189,7 +189,7 @@ async def test_more_partitions_than_can_be_shared_out_are_said_and_the_topics_st
 def metadata(topics: list[dict[str, Any]]) -> bytes:
     brokers = [{"node_id": 7, "host": "kafka.example", "port": 9092}]
     values = {"brokers": brokers, "cluster_id": "c", "controller_id": 7, "topics": topics}
-    return written("Metadata", Head(3, TOPICS_VERSION, 1), values)[4:]
+    return written("Metadata", RequestHeader(3, TOPICS_VERSION, 1), values)[4:]
 
 
 def test_topics_are_read_as_they_are_written() -> None:

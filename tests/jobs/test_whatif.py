@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from rollcall.__main__ import main
-from rollcall.answers.whatif.answer import Answer
+from rollcall.answers.whatif.answer import WhatIfAnswer
 from rollcall.answers.whatif.changes import trial_of
 from rollcall.answers.whatif.recording import Recording
 from rollcall.cli.whatif.command import answer, read_recording, write_rows
@@ -30,11 +30,11 @@ def recording(capture: str, pool: Processes = HERE) -> Recording:
     return read_recording(CAPTURES / capture, "UTC", {}, pool, QUIET)[0]
 
 
-def played(found: Recording, settings: list[str], pool: Processes = HERE) -> Answer:
+def played(found: Recording, settings: list[str], pool: Processes = HERE) -> WhatIfAnswer:
     return answer(found, trial_of(settings), pool, QUIET)
 
 
-def report(found: Answer) -> str:
+def report(found: WhatIfAnswer) -> str:
     text = StringIO()
     tell(Console(width=120, file=text), Report(found, {"group.max.size": "3"}, 485, 2.5, "build/whatif.jsonl"))
     return text.getvalue()

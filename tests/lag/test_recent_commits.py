@@ -26,7 +26,7 @@ from rollcall.tables.recent_commits import (
     with_recent_commits,
 )
 from rollcall.tables.rows import with_days
-from rollcall.tables.upkeep import Kept, tend
+from rollcall.tables.upkeep import KeptTable, tend
 from tests.lag.homes import ends, write_home
 from tests.views.story import write_effects
 from tests.views.view_rows import Row, rows_of
@@ -111,7 +111,7 @@ def test_lag_is_that_of_all_commits_whenever_it_is_asked(
         pieces[min(place * 5 // len(commits) + (2 if place in late else 0), 4)].append(commit)
     samples = ((at_ms, (at_ms - BEGIN_MS) // 40_000 + 50) for at_ms in range(BEGIN_MS, BEGIN_MS + 2 * DAY_MS, HOUR_MS))
     write_home(tmp_path, [], [end for sample in samples for part in range(3) for end in ends(sample, partition=part)])
-    kept = Kept("effects", str(tmp_path / EFFECTS_FOLDER), chance.choice([0, 20]), 60)
+    kept = KeptTable("effects", str(tmp_path / EFFECTS_FOLDER), chance.choice([0, 20]), 60)
     for number, piece in enumerate(pieces):
         write_effects(tmp_path, committed(piece))
         if number < 4:
@@ -178,7 +178,7 @@ def test_what_is_put_together_is_kept_once(tmp_path: Path) -> None:
     for number in range(3):
         write_effects(tmp_path, committed([("g", BEGIN_MS + 1000 * number, number, (0,))]))
         keep_recent_commits(table)
-    tend(Kept("effects", str(table), 0, 60), BEGIN_MS, thorough=True)
+    tend(KeptTable("effects", str(table), 0, 60), BEGIN_MS, thorough=True)
     (path,) = (table / FOLDER).iterdir()
     with open_database() as database:
         assert database.execute(f"SELECT seq FROM read_parquet('{path}') ORDER BY seq").fetchall() == [(0,), (1,), (2,)]
@@ -189,7 +189,7 @@ def test_a_removed_row_is_not_read_from_the_file(tmp_path: Path, served: list[bo
     table = tmp_path / EFFECTS_FOLDER
     keep_recent_commits(table)
     assert [row.group_id for row in lag(tmp_path, None)] == ["gone", "stays"]
-    tend(Kept("effects", str(table), 24, 60), BEGIN_MS + 9 * DAY_MS, thorough=True)
+    tend(KeptTable("effects", str(table), 24, 60), BEGIN_MS + 9 * DAY_MS, thorough=True)
     assert [row.group_id for row in lag(tmp_path, None)] == ["stays"]
     assert served == [True, True]
 

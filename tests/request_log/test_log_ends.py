@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rollcall.inputs.request_log.fetches import FetchReader, Known
+from rollcall.inputs.request_log.fetches import FetchReader, UnchangedPartition
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.line import LineReader
 from rollcall.inputs.request_log.log_ends import LagNews, UnreadableFetch
@@ -64,10 +64,10 @@ def test_an_incremental_answer_leaves_out_what_stands_where_it_was_reported() ->
     reader = FetchReader()
     reader.read(fetch({0: 7, 1: 9}, {0: (20, 20, 0), 1: (9, 9, 0)}, sessionId=0, sessionEpoch=0, answered=77))
     reported = reader.read(fetch({0: 20}, {0: (25, 25, 0)}, 6000, sessionId=77, sessionEpoch=1, answered=77))
-    assert reported[1:] == [LogEnd("t", 0, 6000, 0, 25, 25, "fetch"), Known("t", 1, 6000)]
+    assert reported[1:] == [LogEnd("t", 0, 6000, 0, 25, 25, "fetch"), UnchangedPartition("t", 1, 6000)]
     forgotten = [{"topic": "t", "partitions": [1]}]
     again = fetch({}, {}, 7000, sessionId=77, sessionEpoch=2, answered=77, forgottenTopicsData=forgotten)
-    assert reader.read(again) == [Known("t", 0, 7000)]
+    assert reader.read(again) == [UnchangedPartition("t", 0, 7000)]
     assert reader.read(fetch({}, {}, 8000, sessionId=77, sessionEpoch=-1)) == []
     assert reader.read(fetch({}, {}, 9000, sessionId=77, sessionEpoch=3, answered=77)) == []
 

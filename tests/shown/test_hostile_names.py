@@ -19,7 +19,7 @@ from rich.table import Table
 from rollcall.__main__ import main
 from rollcall.answers.sql.engine import Answer as Rows
 from rollcall.answers.sql.engine import AnswerColumn
-from rollcall.answers.whatif.answer import Answer
+from rollcall.answers.whatif.answer import WhatIfAnswer
 from rollcall.answers.whatif.changes import trial_of
 from rollcall.cli.run.choices import RunOptions, choices
 from rollcall.cli.run.command import Run
@@ -151,7 +151,7 @@ def test_the_report_of_a_replay(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.fixture(scope="module")
-def found() -> Answer:
+def found() -> WhatIfAnswer:
     log = ROOT / "tests" / "captures" / "b-rolling-dynamic" / "requests.log.gz"
     alone, quiet = Processes(1), Shown(Console(quiet=True))
     recording = read_recording(log, "UTC", {}, alone, quiet)[0]
@@ -159,7 +159,7 @@ def found() -> Answer:
 
 
 @names
-def test_the_report_of_a_what_if(name: str, found: Answer) -> None:
+def test_the_report_of_a_what_if(name: str, found: WhatIfAnswer) -> None:
     def hostile(by_group: dict[str, Any]) -> dict[str, Any]:
         return {f"{name}-{group_id}": value for group_id, value in by_group.items()}
 

@@ -9,7 +9,7 @@ from rollcall.answers.simulation.plan import ConsumerPlan, Schedule, Span, Topic
 from rollcall.answers.simulation.world import World
 from rollcall.answers.whatif.changes import BASELINE, Setting, trial_of
 from rollcall.answers.whatif.fidelity import Fidelity, fidelity_of
-from rollcall.answers.whatif.outcome import Known, Outcome, measure
+from rollcall.answers.whatif.outcome import Outcome, ProcessFacts, measure
 from rollcall.answers.whatif.play import play, silent_ends
 from rollcall.answers.whatif.schedules import GroupSchedules
 from tests.whatif.played import consumer, schedules_in, world
@@ -23,7 +23,7 @@ def setting(text: str) -> Setting:
 def recorded(played: World, found: GroupSchedules) -> Outcome:
     """What came of the world that the schedules were inferred from."""
     process_of = {member_id: schedule.name for schedule in found.processes for member_id in schedule.member_ids}
-    known = Known(process_of, silent_ends(found.processes, BASELINE))
+    known = ProcessFacts(process_of, silent_ends(found.processes, BASELINE))
     return measure((each.effect for each in played.record.effects), known, found.from_ms, found.until_ms)
 
 

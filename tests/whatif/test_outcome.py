@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rollcall.answers.whatif.answer import assumptions
 from rollcall.answers.whatif.changes import trial_of
-from rollcall.answers.whatif.outcome import Known, Outcome, measure
+from rollcall.answers.whatif.outcome import Outcome, ProcessFacts, measure
 from rollcall.answers.whatif.recording import Recording, rates_of
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.history.holdings import Partition
@@ -29,7 +29,7 @@ UNTIL_MS = 10_000
 
 
 def of(effects: list[Effect], ends: dict[str, int] | None = None, from_ms: int = 0, unpolled: str = "") -> Outcome:
-    return measure(effects, Known(PROCESSES, ends or {}, frozenset(unpolled)), from_ms, UNTIL_MS)
+    return measure(effects, ProcessFacts(PROCESSES, ends or {}, frozenset(unpolled)), from_ms, UNTIL_MS)
 
 
 def joined(at_ms: int, member_id: str, instance_id: str | None = None) -> MemberJoined:

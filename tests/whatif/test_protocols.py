@@ -9,7 +9,7 @@ import pytest
 
 from rollcall.answers.clients.config import ApiVersions
 from rollcall.answers.simulation.plan import ConsumerPlan, GroupProtocol, Schedule, Span, Subscribed, TopicChange
-from rollcall.answers.whatif.answer import Answer, total
+from rollcall.answers.whatif.answer import WhatIfAnswer, total
 from rollcall.answers.whatif.changes import BASELINE, trial_of
 from rollcall.answers.whatif.fidelity import fidelity_of
 from rollcall.answers.whatif.inferred_schedules import schedules_of, why_left_out
@@ -181,7 +181,7 @@ def test_the_readme_shows_what_comes_of_it() -> None:
     baseline, moved = (
         total(play(schedules, each) for schedules in found.schedules.values()) for each in (BASELINE, setting(NEWER))
     )
-    answer = Answer(found, trial_of([NEWER]), {}, ())
+    answer = WhatIfAnswer(found, trial_of([NEWER]), {}, ())
     runs = [answer.figures(each) for each in (total(found.outcomes.values()), baseline, moved)]
     named = {
         "rebalances": "rebalances",

@@ -30,7 +30,7 @@ from rollcall.answers.pictures.scene import (
 )
 from rollcall.answers.why.slack import last_request
 from rollcall.history.facts import Fact
-from rollcall.history.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING, Step
+from rollcall.history.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING, MemberPhase
 from rollcall.history.rebalances import Rebalance
 from rollcall.history.words import clock, duration, ended, moment
 from rollcall.schemas.causes import name_of, row_of
@@ -111,12 +111,12 @@ def _changes(period: Period, own: list[Fact], joined_ms: int) -> Iterator[tuple[
     is_waiting = joined_ms >= period.from_ms or (
         kind.back and any(one.started_at_ms < period.from_ms for one in period.rebalances)
     )
-    was = Step(WAITING if is_waiting else AT_WORK, EffectName.MEMBER_JOINED)
+    was = MemberPhase(WAITING if is_waiting else AT_WORK, EffectName.MEMBER_JOINED)
     yield (joined_ms if is_waiting else period.from_ms), was.kind
     for fact in own:
         step = period.kind_at(fact.at_ms).step_of(fact, was, period.epoch_at(fact.at_ms))
         if step is not None:
-            was = Step(step, fact.effect)
+            was = MemberPhase(step, fact.effect)
             yield fact.at_ms, step
 
 

@@ -37,7 +37,7 @@ from rollcall.programs.errors import UserError
 from rollcall.schemas.tables import EFFECTS_FOLDER
 from rollcall.tables.duck_database import files_of, open_database, quoted, rows_of, spill_folder
 from rollcall.tables.readable_files import readable
-from rollcall.tables.recent_commits import Source, with_recent_commits
+from rollcall.tables.recent_commits import RecentEffects, with_recent_commits
 from rollcall.tables.versions import TableError, is_table
 
 __all__ = ["NoSuchName", "NotEqual", "NotParsed", "NotSelect"]
@@ -247,7 +247,7 @@ def _first_rows(
     until_ms: int | None,
     statements: Sequence[str],
     kind: str,
-    effects: Source | None,
+    effects: RecentEffects | None,
 ) -> list[Any]:
     """effects: what is read in place of all effects; None: all of them are."""
     if names and JOINED_AS_WRITTEN.issuperset(names):

@@ -19,7 +19,7 @@ from typing import assert_never
 
 from rollcall.answers.clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
 from rollcall.answers.simulation.plan import Span
-from rollcall.answers.whatif.observed_processes import FATAL, Act, GroupObserver, Process, Seen
+from rollcall.answers.whatif.observed_processes import FATAL, Act, GroupObserver, ObservedRequest, Process
 from rollcall.answers.whatif.schedules import GroupSchedules, ProcessSchedule
 from rollcall.answers.whatif.terms import Terms, classic_terms, newer_terms
 from rollcall.coordinator_udfs.protocol.config import CONSUMER_KEYS, GroupConfig
@@ -155,7 +155,7 @@ def schedule_of(
 # ---------------------------------------------------------------- rhythms
 
 
-def _pace_of(seen: Sequence[Seen]) -> _Pace:
+def _pace_of(seen: Sequence[ObservedRequest]) -> _Pace:
     pace = _Pace()
     last_beat_ms = last_commit_ms = asked_ms = None
     joined_ms = 0
@@ -223,7 +223,7 @@ def _latency_ms(processes: Sequence[Process]) -> tuple[int, int]:
     return round_trip_ms // 2, round_trip_ms - round_trip_ms // 2
 
 
-def _asks_to_rejoin(seen: Seen, joined_ms: int) -> bool:
+def _asks_to_rejoin(seen: ObservedRequest, joined_ms: int) -> bool:
     """Whether this answer asks it to rejoin, and it has not done so meanwhile on another connection."""
     must_rejoin = seen.act is Act.BEAT and seen.error is Error.REBALANCE_IN_PROGRESS
     return must_rejoin and seen.at_ms > joined_ms
@@ -236,7 +236,7 @@ def _is_stall(silent_ms: int, beat_ms: int) -> bool:
     return silent_ms > STALL_BEATS * beat_ms + STALL_MARGIN_MS
 
 
-def _pauses(seen: Sequence[Seen], beat_ms: int) -> list[Span]:
+def _pauses(seen: Sequence[ObservedRequest], beat_ms: int) -> list[Span]:
     """The stalls: times without a request while it is a member and waits for no answer."""
     pauses: list[Span] = []
     free_ms = owed_ms = None
@@ -255,15 +255,15 @@ def _without(spans: Sequence[Span], others: Sequence[tuple[int, int]]) -> list[S
     return [span for span in spans if not any(a <= span.to_ms and b >= span.from_ms for a, b in others)]
 
 
-def _is_member_after(seen: Seen) -> bool:
+def _is_member_after(seen: ObservedRequest) -> bool:
     """Whether heartbeats are due once this is answered."""
     return seen.act not in (Act.LEAVE, Act.LEAVE_UNPOLLED) and seen.error in (Error.NONE, Error.REBALANCE_IN_PROGRESS)
 
 
-def _unacknowledged(seen: Sequence[Seen], beat_ms: int) -> list[Span]:
+def _unacknowledged(seen: Sequence[ObservedRequest], beat_ms: int) -> list[Span]:
     """Where a member of the newer protocol took long to acknowledge a new assignment."""
     spans: list[Span] = []
-    owed: Seen | None = None
+    owed: ObservedRequest | None = None
     for each in seen:
         if each.act is Act.COMMIT:
             continue
@@ -275,7 +275,7 @@ def _unacknowledged(seen: Sequence[Seen], beat_ms: int) -> list[Span]:
     return spans
 
 
-def _slow(seen: Sequence[Seen], beat_ms: int, poll_interval_ms: int, until_ms: int) -> list[Span]:
+def _slow(seen: Sequence[ObservedRequest], beat_ms: int, poll_interval_ms: int, until_ms: int) -> list[Span]:
     """Where its application did not poll: for so long that it left, or that others waited for its JoinGroup."""
     slow: list[Span] = []
     left_ms = asked_ms = answered_ms = None
@@ -319,7 +319,7 @@ def _end_of(process: Process, terms: Terms, beat_ms: int, until_ms: int) -> tupl
     return None, last.answered_ms + beat_ms // 2
 
 
-def _restart_after_ms(seen: Sequence[Seen]) -> int | None:
+def _restart_after_ms(seen: Sequence[ObservedRequest]) -> int | None:
     """How long after a fatal error the same process asked for an id as a new one."""
     lags = []
     refused_ms: int | None = None

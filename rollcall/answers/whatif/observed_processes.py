@@ -70,7 +70,7 @@ class Act(StrEnum):
 
 
 @dataclass(slots=True)
-class Seen:
+class ObservedRequest:
     """One request."""
 
     act: Act
@@ -93,7 +93,7 @@ class Process:
     was_there: bool
     member_ids: list[str] = field(default_factory=list)
     connections: set[str] = field(default_factory=set)
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[ObservedRequest] = field(default_factory=list)
     versions: dict[Act, int] = field(default_factory=dict)
     """The version of each API that it used."""
     join: JoinGroupRequest | None = None
@@ -233,7 +233,7 @@ class GroupObserver:
         process.versions[act] = request.api_version
         error = Error.NONE if recorded is None else recorded.error
         answered_ms = None if recorded is None else recorded.answered_at_ms
-        process.seen.append(Seen(act, request.received_at_ms, answered_ms, error))
+        process.seen.append(ObservedRequest(act, request.received_at_ms, answered_ms, error))
 
     # ------------------------------------------------------------ who it was
 

@@ -121,7 +121,7 @@ class Outcome:
                     setattr(self, each.name, mine + theirs)
 
 
-class Span(NamedTuple):
+class CountedPeriod(NamedTuple):
     """What is counted of a run."""
 
     from_ms: int
@@ -141,7 +141,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ProcessFacts:
     """What effects do not show."""
 
     process_of: Mapping[str, str]
@@ -170,10 +170,10 @@ def is_counted(effect: Effect) -> TypeGuard[Counted]:
     return isinstance(effect, Counted)
 
 
-def measure(effects: Iterable[Effect], known: Known, from_ms: int, until_ms: int) -> Outcome:
+def measure(effects: Iterable[Effect], known: ProcessFacts, from_ms: int, until_ms: int) -> Outcome:
     """One group's effects, in order of time, from its first; counted is what lies in from_ms..until_ms."""
     counted = [one for one in takewhile(lambda one: one.at_ms <= until_ms, effects) if is_counted(one)]
-    span = Span(from_ms, until_ms)
+    span = CountedPeriod(from_ms, until_ms)
     memberships, holdings = memberships_of(counted), holdings_of(counted)
     outcome = Outcome(
         stopped_member_ms=_stopped_ms(counted, span),
@@ -185,7 +185,7 @@ def measure(effects: Iterable[Effect], known: Known, from_ms: int, until_ms: int
     return outcome
 
 
-def _count_rebalances(outcome: Outcome, effects: Iterable[Counted], known: Known, span: Span) -> None:
+def _count_rebalances(outcome: Outcome, effects: Iterable[Counted], known: ProcessFacts, span: CountedPeriod) -> None:
     is_newer, started_ms = False, 0
     for effect in effects:
         is_within = effect.at_ms >= span.from_ms
@@ -209,7 +209,7 @@ def _count_rebalances(outcome: Outcome, effects: Iterable[Counted], known: Known
     outcome.rebalances = len(outcome.begun)
 
 
-def _cause_of(started: RebalanceStarted, since_ms: int, known: Known) -> str:
+def _cause_of(started: RebalanceStarted, since_ms: int, known: ProcessFacts) -> str:
     """The cause as of a client library that sends reasons. since_ms: when the rebalance before it began."""
     cause = started.cause
     if cause.kind is CauseKind.MEMBER_LEFT and cause.member_id in known.unpolled:
@@ -220,7 +220,7 @@ def _cause_of(started: RebalanceStarted, since_ms: int, known: Known) -> str:
     return str(cause.kind)
 
 
-def _count_ends(outcome: Outcome, memberships: Iterable[Membership], known: Known, span: Span) -> None:
+def _count_ends(outcome: Outcome, memberships: Iterable[Membership], known: ProcessFacts, span: CountedPeriod) -> None:
     for one in memberships:
         if one.ended_at_ms is None:
             outcome.deaths += known.has_died(one.member_id, *span)
@@ -237,7 +237,7 @@ def _count_ends(outcome: Outcome, memberships: Iterable[Membership], known: Know
                 outcome.longest_detection_ms = max(outcome.longest_detection_ms, late_ms)
 
 
-def _stopped_ms(effects: Iterable[Counted], span: Span) -> int:
+def _stopped_ms(effects: Iterable[Counted], span: CountedPeriod) -> int:
     """How long members were stopped: from a JoinGroup that keeps nothing until the group is stable or they are gone."""
     stopped: dict[str, int] = {}
     found_ms = 0
@@ -257,7 +257,7 @@ def _stopped_ms(effects: Iterable[Counted], span: Span) -> int:
 
 
 def _unserved_ms(
-    holdings: Iterable[Holding], memberships: Iterable[Membership], known: Known, span: Span
+    holdings: Iterable[Holding], memberships: Iterable[Membership], known: ProcessFacts, span: CountedPeriod
 ) -> dict[Partition, int]:
     """How long partitions, from their first owner on, had no live one while the group had members."""
     members = [(one.joined_at_ms, span.end(one.ended_at_ms)) for one in memberships]
@@ -267,12 +267,12 @@ def _unserved_ms(
         served.setdefault(one.partition, []).append((one.from_ms, to_ms))
     found = dict[Partition, int]()
     for partition, spans in served.items():
-        owned = Span(max(spans[0][0], span.from_ms), span.until_ms)
+        owned = CountedPeriod(max(spans[0][0], span.from_ms), span.until_ms)
         found[partition] = owned.covered_ms(members) - owned.covered_ms(spans)
     return found
 
 
-def _moved(holdings: Iterable[Holding], memberships: Iterable[Membership], span: Span) -> int:
+def _moved(holdings: Iterable[Holding], memberships: Iterable[Membership], span: CountedPeriod) -> int:
     """How many times a partition got another seat than its last one."""
     seat_of = {one.member_id: one.group_instance_id or one.member_id for one in memberships}
     seats: dict[Partition, str] = {}

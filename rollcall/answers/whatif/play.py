@@ -37,7 +37,7 @@ from rollcall.answers.whatif.changes import (
     assignors_of,
     consumer_changes,
 )
-from rollcall.answers.whatif.outcome import Known, Outcome, measure
+from rollcall.answers.whatif.outcome import Outcome, ProcessFacts, measure
 from rollcall.answers.whatif.schedules import GroupSchedules, ProcessSchedule
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group_configs import UnfitConfig, check_bounds, consumer_config_of
@@ -81,7 +81,7 @@ def play(of_group: GroupSchedules, setting: Setting) -> Outcome:
     )
     ends = {name: at_ms - zero_ms for name, at_ms in silent_ends(schedules, setting).items()}
     grown_ms = tuple(each.at_ms for each in plan.topic_changes)
-    known = Known(_processes_in(world.record), ends, unpolled_in(world.record), grown_ms)
+    known = ProcessFacts(_processes_in(world.record), ends, unpolled_in(world.record), grown_ms)
     effects = (each.effect for each in world.record.effects)
     return measure(effects, known, of_group.from_ms - zero_ms, of_group.until_ms - zero_ms)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rollcall.answers.whatif.changes import BASELINE
 from rollcall.answers.whatif.inferred_schedules import schedules_of, why_left_out
 from rollcall.answers.whatif.observed_processes import GroupObserver
-from rollcall.answers.whatif.outcome import Known, Outcome, is_counted, measure
+from rollcall.answers.whatif.outcome import Outcome, ProcessFacts, is_counted, measure
 from rollcall.answers.whatif.play import silent_ends
 from rollcall.answers.whatif.schedules import GroupSchedules
 from rollcall.history.holdings import Partition
@@ -114,6 +114,6 @@ class GroupRecorder:
             return GroupRecording(observer.group_id, None, None, why, has_moved=False)
         of_group = replace(of_group, configs=self._configs)
         process_of = {member_id: schedule.name for schedule in of_group.processes for member_id in schedule.member_ids}
-        known = Known(process_of, silent_ends(of_group.processes, BASELINE))
+        known = ProcessFacts(process_of, silent_ends(of_group.processes, BASELINE))
         outcome = measure(self._effects, known, from_ms, until_ms)
         return GroupRecording(observer.group_id, of_group, outcome, "", has_moved=bool(observer.aways))

@@ -118,10 +118,10 @@ def lag(group: str, watch: bool, at: str, form: str, home: str) -> None:
 @home_option
 def pictures(group: str, generation: str, at: str, minutes: str, whatif: str, out: str, home: str) -> None:
     """Draw a group, one of its rebalances, or a sweep."""
-    from rollcall.cli.pictures import Asked, draw
+    from rollcall.cli.pictures import PictureOptions, draw
     from rollcall.tables.home import Home
 
-    for file in draw(Home(home), Asked(group, generation, at, minutes, whatif), Path(out or PICTURES)):
+    for file in draw(Home(home), PictureOptions(group, generation, at, minutes, whatif), Path(out or PICTURES)):
         print(file)
 
 

@@ -130,10 +130,10 @@ def shadow(
             f"LOG={logs[0]}: CONF= and OFFSETS= are said of a cluster, kafka://host:port, and this is a log."
         )
     from rollcall.cli.replay import settings_of
-    from rollcall.cli.shadow import Asked, follow
+    from rollcall.cli.shadow import FollowedInputs, follow
 
     log, cluster = (next(iter(named), "") for named in (logs, clusters))
-    asked = Asked(log, zone, settings_of(given), cluster, conf, has_commits=offsets)
+    asked = FollowedInputs(log, zone, settings_of(given), cluster, conf, has_commits=offsets)
     return follow(Home(home), asked, Terminal())
 
 
@@ -155,8 +155,8 @@ def shadow(
 def whatif(log: str, given: tuple[str, ...], was: tuple[str, ...], zone: str, form: str, out: str) -> None:
     """Play a log's groups again with other settings."""
     from rollcall.cli.replay import settings_of
-    from rollcall.cli.whatif.command import Asked
+    from rollcall.cli.whatif.command import WhatIfQuestion
     from rollcall.cli.whatif.command import whatif as run_whatif
     from rollcall.programs.terminal import Terminal
 
-    run_whatif(Asked(Path(log), given, settings_of(was), zone, form, Path(out or WHATIF_OUT)), Terminal())
+    run_whatif(WhatIfQuestion(Path(log), given, settings_of(was), zone, form, Path(out or WHATIF_OUT)), Terminal())

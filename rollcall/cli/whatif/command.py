@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 
-from rollcall.answers.whatif.answer import Answer, refuse_unfit
+from rollcall.answers.whatif.answer import WhatIfAnswer, refuse_unfit
 from rollcall.answers.whatif.changes import BASELINE, Setting, Trial, trial_of
 from rollcall.answers.whatif.outcome import Outcome
 from rollcall.answers.whatif.play import play
@@ -88,7 +88,7 @@ def record_bucket(
     return [recorder.recording(from_ms, found.end_ms, broker) for recorder in recorders.values()]
 
 
-def answer(recording: Recording, trial: Trial, pool: Processes, shown: Shown) -> Answer:
+def answer(recording: Recording, trial: Trial, pool: Processes, shown: Shown) -> WhatIfAnswer:
     """Plays the baseline and every setting. Raises SettingError before it plays any."""
     refuse_unfit(recording, trial)
     settings = [BASELINE, *trial.settings]
@@ -103,7 +103,7 @@ def answer(recording: Recording, trial: Trial, pool: Processes, shown: Shown) ->
     for group_id, place, outcome in pool.each(play_one, plays, partial(shown.show, what, total=total)):
         played[place][group_id] = outcome
     in_order = [{group_id: outcomes[group_id] for group_id in recording.schedules} for outcomes in played]
-    return Answer(recording, trial, in_order[0], tuple(in_order[1:]))
+    return WhatIfAnswer(recording, trial, in_order[0], tuple(in_order[1:]))
 
 
 def play_one(group_id: str, schedules: GroupSchedules, place: int, setting: Setting) -> tuple[str, int, Outcome]:
@@ -113,7 +113,7 @@ def play_one(group_id: str, schedules: GroupSchedules, place: int, setting: Sett
     return group_id, place, outcome
 
 
-def write_rows(found: Answer, out: Path) -> None:
+def write_rows(found: WhatIfAnswer, out: Path) -> None:
     """Writes the answer's rows, one JSON object a line. Raises WhatIfError."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def write_rows(found: Answer, out: Path) -> None:
         raise WhatIfError(f"OUT={out}: cannot be written: {error.strerror}.") from None
 
 
-class Asked(NamedTuple):
+class WhatIfQuestion(NamedTuple):
     """A what-if's question."""
 
     log: Path
@@ -138,7 +138,7 @@ class Asked(NamedTuple):
     """The file for the rows."""
 
 
-def whatif(asked: Asked, console: Console) -> None:
+def whatif(asked: WhatIfQuestion, console: Console) -> None:
     """Reads the log, plays its groups and prints the report. Raises UserError."""
     trial = trial_of(asked.settings)
     shown = Shown(Terminal(stderr=True))

@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from rollcall.answers.whatif.answer import Answer, assumptions, share_of, total
+from rollcall.answers.whatif.answer import WhatIfAnswer, assumptions, share_of, total
 from rollcall.answers.whatif.fidelity import Fidelity
 from rollcall.programs.terminal import add_row, say, text_of
 from rollcall.programs.typed import as_typed
@@ -55,7 +55,7 @@ _CURVE = {
 class Report(NamedTuple):
     """The result of a what-if."""
 
-    found: Answer
+    found: WhatIfAnswer
     inferred: Mapping[str, str]
     """Broker settings inferred from the log, by Kafka's keys."""
     lines: int
@@ -98,7 +98,7 @@ def _say_recording(console: Console, report: Report) -> None:
         say(console, f"  without a coordinator for a while, which is not played: {', '.join(recording.moved)}")
 
 
-def _tell_fidelity(console: Console, found: Answer) -> None:
+def _tell_fidelity(console: Console, found: WhatIfAnswer) -> None:
     """Prints how well the baseline equals the recording, which limits how far a what-if can be trusted."""
     fidelities = found.fidelities
     same = sum(each.has_same_rebalances for each in fidelities.values())
@@ -132,7 +132,7 @@ def _is_faithful(fidelity: Fidelity) -> bool:
     return fidelity.has_same_rebalances and fidelity.is_stopped_alike
 
 
-def _tell_compared(console: Console, found: Answer) -> None:
+def _tell_compared(console: Console, found: WhatIfAnswer) -> None:
     runs = [(run, found.figures(total(outcomes.values()))) for run, _, outcomes in found.runs()]
     table = Table(title=text_of(found.trial.settings[0].text, "table.title"), title_justify="left")
     table.add_column("all groups")
@@ -147,7 +147,7 @@ def _tell_compared(console: Console, found: Answer) -> None:
     show_table(console, table)
 
 
-def _tell_curve(console: Console, found: Answer) -> None:
+def _tell_curve(console: Console, found: WhatIfAnswer) -> None:
     runs = [
         (setting.value if run == "whatif" else run, found.figures(total(outcomes.values())))
         for run, setting, outcomes in found.runs()
@@ -167,7 +167,7 @@ def _tell_curve(console: Console, found: Answer) -> None:
     show_table(console, table)
 
 
-def _tell_groups(console: Console, found: Answer) -> None:
+def _tell_groups(console: Console, found: WhatIfAnswer) -> None:
     """Prints the groups that the setting changes most, in member-seconds stopped."""
     tried, fidelities = found.tried[0], found.fidelities
 

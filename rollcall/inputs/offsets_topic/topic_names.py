@@ -31,7 +31,7 @@ def named(detail: str, names: Mapping[str, str]) -> str:
 
 
 @dataclass(slots=True)
-class _Group:
+class _GroupTopics:
     """What a group ever subscribed to, by name, and was ever given, by id."""
 
     names: set[str] = field(default_factory=set)
@@ -41,15 +41,15 @@ class _Group:
 def names_of(records: Iterable[Record]) -> dict[str, str]:
     """Topic names by topic id."""
     names: dict[str, str] = {}
-    groups: dict[str, _Group] = {}
+    groups: dict[str, _GroupTopics] = {}
     for record in records:
-        _note(record, names, groups.setdefault(record.group_id, _Group()))
+        _note(record, names, groups.setdefault(record.group_id, _GroupTopics()))
     while (found := _left_over(names, groups.values())) is not None:
         names[found[0]] = found[1]
     return names
 
 
-def _note(record: Record, names: dict[str, str], group: _Group) -> None:
+def _note(record: Record, names: dict[str, str], group: _GroupTopics) -> None:
     match record.value:
         case OffsetCommitValue(topic_id=str(topic_id)):
             assert isinstance(record.key, OffsetCommitKey)
@@ -68,7 +68,7 @@ def _note(record: Record, names: dict[str, str], group: _Group) -> None:
             pass
 
 
-def _left_over(names: dict[str, str], groups: Iterable[_Group]) -> tuple[str, str] | None:
+def _left_over(names: dict[str, str], groups: Iterable[_GroupTopics]) -> tuple[str, str] | None:
     """An id and a name that are the only ones of a group without the other."""
     for group in groups:
         ids = group.ids - names.keys()

@@ -18,7 +18,7 @@ from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, row_of
 from rollcall.schemas.effects import Effect
 
 
-class Row(NamedTuple):
+class SentRecord(NamedTuple):
     """A record as it is sent to a group."""
 
     partition: int
@@ -28,7 +28,7 @@ class Row(NamedTuple):
     value: bytes | None
 
 
-class Turn(NamedTuple):
+class FoldedRecords(NamedTuple):
     """The result of a group's records."""
 
     rows: list[EffectRow]
@@ -41,12 +41,12 @@ class Turn(NamedTuple):
 
 def take_turn(
     group_id: str,
-    records: Sequence[Row],
+    records: Sequence[SentRecord],
     document: str | None,
     names: Mapping[str, str],
     raw_max_bytes: int,
     session_ms: int = -1,
-) -> Turn:
+) -> FoldedRecords:
     """Applies records, in whatever order they came, to a group; none: nothing follows for now.
 
     names: topic names by id. session_ms: see History.
@@ -63,10 +63,12 @@ def take_turn(
     rows += fold(history, sorted(records, key=lambda row: row.offset), names, raw_max_bytes)
     if not records:
         rows += end(history, names)
-    return Turn(rows, None if _is_blank(history) else write_document(history), history.is_held_back)
+    return FoldedRecords(rows, None if _is_blank(history) else write_document(history), history.is_held_back)
 
 
-def fold(history: History, records: Iterable[Row], names: Mapping[str, str], raw_max_bytes: int) -> list[EffectRow]:
+def fold(
+    history: History, records: Iterable[SentRecord], names: Mapping[str, str], raw_max_bytes: int
+) -> list[EffectRow]:
     """Applies records in their order to a group's history: facts, and what goes to quarantine before them."""
     rows: list[EffectRow] = []
     readable: list[Record] = []
@@ -82,7 +84,7 @@ def end(history: History, names: Mapping[str, str]) -> list[EffectRow]:
     return _numbered(finish(history, names), history)
 
 
-def unreadable(records: Sequence[Row], raw_max_bytes: int) -> list[EffectRow]:
+def unreadable(records: Sequence[SentRecord], raw_max_bytes: int) -> list[EffectRow]:
     """Records whose key names no group: rows for the quarantine, except those of unknown types."""
     rows: list[EffectRow] = []
     for row in records:
@@ -90,7 +92,7 @@ def unreadable(records: Sequence[Row], raw_max_bytes: int) -> list[EffectRow]:
     return rows
 
 
-def _read(row: Row, rows: list[EffectRow], raw_max_bytes: int) -> Record | None:
+def _read(row: SentRecord, rows: list[EffectRow], raw_max_bytes: int) -> Record | None:
     """The record of a row; None for one that is skipped, or that went to quarantine."""
     try:
         record = decode(row.partition, row.offset, row.timestamp_ms, row.key, row.value)
@@ -114,7 +116,7 @@ def _quarantined(reason: str, at_ms: int | None, raw: str, raw_max_bytes: int) -
     return EffectRow(0, QUARANTINED, at_ms, received_at_ms=at_ms, cause=reason, detail=raw[:raw_max_bytes])
 
 
-def _raw(row: Row) -> str:
+def _raw(row: SentRecord) -> str:
     """A record as a line of the JSON format that dumps may have."""
     return write_line(LogRecord(row.partition, row.offset, row.timestamp_ms, row.key, row.value)).decode()
 

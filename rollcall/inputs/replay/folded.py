@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from rollcall.inputs.offsets_topic.history.state import History
-from rollcall.inputs.offsets_topic.turns import Row, end, fold, unreadable
+from rollcall.inputs.offsets_topic.turns import SentRecord, end, fold, unreadable
 from rollcall.inputs.quarantined import quarantine_rows
 from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
 from rollcall.inputs.replay.spill import Piece, pieces_of
@@ -22,10 +22,10 @@ from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, texts_of
 from rollcall.tables.rows import typed_rows
 
 SOURCE = "offsets-topic"
-_records = msgspec.msgpack.Decoder(list[tuple[str | None, Row]])
+_records = msgspec.msgpack.Decoder(list[tuple[str | None, SentRecord]])
 
 
-class Known(NamedTuple):
+class GivenNames(NamedTuple):
     """What a group's own records may lack."""
 
     names: Mapping[str, str]
@@ -35,7 +35,7 @@ class Known(NamedTuple):
 
 
 def fold_into_files(
-    bucket: int, spilled: Path, pieces: Sequence[Piece], known: Known, raw_max_bytes: int
+    bucket: int, spilled: Path, pieces: Sequence[Piece], known: GivenNames, raw_max_bytes: int
 ) -> tuple[int, list[Path]]:
     """Folds the records of a bucket's groups, and writes rows to files beside; returns the bucket and the files."""
     out = RowFiles(spilled.with_name(f"folded-{bucket:03}"))
@@ -53,7 +53,7 @@ def fold_into_files(
             out.write("quarantine", quarantine_rows(typed_rows(unfit), SOURCE))
 
     for data in pieces_of(spilled, pieces):
-        records: defaultdict[str | None, list[Row]] = defaultdict(list)
+        records: defaultdict[str | None, list[SentRecord]] = defaultdict(list)
         for group_id, row in _records.decode(data):
             records[group_id].append(row)
         for group_id, rows in records.items():

@@ -27,7 +27,7 @@ from rollcall.inputs.offsets_topic.topic_names import names_of
 from rollcall.inputs.printed.broker_version import broker_version_in
 from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.replay.building import Files
-from rollcall.inputs.replay.folded import Known, fold_into_files
+from rollcall.inputs.replay.folded import GivenNames, fold_into_files
 from rollcall.inputs.replay.followed import follow_into_files, read_lag
 from rollcall.inputs.replay.merged import Ends, merge_files
 from rollcall.inputs.replay.row_files import RowFiles
@@ -159,7 +159,7 @@ class TopicInput:
         bad, out = [Quarantined(*line) for line in found.bad], RowFiles(work.folder / "unfit-records")
         out.write("quarantine", quarantine_of_lines(bad))
         yield 0, out.files
-        known = Known(found.names, self._sessions)
+        known = GivenNames(found.names, self._sessions)
         shares = (
             (bucket, spill.path, [one for one in spill.pieces if one.bucket == bucket], known, self._raw_max_bytes)
             for bucket in range(work.buckets)

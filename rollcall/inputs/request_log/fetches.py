@@ -26,7 +26,7 @@ _SESSIONS_KEPT = 100_000
 _CLOSES = -1
 
 
-class Known(NamedTuple):
+class UnchangedPartition(NamedTuple):
     """A partition that is unchanged since it was last reported, as of this moment."""
 
     topic: str
@@ -34,7 +34,7 @@ class Known(NamedTuple):
     at_ms: int
 
 
-Reported = LogEnd | Fetched | Known
+Reported = LogEnd | Fetched | UnchangedPartition
 
 
 class _Shape(msgspec.Struct, rename="camel", gc=False):
@@ -213,7 +213,7 @@ class FetchReader:
                     start, stable = _or_none(part.log_start_offset), _or_none(part.last_stable_offset)
                     yield LogEnd(topic, part.partition_index, at_ms, start, part.high_watermark, stable, "fetch")
         for topic, partition in self._in_session(broker, request, response) - in_answer:
-            yield Known(topic, partition, at_ms)
+            yield UnchangedPartition(topic, partition, at_ms)
 
     def _in_session(self, broker: str, request: _FetchRequest, response: _FetchResponse) -> set[tuple[str, int]]:
         """The partitions of an answer's fetch session; none for a fetch without one."""

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from rollcall.inputs.request_log.fetches import KEYS, FetchReader, Known, Reported, key_of
+from rollcall.inputs.request_log.fetches import KEYS, FetchReader, Reported, UnchangedPartition, key_of
 from rollcall.inputs.request_log.lines.files import LogLine, lines_in_order
 from rollcall.inputs.request_log.lines.line import LineReader, Unreadable
 from rollcall.inputs.request_log.recorded import LoggedRequest
@@ -126,7 +126,7 @@ class LagNews:
                 self._rows.ends += self._ends.take(reported._replace(topic_id=topic_id))
             case Fetched():
                 self._rows.fetches += self._fetches.take(reported)
-            case Known():
+            case UnchangedPartition():
                 self._ends.confirm(reported.topic, reported.partition, reported.at_ms, topic_id)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from rollcall.coordinator_udfs.protocol.describe_configs import Source
+from rollcall.coordinator_udfs.protocol.describe_configs import ConfigSource
 from rollcall.inputs.request_log.recorded import OrderedRequest, Recorded
 from rollcall.schemas.effects import Effect, Reply, RequestDropped
 from rollcall.schemas.errors import Error
@@ -130,7 +130,9 @@ def _content(request: GroupRequest, response: Response) -> Content:
         case DescribeConfigsRequest():
             assert isinstance(response, DescribeConfigsResponse)
             # What is set for the group alone: the broker's own settings are not the group's, nor is their wording.
-            content = {c.name: c.value for c in response.results[0].configs if c.config_source == Source.GROUP_CONFIG}
+            content = {
+                c.name: c.value for c in response.results[0].configs if c.config_source == ConfigSource.GROUP_CONFIG
+            }
         case AlterConfigsRequest() | IncrementalAlterConfigsRequest():
             assert isinstance(response, AlterConfigsResponse)
             content = {"error_code": response.responses[0].error_code}

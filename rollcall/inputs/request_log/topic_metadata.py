@@ -44,7 +44,7 @@ class _Response(msgspec.Struct, rename="camel", gc=False):
     topics: list[_Topic]
 
 
-class _Line(msgspec.Struct, gc=False):
+class _MetadataLine(msgspec.Struct, gc=False):
     response: _Response
 
 
@@ -67,7 +67,7 @@ class TopicMetadata:
         self.kafka_version: KafkaVersion | None = None
         """None before the first line of API_VERSIONS; an earlier version of Kafka counts as the first that is known."""
         self._answers: set[int] = set()
-        self._decoder = msgspec.json.Decoder(_Line)
+        self._decoder = msgspec.json.Decoder(_MetadataLine)
 
     def __getstate__(self) -> tuple[dict[str, str], dict[str, list[Shown]], KafkaVersion | None]:
         return self.names, self.shown, self.kafka_version

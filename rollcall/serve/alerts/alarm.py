@@ -57,7 +57,7 @@ class Alarm(msgspec.Struct, frozen=True):
         return ". ".join(part.rstrip(".") for part in (self.sentence, self.why, self.cost) if part) + "."
 
 
-class Due(msgspec.Struct):
+class DueMessage(msgspec.Struct):
     """A message that a receiver has not got yet."""
 
     receiver: str
@@ -79,12 +79,12 @@ class Sent(msgspec.Struct, frozen=True):
     answer: str
 
 
-class Kept(msgspec.Struct):
+class AlarmsFile(msgspec.Struct):
     """The file's content."""
 
     open: dict[str, Alarm] = msgspec.field(default_factory=dict)
     """By `key_of`."""
-    due: list[Due] = msgspec.field(default_factory=list)
+    due: list[DueMessage] = msgspec.field(default_factory=list)
     """In the order in which they came."""
     sent: list[Sent] = msgspec.field(default_factory=list)
     sent_count: int = 0
@@ -145,15 +145,15 @@ def _shown(text: str, most_bytes: int) -> str:
     return f"{encoded[:half].decode(errors='ignore')}…{encoded[-half:].decode(errors='ignore')}"
 
 
-def read_kept(home: Path) -> Kept:
+def read_kept(home: Path) -> AlarmsFile:
     """Return what a home remembers; an earlier version kept names and texts whole.
 
     Raises UserError: the file cannot be read.
     """
     try:
-        kept = msgspec.json.decode((home / FILE).read_bytes(), type=Kept)
+        kept = msgspec.json.decode((home / FILE).read_bytes(), type=AlarmsFile)
     except FileNotFoundError:
-        return Kept()
+        return AlarmsFile()
     except (OSError, msgspec.MsgspecError) as error:
         raise UserError(f"{home / FILE}: cannot be read: {error}") from None
     kept.open = {
@@ -166,6 +166,6 @@ def read_kept(home: Path) -> Kept:
     return kept
 
 
-def write_kept(home: Path, kept: Kept) -> None:
+def write_kept(home: Path, kept: AlarmsFile) -> None:
     """Raises OSError."""
     write_whole(home / FILE, msgspec.json.encode(kept))

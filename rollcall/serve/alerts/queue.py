@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rollcall.answers.views.view import rank
-from rollcall.serve.alerts.alarm import Due
+from rollcall.serve.alerts.alarm import DueMessage
 
 FIRST_WAIT_MS, LONGEST_WAIT_MS = 1_000, 600_000
 LONGEST_PAUSE_MS = 10_000
@@ -19,9 +19,9 @@ MOST_DUE = 500
 """Maximum number of messages that wait for one receiver."""
 
 
-def next_due(due: Iterable[Due], receiver: str, now_ms: int) -> Due | None:
+def next_due(due: Iterable[DueMessage], receiver: str, now_ms: int) -> DueMessage | None:
     """Return the message that the receiver gets now: the first of those that were tried least."""
-    seen, found = set[str](), list[Due]()
+    seen, found = set[str](), list[DueMessage]()
     for one in due:
         if one.receiver != receiver or one.alarm.id in seen:
             continue
@@ -36,18 +36,18 @@ def wait_ms(failures: int, longest_ms: int) -> int:
     return min(FIRST_WAIT_MS << min(failures - 1, 20), longest_ms)
 
 
-def surplus(due: Iterable[Due], receiver: str, held: Due | None) -> list[Due]:
+def surplus(due: Iterable[DueMessage], receiver: str, held: DueMessage | None) -> list[DueMessage]:
     """Return the messages that go because more than MOST_DUE wait. held: the one that is being sent, which stays.
 
     First go both messages of alarms that are over, the oldest first; then alarms that the receiver never heard of, the
     least severe first; last go the ends of alarms that it knows.
     """
-    of_alarms = dict[str, list[Due]]()
+    of_alarms = dict[str, list[DueMessage]]()
     for one in due:
         if one.receiver == receiver:
             of_alarms.setdefault(one.alarm.id, []).append(one)
     more = sum(map(len, of_alarms.values())) - MOST_DUE
-    gone = list[Due]()
+    gone = list[DueMessage]()
     for messages in sorted(of_alarms.values(), key=_worth) if more > 0 else ():
         if len(gone) >= more:
             break
@@ -56,7 +56,7 @@ def surplus(due: Iterable[Due], receiver: str, held: Due | None) -> list[Due]:
     return gone
 
 
-def _worth(messages: list[Due]) -> tuple[int, int]:
+def _worth(messages: list[DueMessage]) -> tuple[int, int]:
     events = {one.event for one in messages}
     if "closed" not in events:
         return 1, rank(messages[0].alarm.severity)

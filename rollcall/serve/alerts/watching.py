@@ -24,7 +24,7 @@ from rollcall.serve.alerts.alarm import (
     FILE,
     GROUP_PAGE,
     Alarm,
-    Due,
+    DueMessage,
     Event,
     Sent,
     bounded,
@@ -83,7 +83,7 @@ class Alarms:
         self.kept.sent_count = max(self.kept.sent_count, self._sent_table.count)
         self._minute, self._opened = 0, 0
         self._is_written = True
-        self._held = dict[str, Due]()
+        self._held = dict[str, DueMessage]()
         """What each receiver is being sent."""
         self._failures = dict.fromkeys(self._receivers, 0)
         """How many messages each receiver did not take, one after the other."""
@@ -218,7 +218,7 @@ class Alarms:
         waits = {(due.receiver, due.event, due.alarm.id) for due in self.kept.due}
         for name in receivers:
             if self._receivers[name].wants(alarm) and (name, event, alarm.id) not in waits:
-                self.kept.due.append(Due(name, event, alarm, now_ms, now_ms))
+                self.kept.due.append(DueMessage(name, event, alarm, now_ms, now_ms))
 
     # ------------------------------------------------------------ what is sent
 
@@ -245,7 +245,7 @@ class Alarms:
             self._write()
         return True
 
-    def _put_off(self, due: Due, failure: NotTaken, now_ms: int) -> None:
+    def _put_off(self, due: DueMessage, failure: NotTaken, now_ms: int) -> None:
         """Other alarms are tried meanwhile, after a pause that is longer the more of them fail too."""
         if due.tries == 0:
             log.warning("%s: an alarm was not taken and is sent again: %s", due.receiver, failure)
@@ -262,7 +262,7 @@ class Alarms:
             if gone:
                 log.warning("%s: %d messages are given up: too many others wait", name, len(gone))
 
-    def _settle(self, due: Due, answer: str, now_ms: int) -> None:
+    def _settle(self, due: DueMessage, answer: str, now_ms: int) -> None:
         self.kept.due = [one for one in self.kept.due if one is not due]
         self.kept.remember(Sent(now_ms, due.receiver, due.event, due.alarm, answer))
 

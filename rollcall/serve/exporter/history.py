@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from rollcall.answers.sql.engine import rows_in
 from rollcall.answers.views.catalog import names_in
-from rollcall.answers.whatif.outcome import Known, measure
+from rollcall.answers.whatif.outcome import ProcessFacts, measure
 from rollcall.history.facts import COLUMNS, effects_in, facts_of
 from rollcall.schemas.effect_names import EffectName
 from rollcall.serve.page.effect_files import EFFECTS, columns, insert
@@ -178,7 +178,7 @@ class ExportHistory(History):
                 [] if wanted is None else [list(wanted)],
             )
             for group_id, rows in groupby(rows_by_column(found), itemgetter("group_id")):
-                counted = measure(effects_in(facts_of(rows)), Known({}, {}), 0, span[1])
+                counted = measure(effects_in(facts_of(rows)), ProcessFacts({}, {}), 0, span[1])
                 self.costs[group_id] = Ownership(counted.stopped_member_ms, counted.unserved_partition_ms)
         self._to_fold = set()
 

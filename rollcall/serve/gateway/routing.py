@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from rollcall.schemas.errors import Error
 from rollcall.serve.gateway.exchange import Answer, Ask, Caller, Endpoint
-from rollcall.serve.gateway.wire.codec import Head, WireError, codec
+from rollcall.serve.gateway.wire.codec import RequestHeader, WireError, codec
 
 API_VERSIONS_KEY = 18
 _FIRST_APIS = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
@@ -26,7 +26,7 @@ class Routing:
         self._unsupported = Endpoint("ApiVersions", API_VERSIONS_KEY, 0, 0, self._unsupported_api_versions)
         self._endpoints = {endpoint.key: endpoint for endpoint in [*endpoints, versions]}
 
-    def endpoint(self, head: Head, caller: Caller) -> tuple[Endpoint, int]:
+    def endpoint(self, head: RequestHeader, caller: Caller) -> tuple[Endpoint, int]:
         """Who answers a request, and the version to read it in. Raises WireError: as with Kafka, the connection ends.
 
         In the order checked: an unknown API; an API that needs authentication first; an unknown version. ApiVersions in

@@ -24,7 +24,7 @@ from rollcall.answers.why.past import Read
 from rollcall.history.facts import COLUMNS
 from rollcall.schemas.tables import EFFECTS_FOLDER, LOG_ENDS_FOLDER
 from rollcall.serve.page.effect_files import EFFECTS, appended, columns, insert
-from rollcall.serve.page.kept_lists import ALL_LISTS, QUIET, ROWS_KEPT, Kept, kept_lists
+from rollcall.serve.page.kept_lists import ALL_LISTS, QUIET, ROWS_KEPT, ReadyLists, kept_lists
 from rollcall.tables.duck_database import files_of, open_database, quoted
 from rollcall.tables.own_folder import own_folder
 from rollcall.tables.versions import Versions, is_table
@@ -174,7 +174,7 @@ class History:
             cursor.execute("COMMIT")
         self._recent = 0
 
-    def _make_due(self, kept: Iterable[Kept]) -> Change | None:
+    def _make_due(self, kept: Iterable[ReadyLists]) -> Change | None:
         """Of which groups lists were made; None: nothing was due."""
         made: set[str] = set()
         is_all = False

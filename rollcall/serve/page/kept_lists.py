@@ -44,7 +44,7 @@ ROWS_KEPT = {
 
 
 @dataclass
-class Kept:
+class ReadyLists:
     """Lists that are kept ready, and the groups for which they are to be made again."""
 
     names: Sequence[str]
@@ -67,6 +67,10 @@ class Kept:
         return self.due != set() and time.monotonic() >= self.rests_until
 
 
-def kept_lists() -> tuple[Kept, Kept, Kept]:
+def kept_lists() -> tuple[ReadyLists, ReadyLists, ReadyLists]:
     """LISTS, BEAT_LISTS and LAG_LISTS."""
-    return Kept(LISTS, REST_FACTOR), Kept(BEAT_LISTS, BEAT_REST_FACTOR), Kept(LAG_LISTS, LAG_REST_FACTOR)
+    return (
+        ReadyLists(LISTS, REST_FACTOR),
+        ReadyLists(BEAT_LISTS, BEAT_REST_FACTOR),
+        ReadyLists(LAG_LISTS, LAG_REST_FACTOR),
+    )

@@ -16,7 +16,7 @@ import msgspec
 from rollcall.programs.child_python import module_command, module_environment
 from rollcall.programs.errors import UserError
 from rollcall.serve.page.queries import MOST_BYTES, SQL, QueryRefused, Written
-from rollcall.serve.page.sql_worker import Head, Question
+from rollcall.serve.page.sql_worker import AnswerHead, Question
 
 LONGEST_S = 30.0
 MOST_RUNNING = 2
@@ -139,12 +139,12 @@ async def _ready(process: Process) -> None:
         raise QueryRefused(f"No process was ready for the query within {_START_S:g} s: ask again.") from None
 
 
-async def _ask(process: Process, question: Question) -> tuple[Head, bytes]:
+async def _ask(process: Process, question: Question) -> tuple[AnswerHead, bytes]:
     """One question, one answer. Raises IncompleteReadError, ConnectionError: the process has ended."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(msgspec.json.encode(question) + b"\n")
     await process.stdin.drain()
     line = await process.stdout.readuntil(b"\n")
-    head = msgspec.json.decode(line, type=Head)
+    head = msgspec.json.decode(line, type=AnswerHead)
     return head, await process.stdout.readexactly(min(head.body_bytes, 2 * MOST_BYTES))

@@ -36,7 +36,7 @@ class Question(msgspec.Struct):
     """The process ends if the answer takes longer."""
 
 
-class Head(msgspec.Struct):
+class AnswerHead(msgspec.Struct):
     """What precedes an answer's bytes."""
 
     body_bytes: int
@@ -65,7 +65,7 @@ def serve(home: Path, questions: BinaryIO, answers: BinaryIO) -> None:
             refused = str(error)
         signal.setitimer(signal.ITIMER_REAL, 0)
         is_last = _most_used_kb() > retires_at_kb
-        head = Head(len(written.body), written.row_count, written.is_cut, refused, is_last)
+        head = AnswerHead(len(written.body), written.row_count, written.is_cut, refused, is_last)
         answers.write(encoder.encode(head) + b"\n" + written.body + _READY)
         answers.flush()
         if is_last:

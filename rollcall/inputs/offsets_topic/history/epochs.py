@@ -19,7 +19,7 @@ from rollcall.inputs.offsets_topic.history.departures import (
     judge_absent,
     returning,
 )
-from rollcall.inputs.offsets_topic.history.state import Departure, History, Member, Operation, Rebalance
+from rollcall.inputs.offsets_topic.history.state import Departure, EpochRebalance, History, Member, Operation
 from rollcall.inputs.offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
 from rollcall.inputs.offsets_topic.records.shapes import ConsumerGroupMetadataValue
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
@@ -140,7 +140,7 @@ def emit_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: i
         _emit_return(member, at_ms, story)
         story.joined(member, at_ms)
         story.subscribed(member, at_ms)
-    history.rebalance = Rebalance(
+    history.rebalance = EpochRebalance(
         from_epoch=history.generation_id,
         started_at_ms=at_ms,
         members_before=members_before,

@@ -23,11 +23,11 @@ class DocumentError(ValueError):
     """A document that cannot be read; the text says why."""
 
 
-class Kept(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+class DocumentPart(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """Base of what the document is made of; times are ms since the epoch."""
 
 
-class Commits(Kept):
+class Commits(DocumentPart):
     """The commits on a member's partitions while it owned them; several at one time count as one."""
 
     count: int = 0
@@ -36,7 +36,7 @@ class Commits(Kept):
     """The longest time between two."""
 
 
-class Member(Kept):
+class Member(DocumentPart):
     """A member of either kind of group."""
 
     member_id: str
@@ -76,7 +76,7 @@ class Member(Kept):
         return self.client_id or self.group_instance_id or ""
 
 
-class Operation(Kept):
+class Operation(DocumentPart):
     """The records of one request so far: their facts are emitted once the epoch's record comes."""
 
     at_ms: int = -1
@@ -97,7 +97,7 @@ class Operation(Kept):
     """Targets by member id."""
 
 
-class Rebalance(Kept):
+class EpochRebalance(DocumentPart):
     """The rebalance of a consumer group under way, as emitted when its epoch rose."""
 
     from_epoch: int
@@ -110,7 +110,7 @@ class Rebalance(Kept):
     gone: list[str] = []
 
 
-class Departure(Kept):
+class Departure(DocumentPart):
     """A member that left, it is not known how: if the same id comes back, more is known."""
 
     member_id: str
@@ -120,7 +120,7 @@ class Departure(Kept):
     """The ends that still fit then."""
 
 
-class History(Kept):
+class History(DocumentPart):
     """All of a group that is remembered."""
 
     group_id: str
@@ -155,7 +155,7 @@ class History(Kept):
     """Kafka's hash over the topics of a consumer group, which changes with them."""
     target_epoch: int = -1
     operation: Operation = msgspec.field(default_factory=Operation)
-    rebalance: Rebalance | None = None
+    rebalance: EpochRebalance | None = None
     longest_rebalance_ms: int = 0
     """How long its members have taken at most to come to an epoch of a consumer group."""
     converting: dict[str, Member] = {}

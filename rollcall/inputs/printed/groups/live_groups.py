@@ -67,7 +67,7 @@ class Given(msgspec.Struct):
     """Who is a member by them."""
 
 
-class Due(NamedTuple):
+class NewEffects(NamedTuple):
     """Effects of a group that are given now."""
 
     group_id: str
@@ -102,7 +102,7 @@ class LiveGroups:
             self._of_no_group = len(of_no_group) - len(of_no_group) // 2
             self._effects = self._given_before()
 
-    def due(self, now_ms: float) -> Iterator[Due]:
+    def due(self, now_ms: float) -> Iterator[NewEffects]:
         """What is due. now_ms: the log's time, which goes on while the log has no new lines."""
         if now_ms < self._next_ms:
             return
@@ -166,13 +166,13 @@ class LiveGroups:
         ]
         return {group.group_id: effects_of(group, goes_on=True) for group in groups_in(known, is_marked=True)}
 
-    def _give(self, group_id: str, effects: list[Effect], last_line: int) -> Due:
+    def _give(self, group_id: str, effects: list[Effect], last_line: int) -> NewEffects:
         given = self._given(group_id)
         new = continued(self._effects.get(group_id, []), effects, given)
         latest_ms = max((effect.at_ms for effect in new), default=given.at_ms)
         self.given[group_id] = Given(last_line, given.seq + len(new), latest_ms, _members(new, given.members))
         self._effects[group_id] = effects
-        return Due(group_id, given.seq + 1, new)
+        return NewEffects(group_id, given.seq + 1, new)
 
     def _thin(self, old: dict[str, set[int]], now_ms: float) -> None:
         """Leaves out lines of groups, of which all was given, and begins what follows with the lines that are left."""

@@ -27,7 +27,7 @@ _PIECES = 6
 _ASIDES = re.compile(rf"(?:{SEPARATORS}(?:{LEVEL.replace('?P<level>', '?:')}|{_ASIDE})(?=[\s|:,/\]-]))*{SEPARATORS}")
 
 
-class Head(NamedTuple):
+class LineHead(NamedTuple):
     level: str
     logger: str
     length: int
@@ -41,11 +41,11 @@ def asides_length(text: str) -> int:
     return 0 if found is None else found.end()
 
 
-def head_of(text: str) -> Head | None:
+def head_of(text: str) -> LineHead | None:
     """The head that a text begins with, once its time is off; None: it has none of this kind."""
     default = _DEFAULT.match(text)
     if default is not None:
-        return Head(default["level"], default["logger"] if "." in default["logger"] else "", default.end())
+        return LineHead(default["level"], default["logger"] if "." in default["logger"] else "", default.end())
     level = logger = process = ""
     is_bracketed, end = False, 0
     for _ in range(_PIECES):
@@ -60,4 +60,4 @@ def head_of(text: str) -> Head | None:
     if not (logger and (level or is_bracketed)) and not (level and is_apart):
         return None
     separators = _END.match(text, end)
-    return Head(level, logger, end if separators is None else separators.end(), process)
+    return LineHead(level, logger, end if separators is None else separators.end(), process)

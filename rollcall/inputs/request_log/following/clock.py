@@ -27,7 +27,7 @@ OVERDUE_MS = 3.0
 
 
 @dataclass(slots=True)
-class Clock:
+class GroupClock:
     """The time of one group."""
 
     model: GroupModel

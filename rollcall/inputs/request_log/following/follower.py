@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from rollcall.inputs.request_log.following.clock import Clock
+from rollcall.inputs.request_log.following.clock import GroupClock
 from rollcall.inputs.request_log.following.group_model import GaveUp, GroupModel
 from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN, Sessions
 from rollcall.inputs.request_log.following.inferring import Causes
@@ -54,7 +54,7 @@ class Follower:
     names: TopicNames
     silences: Silences
     order: Order = field(default_factory=Order)
-    clock: Clock = field(init=False)
+    clock: GroupClock = field(init=False)
     causes: Causes = field(init=False)
     is_begun: bool = False
     """Whether a request of it was taken."""
@@ -64,7 +64,7 @@ class Follower:
 
     def __post_init__(self) -> None:
         sessions = Sessions(self.model, self.order)
-        self.clock = Clock(self.model, self.order, sessions, self.silences)
+        self.clock = GroupClock(self.model, self.order, sessions, self.silences)
         self.causes = Causes(sessions, self.survey)
         self._topics = TopicsSeen(self.model, self.order, self.names, self.survey.topics)
 

@@ -20,7 +20,7 @@ from rollcall.inputs.request_log.explaining.consumers import NOT_EXPLAINED
 from rollcall.inputs.request_log.explaining.context import Context
 from rollcall.inputs.request_log.explaining.explanations import explain
 from rollcall.inputs.request_log.explaining.rebalances import explain_full
-from rollcall.inputs.request_log.following.clock import OVERDUE_MS, Clock
+from rollcall.inputs.request_log.following.clock import OVERDUE_MS, GroupClock
 from rollcall.inputs.request_log.following.group_model import GroupModel
 from rollcall.inputs.request_log.following.inferring import Causes
 from rollcall.inputs.request_log.following.order import LOOKED_AT, Order
@@ -51,7 +51,7 @@ class Placing:
     entry: LoggedRequest
     model: GroupModel
     order: Order
-    clock: Clock
+    clock: GroupClock
     topics: TopicsSeen
     causes: Causes
     take: Callable[[LoggedRequest], None]

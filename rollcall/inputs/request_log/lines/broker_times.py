@@ -22,7 +22,7 @@ from rollcall.inputs.request_log.recorded import LoggedRequest
 _until = attrgetter("until_ms")
 
 
-class Span(msgspec.Struct):
+class UnbrokenTime(msgspec.Struct):
     """A time without a silence."""
 
     first_ms: int
@@ -44,7 +44,7 @@ class Gap(NamedTuple):
 class BrokerTimes(msgspec.Struct):
     """The times of all brokers in one section, or in all up to one."""
 
-    spans: dict[str, list[Span]] = {}
+    spans: dict[str, list[UnbrokenTime]] = {}
     broker_of: dict[str, str] = {}
     """The broker that writes to a file, by the file."""
     leads: dict[str, tuple[int, int]] = {}
@@ -65,11 +65,11 @@ class BrokerTimes(msgspec.Struct):
     def _note(self, broker: str, at_ms: int, arrived_ms: float) -> None:
         spans = self.spans.get(broker)
         if spans is None:
-            self.spans[broker] = [Span(at_ms, at_ms, arrived_ms)]
+            self.spans[broker] = [UnbrokenTime(at_ms, at_ms, arrived_ms)]
             return
         last = spans[-1]
         if at_ms - last.last_ms > SILENT_MS:
-            spans.append(Span(at_ms, at_ms, arrived_ms))
+            spans.append(UnbrokenTime(at_ms, at_ms, arrived_ms))
             return
         if at_ms > last.last_ms:
             last.last_ms = at_ms

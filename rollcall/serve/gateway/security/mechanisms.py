@@ -28,7 +28,7 @@ class AuthenticationError(Exception):
     """A side cannot prove its name, or does not follow the mechanism; the text may be sent to a client."""
 
 
-class Step(NamedTuple):
+class TokenAnswer(NamedTuple):
     """A server's answer to a token."""
 
     token: bytes
@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
 # ---------------------------------------------------------------- the server's side
 
-Conversation = Generator[Step, bytes, None]
+Conversation = Generator[TokenAnswer, bytes, None]
 """Is sent a client's tokens. Raises AuthenticationError."""
 
 
@@ -52,7 +52,7 @@ def conversation(mechanism: str, users: Users) -> Conversation:
 
 def _plain_of(users: Users) -> Conversation:
     """One token: authorization id, name and password, parted by NUL."""
-    token = yield Step(b"")
+    token = yield TokenAnswer(b"")
     try:
         authorization_id, name, password = token.decode().split("\0")
     except ValueError:
@@ -61,12 +61,12 @@ def _plain_of(users: Users) -> Conversation:
         raise AuthenticationError("the authorization id is another than the name")
     if not name or not password or not users.is_password(name, password):
         raise AuthenticationError("invalid user name or password")
-    yield Step(b"", name)
+    yield TokenAnswer(b"", name)
 
 
 def _scram_of(mechanism: str, users: Users) -> Conversation:
     """Two tokens: the client's name and nonce, then its proof."""
-    token = yield Step(b"")
+    token = yield TokenAnswer(b"")
     try:
         flag, authorization_id, bare = token.decode().split(",", 2)
         if flag not in ("n", "y"):
@@ -80,7 +80,7 @@ def _scram_of(mechanism: str, users: Users) -> Conversation:
         credential = users.credential(name, mechanism)
         nonce = given["r"] + secrets.token_urlsafe(_NONCE_BYTES)
         first = f"r={nonce},s={_encoded(credential.salt)},i={credential.iterations}"
-        without_proof, _, proof = (yield Step(first.encode())).decode().rpartition(",p=")
+        without_proof, _, proof = (yield TokenAnswer(first.encode())).decode().rpartition(",p=")
         given = _attributes(without_proof)
         if _decoded(given["c"]) != f"{flag},{authorization_id},".encode() or given["r"] != nonce:
             raise AuthenticationError("the channel binding or the nonce is not the one of before")
@@ -93,7 +93,7 @@ def _scram_of(mechanism: str, users: Users) -> Conversation:
     if not hmac.compare_digest(stored_key, credential.stored_key):
         raise AuthenticationError("invalid user name or password")
     verifier = hmac.digest(credential.server_key, message, credential.hash_name)
-    yield Step(f"v={_encoded(verifier)}".encode(), name)
+    yield TokenAnswer(f"v={_encoded(verifier)}".encode(), name)
 
 
 # ---------------------------------------------------------------- the client's side

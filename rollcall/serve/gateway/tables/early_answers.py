@@ -41,7 +41,7 @@ _OF_CONSUMER = (HeartbeatRequest, SyncGroupRequest, ConsumerGroupHeartbeatReques
 
 
 @dataclass(slots=True, eq=False)
-class _Group:
+class _RememberedGroup:
     """What a gateway remembers of a group's members as of the last commit."""
 
     generation_id: int
@@ -64,8 +64,8 @@ class EarlyAnswers:
     def __init__(self, known: KnownGroups, pending: PendingRequests) -> None:
         self._known = known
         self._pending = pending
-        self._groups: dict[str, _Group] = {}
-        self._with_runs: dict[str, _Group] = {}
+        self._groups: dict[str, _RememberedGroup] = {}
+        self._with_runs: dict[str, _RememberedGroup] = {}
         self.next_due_ms: int | None = None
         """No run must be handed on before; None: none is held."""
 
@@ -82,7 +82,7 @@ class EarlyAnswers:
             return None
         runs: list[HeartbeatRunRequest] = []
         if held is None:
-            held = self._groups[beat.group_id] = _Group(beat.generation_id)
+            held = self._groups[beat.group_id] = _RememberedGroup(beat.generation_id)
         elif held.run is not None and (not held.run.takes(beat) or held.run.count >= MOST_IN_A_RUN):
             runs.append(self._hand_on(held, beat.received_at_ms))
         if held.generation_id != beat.generation_id:
@@ -93,7 +93,7 @@ class EarlyAnswers:
             runs.append(self._hand_on(held, beat.received_at_ms))
         return runs
 
-    def _keep(self, held: _Group, group: KnownGroup, beat: HeartbeatRequest) -> None:
+    def _keep(self, held: _RememberedGroup, group: KnownGroup, beat: HeartbeatRequest) -> None:
         now_ms, own_timeout_ms = beat.received_at_ms, group.members[beat.member_id].session_timeout_ms
         due_ms = now_ms
         handed_on_ms = held.handed_on_ms.get(beat.member_id)
@@ -122,12 +122,12 @@ class EarlyAnswers:
         if group is None or request.member_id not in group.members:
             return
         if isinstance(request, _OF_CLASSIC if group.group_type is GroupType.CLASSIC else _OF_CONSUMER):
-            held = self._groups.setdefault(request.group_id, _Group(group.generation_id))
+            held = self._groups.setdefault(request.group_id, _RememberedGroup(group.generation_id))
             held.last_request_ms[request.member_id] = request.received_at_ms
             timeout_ms = group.members[request.member_id].session_timeout_ms
             held.first_end_ms = min(held.first_end_ms, request.received_at_ms + timeout_ms)
 
-    def _has_expired_member(self, held: _Group, group: KnownGroup, now_ms: int) -> bool:
+    def _has_expired_member(self, held: _RememberedGroup, group: KnownGroup, now_ms: int) -> bool:
         """Whether a member that sent a request here has been silent for its whole session: no commit says so yet."""
         if now_ms < held.first_end_ms:
             return False
@@ -176,7 +176,7 @@ class EarlyAnswers:
         """Everything that is held."""
         return [self._hand_on(held, now_ms) for held in list(self._with_runs.values())]
 
-    def _hand_on(self, held: _Group, now_ms: int) -> HeartbeatRunRequest:
+    def _hand_on(self, held: _RememberedGroup, now_ms: int) -> HeartbeatRunRequest:
         packer, held.run = held.run, None
         assert packer is not None
         del self._with_runs[packer.group_id]
@@ -193,6 +193,6 @@ class EarlyAnswers:
         return run
 
 
-def _is_half_over(held: _Group, now_ms: int) -> bool:
+def _is_half_over(held: _RememberedGroup, now_ms: int) -> bool:
     assert held.run is not None
     return held.due_ms <= now_ms or now_ms - held.run.from_ms >= held.due_ms - now_ms

@@ -45,7 +45,7 @@ MOST_GROWN_BYTES = 262_144
 
 
 @dataclass(slots=True, eq=False)
-class _Group:
+class _CertainGroup:
     """What is certain of a group's members and offsets."""
 
     alive_until_ms: dict[str, int] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class EarlyCommits:
         self._known = known
         self._pending = pending
         self._config = config
-        self._groups: dict[str, _Group] = {}
+        self._groups: dict[str, _CertainGroup] = {}
 
     def answer(self, request: OffsetCommitRequest, size_bytes: int) -> OffsetCommitResponse | None:
         """The answer to a commit once it is in the table, if `is_sure` then; None: the coordinator answers it. Its
@@ -90,7 +90,7 @@ class EarlyCommits:
         is_short = group.members[member_id].rebalance_timeout_ms < LEAST_REBALANCE_TIMEOUT_MS
         return is_short or self._pending.may_change(group.group_id)
 
-    def _is_room_counted(self, sure: _Group, request: OffsetCommitRequest) -> bool:
+    def _is_room_counted(self, sure: _CertainGroup, request: OffsetCommitRequest) -> bool:
         """Counts what a commit may add to the group's offsets; False: it is too much, nothing was counted."""
         sizes = {
             _at(topic.topic, one.partition_index): size_of_offset(topic.topic, one.committed_metadata or "")
@@ -162,11 +162,11 @@ class EarlyCommits:
         group = self._known.get(group_id)
         member = None if group is None else group.members.get(member_id)
         if member is not None:
-            sure = self._groups.setdefault(group_id, _Group())
+            sure = self._groups.setdefault(group_id, _CertainGroup())
             until_ms = at_ms + member.session_timeout_ms
             sure.alive_until_ms[member_id] = max(sure.alive_until_ms.get(member_id, 0), until_ms)
 
-    def _note_stored(self, sure: _Group, response: OffsetCommitResponse) -> bool:
+    def _note_stored(self, sure: _CertainGroup, response: OffsetCommitResponse) -> bool:
         """Whether the group has stored anything."""
         stored = [
             (topic.topic, partition.partition_index)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rollcall.serve.gateway.answer_queue import Slot
 from rollcall.serve.gateway.answering import Client
 from rollcall.serve.gateway.upstream.upstream_client import LOGIN_WITHIN_S, UpstreamLogin
-from rollcall.serve.gateway.wire.codec import Head
+from rollcall.serve.gateway.wire.codec import RequestHeader
 from rollcall.serve.gateway.wire.frames import LENGTH_BYTES, FrameCutter, FrameError
 from rollcall.serve.listeners.addresses import Address
 
@@ -30,12 +30,12 @@ class Passed(NamedTuple):
     """A request that was passed on and is to be answered."""
 
     slot: Slot
-    head: Head
+    head: RequestHeader
     is_rewritten: bool
     """Whether its answer names brokers or versions."""
 
 
-Rewrite = Callable[[Head, bytes], Coroutine[None, None, bytes]]
+Rewrite = Callable[[RequestHeader, bytes], Coroutine[None, None, bytes]]
 """Gives the answer to a request, its length first, from the upstream's without. Raises WireError and OSError."""
 
 

@@ -27,7 +27,7 @@ from rollcall.serve.gateway.upstream.apis import (
     offered,
 )
 from rollcall.serve.gateway.upstream.metadata_brokers import joined, split
-from rollcall.serve.gateway.wire.codec import Head, codec
+from rollcall.serve.gateway.wire.codec import RequestHeader, codec
 from rollcall.serve.gateway.wire.frames import LENGTH_BYTES
 from rollcall.serve.listeners.addresses import Address
 
@@ -59,10 +59,10 @@ class Rewriting:
             DESCRIBE_CLUSTER: ("DescribeCluster", self._describe_cluster),
         }
 
-    def is_for(self, head: Head) -> bool:
+    def is_for(self, head: RequestHeader) -> bool:
         return head.api_key == METADATA or head.api_key in self._apis
 
-    async def rewritten(self, head: Head, frame: bytes, host: str, caller: Caller) -> bytes:
+    async def rewritten(self, head: RequestHeader, frame: bytes, host: str, caller: Caller) -> bytes:
         """The answer to a request, from the upstream's without its length. Raises WireError and OSError.
 
         host: where the caller finds the gateway.

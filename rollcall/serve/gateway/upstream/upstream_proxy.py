@@ -22,7 +22,7 @@ from rollcall.serve.gateway.upstream.broker_connection import BrokerConnection, 
 from rollcall.serve.gateway.upstream.brokers import Broker
 from rollcall.serve.gateway.upstream.rewriting import Rewriting
 from rollcall.serve.gateway.upstream.upstream_client import UpstreamLogin
-from rollcall.serve.gateway.wire.codec import Head, WireError, codec, read_head
+from rollcall.serve.gateway.wire.codec import RequestHeader, WireError, codec, read_head
 from rollcall.serve.gateway.wire.reading import Elements, reader
 
 _OURS = frozenset(our_ranges())
@@ -76,7 +76,7 @@ class UpstreamProxy(Answering):
         else:
             raise WireError(f"API {head.api_key} v{head.api_version} is not passed on to the upstream")
 
-    def _is_ours(self, head: Head, frame: bytes) -> bool:
+    def _is_ours(self, head: RequestHeader, frame: bytes) -> bool:
         if head.api_key in _READ_HERE and not is_passed_on(head.api_key, head.api_version):
             # An unknown version: it is refused, or answered with the list of versions.
             return True
@@ -88,7 +88,7 @@ class UpstreamProxy(Answering):
             return False
         return not is_passed_on(head.api_key, head.api_version) or not _is_about_the_upstream(head, frame)
 
-    def _pass_on(self, head: Head, frame: bytes) -> None:
+    def _pass_on(self, head: RequestHeader, frame: bytes) -> None:
         if self._connection is None:
             self._connection = BrokerConnection(self._client, self._broker.address, self._login, self._rewritten)
         if _expects_no_answer(head, frame):
@@ -98,7 +98,7 @@ class UpstreamProxy(Answering):
         slot = self._client.answers.line_up(_PASSED_ON, 0)
         self._connection.send(frame, Passed(slot, head, self._rewriting.is_for(head)))
 
-    def _rewritten(self, head: Head, frame: bytes) -> Coroutine[None, None, bytes]:
+    def _rewritten(self, head: RequestHeader, frame: bytes) -> Coroutine[None, None, bytes]:
         caller = self._client.caller
         return self._rewriting.rewritten(head, frame, self._settings.host_for(caller.reached_at[0]), caller)
 
@@ -113,7 +113,7 @@ class UpstreamProxy(Answering):
             self._connection.close()
 
 
-def _is_about_the_upstream(head: Head, frame: bytes) -> bool:
+def _is_about_the_upstream(head: RequestHeader, frame: bytes) -> bool:
     """Whether a request of one of our APIs is about no group: about a transaction, or configs of topics and brokers.
 
     Raises WireError.
@@ -129,7 +129,7 @@ def _is_about_the_upstream(head: Head, frame: bytes) -> bool:
     return all(one.resource_type != GROUP_RESOURCE for one in asked.resources)
 
 
-def _expects_no_answer(head: Head, frame: bytes) -> bool:
+def _expects_no_answer(head: RequestHeader, frame: bytes) -> bool:
     """Whether it is a Produce with acks=0, the one request that Kafka never answers. Raises WireError."""
     if head.api_key != PRODUCE:
         return False

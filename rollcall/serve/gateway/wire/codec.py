@@ -29,7 +29,7 @@ class WireError(ValueError):
     """Bytes that are no request, or a request that is not answered; as with Kafka, the connection ends."""
 
 
-class Head(NamedTuple):
+class RequestHeader(NamedTuple):
     """The fields at the start of every request, whatever its API."""
 
     api_key: int
@@ -37,11 +37,11 @@ class Head(NamedTuple):
     correlation_id: int
 
 
-def read_head(frame: bytes) -> Head:
+def read_head(frame: bytes) -> RequestHeader:
     """The first eight bytes of a request. Raises WireError: the frame is shorter."""
     if len(frame) < _HEAD.size:
         raise WireError(f"a request of {len(frame)} bytes has no head")
-    return Head(*_HEAD.unpack_from(frame))
+    return RequestHeader(*_HEAD.unpack_from(frame))
 
 
 class Codec:
