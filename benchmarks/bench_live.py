@@ -20,6 +20,7 @@ SIZES = (3, 50, 200)
 TOPIC, PARTITIONS = "measured", 6
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 HEARTBEATS_FOR_S, COMMITS_FOR_S = 15.0, 10.0
+QUIET_INTERVAL_S = 0.25
 RESTING_GROUPS, RESTING_SIZE, RESTING_FOR_S, RESTING_INTERVAL_S = 1_000, 3, 300.0, 3.0
 FORMED_AT_ONCE = 25
 
@@ -55,6 +56,8 @@ async def _waits(address: Address) -> list[Figure]:
         if size == 50:
             found += quantiles("heartbeat", await group.beat_for(HEARTBEATS_FOR_S), at_most(2), at_most(20))
         if size == 3:
+            quiet = await group.commit_for(COMMITS_FOR_S, QUIET_INTERVAL_S)
+            found += quantiles("quiet_commit", quiet, at_most(6), at_most(15))
             found += quantiles("commit", await group.commit_for(COMMITS_FOR_S), at_most(40), at_most(150))
         await group.leave()
     newer = LiveGroup(address, "newer", 3, ConsumerMember, TOPIC, PARTITIONS)

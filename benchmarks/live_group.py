@@ -172,17 +172,20 @@ class LiveGroup:
         """What heartbeats took; each member sends the next one when the one before is answered."""
         return await self._repeat(seconds, lambda member, _: member.beat())
 
-    async def commit_for(self, seconds: float) -> list[float]:
-        """What commits took; each member commits a partition of its own again when it is answered."""
+    async def commit_for(self, seconds: float, pause_s: float = 0.0) -> list[float]:
+        """What commits took; each member commits a partition of its own again when it is answered, after a pause."""
         places = {member: place for place, member in enumerate(self.members)}
-        return await self._repeat(seconds, lambda member, count: member.commit(places[member], count))
+        return await self._repeat(seconds, lambda member, count: member.commit(places[member], count), pause_s)
 
-    async def _repeat(self, seconds: float, ask: Callable[[Member, int], Awaitable[bool]]) -> list[float]:
+    async def _repeat(
+        self, seconds: float, ask: Callable[[Member, int], Awaitable[bool]], pause_s: float = 0.0
+    ) -> list[float]:
         until, took = time.perf_counter() + seconds, list[float]()
 
         async def one(member: Member) -> None:
             while time.perf_counter() < until:
                 took.append(await _seconds_of(ask(member, len(took))))
+                await asyncio.sleep(pause_s)
 
         await self._each(one)
         return took

@@ -28,7 +28,7 @@ def table() -> str:
     reports = [expected_of(case) for case in CASES]
     by_broker = [one for one in reports if one["kind"].startswith(OF_BROKERS)]
     clients = [one for one in reports if one not in by_broker]
-    rows = {"with a broker's lines": by_broker, "clients' lines alone": clients, f"all {len(reports)}": reports}
+    rows = {"with a broker's lines": by_broker, "clients' lines only": clients, f"all {len(reports)}": reports}
     return HEAD + "|---|---|---|---|---|---|\n" + "".join(_row(name, of) for name, of in rows.items())
 
 

@@ -28,7 +28,7 @@ Every view reads the facts in the effects table (see decisions/0004-views-stand-
 - The detectors (`storms` to `unconsumed`) look for trouble. Each section gives the whole rule, with its thresholds.
 - [Causes](#causes) says what each cause means.
 - `make sql AT="2026-03-01 03:12"`, or `register_views(spark, home, at="2026-03-01 03:12")`, shows every view as it was
-  at the end of that millisecond, from the facts up to then alone: `groups` and `members` of any moment.
+  at the end of that millisecond, from the facts up to then: `groups` and `members` of any moment.
 - `make sql` asks DuckDB if the query is known to give Spark's result, otherwise Spark: see
   [decision 8](decisions/0008-duckdb-answers-spark-sql.md).
 - Filter by `group_id`, and by `at_date` if the view has it: files without them are skipped.

@@ -144,7 +144,7 @@ class Settings(ListenerSecurity, MetricsHosts, RequestLimits):
         least=1024,
     )
     flush_interval_ms: int = setting(
-        PREFIX + "flush.interval.ms", 30, "the least time between two appends to the request table"
+        PREFIX + "flush.interval.ms", 30, "the time between appends to the request table under load"
     )
     poll_interval_ms: int = setting(
         PREFIX + "poll.interval.ms",

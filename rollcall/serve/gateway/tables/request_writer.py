@@ -1,4 +1,4 @@
-"""Appends requests in few commits: at once after a pause, else once an interval.
+"""Appends requests in few commits: at once while they are few, otherwise once an interval.
 
 Knows rows and where they go. Must not know what a request says, nor who waits for its answer.
 """
@@ -19,6 +19,8 @@ _LINGER_S = 0.002
 """How long a flush waits for more requests after its first."""
 _QUEUED_MAX_BYTES = 67_108_864
 """Most bytes that wait to be appended: a disk or a topic may be slower than clients."""
+AT_ONCE_MAX = 10
+"""How many appends may follow each other at once, after a pause of as many intervals."""
 
 
 class RequestWriter:
@@ -51,14 +53,16 @@ class RequestWriter:
     async def write(self) -> None:
         """Appends what is queued, for ever."""
         loop = asyncio.get_running_loop()
+        in_pace_s = 0.0
+        """When as many intervals are over as there were appends."""
         while True:
             await self._wake.wait()
             await asyncio.sleep(_LINGER_S)
             self._wake.clear()
-            began = loop.time()
+            in_pace_s = max(in_pace_s, loop.time()) + self._interval_s
             # Stopping this task does not stop an append: its rows have left the queue.
             await asyncio.shield(self.flush())
-            await asyncio.sleep(max(0.0, self._interval_s - (loop.time() - began)))
+            await asyncio.sleep(max(0.0, in_pace_s - (AT_ONCE_MAX - 1) * self._interval_s - loop.time()))
 
     async def flush(self) -> None:
         async with self._appending:
