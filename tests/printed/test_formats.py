@@ -11,6 +11,8 @@ import pytest
 
 from rollcall.inputs.printed.dialects.catalog import DIALECTS, FOLDER
 from rollcall.inputs.printed.dialects.checks import problems
+from rollcall.inputs.printed.dialects.formats import dialect_in
+from rollcall.inputs.printed.lines.wrappings import entries_in
 from tests.source_tree import ROOT
 
 RUBY = (FOLDER / "ruby-kafka.toml").read_text()
@@ -33,10 +35,18 @@ def test_ours_have_no_problem(name: str) -> None:
         ("title = ", "title == ", "Invalid value (at line 5, column 8)"),
         ("title = ", 'level = "LOUD"\ntitle = ', "level = 'LOUD' is no level."),
         ('" group `"', '""', "Expected `str` of length >= 1 - at `$.marks[0]`"),
-        ("(?P<group_id>", "(?P<group>", 'wording 1 "Joining group `{group_id}`" has a sample that cannot be read ('),
-        ("'(?:Joining", "'(?:Joining(", "its heading cannot be used: missing ), unterminated subpattern"),
-        ("[heading]", '[heading]\nreader = "rubi"', "No module named 'rollcall.inputs.printed.dialects.headings.rubi'"),
-        ("[heading]", '[heading]\nbegin = "a"', "got an unexpected keyword argument 'begin'"),
+        ("(?P<group_id>", "(?P<group>", "[heading] before names unknown fields: group."),
+        ("'(?:Joining", "'(?:Joining(", "cannot be used: RE2 says missing ): (?:Joining("),
+        ("[heading]", "[heading]\nends = 'a(?=b)'", "[heading] ends = 'a(?=b)' cannot be used: RE2 says invalid perl"),
+        ("[heading]", "[heading]\nends = 'a\\Z'", "[heading] ends = 'a\\Z' cannot be used: RE2 says invalid escape"),
+        ("[heading]", "[heading]\nends = '(a{999}){999}'", "cannot be used: RE2 says invalid repetition size"),
+        ("[heading]", "[heading]\nends = 3", "Expected `str`, got `int` - at `$.heading.ends`"),
+        ("[heading]", "[among_its_own]\nends = '('\n[heading]", "[among_its_own] ends = '(' cannot be used: RE2 says"),
+        ("[heading]", '[heading]\nkeys = { group = "group" }', "[heading] keys names unknown fields: group."),
+        ("[heading]", '[heading]\nreader = "rubi"', "[heading] reader = 'rubi': there is no such reader."),
+        ("[heading]", '[heading]\nreader = "redpanda"', "[heading] reader = 'redpanda': there is no such reader."),
+        ("[heading]", '[heading]\nreader = "go"', "[heading] before: the reader 'go' has no such key."),
+        ("[heading]", '[heading]\nbegin = "a"', "Object contains unknown field `begin` - at `$.heading`"),
         ('"join_sent"', '"join_send"', "wording 1 Invalid enum value 'join_send'"),
         ('"join_sent"', '"join_sent"\nsays = {}', "wording 1 Object contains unknown field `says`"),
         ("`{group_id}`", "`{grup_id}`", "wording 1 names unknown fields: grup_id."),
@@ -60,6 +70,18 @@ def test_a_problem_names_its_file_and_its_wording(old: str, new: str, problem: s
     found = [*problems(path, DIALECTS)]
     assert all(one.startswith("ruby-kafka.toml: ") for one in found)
     assert any(problem in one for one in found), found
+
+
+@pytest.mark.parametrize("key", ["behind", "before", "ends"])
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*$", "(a*)*b", "(?:a(?:.*b)?)"])
+def test_no_line_makes_a_pattern_of_a_user_slow(key: str, pattern: str, tmp_path: Path) -> None:
+    path = tmp_path / "acme.toml"
+    behind = "" if key == "behind" else "behind = 'acme: '\n"
+    path.write_text(f"title = 'a'\nexample = '{{}}'\nmarks = ['acme']\n[heading]\n{behind}{key} = '{pattern}'\n")
+    hostile = "a" * 100_000
+    for line in (f"acme: {hostile}!", f"{hostile}!acme: {hostile}!"):
+        (entry,) = entries_in("", [(1, line)], lambda _: True)
+        dialect_in(path).read(entry)
 
 
 def test_a_sample_of_one_is_read_by_no_other(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ Must not know any library's wording.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -13,12 +12,9 @@ from typing import Any
 from rollcall.inputs.printed.dialects.dialect import Dialect
 from rollcall.inputs.printed.dialects.formats import Sample, Wording, dialect_of, wordings_in
 from rollcall.inputs.printed.lines.wrappings import entries_in
-from rollcall.inputs.printed.logged_facts import IS_CERTAIN, PLACES, FactKind, LoggedFact
+from rollcall.inputs.printed.logged_facts import STATED, FactKind, LoggedFact
 from rollcall.inputs.printed.templates import IGNORED
 from rollcall.programs.errors import UserError
-
-_STATED = LoggedFact._fields[PLACES["broker_id"] : PLACES[IS_CERTAIN]]
-"""What a line may say; the fields before and behind are of its place and of the reading."""
 
 
 def problems(file: Traversable, dialects: Iterable[Dialect]) -> Iterator[str]:
@@ -38,7 +34,7 @@ def _read(file: Traversable) -> tuple[Dialect, list[Wording]]:
     """A dialect and its wordings. Raises UserError for what no sample shows."""
     table, wordings = wordings_in(file)
     for place, wording in enumerate(wordings, 1):
-        unknown = {*wording.template.names, *wording.sets} - {*_STATED, *IGNORED}
+        unknown = {*wording.template.names, *wording.sets} - {*STATED, *IGNORED}
         if unknown:
             raise UserError(f"{file.name}: wording {place} names unknown fields: {', '.join(sorted(unknown))}.")
     without_samples = [Wording(one.fact, one.text, one.since, one.sets, one.is_its_own) for one in wordings]
@@ -48,8 +44,8 @@ def _read(file: Traversable) -> tuple[Dialect, list[Wording]]:
     try:
         for heading in (dialect.heading, dialect.among_its_own):
             getattr(heading, "made", None)
-    except (ImportError, AttributeError, TypeError, re.error) as error:
-        raise UserError(f"{file.name}: its heading cannot be used: {error}.") from None
+    except UserError as error:
+        raise UserError(f"{file.name}: {error}") from None
     return dialect, wordings
 
 
@@ -97,5 +93,5 @@ def _of_a_sample(dialect: Dialect, wordings: list[Wording], place: int, sample: 
 
 def _said(fact: LoggedFact) -> dict[str, Any]:
     """What a fact has where another has nothing, as TOML has it."""
-    said = {name: getattr(fact, name) for name in _STATED if getattr(fact, name) != LoggedFact._field_defaults[name]}
+    said = {name: getattr(fact, name) for name in STATED if getattr(fact, name) != LoggedFact._field_defaults[name]}
     return {name: [*value] if isinstance(value, tuple) else value for name, value in said.items()}
