@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rollcall.inputs.printed.dialects.catalog import DIALECTS, FOLDER
+from rollcall.inputs.printed.dialects.catalog import DIALECTS, FOLDER, own_folder
 from rollcall.inputs.printed.dialects.checks import problems
 from rollcall.inputs.printed.dialects.formats import dialect_in
 from rollcall.inputs.printed.lines.wrappings import entries_in
+from rollcall.programs.errors import UserError
 from tests.source_tree import ROOT
 
 RUBY = (FOLDER / "ruby-kafka.toml").read_text()
@@ -52,7 +55,11 @@ def test_ours_have_no_problem(name: str) -> None:
         ("`{group_id}`", "`{grup_id}`", "wording 1 names unknown fields: grup_id."),
         ("`{group_id}`", "`{line_number}`", "wording 1 names unknown fields: line_number."),
         ('"Joining group', '"Asking group', 'wording 1 "Asking group `{group_id}`" does not read its sample: I, [2026'),
-        (SAYS, "", "has a sample that says group_id = 'orders'"),
+        (SAYS, "", "has a sample that says group_id = 'orders' instead of None: I, [2026"),
+        (SAYS, SAYS.replace("orders", "x"), "has a sample that says group_id = 'orders' instead of 'x': I, [2026"),
+        (JOINING, JOINING + "sets = { members = true }\n", "Expected `int | null`, got `bool`: I, [2026"),
+        ('"join_sent"', '"two_messages"', "wording 1 has fact = 'two_messages', which no program prints."),
+        ("`{group_id}`", "{group_id}{member_id}", "wording 1 has no text between two fields."),
         (SAYS, SAYS + 'extra = "x"\n', "unknown field `extra`"),
         (JOINING, JOINING * 2, 'wording 1 "Joining group `{group_id}`" has no [[wording.sample]]'),
         (JOINING, JOINING * 2, 'wording 2 "Joining group `{group_id}`" is the text of wording 1'),
@@ -70,6 +77,35 @@ def test_a_problem_names_its_file_and_its_wording(old: str, new: str, problem: s
     found = [*problems(path, DIALECTS)]
     assert all(one.startswith("ruby-kafka.toml: ") for one in found)
     assert any(problem in one for one in found), found
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [
+        (_folder, "acme.toml: cannot be read: Is a directory."),
+        (lambda path: path.symlink_to("nowhere"), "acme.toml: cannot be read: No such file or directory."),
+        (lambda path: path.write_bytes(b"# caf\xe9"), "acme.toml: byte 5 is not UTF-8."),
+        (lambda path: path.write_text(""), "acme.toml: Object missing required field `title`."),
+        (lambda path: path.write_text("wording = 3"), "acme.toml: wording: Expected `array`, got `int`."),
+        (lambda path: path.write_text("x = " + "[" * 10_000), "acme.toml: maximum recursion depth exceeded."),
+    ],
+)
+def test_a_file_that_is_no_format_is_named(made: Callable[[Path], object], problem: str, tmp_path: Path) -> None:
+    made(tmp_path / "acme.toml")
+    assert [*problems(tmp_path / "acme.toml", DIALECTS)] == [problem]
+    with pytest.raises(UserError, match=f"^{re.escape(problem)}$"):
+        dialect_in(tmp_path / "acme.toml")
+
+
+def test_a_user_without_a_home_has_no_formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ROLLCALL_FORMATS")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    assert own_folder() is None
 
 
 @pytest.mark.parametrize("key", ["behind", "before", "ends"])
@@ -96,6 +132,14 @@ def test_a_sample_of_one_is_read_by_no_other(tmp_path: Path) -> None:
 
 OF_DOCS = (ROOT / "docs" / "explain.md").read_text().partition("```toml\n")[2].partition("```")[0]
 LOG = "2026-03-01 03:12:00,417 INFO acme[a-1]: Thrown out of orders\nINFO acme[a-1]: Waits for 3 s\n"
+
+
+def test_what_is_no_toml_is_named_by_its_line_though_samples_are_left_out(tmp_path: Path) -> None:
+    wrong = OF_DOCS.replace('fact = "membership_lost"', 'fact == "membership_lost"')
+    line = wrong[: wrong.index("fact ==")].count("\n") + 1
+    (tmp_path / "acme.toml").write_text(wrong)
+    with pytest.raises(UserError, match=rf"^acme.toml: Invalid value \(at line {line}, column 7\)\.$"):
+        dialect_in(tmp_path / "acme.toml")
 
 
 def explained(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -24,12 +24,16 @@ BY_DEFAULT = "~/.config/rollcall/formats"
 
 
 def own_folder() -> Path | None:
-    """The folder of the user's own files; None: there is none. Raises UserError if one that is named is no folder."""
+    """The folder of the user's own files, or None. Raises UserError if one that is named is no folder."""
     named = os.environ.get(VARIABLE)
-    folder = Path(BY_DEFAULT if named is None else named).expanduser()
-    if named and not folder.is_dir():
+    path = os.path.expanduser(BY_DEFAULT if named is None else named)  # Not Path's, which fails without a home.
+    if named and not os.path.isdir(path):
         raise UserError(f"FORMATS={named}: there is no such folder.")
-    return folder if named != "" and folder.is_dir() else None
+    if not os.path.isdir(path):
+        return None
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise UserError(f"FORMATS={path}: the folder cannot be read.")
+    return Path(path)
 
 
 def _in(folder: Traversable | None) -> dict[str, Traversable]:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from importlib.resources.abc import Traversable
-from typing import Any
+from typing import Any, get_type_hints
+
+from msgspec import ValidationError, convert
 
 from rollcall.inputs.printed.dialects.dialect import Dialect
 from rollcall.inputs.printed.dialects.formats import Sample, Wording, dialect_of, wordings_in
@@ -15,6 +17,9 @@ from rollcall.inputs.printed.lines.wrappings import entries_in
 from rollcall.inputs.printed.logged_facts import STATED, FactKind, LoggedFact
 from rollcall.inputs.printed.templates import IGNORED
 from rollcall.programs.errors import UserError
+
+_OF_READING = (FactKind.TWO_MESSAGES, FactKind.UNREADABLE)
+_TYPES = get_type_hints(LoggedFact)
 
 
 def problems(file: Traversable, dialects: Iterable[Dialect]) -> Iterator[str]:
@@ -37,6 +42,10 @@ def _read(file: Traversable) -> tuple[Dialect, list[Wording]]:
         unknown = {*wording.template.names, *wording.sets} - {*STATED, *IGNORED}
         if unknown:
             raise UserError(f"{file.name}: wording {place} names unknown fields: {', '.join(sorted(unknown))}.")
+        if "" in wording.template.literals[1:-1]:
+            raise UserError(f"{file.name}: wording {place} has no text between two fields.")
+        if wording.fact in _OF_READING:
+            raise UserError(f"{file.name}: wording {place} has fact = '{wording.fact}', which no program prints.")
     without_samples = [Wording(one.fact, one.text, one.since, one.sets, one.is_its_own) for one in wordings]
     if wordings_in(file, with_samples=False) != (table, without_samples):
         raise UserError(f"{file.name}: a text has lines that look like a sample's.")
@@ -88,7 +97,19 @@ def _of_a_sample(dialect: Dialect, wordings: list[Wording], place: int, sample: 
             return f"has a sample that {other.name} reads"
     said, expected = _said(fact), {**wordings[place].sets, **sample.says}
     differ = sorted(name for name in {*said, *expected} if said.get(name) != expected.get(name))
-    return "has a sample that says " + ", ".join(f"{name} = {said.get(name)!r}" for name in differ) if differ else ""
+    if differ:
+        shown = (f"{name} = {said.get(name)!r} instead of {expected.get(name)!r}" for name in differ)
+        return f"has a sample that says {', '.join(shown)}"
+    return next((f"says {name} = {said[name]!r}: {why}" for name in said if (why := _mistyped(fact, name))), "")
+
+
+def _mistyped(fact: LoggedFact, name: str) -> str:
+    """Why a field cannot have its value; empty if it can."""
+    try:
+        convert(getattr(fact, name), _TYPES[name])
+    except ValidationError as error:
+        return str(error)
+    return ""
 
 
 def _said(fact: LoggedFact) -> dict[str, Any]:

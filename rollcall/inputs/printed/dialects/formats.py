@@ -146,12 +146,16 @@ class _Reader:
 
 def wordings_in(file: Traversable, *, with_samples: bool = True) -> tuple[dict[str, Any], list[Wording]]:
     """Return what a file says before its wordings, and these. Raise UserError if it is not of this form."""
-    text = file.read_text("utf-8")
     try:
-        table = tomllib.loads(text if with_samples else _SAMPLE.sub("", text))
-    except ValueError as error:
+        text = file.read_text("utf-8")
+        table = tomllib.loads(text if with_samples else _SAMPLE.sub(lambda sample: "\n" * sample[0].count("\n"), text))
+    except OSError as error:
+        raise UserError(f"{file.name}: cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file.name}: byte {error.start} is not UTF-8.") from None
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{file.name}: {error}.") from None
-    wordings = table.pop("wording", [])
+    wordings = _as(list[Any], table.pop("wording", []), file, "wording: ")
     return table, [_as(Wording, one, file, f"wording {place} ") for place, one in enumerate(wordings, 1)]
 
 
