@@ -176,5 +176,12 @@ def test_a_folder_with_a_mistake_is_refused_before_a_line_is_read(tmp_path: Path
     assert done.stderr.startswith(
         'rollcall: acme.toml: wording 2 "Thrown {group_id}" has a sample that says group_id = '
     )
-    missing = explained(tmp_path, "formats", "--formats", str(tmp_path / "none"))
-    assert missing.stderr == f"rollcall: --formats {tmp_path}/none: there is no such folder.\n"
+
+
+def test_a_folder_that_is_missing_is_named_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    none = tmp_path / "none"
+    missing = explained(tmp_path, "formats", "--formats", str(none))
+    assert (missing.returncode, missing.stderr) == (2, f"rollcall: --formats {none}: there is no such folder.\n")
+    monkeypatch.setenv("ROLLCALL_FORMATS", str(none))
+    missing = explained(tmp_path, "replay", str(tmp_path / "app.log"), "--home", str(tmp_path / "home"))
+    assert missing.stderr == f"rollcall: ROLLCALL_FORMATS={none}: there is no such folder.\n"

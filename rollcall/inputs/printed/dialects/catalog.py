@@ -28,11 +28,11 @@ def own_folder() -> Path | None:
     named = os.environ.get(VARIABLE)
     path = os.path.expanduser(BY_DEFAULT if named is None else named)  # Not Path's, which fails without a home.
     if named and not os.path.isdir(path):
-        raise UserError(f"FORMATS={named}: there is no such folder.")
+        raise UserError(f"{VARIABLE}={named}: there is no such folder.")
     if not os.path.isdir(path):
         return None
     if not os.access(path, os.R_OK | os.X_OK):
-        raise UserError(f"FORMATS={path}: the folder cannot be read.")
+        raise UserError(f"{VARIABLE}={path}: the folder cannot be read.")
     return Path(path)
 
 
