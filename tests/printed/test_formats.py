@@ -185,3 +185,18 @@ def test_a_folder_that_is_missing_is_named_as_it_was_given(tmp_path: Path, monke
     monkeypatch.setenv("ROLLCALL_FORMATS", str(none))
     missing = explained(tmp_path, "replay", str(tmp_path / "app.log"), "--home", str(tmp_path / "home"))
     assert missing.stderr == f"rollcall: ROLLCALL_FORMATS={none}: there is no such folder.\n"
+
+
+@pytest.mark.parametrize("module", ["tests.golden.__main__", "tests.derived"])
+def test_a_developer_s_own_formats_change_nothing_that_is_kept(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / ".config" / "rollcall" / "formats"
+    own.mkdir(parents=True)
+    (own / "acme.toml").write_text("no format")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("ROLLCALL_FORMATS")
+    is_refused = [sys.executable, "-c", "import rollcall.inputs.printed.reading"]
+    is_unread = [sys.executable, "-c", f"import {module}"]
+    for command, status in ((is_refused, 1), (is_unread, 0)):
+        assert subprocess.run(command, cwd=ROOT, stderr=subprocess.DEVNULL, check=False).returncode == status
