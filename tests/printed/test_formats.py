@@ -151,14 +151,14 @@ def explained(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_a_folder_of_the_user_s_adds_a_library_in_40_lines_without_code(tmp_path: Path) -> None:
     assert OF_DOCS.count("\n") <= 40
     (tmp_path / "acme.toml").write_text(OF_DOCS)
+    (tmp_path / "a-library-with-a-long-name.toml").write_text(OF_DOCS.replace("acme", "ACME"))
     said = explained(tmp_path, "explain", str(tmp_path / "app.log"), "--formats", str(tmp_path)).stdout
     assert "acme's log, 2 lines, 1 about groups" in said
     assert "1 line of acme's log is not read: `Waits for ... s` 1" in said
     assert "orders: 0 rebalances" in said
-    assert (
-        f"acme's log, 2 wordings, {tmp_path}/acme.toml"
-        in explained(tmp_path, "formats", "--formats", str(tmp_path)).stdout
-    )
+    listed = explained(tmp_path, "formats", "--formats", str(tmp_path)).stdout
+    assert f"acme                        acme's log, 2 wordings, {tmp_path}/acme.toml\n" in listed
+    assert "a-library-with-a-long-name  ACME's log, 2 wordings" in listed
 
 
 def test_what_no_format_reads_is_printed_as_one_to_be_filled_in(tmp_path: Path) -> None:
@@ -176,6 +176,18 @@ def test_a_folder_with_a_mistake_is_refused_before_a_line_is_read(tmp_path: Path
     assert done.stderr.startswith(
         'rollcall: acme.toml: wording 2 "Thrown {group_id}" has a sample that says group_id = '
     )
+
+
+def test_a_format_that_reads_a_sample_of_ours_is_refused(tmp_path: Path) -> None:
+    greedy = (
+        OF_DOCS.replace('"acme"]', '"acme", "roup"]').replace("acme(?:", "(?:acme)?(?:").replace(")?: '", ")?(?:: )?'")
+    )
+    greedy += '[[wording]]\nfact = "closed"\ntext = "{}roup{}"\n'
+    greedy += '[[wording.sample]]\nline = "a groupie"\nsays = {}\n'
+    (tmp_path / "acme.toml").write_text(greedy)
+    done = explained(tmp_path, "explain", str(tmp_path / "app.log"), "--formats", str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert re.match(r'rollcall: \S+\.toml: wording \d+ ".*" has a sample that acme reads: ', done.stderr)
 
 
 def test_a_folder_that_is_missing_is_named_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
