@@ -256,15 +256,6 @@ def test_a_fenced_java_member_is_found_fenced_and_does_not_try_again(text: str) 
     assert [one.finding for one in findings] == ["fenced"]
 
 
-def test_a_commit_that_a_java_member_makes_by_itself_may_fail_too() -> None:
-    why = "Commit cannot be completed since the group has already rebalanced"
-    for kind in ("Synchronous", "Asynchronous"):
-        (fact,) = facts_of(
-            (0, f"{kind} auto-commit of offsets {{orders-0=OffsetAndMetadata{{offset=7}}}} failed: {why}")
-        )
-        assert (fact.kind, fact.error) == (FactKind.COMMIT_REFUSED, why)
-
-
 def test_a_schema_registry_is_a_member_of_its_group() -> None:
     printed = "INFO [Schema registry clientId=sr-1, groupId=schema-registry] (Re-)joining group"
     (fact,) = read_lines("schema-registry.log", [printed]).facts
