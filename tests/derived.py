@@ -8,10 +8,14 @@ Knows which file comes from where. Must not know how a page is laid out.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+# As in tests/golden: the imports below read formats.
+os.environ["ROLLCALL_FORMATS"] = ""
 
 from benchmarks.kept import page_of, read_kept
 from rollcall.answers.views import page as views

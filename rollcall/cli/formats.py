@@ -15,10 +15,11 @@ from rollcall.programs.errors import UserError
 
 def listed() -> Iterator[str]:
     """Yield a line for each format: its name, who prints it, its number of wordings, and a file of the user's own."""
+    longest = max(len(dialect.name) for dialect in DIALECTS)
     for dialect in DIALECTS:
         file = FORMATS[dialect.name]
         place = "" if (FOLDER / file.name) == file else f", {file}"
-        yield f"{dialect.name:14}{dialect.title}, {count(len(dialect.templates.all), 'wording')}{place}"
+        yield f"{dialect.name:{longest}}  {dialect.title}, {count(len(dialect.templates.all), 'wording')}{place}"
 
 
 def check() -> Iterator[str]:

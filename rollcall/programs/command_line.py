@@ -126,7 +126,7 @@ def _innermost(context: click.Context | None, command: click.Command) -> click.C
 
 
 _MAKES_NAME = re.compile(r"(?<![^\s(`])([A-Z][A-Z_]*)=(?:([01])\b)?(?=(\S?))")
-_OTHER_NAMES = {"ROLLCALL_HOME": "HOME", "FROM": "CLUSTER", "FILE": "LOG"}
+_OTHER_NAMES = {"ROLLCALL_HOME": "HOME", FORMATS: "FORMATS", "FROM": "CLUSTER", "FILE": "LOG"}
 
 
 def with_options(sentence: str, command: click.Command) -> str:

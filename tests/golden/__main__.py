@@ -7,11 +7,15 @@ the run before are kept beside them, and a difference prints its lines. Knows th
 from __future__ import annotations
 
 import json
+import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+# A format of who runs this would read the lines too. Formats are read by the imports below, here and in the pool.
+os.environ["ROLLCALL_FORMATS"] = ""
 
 from tests.golden.cases import cases
 from tests.golden.drivers import differing

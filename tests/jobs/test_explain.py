@@ -240,6 +240,16 @@ def test_following_needs_standard_input(capsys: pytest.CaptureFixture[str]) -> N
     assert "--follow reads only standard input: use - as LOG." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("other", ["--follow", "--format json"])
+def test_wordings_that_are_unknown_are_neither_followed_nor_json(
+    other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "--unknown", *other.split(), "-"]) == 2
+    said = capsys.readouterr()
+    expected = f"rollcall: --unknown prints TOML of whole files: it cannot be combined with {other}.\n"
+    assert (said.out, said.err) == ("", expected)
+
+
 def test_a_pipe_is_read_once_and_a_word_says_that_it_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(pipe := tmp_path / "pipe")
     writer = threading.Thread(target=pipe.write_bytes, args=(gzip.decompress(Path(KILLED).read_bytes()),))

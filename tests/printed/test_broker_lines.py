@@ -1,4 +1,4 @@
-"""A broker's wordings: each template reads back what it was filled with, and no other template claims the line."""
+"""A broker's lines: what may stand before and behind a message, and what its reasons say; samples hold its wordings."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from rollcall.inputs.printed.groups.reasons import read_reason
 from rollcall.inputs.printed.lines.entries import Entry
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.reading import fact_of
-from rollcall.inputs.printed.templates import Template
 from rollcall.schemas.causes import CauseKind
-from tests.printed.printed import FILLED, MEMBER, line_of
+from tests.printed.printed import MEMBER
 
-HEADINGS = ("[GroupCoordinator 1]: ", "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ", "")
+BEGAN = "Preparing to rebalance group orders in state Stable with old generation 7 (reason: a reason)"
 
 
-@pytest.mark.parametrize("template", BROKERS.templates.all, ids=lambda one: one.text[:60])
-@pytest.mark.parametrize("heading", HEADINGS, ids=("scala", "java", "bare"))
-def test_a_template_reads_back_what_it_prints(template: Template, heading: str) -> None:
-    fact = fact_of(Entry("server.log", 3, heading + line_of(template) + ".", 1000))
+@pytest.mark.parametrize(
+    ("heading", "broker_id", "partition"),
+    [
+        ("[GroupCoordinator 1]: ", "1", None),
+        ("[GroupCoordinator id=1 topic=__consumer_offsets partition=7] ", "1", 7),
+        ("", "", None),
+    ],
+)
+def test_a_message_is_read_behind_each_heading_and_bare(heading: str, broker_id: str, partition: int | None) -> None:
+    fact = fact_of(Entry("server.log", 3, f"{heading}{BEGAN}.", 1000))
     assert fact is not None
-    assert fact.kind is template.kind
-    assert fact.is_certain
-    for name in template.names:
-        if name not in ("", "number", "old_state", "broker_id", "reason"):
-            assert getattr(fact, name) == FILLED[name][1]
-    assert (fact.file, fact.line_number, fact.at_ms) == ("server.log", 3, 1000)
+    assert (fact.kind, fact.group_id, fact.generation_id) == (FactKind.REBALANCE_BEGAN, "orders", 7)
+    assert (fact.broker_id, fact.partition, fact.at_ms) == (broker_id, partition, 1000)
 
 
 @pytest.mark.parametrize("length", range(1, len(" (kafka.coordinator.group.GroupCoordinator)")))

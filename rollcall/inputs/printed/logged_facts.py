@@ -243,6 +243,8 @@ class LoggedFact(NamedTuple):
 
 IS_CERTAIN = "is_certain"
 PLACES = {name: place for place, name in enumerate(LoggedFact._fields)}
+STATED = LoggedFact._fields[PLACES["broker_id"] : PLACES[IS_CERTAIN]]
+"""What a line may say; the fields before and behind are of its place and of the reading."""
 
 
 def program_of(fact: LoggedFact) -> tuple[str, str, str]:

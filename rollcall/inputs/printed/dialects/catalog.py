@@ -1,15 +1,17 @@
 """All dialects: each file here that declares one, and each in the folder of a user's own.
 
 ROLLCALL_FORMATS names that folder. A file of it stands in the place of ours with its name, and is checked before it is
-used. No dialect reads a sample of another one, so their order decides nothing that a sample shows.
+used: it reads its own samples, and none of ours. No dialect reads a sample of another one, so their order decides
+nothing that a sample shows.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import islice
 from pathlib import Path
 
 from rollcall.inputs.printed.dialects.checks import problems
@@ -24,12 +26,16 @@ BY_DEFAULT = "~/.config/rollcall/formats"
 
 
 def own_folder() -> Path | None:
-    """The folder of the user's own files; None: there is none. Raises UserError if one that is named is no folder."""
+    """The folder of the user's own files, or None. Raises UserError if one that is named is no folder."""
     named = os.environ.get(VARIABLE)
-    folder = Path(BY_DEFAULT if named is None else named).expanduser()
-    if named and not folder.is_dir():
-        raise UserError(f"FORMATS={named}: there is no such folder.")
-    return folder if named != "" and folder.is_dir() else None
+    path = os.path.expanduser(BY_DEFAULT if named is None else named)  # Not Path's, which fails without a home.
+    if named and not os.path.isdir(path):
+        raise UserError(f"{VARIABLE}={named}: there is no such folder.")
+    if not os.path.isdir(path):
+        return None
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise UserError(f"{VARIABLE}={path}: the folder cannot be read.")
+    return Path(path)
 
 
 def _in(folder: Traversable | None) -> dict[str, Traversable]:
@@ -37,9 +43,13 @@ def _in(folder: Traversable | None) -> dict[str, Traversable]:
     return {file.name.removesuffix(ENDING): file for file in found if file.name.endswith(ENDING)}
 
 
-def _loaded(own: Iterable[Traversable]) -> tuple[Dialect, ...]:
+def _loaded(own: Mapping[str, Traversable]) -> tuple[Dialect, ...]:
     loaded = sorted(map(dialect_in, FORMATS.values()), key=lambda one: (one.name == BROKER, one.name))
-    refused = [problem for file in own for problem in problems(file, loaded)]
+    refused = [problem for file in own.values() for problem in problems(file, loaded)]
+    added = [one for one in loaded if one.name in own]
+    ours = (file for name, file in FORMATS.items() if added and name not in own)
+    if not refused:
+        refused = [*islice((problem for file in ours for problem in problems(file, added)), 1)]
     if refused:
         raise UserError(*refused)
     return (*loaded,)
@@ -48,6 +58,6 @@ def _loaded(own: Iterable[Traversable]) -> tuple[Dialect, ...]:
 _OWN = _in(own_folder())
 FORMATS = {**_in(FOLDER), **_OWN}
 """Each dialect's file, by its name."""
-DIALECTS = _loaded(_OWN.values())
+DIALECTS = _loaded(_OWN)
 """Brokers last: their lines may stand without any prefix that tells them."""
 BROKERS = DIALECTS[-1]

@@ -5,20 +5,21 @@ Must not know any library's wording.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from importlib.resources.abc import Traversable
-from typing import Any
+from typing import Any, get_type_hints
+
+from msgspec import ValidationError, convert
 
 from rollcall.inputs.printed.dialects.dialect import Dialect
 from rollcall.inputs.printed.dialects.formats import Sample, Wording, dialect_of, wordings_in
 from rollcall.inputs.printed.lines.wrappings import entries_in
-from rollcall.inputs.printed.logged_facts import IS_CERTAIN, PLACES, FactKind, LoggedFact
+from rollcall.inputs.printed.logged_facts import STATED, FactKind, LoggedFact
 from rollcall.inputs.printed.templates import IGNORED
 from rollcall.programs.errors import UserError
 
-_STATED = LoggedFact._fields[PLACES["broker_id"] : PLACES[IS_CERTAIN]]
-"""What a line may say; the fields before and behind are of its place and of the reading."""
+_OF_READING = (FactKind.TWO_MESSAGES, FactKind.UNREADABLE)
+_TYPES = get_type_hints(LoggedFact)
 
 
 def problems(file: Traversable, dialects: Iterable[Dialect]) -> Iterator[str]:
@@ -38,9 +39,13 @@ def _read(file: Traversable) -> tuple[Dialect, list[Wording]]:
     """A dialect and its wordings. Raises UserError for what no sample shows."""
     table, wordings = wordings_in(file)
     for place, wording in enumerate(wordings, 1):
-        unknown = {*wording.template.names, *wording.sets} - {*_STATED, *IGNORED}
+        unknown = {*wording.template.names, *wording.sets} - {*STATED, *IGNORED}
         if unknown:
             raise UserError(f"{file.name}: wording {place} names unknown fields: {', '.join(sorted(unknown))}.")
+        if "" in wording.template.literals[1:-1]:
+            raise UserError(f"{file.name}: wording {place} has no text between two fields.")
+        if wording.fact in _OF_READING:
+            raise UserError(f"{file.name}: wording {place} has fact = '{wording.fact}', which no program prints.")
     without_samples = [Wording(one.fact, one.text, one.since, one.sets, one.is_its_own) for one in wordings]
     if wordings_in(file, with_samples=False) != (table, without_samples):
         raise UserError(f"{file.name}: a text has lines that look like a sample's.")
@@ -48,8 +53,8 @@ def _read(file: Traversable) -> tuple[Dialect, list[Wording]]:
     try:
         for heading in (dialect.heading, dialect.among_its_own):
             getattr(heading, "made", None)
-    except (ImportError, AttributeError, TypeError, re.error) as error:
-        raise UserError(f"{file.name}: its heading cannot be used: {error}.") from None
+    except UserError as error:
+        raise UserError(f"{file.name}: {error}") from None
     return dialect, wordings
 
 
@@ -92,10 +97,22 @@ def _of_a_sample(dialect: Dialect, wordings: list[Wording], place: int, sample: 
             return f"has a sample that {other.name} reads"
     said, expected = _said(fact), {**wordings[place].sets, **sample.says}
     differ = sorted(name for name in {*said, *expected} if said.get(name) != expected.get(name))
-    return "has a sample that says " + ", ".join(f"{name} = {said.get(name)!r}" for name in differ) if differ else ""
+    if differ:
+        shown = (f"{name} = {said.get(name)!r} instead of {expected.get(name)!r}" for name in differ)
+        return f"has a sample that says {', '.join(shown)}"
+    return next((f"says {name} = {said[name]!r}: {why}" for name in said if (why := _mistyped(fact, name))), "")
+
+
+def _mistyped(fact: LoggedFact, name: str) -> str:
+    """Why a field cannot have its value; empty if it can."""
+    try:
+        convert(getattr(fact, name), _TYPES[name])
+    except ValidationError as error:
+        return str(error)
+    return ""
 
 
 def _said(fact: LoggedFact) -> dict[str, Any]:
     """What a fact has where another has nothing, as TOML has it."""
-    said = {name: getattr(fact, name) for name in _STATED if getattr(fact, name) != LoggedFact._field_defaults[name]}
+    said = {name: getattr(fact, name) for name in STATED if getattr(fact, name) != LoggedFact._field_defaults[name]}
     return {name: [*value] if isinstance(value, tuple) else value for name, value in said.items()}

@@ -24,11 +24,12 @@ read, and all that they say beside `sets`.
 
 `[heading]` finds the message in a line. Its `reader` is a module of `headings`, by default `declared`, which needs no
 code: `begins` has patterns of how a message begins wherever it stands, or `behind` the pattern before it, with named
-groups for fields. `before` is a pattern looked for before the message, `ends` one that is cut off its end. `replaces`
-has texts to be replaced, and `keys` names the fields of an object that stands `object_behind` a text. Go's and Python's
-libraries have the readers `go` (`begins`) and `python` (`loggers`, `member_ids`; without a logger a wording must have
-`is_its_own`: no other library prints it). `[among_its_own]` is a heading for lines that this one does not find, in a
-file in which it finds others. Optional are also `level`, `opening` and `is_known_by_heading`, as `Dialect` has them.
+groups for fields. `before` is a pattern looked for before the message, and `ends` one from which on the rest of the
+message is cut off. Patterns are RE2's, without lookaround: no line makes one slow. `replaces` has texts to be replaced,
+and `keys` names the fields of an object that stands `object_behind` a text. Go's and Python's libraries have the
+readers `go` (`begins`) and `python` (`loggers`, `member_ids`; without a logger a wording must have `is_its_own`: no
+other library prints it). `[among_its_own]` is a heading for lines that this one does not find, in a file in which it
+finds others. Optional are also `level`, `opening` and `is_known_by_heading`, as `Dialect` has them.
 
 Samples are for the check alone, so a program that reads logs leaves them out unparsed.
 """
@@ -41,9 +42,10 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module
 from importlib.resources.abc import Traversable
+from inspect import signature
 from typing import Annotated, Any, TypeVar
 
-from msgspec import Meta, Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 
 from rollcall.inputs.printed.dialects.dialect import Dialect, Heading
 from rollcall.inputs.printed.lines.entries import Entry
@@ -81,14 +83,30 @@ class Wording(Struct, forbid_unknown_fields=True):
         return Template(self.fact, self.text, since=self.since, is_its_own=self.is_its_own, **self.sets)
 
 
+class _Options(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What a heading may say: the keys of all readers."""
+
+    reader: str = "declared"
+    begins: list[str] = []
+    behind: str = ""
+    before: str = ""
+    ends: str = ""
+    replaces: dict[str, str] = {}
+    object_behind: str = ""
+    keys: dict[str, str] = {}
+    loggers: list[str] = []
+    member_ids: str = ""
+    among_its_own: bool = False
+
+
 class _Declared(Struct, forbid_unknown_fields=True):
     """A file without its wordings."""
 
     title: str
     example: str
     marks: Annotated[list[Annotated[str, Meta(min_length=1)]], Meta(min_length=1)]
-    heading: dict[str, Any]
-    among_its_own: dict[str, Any] | None = None
+    heading: _Options
+    among_its_own: _Options | None = None
     opening: str = ""
     is_known_by_heading: bool = True
     level: str = ""
@@ -98,14 +116,27 @@ class _Declared(Struct, forbid_unknown_fields=True):
 class _Reader:
     """The heading of a dialect, which is made when a line asks for it: most files ask few dialects."""
 
-    def __init__(self, options: Mapping[str, Any], templates: Templates) -> None:
-        self._options, self._templates = {"reader": "declared", **options}, templates
+    def __init__(self, name: str, options: _Options, templates: Templates) -> None:
+        self._name, self._options, self._templates = name, options, templates
 
     @cached_property
     def made(self) -> Callable[[Entry], Heading | None]:
-        """The function that reads."""
-        options = {**self._options}
-        heading_of = import_module(f"{_HEADINGS}.{options.pop('reader')}").heading_of
+        """The function that reads. Raises UserError for options that cannot be used."""
+        try:
+            return self._made()
+        except UserError as error:
+            raise UserError(f"[{self._name}] {error}") from None
+
+    def _made(self) -> Callable[[Entry], Heading | None]:
+        reader, options = self._options.reader, to_builtins(self._options)
+        options.pop("reader", "")
+        try:
+            heading_of = import_module(f"{_HEADINGS}.{reader}").heading_of
+        except (ImportError, AttributeError):
+            raise UserError(f"reader = '{reader}': there is no such reader.") from None
+        unknown = sorted(options.keys() - signature(heading_of).parameters.keys())
+        if unknown:
+            raise UserError(f"{unknown[0]}: the reader '{reader}' has no such key.")
         heading: Callable[[Entry], Heading | None] = heading_of(self._templates, **options)
         return heading
 
@@ -115,12 +146,16 @@ class _Reader:
 
 def wordings_in(file: Traversable, *, with_samples: bool = True) -> tuple[dict[str, Any], list[Wording]]:
     """Return what a file says before its wordings, and these. Raise UserError if it is not of this form."""
-    text = file.read_text("utf-8")
     try:
-        table = tomllib.loads(text if with_samples else _SAMPLE.sub("", text))
-    except ValueError as error:
+        text = file.read_text("utf-8")
+        table = tomllib.loads(text if with_samples else _SAMPLE.sub(lambda sample: "\n" * sample[0].count("\n"), text))
+    except OSError as error:
+        raise UserError(f"{file.name}: cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file.name}: byte {error.start} is not UTF-8.") from None
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{file.name}: {error}.") from None
-    wordings = table.pop("wording", [])
+    wordings = _as(list[Any], table.pop("wording", []), file, "wording: ")
     return table, [_as(Wording, one, file, f"wording {place} ") for place, one in enumerate(wordings, 1)]
 
 
@@ -135,14 +170,14 @@ def dialect_of(file: Traversable, table: Mapping[str, Any], wordings: list[Wordi
     level = level_of(said.level)
     if said.level and level is None:
         raise UserError(f"{file.name}: level = {said.level!r} is no level.")
-    templates = Templates(one.template for one in wordings)
+    templates, own = Templates(one.template for one in wordings), said.among_its_own
     return Dialect(
         name=file.name.removesuffix(ENDING),
         title=said.title,
         marks=(*said.marks,),
         example=said.example,
-        heading=_Reader(said.heading, templates),
-        among_its_own=None if said.among_its_own is None else _Reader(said.among_its_own, templates),
+        heading=_Reader("heading", said.heading, templates),
+        among_its_own=None if own is None else _Reader("among_its_own", own, templates),
         templates=templates,
         opening=said.opening,
         is_known_by_heading=said.is_known_by_heading,

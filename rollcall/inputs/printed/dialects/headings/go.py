@@ -18,7 +18,7 @@ _MISSING = re.compile(r"%!\w\(MISSING\)")
 _OF_ANOTHER_TYPE = re.compile(r"%!\w\([a-z]\w{0,20}=([^()\s]{0,255})\)")
 
 
-def heading_of(templates: Templates, *, begins: Sequence[str]) -> Callable[[Entry], Heading | None]:
+def heading_of(templates: Templates, *, begins: Sequence[str] = ()) -> Callable[[Entry], Heading | None]:
     """The message, which begins with one of these, as it was meant; none where a misprint does not show that."""
     heading = declared.heading_of(templates, begins=begins)
 
