@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
-
-import pyarrow as pa
-
-from rollcall.serve.gateway.tables.request_writer import AT_ONCE_MAX, RequestWriter
-from rollcall.tables.request_rows import row_of
-from tests.gateway.running import asynchronous
-from tests.gateway.test_tables import Taking, numbered
-from tests.waiting import until_true
-
-A_DAY_MS = 86_400_000
+from rollcall.serve.gateway.tables.request_writer import AT_ONCE_MAX, Pace
 
 
-class Accepting(Taking):
-    def append(self, rows: pa.Table) -> None:
-        self.taken += rows["group_id"].to_pylist()
+def begun(pace: Pace, from_s: float, count: int) -> list[float]:
+    """When appends begin that have something to append all the time."""
+    times = list[float]()
+    for _ in range(count):
+        times.append(from_s)
+        from_s = max(from_s, pace.next_after(from_s))
+    return times
 
 
-@asynchronous
-async def test_few_appends_go_at_once_and_more_gather_until_their_interval_is_over() -> None:
-    table = Accepting()
-    with ThreadPoolExecutor(1) as threads:
-        writer = RequestWriter(table, threads, A_DAY_MS, lambda *_: None)
-        writing = asyncio.create_task(writer.write())
-        groups = [f"g{number}" for number in range(AT_ONCE_MAX + 1)]
-        for number, group_id in enumerate(groups):
-            await until_true(lambda number=number: table.taken == groups[:number])
-            writer.put(row_of(numbered(number), group_id))
-        await asyncio.sleep(0.1)
-        assert table.taken == groups[:-1]
-        await writer.flush()
-        assert table.taken == groups
-        writing.cancel()
+def test_a_few_appends_begin_at_once_and_later_ones_once_an_interval() -> None:
+    later = [float(number) for number in range(100, 100 + AT_ONCE_MAX)]
+    assert begun(Pace(1.0), 99.0, 2 * AT_ONCE_MAX) == [99.0] * AT_ONCE_MAX + later
+
+
+def test_a_pause_earns_appends_at_once_but_no_more_than_a_few() -> None:
+    pace = Pace(1.0)
+    begun(pace, 0.0, 2 * AT_ONCE_MAX)
+    assert begun(pace, AT_ONCE_MAX + 3.0, 4) == [AT_ONCE_MAX + 3.0] * 3 + [AT_ONCE_MAX + 4.0]
+    assert begun(pace, 1000.0, AT_ONCE_MAX + 1) == [1000.0] * AT_ONCE_MAX + [1001.0]

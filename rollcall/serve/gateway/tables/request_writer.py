@@ -23,6 +23,20 @@ AT_ONCE_MAX = 10
 """How many appends may follow each other at once, after a pause of as many intervals."""
 
 
+class Pace:
+    """When appends may begin: a few at once, and on average one an interval. Times are of one clock, in seconds."""
+
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._even_s = 0.0
+        """When as many intervals are over as there were appends."""
+
+    def next_after(self, began_s: float) -> float:
+        """The earliest time of the append after one that begins at this time."""
+        self._even_s = max(self._even_s, began_s) + self._interval_s
+        return self._even_s - (AT_ONCE_MAX - 1) * self._interval_s
+
+
 class RequestWriter:
     """The queue before a request table or topic. not_taken: called for each row that could not be appended."""
 
@@ -53,16 +67,15 @@ class RequestWriter:
     async def write(self) -> None:
         """Appends what is queued, for ever."""
         loop = asyncio.get_running_loop()
-        in_pace_s = 0.0
-        """When as many intervals are over as there were appends."""
+        pace = Pace(self._interval_s)
         while True:
             await self._wake.wait()
             await asyncio.sleep(_LINGER_S)
             self._wake.clear()
-            in_pace_s = max(in_pace_s, loop.time()) + self._interval_s
+            next_s = pace.next_after(loop.time())
             # Stopping this task does not stop an append: its rows have left the queue.
             await asyncio.shield(self.flush())
-            await asyncio.sleep(max(0.0, in_pace_s - (AT_ONCE_MAX - 1) * self._interval_s - loop.time()))
+            await asyncio.sleep(max(0.0, next_s - loop.time()))
 
     async def flush(self) -> None:
         async with self._appending:
