@@ -240,10 +240,10 @@ def test_following_needs_standard_input(capsys: pytest.CaptureFixture[str]) -> N
     assert "--follow reads only standard input: use - as LOG." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("other", ["--follow", "--format json"])
-def test_wordings_that_are_unknown_are_neither_followed_nor_json(
-    other: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize(
+    "other", ["--follow", "--format json", "--group orders", "--since 05:39", "--until 05:39", "--evidence"]
+)
+def test_wordings_that_are_unknown_are_those_of_whole_files(other: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--unknown", *other.split(), "-"]) == 2
     said = capsys.readouterr()
     expected = f"rollcall: --unknown prints TOML of whole files: it cannot be combined with {other}.\n"

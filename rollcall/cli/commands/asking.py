@@ -216,8 +216,10 @@ def explain(
     them, or - for standard input. Nothing needs to be prepared, and no home is written. Times are
     those of the lines, in UTC where their zone is known. A moment without a date counts from the latest line.
     """
-    if unknown and (follow or form != "text"):
-        other = "--follow" if follow else f"FORMAT={form}"
+    options = {"--follow": follow, f"FORMAT={form}": form != "text", f"GROUP={group}": group, f"SINCE={since}": since}
+    options |= {f"UNTIL={until}": until, "EVIDENCE=1": evidence}
+    other = next((name for name, is_given in options.items() if is_given), "")
+    if unknown and other:
         raise UserError(f"UNKNOWN=1 prints TOML of whole files: it cannot be combined with {other}.")
     use_formats(formats)
     from rollcall.cli.explain import Asked, explain_as_they_come
