@@ -266,7 +266,7 @@ class Causes:
             reason = _leave(reason, removed)
             if reason.candidates:
                 self._silent.append((place, one))
-        return cause_of(reason, client_id_of(reason.member_id))
+        return cause_of(reason)
 
     def _of_the_line_before(self, place: int) -> Cause:
         """Who came or expired just before a line that gives no reason, as those of Redpanda and Kafka 2.0 do not."""
@@ -305,12 +305,12 @@ def _leave(reason: Reason, removed: Sequence[LoggedFact]) -> Reason:
 def cause_of_going(line: LoggedFact) -> Cause:
     """Why a rebalance began whose beginning has no line, by the line of who went."""
     is_expiry = line.kind is FactKind.MEMBER_EXPIRED
-    reason = Reason(CauseKind.SESSION_EXPIRED, member_id=line.member_id) if is_expiry else left_by(line)
-    return cause_of(reason, client_id_of(line.member_id))
+    return cause_of(Reason(CauseKind.SESSION_EXPIRED, member_id=line.member_id) if is_expiry else left_by(line))
 
 
-def cause_of(reason: Reason, client_id: str = "") -> Cause:
-    """Return what a reason says as a cause. client_id: the culprit's, where its member id begins with it."""
+def cause_of(reason: Reason) -> Cause:
+    """Return what a reason says as a cause."""
+    client_id = client_id_of(reason.member_id)
     return Cause(
         kind=reason.kind,
         member_id=reason.member_id,
