@@ -12,10 +12,10 @@ from itertools import takewhile
 
 from rollcall.inputs.printed.groups.holders import TOGETHER_MS
 from rollcall.inputs.printed.groups.logged_members import ENDS
-from rollcall.inputs.printed.groups.reasons import DOWNGRADED, LEFT_WITHOUT_A_WORD, Reason, left_by
+from rollcall.inputs.printed.groups.reasons import DOWNGRADED, LEFT_WITHOUT_A_WORD, Reason, cause_of, left_by
 from rollcall.inputs.printed.logged_facts import REMOVED_EPOCH, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, client_id_of, concluded
-from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
+from rollcall.schemas.causes import Cause, CauseKind
 
 BACK_WITHIN_MS = 5_000
 """A client that polled too late comes back, as a rule within seconds. One that did not for this long has closed."""
@@ -27,12 +27,7 @@ _BROUGHT_BY = {
     FactKind.MEMBER_ADDED: CauseKind.MEMBER_JOINED,
     FactKind.MEMBER_EXPIRED: CauseKind.SESSION_EXPIRED,
 }
-_GOING = (
-    CauseKind.MEMBER_LEFT,
-    CauseKind.POLL_TIMEOUT,
-    CauseKind.SESSION_EXPIRED,
-    CauseKind.REBALANCE_TIMEOUT,
-)
+_GOING = (*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
 """Why a member may be missing in a target assignment."""
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
@@ -123,12 +118,11 @@ class Causes:
     def of_member(self, place: int) -> Cause:
         """Return that of the epoch which a member's line at a place brings."""
         line = self._lines[place]
-        match line.kind:
-            case FactKind.MEMBER_JOINED_EPOCH:
-                who = Reason(CauseKind.MEMBER_JOINED, member_id=line.member_id, instance_id=line.instance_id)
-                return cause_of(who)
-            case FactKind.PATTERNS_SCANNED:
-                return Cause(kind=CauseKind.PATTERN_RESOLVED, is_inferred=True)
+        if line.kind is FactKind.PATTERNS_SCANNED:
+            return Cause(kind=CauseKind.PATTERN_RESOLVED, is_inferred=True)
+        if line.kind is FactKind.MEMBER_JOINED_EPOCH:
+            who = Reason(CauseKind.MEMBER_JOINED, member_id=line.member_id, instance_id=line.instance_id)
+            return cause_of(who)
         cause = cause_of_going(line)
         if cause.candidates:
             # An id lives as long as its consumer: one that joins again did not close, it had polled too late.
@@ -146,7 +140,7 @@ class Causes:
         self._known_hash = bump.reason or self._known_hash
         lines = {one: self._lines[one] for one in since}
         replaced = {line.member_id: line for line in lines.values() if _is_replacement(line)}
-        doers = [one for one, line in lines.items() if line.kind in BY_A_MEMBER and line not in replaced.values()]
+        doers = [one for one, line in lines.items() if line.kind in BY_A_MEMBER and not _is_replacement(line)]
         if doers:
             return self.of_member(doers[-1]), [lines[doers[-1]]]
         subscribed = [one for one in lines.values() if one.kind is FactKind.MEMBER_SUBSCRIBED]
@@ -214,19 +208,3 @@ def cause_of_going(line: LoggedFact) -> Cause:
         return cause_of(left_by(line))
     kind = CauseKind(ENDS[line.kind].value)
     return cause_of(Reason(kind, member_id=line.member_id, instance_id=line.instance_id))
-
-
-def cause_of(reason: Reason) -> Cause:
-    """Return what a reason says as a cause."""
-    client_id = client_id_of(reason.member_id)
-    return Cause(
-        kind=reason.kind,
-        member_id=reason.member_id,
-        client_id="" if reason.instance_id else client_id,
-        group_instance_id=reason.instance_id or None,
-        client_reason=reason.client_reason or None,
-        is_inferred=bool(reason.candidates),
-        candidates=tuple(
-            CauseCandidate(kind=kind, member_id=reason.member_id, client_id=client_id) for kind in reason.candidates
-        ),
-    )

@@ -21,6 +21,7 @@ from rollcall.schemas.causes import Cause, CauseKind
 from rollcall.schemas.effects import UNKNOWN_END
 
 _OF_AN_EPOCH = (FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.MEMBER_SUBSCRIBED)
+_MAKES_CLASSIC = (FactKind.GROUP_CONVERTED, FactKind.REBALANCE_BEGAN)
 _BEGINS_ANEW = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
 
 
@@ -47,8 +48,9 @@ class Epochs:
     def take(self, place: int, line: LoggedFact) -> None:
         """Take a line that only groups of the newer protocols have."""
         is_new = (-1 if line.generation_id is None else line.generation_id) > self._highest
-        if line.kind in _OF_AN_EPOCH and line.member_id and line.member_id not in self._members.current:
-            self._standing.is_whole = False  # The line of its join is missing.
+        is_missing = line.kind in _OF_AN_EPOCH and line.member_id and line.member_id not in self._members.current
+        if is_missing or not self._names_goers:
+            self._standing.is_whole = False
         match line.kind:
             case FactKind.MEMBER_JOINED_EPOCH:
                 # Who is a member brings no epoch by joining, unless it may have gone without a line.
@@ -89,63 +91,49 @@ class Epochs:
             why = "it had not given its partitions up when its rebalance timeout was over"
             one.held_by = Holder(line.length_ms, line.member_id, False, why)
             one.facts.append(line)
-        if self._makes_classic(place):
+        after = self._lines[place + 1] if place + 1 < len(self._lines) else line
+        if after.kind in _MAKES_CLASSIC and is_at_once(line, after):
             self._since = []
         elif self._bumps_silently:
-            before = None if self._latest is None else self._latest.generation_id
-            epoch = before + 1 if before else None
-            self._begin(_bumped(line, epoch, self._causes.of_member(place), [line]), is_beginning=True)
+            epoch = None if self._latest is None else self._latest.generation_id
+            cause = self._causes.of_member(place)
+            self._begin(_bumped(line, epoch + 1 if epoch else None, cause, [line]), is_beginning=True)
         else:
             self._since.append(place)
 
-    def _makes_classic(self, place: int) -> bool:
-        """Whether the removal at a place made the group classic, as the line after it says."""
-        return any(
-            one.kind in (FactKind.GROUP_CONVERTED, FactKind.REBALANCE_BEGAN) and is_at_once(self._lines[place], one)
-            for one in self._lines[place + 1 : place + 2]
-        )
-
     def _bump(self, place: int, line: LoggedFact) -> None:
         """An epoch has a line of its own, or only its target has one."""
-        one = self._removal_of(line)
-        if one is not None:
-            _number(one, line)
+        is_target, one, epoch = line.kind is FactKind.TARGET_COMPUTED, self._latest, line.generation_id
+        if one is not None and self._is_of_removal(one, line):
+            one.from_generation_id, one.generation_id = (epoch or 0) - 1, epoch or 0
+            one.cause.is_inferred |= is_target  # It is the next one that is computed, unless lines are missing.
+            one.facts.append(line)
         else:
-            one = self._bumped_by(place, line)
-        self._begin(one, is_beginning=line.kind is FactKind.EPOCH_BUMPED)
+            cause, lines = self._cause_of(place, line)
+            self._leave_unnumbered([one for one in self._since if self._lines[one] not in lines])
+            one = _bumped(line, epoch, cause, [*lines, line])
+            if is_target and not line.partitions:
+                one.began_at_ms = None  # It may have been computed later than the epoch was bumped.
+        self._begin(one, is_beginning=not is_target)
 
-    def _removal_of(self, shown: LoggedFact) -> LoggedRebalance | None:
-        """The removal just before, if a line shows its epoch."""
-        one = self._latest
-        if one is None or one.facts[-1].kind not in REMOVED_EPOCH:
-            return None
-        if any(self._lines[place].kind in BY_A_MEMBER for place in self._since):
-            return None
+    def _is_of_removal(self, one: LoggedRebalance, shown: LoggedFact) -> bool:
+        """Whether a line shows the epoch of the removal before it."""
+        is_since = any(self._lines[place].kind in BY_A_MEMBER for place in self._since)
+        if one.facts[-1].kind not in REMOVED_EPOCH or is_since:
+            return False
         if one.generation_id is None:
-            is_it = shown.kind is FactKind.TARGET_COMPUTED or is_at_once(one.facts[-1], shown)
-        else:
-            is_it = one.generation_id == shown.generation_id
-        return one if is_it else None
+            return shown.kind is FactKind.TARGET_COMPUTED or is_at_once(one.facts[-1], shown)
+        return one.generation_id == shown.generation_id
 
-    def _bumped_by(self, place: int, line: LoggedFact) -> LoggedRebalance:
-        """The epoch that a line shows first, by who came or went before it."""
-        is_target, members = line.kind is FactKind.TARGET_COMPUTED, members_in(line)
-        since = [one for one in self._since if is_target or self._may_bring(one, line)]
+    def _cause_of(self, place: int, line: LoggedFact) -> tuple[Cause, list[LoggedFact]]:
+        """Why an epoch began that a line shows first, and the lines that say it."""
+        is_target, (before_epoch, before) = line.kind is FactKind.TARGET_COMPUTED, self._target
+        since = [one for one in self._since if is_target or _may_bring(self._lines[one], line)]
         cause, lines = self._causes.of_epoch(place, since, is_first=self._latest is None)
-        if not lines and (is_target or not self._names_goers):
-            epoch, before = self._target
-            follows = line.generation_id == epoch + 1
-            cause = self._causes.of_targets(place, before, members) if follows else Cause(kind=CauseKind.UNKNOWN)
-        self._leave_unnumbered([one for one in self._since if self._lines[one] not in lines])
-        one = _bumped(line, line.generation_id, cause, [*lines, line])
-        if is_target and not line.partitions:
-            one.began_at_ms = None  # It may have been computed later than the epoch was bumped.
-        return one
-
-    def _may_bring(self, place: int, bump: LoggedFact) -> bool:
-        """A removal long before a bump does not: its own bump has no line."""
-        line = self._lines[place]
-        return line.kind not in REMOVED_EPOCH or between_ms(line, bump) is None or is_at_once(line, bump)
+        if lines or (self._names_goers and not is_target):
+            return cause, lines
+        follows = line.generation_id == before_epoch + 1
+        return self._causes.of_targets(place, before if follows else frozenset(), members_in(line)), []
 
     def _leave_unnumbered(self, places: Sequence[int]) -> None:
         """No line has the epochs of the members that were removed at these places."""
@@ -164,7 +152,7 @@ class Epochs:
 
     def _begin(self, one: LoggedRebalance, *, is_beginning: bool = False) -> None:
         """An epoch runs from now on, if it has a number. is_beginning: it begins now, or is known from now."""
-        running, written, standing = self._running, self._running.written, self._standing
+        running = self._running
         self._latest, self._since = one, []
         if one.generation_id is None:
             running.rebalances.append(one)
@@ -176,14 +164,14 @@ class Epochs:
         if is_join and not any(line.may_be_forged for line in one.facts):
             self._members.add_culprit(one.cause)
         running.begin(one, is_beginning=is_beginning)
-        written.generation_id = one.generation_id
+        running.written.generation_id = one.generation_id
         if not is_beginning:
             return
         running.owners.begin_epoch()
         running.changes = self._members.form()
-        one.members = one.members_after = len(self._members.current) if self._is_counted else None
+        one.members = one.members_after = len(self._members.current) if self._standing.is_whole else None
         self._members.store(one.members_after)
-        standing.move(GroupState.EMPTY.value if one.members_after == 0 else UNKNOWN_STATE)
+        self._standing.move(GroupState.EMPTY.value if one.members_after == 0 else UNKNOWN_STATE)
         if one.members_after == 0:
             one.ended_at_ms = one.facts[-1].at_ms
             running.end("empty")
@@ -215,12 +203,7 @@ class Epochs:
         epoch, members = self._target
         if epoch == self._standing.generation_id and members:
             return members
-        return self._members.current.keys() if self._is_counted else frozenset()
-
-    @property
-    def _is_counted(self) -> bool:
-        """Whether lines name every member, and who goes."""
-        return self._standing.is_whole and self._names_goers
+        return self._members.current.keys() if self._standing.is_whole else frozenset()
 
 
 def _bumped(line: LoggedFact, epoch: int | None, cause: Cause, lines: list[LoggedFact]) -> LoggedRebalance:
@@ -234,12 +217,9 @@ def _bumped(line: LoggedFact, epoch: int | None, cause: Cause, lines: list[Logge
     )
 
 
-def _number(removal: LoggedRebalance, shown: LoggedFact) -> None:
-    """The next target that is computed is that of the epoch, unless lines are missing."""
-    epoch = shown.generation_id or 0
-    removal.from_generation_id, removal.generation_id = epoch - 1, epoch
-    removal.cause.is_inferred |= shown.kind is FactKind.TARGET_COMPUTED
-    removal.facts.append(shown)
+def _may_bring(line: LoggedFact, bump: LoggedFact) -> bool:
+    """Whether a line may say why an epoch was bumped. A removal long before does not: its own bump has no line."""
+    return line.kind not in REMOVED_EPOCH or between_ms(line, bump) is None or is_at_once(line, bump)
 
 
 # ---------------------------------------------------------------- before the lines are taken

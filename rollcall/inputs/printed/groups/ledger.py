@@ -21,7 +21,6 @@ from rollcall.inputs.printed.groups.logged_members import explain_departure
 from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE
 from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, is_dated
-from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
 from rollcall.schemas.effects import UNKNOWN_END, Effect
 
 
@@ -33,6 +32,8 @@ class Ledger:
     ) -> None:
         self._lines, self._causes = lines, causes
         self._running = Running(lines, clients)
+        self.rebalances = self._running.rebalances
+        """Those of the lines, in order."""
         self._written, self._standing = self._running.written, self._running.standing
         self._generations = Generations(lines, causes, self._running)
         self._epochs = Epochs(lines, causes, self._running, names_goers=names_goers)
@@ -42,11 +43,6 @@ class Ledger:
         self._causes.settle()
         if self._generations.running is not None:
             self._generations.running.held_by = holder_of(self._generations.running)
-
-    @property
-    def rebalances(self) -> list[LoggedRebalance]:
-        """Those of the lines, in order."""
-        return self._running.rebalances
 
     def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[Effect]:
         """Return the effects that rest on lines and rebalances with these ids, in order.

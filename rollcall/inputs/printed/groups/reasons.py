@@ -10,8 +10,9 @@ import re
 from typing import NamedTuple
 
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import candidate, client_id_of
 from rollcall.inputs.printed.templates import Template, Templates
-from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.causes import Cause, CauseKind
 
 NOT_PROVIDED = "not provided"
 """What a broker prints where a client gave no reason."""
@@ -172,6 +173,20 @@ def left_by(line: LoggedFact) -> Reason:
     """Who left by a line, and why."""
     words = "" if line.client_reason == NOT_PROVIDED else line.client_reason
     return left(Reason(CauseKind.UNKNOWN, member_id=line.member_id, instance_id=line.instance_id, client_reason=words))
+
+
+def cause_of(reason: Reason, client_id: str = "") -> Cause:
+    """Return what a reason says as a cause. client_id: the culprit's, where its member id may not begin with it."""
+    who, own = reason.member_id, "" if reason.instance_id else client_id or client_id_of(reason.member_id)
+    return Cause(
+        kind=reason.kind,
+        member_id=who,
+        client_id=own,
+        group_instance_id=reason.instance_id or None,
+        client_reason=reason.client_reason or None,
+        is_inferred=bool(reason.candidates),
+        candidates=tuple(candidate(kind, who, client_id) for kind in reason.candidates),
+    )
 
 
 def cause_in_words(client_reason: str) -> CauseKind | None:

@@ -67,10 +67,8 @@ class Standing:
         self.is_whole, self.count, self._written.generation_id = True, 0, 0
         self.state = GroupState.EMPTY.value
         if self.type is GroupType.CONSUMER:
-            has_bump = (
-                numbered is None or numbered.kind is not FactKind.MEMBER_PROGRESSED or generation_id >= FIRST_EPOCH
-            )
-            self._written.generation_id = generation_id - 1 if has_bump else generation_id
+            is_in = generation_id < FIRST_EPOCH and numbered is not None and numbered.kind is FactKind.MEMBER_PROGRESSED
+            self._written.generation_id = generation_id if is_in else generation_id - 1
             self._emit_type(None, self.type, "created")
 
     def type_by(self, line: LoggedFact) -> GroupType | None:
