@@ -17,7 +17,7 @@ from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import left_open
 from rollcall.programs.terminal import Terminal
 from rollcall.schemas.causes import CauseKind
-from rollcall.schemas.effects import GroupFound, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.effects import GroupFound, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 
 HEADING = "INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=4] "
 TOPIC = "8l8rBsX6TMqbHE6QgWshde"
@@ -207,6 +207,22 @@ COUNTED = (joins(A), bumped(2), joins(B), bumped(3))
 )
 def test_members_are_counted_where_every_line_is_there(lines: Sequence[str], members: Sequence[int | None]) -> None:
     assert [one.members for one in group_of(*lines).rebalances] == members
+
+
+def test_a_target_and_a_state_show_who_is_a_member_and_who_no_longer() -> None:
+    effects = effects_of(group_of(state(C, 3), target(4, A, B), target(5, A)))
+    joined = [(one.member_id, one.at_ms, one.is_inferred) for one in effects if isinstance(one, MemberJoined)]
+    removed = [(one.member_id, one.end_cause) for one in effects if isinstance(one, MemberRemoved)]
+    began_ms = joined[0][1]
+    assert joined == [(C, began_ms, True), (B, began_ms + 1_000, True), (A, began_ms + 1_000, True)]
+    assert removed == [(C, "unknown"), (B, "unknown")]
+    assert [one.gone for one in effects if isinstance(one, RebalanceEnded)] == [(), (C,), (B,)]
+
+
+def test_who_subscribes_without_a_join_may_have_joined() -> None:
+    subscribes = f"[GroupId g] Member {B} updated its subscribed topics to: [a]."
+    group = group_of(joins(A), bumped(2), subscribes, bumped(3), state(B, 3), subscribes, bumped(4))
+    assert [one[1:] for one in epochs_of(group)[1:]] == [("unknown", B, True), ("subscription_changed", B, False)]
 
 
 def test_a_group_whose_last_member_goes_is_empty() -> None:

@@ -12,7 +12,7 @@ from rollcall.history.words import duration, some
 from rollcall.inputs.printed.groups.assigned import went_elsewhere
 from rollcall.inputs.printed.groups.client_history import LONGEST_MS
 from rollcall.inputs.printed.groups.leaders import listed, with_members, without_assignments
-from rollcall.inputs.printed.groups.reasons import Reason, cause_of
+from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_of
 from rollcall.inputs.printed.groups.session_findings import common_causes
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_partitions import partitions_in
@@ -30,13 +30,7 @@ from rollcall.schemas.causes import CauseKind
 MOST = 10_000
 """Partitions of a topic beyond which none is looked for."""
 ABSENT = "the next generation's leader did not find it among the members"
-_WENT = (
-    CauseKind.MEMBER_LEFT,
-    CauseKind.POLL_TIMEOUT,
-    CauseKind.SESSION_EXPIRED,
-    CauseKind.SYNC_TIMEOUT,
-    CauseKind.ADMIN_REMOVED,
-)
+_WENT = (*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.SYNC_TIMEOUT, CauseKind.ADMIN_REMOVED)
 """Why a member may be gone of which nothing else is known."""
 
 

@@ -7,7 +7,7 @@ know how lines are worded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Container, Sequence, Set
 from itertools import takewhile
 
 from rollcall.inputs.printed.groups.holders import TOGETHER_MS
@@ -130,11 +130,8 @@ class Causes:
             cause.kind = CauseKind.POLL_TIMEOUT if is_back else CauseKind.MEMBER_LEFT
         return cause
 
-    def of_epoch(self, place: int, since: Sequence[int], *, is_first: bool) -> tuple[Cause, list[LoggedFact]]:
-        """Return that of an epoch, and the lines that say it. since: where the lines are that may have brought it.
-
-        is_first: no rebalance was before it, so that lines of its members may be missing.
-        """
+    def of_epoch(self, place: int, since: Sequence[int], members: Container[str]) -> tuple[Cause, list[LoggedFact]]:
+        """Return that of an epoch, and the lines that say it. since: where the lines are that may have brought it."""
         bump = self._lines[place]
         is_hash_new = bump.reason != self._known_hash
         self._known_hash = bump.reason or self._known_hash
@@ -145,7 +142,8 @@ class Causes:
             return self.of_member(doers[-1]), [lines[doers[-1]]]
         subscribed = [one for one in lines.values() if one.kind is FactKind.MEMBER_SUBSCRIBED]
         if subscribed:
-            return _by_subscribing(subscribed[-1], replaced.get(subscribed[-1].member_id), is_first=is_first)
+            who = subscribed[-1].member_id
+            return _by_subscribing(subscribed[-1], replaced.get(who), is_member=who in members)
         if replaced:
             return cause_of(Reason(CauseKind.UNKNOWN, candidates=(CauseKind.STATIC_MEMBER_REPLACED, *_OF_TOPICS))), []
         if not bump.reason:
@@ -182,12 +180,12 @@ def _is_replacement(line: LoggedFact) -> bool:
     return line.kind is FactKind.MEMBER_JOINED_EPOCH and bool(line.other_member_id)
 
 
-def _by_subscribing(line: LoggedFact, came: LoggedFact | None, *, is_first: bool) -> tuple[Cause, list[LoggedFact]]:
-    """Return a cause by a member's line. came: the one by which it came back."""
+def _by_subscribing(line: LoggedFact, came: LoggedFact | None, *, is_member: bool) -> tuple[Cause, list[LoggedFact]]:
+    """Return a cause by a member's line. came: the one by which it came back. is_member: lines have it before."""
     if came is not None:
         who = Reason(CauseKind.STATIC_MEMBER_REPLACED, member_id=came.member_id, instance_id=came.instance_id)
         return cause_of(who), [came, line]
-    if not is_first:
+    if is_member:
         return Cause(kind=CauseKind.SUBSCRIPTION_CHANGED, member_id=line.member_id), [line]
     fits = (CauseKind.MEMBER_JOINED, CauseKind.SUBSCRIPTION_CHANGED)
     return cause_of(Reason(CauseKind.UNKNOWN, member_id=line.member_id, candidates=fits)), [line]

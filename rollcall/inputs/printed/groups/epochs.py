@@ -17,7 +17,7 @@ from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.groups.standing import FIRST_EPOCH, UNKNOWN_STATE
 from rollcall.inputs.printed.logged_facts import REMOVED_EPOCH, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, rebalance_of
-from rollcall.schemas.causes import Cause, CauseKind
+from rollcall.schemas.causes import Cause, CauseKind, EndCause
 from rollcall.schemas.effects import UNKNOWN_END
 
 _OF_AN_EPOCH = (FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.MEMBER_SUBSCRIBED)
@@ -129,7 +129,7 @@ class Epochs:
         """Why an epoch began that a line shows first, and the lines that say it."""
         is_target, (before_epoch, before) = line.kind is FactKind.TARGET_COMPUTED, self._target
         since = [one for one in self._since if is_target or _may_bring(self._lines[one], line)]
-        cause, lines = self._causes.of_epoch(place, since, is_first=self._latest is None)
+        cause, lines = self._causes.of_epoch(place, since, self._members.current)
         if lines or (self._names_goers and not is_target):
             return cause, lines
         follows = line.generation_id == before_epoch + 1
@@ -143,12 +143,18 @@ class Epochs:
                 self._running.rebalances.append(_bumped(line, None, self._causes.of_member(place), [line]))
 
     def _aim(self, line: LoggedFact) -> None:
-        """The target of the latest epoch names its members, which shows whether others' lines are missing."""
-        one, members = self._running.one, members_in(line)
+        """The target of the latest epoch may name its members: where others are known, lines are missing."""
+        one, members, current = self._running.one, members_in(line), self._members.current
         self._target = line.generation_id or 0, members
-        if one is not None and members and members != self._members.current.keys():
-            self._standing.is_whole = False
-            one.members = one.members_after = None
+        if one is None or not members or members == current.keys():
+            return
+        self._standing.is_whole = False
+        one.members = one.members_after = None
+        for member_id in [one for one in current if one not in members]:
+            self._members.remove(member_id, EndCause.UNKNOWN)
+        for member_id in sorted(members):
+            self._members.known(member_id)
+        self._running.changes.gone += self._members.form().gone
 
     def _begin(self, one: LoggedRebalance, *, is_beginning: bool = False) -> None:
         """An epoch runs from now on, if it has a number. is_beginning: it begins now, or is known from now."""
@@ -165,10 +171,10 @@ class Epochs:
             self._members.add_culprit(one.cause)
         running.begin(one, is_beginning=is_beginning)
         running.written.generation_id = one.generation_id
+        running.changes = self._members.form()
         if not is_beginning:
             return
         running.owners.begin_epoch()
-        running.changes = self._members.form()
         one.members = one.members_after = len(self._members.current) if self._standing.is_whole else None
         self._members.store(one.members_after)
         self._standing.move(GroupState.EMPTY.value if one.members_after == 0 else UNKNOWN_STATE)
@@ -178,7 +184,11 @@ class Epochs:
 
     def _progress(self, line: LoggedFact) -> None:
         """At DEBUG a broker prints what state each member is in: so it shows when all have reached the epoch."""
-        one, epoch, awaited = self._running.one, self._standing.generation_id, self._awaited
+        if line.member_id:
+            self._members.known(line.member_id, line)
+        one, epoch, (of_epoch, target) = self._running.one, self._standing.generation_id, self._target
+        known = self._members.current.keys() if self._standing.is_whole else ()
+        awaited = (target if of_epoch == epoch else ()) or known
         if line.state.upper() != "STABLE" or line.generation_id is None:
             self._reached.pop(line.member_id, None)
         elif self._reached.get(line.member_id) != line.generation_id:
@@ -196,14 +206,6 @@ class Epochs:
             return
         self._standing.move(GroupState.STABLE.value)
         self._running.end("completed")
-
-    @property
-    def _awaited(self) -> Set[str]:
-        """Those of the epoch's target where its line names them; else all members, if these are known."""
-        epoch, members = self._target
-        if epoch == self._standing.generation_id and members:
-            return members
-        return self._members.current.keys() if self._standing.is_whole else frozenset()
 
 
 def _bumped(line: LoggedFact, epoch: int | None, cause: Cause, lines: list[LoggedFact]) -> LoggedRebalance:
