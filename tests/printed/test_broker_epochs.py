@@ -17,7 +17,7 @@ from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import left_open
 from rollcall.programs.terminal import Terminal
 from rollcall.schemas.causes import CauseKind
-from rollcall.schemas.effects import GroupFound, RebalanceEnded
+from rollcall.schemas.effects import GroupFound, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 
 HEADING = "INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=4] "
 TOPIC = "8l8rBsX6TMqbHE6QgWshde"
@@ -176,6 +176,60 @@ def test_an_epoch_ends_when_all_members_of_its_target_are_stable() -> None:
     assert (one.ended_at_ms, one.outcome) == (None, "")
 
 
+def test_a_target_of_another_epoch_ends_none() -> None:
+    group = group_of(bumped(4), target(4, A, B), state(A, 4), bumped(5), state(B, 5))
+    assert [one.outcome for one in group.rebalances] == ["", ""]
+
+
+def test_a_new_group_has_an_epoch_without_a_rebalance() -> None:
+    group = group_of(joins(A), state(A, 1), bumped(2), joins(B), bumped(3))
+    (begun, _) = (one for one in effects_of(group) if isinstance(one, RebalanceStarted))
+    assert [one[0] for one in epochs_of(group)] == [2, 3]
+    assert (begun.from_state, begun.members_before) == ("Stable", 1)
+
+
+# ---------------------------------------------------------------- how many members
+
+COUNTED = (joins(A), bumped(2), joins(B), bumped(3))
+
+
+@pytest.mark.parametrize(
+    ("lines", "members"),
+    [
+        (COUNTED, [1, 2]),
+        ((*COUNTED, target(3, A, B), target(4, A, B)), [1, 2, None]),
+        ((*COUNTED, target(3, A)), [1, None]),
+        ((*COUNTED, state(C, 3), bumped(4)), [1, 2, None]),
+        (COUNTED[2:], [None]),
+        (tuple(line.replace("consumer", "share") for line in COUNTED), [None, None]),
+    ],
+    ids=["all", "a target alone", "another target", "one who never came", "not from the beginning", "share"],
+)
+def test_members_are_counted_where_every_line_is_there(lines: Sequence[str], members: Sequence[int | None]) -> None:
+    assert [one.members for one in group_of(*lines).rebalances] == members
+
+
+def test_a_target_and_a_state_show_who_is_a_member_and_who_no_longer() -> None:
+    effects = effects_of(group_of(state(C, 3), target(4, A, B), target(5, A)))
+    joined = [(one.member_id, one.at_ms, one.is_inferred) for one in effects if isinstance(one, MemberJoined)]
+    removed = [(one.member_id, one.end_cause) for one in effects if isinstance(one, MemberRemoved)]
+    began_ms = joined[0][1]
+    assert joined == [(C, began_ms, True), (B, began_ms + 1_000, True), (A, began_ms + 1_000, True)]
+    assert removed == [(C, "unknown"), (B, "unknown")]
+    assert [one.gone for one in effects if isinstance(one, RebalanceEnded)] == [(), (C,), (B,)]
+
+
+def test_who_subscribes_without_a_join_may_have_joined() -> None:
+    subscribes = f"[GroupId g] Member {B} updated its subscribed topics to: [a]."
+    group = group_of(joins(A), bumped(2), subscribes, bumped(3), state(B, 3), subscribes, bumped(4))
+    assert [one[1:] for one in epochs_of(group)[1:]] == [("unknown", B, True), ("subscription_changed", B, False)]
+
+
+def test_a_group_whose_last_member_goes_is_empty() -> None:
+    (*_, last) = group_of(joins(A), bumped(2), fenced(A), bumped(3)).rebalances
+    assert (last.outcome, last.members, last.moment(last.ended_at_ms)) == ("empty", 0, "2026-03-01T00:00:03.000")
+
+
 # ---------------------------------------------------------------- what is missing
 
 
@@ -229,6 +283,22 @@ def test_a_removal_long_before_a_bump_did_not_bring_it() -> None:
         (6, "member_joined", B, False),
     ]
     assert epochs_of(group_of(bumped(4), fenced(A), bumped(6), gap_s=30))[1:][0][:3] == (None, "session_expired", A)
+
+
+def test_who_joins_again_under_its_id_had_polled_too_late() -> None:
+    left = f"[GroupId g] Member {A} left the consumer group."
+    group = group_of(bumped(4), left, bumped(5), joins(A), bumped(6), gap_s=30)
+    assert epochs_of(group)[1] == (None, "poll_timeout", A, True)
+
+
+def test_a_later_epoch_of_a_member_ends_what_may_bring_the_next() -> None:
+    group = group_of(bumped(4), fenced(A), state(B, 5), bumped(6))
+    assert [one[:2] for one in epochs_of(group)] == [
+        (4, "unknown"),
+        (None, "session_expired"),
+        (5, "unknown"),
+        (6, "subscription_changed"),
+    ]
 
 
 def test_brokers_before_4_1_print_no_bump_for_a_removal() -> None:

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
+from rollcall.inputs.printed.groups.causes import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.groups.live_groups import (
     AT_REST_MS,
@@ -23,7 +24,6 @@ from rollcall.inputs.printed.groups.live_groups import (
     LiveGroups,
     continued,
 )
-from rollcall.inputs.printed.groups.reasons import BACK_WITHIN_MS
 from rollcall.inputs.printed.growing_log import GrowingLog
 from rollcall.inputs.printed.lines.files import open_blocks
 from rollcall.inputs.printed.logged_facts import LoggedFact

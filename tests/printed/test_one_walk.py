@@ -1,4 +1,4 @@
-"""Explain and replay agree on a broker's log: a classic rebalance has one number, end, cause and holder for both."""
+"""Explain and replay agree on a broker's log: a rebalance has one number, end, cause and holder for both."""
 
 from __future__ import annotations
 
@@ -9,21 +9,18 @@ from typing import NamedTuple
 
 import pytest
 
-from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
-from rollcall.inputs.printed.groups.consumer_history import SILENT_BUMPS
 from rollcall.inputs.printed.groups.group_effects import effects_of
-from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
+from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
+from rollcall.inputs.printed.logged_facts import BROKER, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import merged, read_files
 from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.causes import Cause
-from rollcall.schemas.consumer_effects import GroupTypeChanged
-from rollcall.schemas.effects import UNKNOWN_END, GroupCreated, GroupFound, RebalanceEnded
+from rollcall.schemas.effects import UNKNOWN_END, RebalanceEnded
 from tests.printed.recorded import BROKERS, FIELD, INCIDENTS
 
 CUTS = 4
 """Of each log, besides all of it."""
-_CLASSIC = (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.ASSIGNMENT_RECEIVED, FactKind.GROUP_EMPTIED)
 
 
 class Known(NamedTuple):
@@ -63,10 +60,10 @@ def cuts_of(name: str) -> Iterator[list[LoggedFact]]:
 
 
 def of_rebalances(group: LoggedGroup) -> Iterator[Known]:
-    """What explain says of each classic rebalance that has a number and lines of a broker."""
+    """What explain says of each rebalance that has a number and lines of a broker."""
     for one in group.rebalances:
         number = one.to_generation_id
-        if number is None or not any(fact.kind in _CLASSIC and fact.dialect == BROKER for fact in one.facts):
+        if number is None or all(fact.dialect != BROKER for fact in one.facts):
             continue
         held = one.held_by
         slowest = held.member_id if held and not (held.is_inferred or held.candidates) else ""
@@ -75,18 +72,10 @@ def of_rebalances(group: LoggedGroup) -> Iterator[Known]:
 
 def of_facts(group: LoggedGroup) -> Iterator[Known]:
     """What replay says of each."""
-    group_type = GroupType.CLASSIC.value
     for effect in effects_of(group):
-        match effect:
-            case GroupFound(group_type=shown) | GroupTypeChanged(to_type=shown):
-                group_type = GroupType(shown).value
-            case GroupCreated():
-                group_type = GroupType.CLASSIC.value
-            case RebalanceEnded() if group_type == GroupType.CLASSIC.value:
-                slowest = effect.slowest_member_id or ""
-                yield known(effect.to_generation_id, effect.outcome, effect.cause, slowest, effect.members_after)
-            case _:
-                pass
+        if isinstance(effect, RebalanceEnded):
+            slowest = effect.slowest_member_id or ""
+            yield known(effect.to_generation_id, effect.outcome, effect.cause, slowest, effect.members_after)
 
 
 def known(number: int, outcome: str, cause: Cause, slowest: str, members: int | None) -> Known:

@@ -6,7 +6,7 @@ Knows facts in order. Must not know files, wordings or a terminal.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 
@@ -18,17 +18,14 @@ from rollcall.inputs.printed.findings.group_findings import findings_of
 from rollcall.inputs.printed.findings.removals import groups_of_removed, removal_findings, returns
 from rollcall.inputs.printed.groups.assigned import OWNERS, answered, assigned_last
 from rollcall.inputs.printed.groups.between_clients import findings_between
+from rollcall.inputs.printed.groups.causes import AT_ONCE_MS, Causes
 from rollcall.inputs.printed.groups.combined import combined
-from rollcall.inputs.printed.groups.consumer_history import (
-    AT_ONCE_MS,
-    OF_TASKS,
-    epoch_bumps,
-    stored_lines,
-    topics_changed_ms,
-)
+from rollcall.inputs.printed.groups.epochs import stored_lines, topics_changed_ms
 from rollcall.inputs.printed.groups.forgeable import doubt_forgeable, with_forgeable
 from rollcall.inputs.printed.groups.ledger import Ledger
+from rollcall.inputs.printed.groups.logged_members import OF_TASKS
 from rollcall.inputs.printed.groups.members_apart import by_client, only_clients
+from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
 from rollcall.inputs.printed.lines.entries import reason_of
 from rollcall.inputs.printed.logged_facts import BROKER, NEWER, FactKind, LoggedFact, printer_of, program_of
 from rollcall.inputs.printed.logged_rebalances import (
@@ -36,7 +33,6 @@ from rollcall.inputs.printed.logged_rebalances import (
     NOT_NAMED,
     Finding,
     LoggedGroup,
-    LoggedRebalance,
     client_id_of,
     configured_id,
 )
@@ -100,11 +96,10 @@ def _told(
 ) -> LoggedGroup:
     """One group's story. printed: of its lines those of brokers."""
     group_type = _type_of(printed) or _type_of(own) or "classic"
-    epochs = epoch_bumps(printed, partial(_changed_elsewhere, topics_ms, group_id), group_type)
     clients = by_client(own)
-    ledger = Ledger(printed, epochs, clients, log_ends_ms)
-    of_broker = sorted([*ledger.rebalances, *epochs], key=_place_in(printed))
-    group = LoggedGroup(group_id, group_type, own, combined(of_broker, clients), ledger=ledger)
+    causes = Causes(printed, log_ends_ms, partial(_changed_elsewhere, topics_ms, group_id))
+    ledger = Ledger(printed, clients, causes, names_goers=group_type not in SILENT_BUMPS)
+    group = LoggedGroup(group_id, group_type, own, combined(ledger.rebalances, clients), ledger=ledger)
     of_clients = [one for facts in clients for one in client_findings(facts)]
     of_removed = [*returns(group), *(one for facts in clients for one in removal_findings(printed, facts))]
     between = findings_between(clients, group.rebalances)
@@ -228,8 +223,3 @@ def _type_by(fact: LoggedFact) -> str:
         return "streams"
     is_newer = fact.kind in NEWER or fact.kind is FactKind.RECONCILING or fact.to_state in _OF_NEWER
     return fact.group_type or (_SOME_NEWER if is_newer else "")
-
-
-def _place_in(facts: Sequence[LoggedFact]) -> Callable[[LoggedRebalance], int]:
-    places = {id(fact): place for place, fact in enumerate(facts)}
-    return lambda rebalance: places[id(rebalance.facts[-1])]

@@ -12,6 +12,7 @@ from rollcall.history.words import duration, some
 from rollcall.inputs.printed.groups.assigned import went_elsewhere
 from rollcall.inputs.printed.groups.client_history import LONGEST_MS
 from rollcall.inputs.printed.groups.leaders import listed, with_members, without_assignments
+from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_of
 from rollcall.inputs.printed.groups.session_findings import common_causes
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_partitions import partitions_in
@@ -19,24 +20,17 @@ from rollcall.inputs.printed.logged_rebalances import (
     Finding,
     Holder,
     LoggedRebalance,
-    candidate,
     client_id_of,
     concluded,
     is_open,
     shortest_name,
 )
-from rollcall.schemas.causes import Cause, CauseKind
+from rollcall.schemas.causes import CauseKind
 
 MOST = 10_000
 """Partitions of a topic beyond which none is looked for."""
 ABSENT = "the next generation's leader did not find it among the members"
-_WENT = (
-    CauseKind.MEMBER_LEFT,
-    CauseKind.POLL_TIMEOUT,
-    CauseKind.SESSION_EXPIRED,
-    CauseKind.SYNC_TIMEOUT,
-    CauseKind.ADMIN_REMOVED,
-)
+_WENT = (*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.SYNC_TIMEOUT, CauseKind.ADMIN_REMOVED)
 """Why a member may be gone of which nothing else is known."""
 
 
@@ -83,14 +77,7 @@ def _say_who(one: LoggedRebalance, came: Sequence[str], went: Sequence[str]) -> 
     for member_id in came:
         one.cause = concluded(CauseKind.MEMBER_JOINED, member_id)
     for member_id in went if one.held_by is None else ():  # Else others may have begun it, and gone on without it.
-        fits = tuple(candidate(kind, member_id) for kind in _WENT)
-        one.cause = Cause(
-            kind=CauseKind.UNKNOWN,
-            member_id=member_id,
-            client_id=client_id_of(member_id),
-            is_inferred=True,
-            candidates=fits,
-        )
+        one.cause = cause_of(Reason(CauseKind.UNKNOWN, member_id=member_id, candidates=_WENT))
 
 
 def _absent(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebalance, list[str]]]:

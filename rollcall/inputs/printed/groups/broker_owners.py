@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rollcall.history.words import count, partitions
-from rollcall.inputs.printed.groups.consumer_history import members_in
+from rollcall.inputs.printed.groups.logged_members import members_in
 from rollcall.inputs.printed.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup

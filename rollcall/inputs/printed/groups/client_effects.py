@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.inputs.printed.groups.client_history import knew_that_it_was_out
-from rollcall.inputs.printed.groups.consumer_history import SILENT_BUMPS
 from rollcall.inputs.printed.groups.logged_effects import Written, made
 from rollcall.inputs.printed.groups.logged_holdings import JOINS, given_by_leaders
 from rollcall.inputs.printed.groups.logged_members import Members
@@ -22,7 +21,7 @@ from rollcall.inputs.printed.groups.members_apart import by_client
 from rollcall.inputs.printed.groups.owners import Owners
 from rollcall.inputs.printed.groups.reasons import cause_in_words
 from rollcall.inputs.printed.groups.rebalance_effects import ended
-from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE, Standing
+from rollcall.inputs.printed.groups.standing import SILENT_BUMPS, UNKNOWN_STATE, Standing
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_facts import (
     LEAVE_REFUSED,

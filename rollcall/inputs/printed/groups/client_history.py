@@ -13,7 +13,7 @@ from dataclasses import replace
 from rollcall.inputs.printed.absence import could_stand
 from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.leaders import members_of
-from rollcall.inputs.printed.groups.reasons import cause_in_words
+from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_in_words, cause_of
 from rollcall.inputs.printed.groups.session_findings import in_a_rebalance
 from rollcall.inputs.printed.logged_facts import (
     AWAITS_APPLICATION,
@@ -27,8 +27,6 @@ from rollcall.inputs.printed.logged_partitions import names_no_partition, partit
 from rollcall.inputs.printed.logged_rebalances import (
     Holder,
     LoggedRebalance,
-    candidate,
-    client_id_of,
     concluded,
     is_open,
     rebalance_of,
@@ -46,7 +44,6 @@ OWN = (NOT_BACK, WAITS_FOR_APPLICATION)
 OUTLASTED = "the rebalance outlasted this client's own session timeout, so a member did not join again in time"
 _LEARNT = (FactKind.GROUP_IS_REBALANCING, FactKind.REJOIN_WANTED)
 _LEFT = (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT)
-_WORDLESS = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
 """Why a client may have left that does not say why."""
 _WITHOUT_POLL_TIMEOUT = ("brod", "franz-go", "kafka-go", "ruby-kafka", "sarama")
 """Clients that have no max.poll.interval.ms of their own."""
@@ -283,7 +280,7 @@ class _History:
         running.facts.append(fact)
         if kind is None and not words and fact.dialect in _WITHOUT_POLL_TIMEOUT:
             kind = CauseKind.MEMBER_LEFT
-        running.cause = self._own(kind or CauseKind.UNKNOWN, reason, () if kind or words else _WORDLESS)
+        running.cause = self._own(kind or CauseKind.UNKNOWN, reason, () if kind or words else LEFT_WITHOUT_A_WORD)
         running.cause.is_inferred |= is_told  # It may have joined in between, or not.
 
     def _stay(self) -> None:
@@ -350,22 +347,15 @@ class _History:
             return
         others = any(fact.kind in (FactKind.COORDINATOR_FOUND, *_LEARNT) for fact in running.facts)
         if not others and any(map(_shows_that_it_lives, running.facts)):
-            running.cause = self._own(CauseKind.POLL_TIMEOUT, "", _WORDLESS)
+            running.cause = self._own(CauseKind.POLL_TIMEOUT, "", LEFT_WITHOUT_A_WORD)
 
     def _now_own(self, cause: Cause) -> Cause:
         """The same cause, with the ids that the client is known by now."""
         return self._own(cause.kind, cause.client_reason or "", tuple(one.kind for one in cause.candidates))
 
     def _own(self, kind: CauseKind, client_reason: str, candidates: Sequence[CauseKind] = ()) -> Cause:
-        client_id = self.client_id or client_id_of(self.member_id)
-        return Cause(
-            kind=kind,
-            member_id=self.member_id,
-            client_id=client_id,
-            client_reason=client_reason or None,
-            is_inferred=bool(candidates),
-            candidates=tuple(candidate(kind, self.member_id, client_id) for kind in candidates),
-        )
+        own = Reason(kind, member_id=self.member_id, client_reason=client_reason, candidates=tuple(candidates))
+        return cause_of(own, self.client_id)
 
     def _join(self, fact: LoggedFact) -> None:
         is_known = self.is_joined and fact.generation_id is not None and fact.generation_id == self.generation_id
@@ -390,9 +380,7 @@ class _History:
         if self.asked is not None and self.learnt is None and is_new:
             running.came.append((self.asked, fact))
         if self.started is not None and running.cause.kind is CauseKind.UNKNOWN:
-            running.cause = Cause(
-                kind=CauseKind.MEMBER_JOINED, member_id=self.member_id, client_id=self.client_id, is_inferred=True
-            )
+            running.cause = concluded(CauseKind.MEMBER_JOINED, self.member_id, self.client_id)
         elif comes_back and self.learnt is None and running.cause.kind is CauseKind.UNKNOWN:
             running.cause = concluded(CauseKind.MEMBER_REJOINED, self.member_id, self.client_id)
         self.is_first, self.begins = is_first, False

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from rollcall.inputs.printed.absence import could_stand
 from rollcall.inputs.printed.groups.between_clients import name_the_absent, name_who_came_or_went
 from rollcall.inputs.printed.groups.client_history import NOT_BACK, learnt_of_others
@@ -71,15 +73,9 @@ def _say_why(of_broker: Sequence[LoggedRebalance], one: LoggedRebalance) -> None
     if not near:
         return
     closest = min(near, key=lambda rebalance: abs((rebalance.began_at_ms or 0) - (one.began_at_ms or 0)))
-    closest.cause = Cause(
-        kind=one.cause.kind,
-        member_id=closest.cause.member_id,
-        client_id=closest.cause.client_id or one.cause.client_id,
-        group_instance_id=closest.cause.group_instance_id,
-        client_reason=one.cause.client_reason,
-        is_inferred=one.cause.is_inferred,
-        candidates=one.cause.candidates,
-    )
+    seen, client_id = closest.cause, closest.cause.client_id or one.cause.client_id
+    ids = {"member_id": seen.member_id, "client_id": client_id, "group_instance_id": seen.group_instance_id}
+    closest.cause = replace(one.cause, **ids)
     closest.facts = [*closest.facts, *one.facts]
 
 

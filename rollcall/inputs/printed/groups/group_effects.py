@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from rollcall.inputs.printed.groups.client_effects import client_effects_of
-from rollcall.inputs.printed.groups.consumer_history import SILENT_BUMPS
+from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
 from rollcall.inputs.printed.lines.entries import reason_of
 from rollcall.inputs.printed.logged_facts import BROKER, is_dated
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup

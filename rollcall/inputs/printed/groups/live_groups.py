@@ -17,9 +17,9 @@ from typing import NamedTuple
 import msgspec
 
 from rollcall.coordinator_udfs.protocol.states import GroupState
+from rollcall.inputs.printed.groups.causes import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.forgeable import forgeable_places
 from rollcall.inputs.printed.groups.group_effects import effects_of
-from rollcall.inputs.printed.groups.reasons import BACK_WITHIN_MS
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.effects import (

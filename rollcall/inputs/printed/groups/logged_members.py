@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import re2
+
 from rollcall.inputs.printed.groups.logged_effects import Place, Written
 from rollcall.inputs.printed.groups.reasons import left_by
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
@@ -26,6 +28,11 @@ ENDS = {
 EXPIRED = (EndCause.SESSION_EXPIRED, EndCause.SYNC_TIMEOUT, EndCause.REBALANCE_TIMEOUT)
 
 
+OF_TASKS = "=(active="
+"""What the target of each member of a streams group begins with."""
+_OF_A_MEMBER = re2.compile(r"(?:\A\{|, )(?P<member_id>[^{}=]+)=(?:(?:Member)?Assignment\(|\(active=)")
+
+
 class Member(NamedTuple):
     """A member, as far as lines name it."""
 
@@ -37,6 +44,11 @@ class Member(NamedTuple):
 
 def _name_of(one: Member | MemberRemoved) -> str:
     return one.client_id or one.group_instance_id or one.member_id
+
+
+def members_in(target: LoggedFact) -> frozenset[str]:
+    """Return the members of a target assignment as a line has them; empty if it has none."""
+    return frozenset(one["member_id"] for one in _OF_A_MEMBER.finditer(target.partitions))
 
 
 def explain_departure(removed: MemberRemoved, cause: Cause) -> None:

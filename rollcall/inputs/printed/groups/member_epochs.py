@@ -12,10 +12,10 @@ from dataclasses import replace
 from itertools import groupby
 
 from rollcall.inputs.printed.groups.client_history import LEFT, client_rebalances
+from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_of
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_unknown_member
 from rollcall.inputs.printed.logged_rebalances import (
     LoggedRebalance,
-    candidate,
     client_id_of,
     concluded,
     configured_id,
@@ -26,7 +26,6 @@ from rollcall.schemas.causes import Cause, CauseKind
 
 _CHANGES = (FactKind.MEMBER_PROGRESSED, FactKind.JOIN_SENT, FactKind.LEAVE_SENT)
 _CLASSIC = (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.SYNCED, FactKind.GROUP_IS_REBALANCING)
-_WORDLESS = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
 _OUT = ("UNSUBSCRIBED", "STALE")
 """States of a member that has left, so that its next join is new to its coordinator."""
 _REMOVED = ("FENCED", "FATAL")
@@ -119,7 +118,7 @@ class _Epochs:
         elif fact.to_state in _OUT:
             self.leave.cause = self._own(fact, CauseKind.MEMBER_LEFT)
         else:
-            self.leave.cause = self._own(fact, *_WORDLESS)
+            self.leave.cause = self._own(fact, *LEFT_WITHOUT_A_WORD)
 
     def _be_removed(self, fact: LoggedFact) -> None:
         """When it was, no line says; a static member may have been replaced."""
@@ -131,16 +130,9 @@ class _Epochs:
         self.found.append(one)
 
     def _own(self, fact: LoggedFact, *kinds: CauseKind) -> Cause:
-        who, client_id = self.member_id, fact.client_id
-        if len(kinds) == 1:
-            return Cause(kind=kinds[0], member_id=who, client_id=client_id)
-        return Cause(
-            kind=CauseKind.UNKNOWN,
-            member_id=who,
-            client_id=client_id,
-            is_inferred=True,
-            candidates=tuple(candidate(kind, who, client_id) for kind in kinds),
-        )
+        kind = kinds[0] if len(kinds) == 1 else CauseKind.UNKNOWN
+        fits = kinds if len(kinds) > 1 else ()
+        return cause_of(Reason(kind, member_id=self.member_id, candidates=fits), fact.client_id)
 
 
 def laid_together(rebalances: Sequence[LoggedRebalance]) -> list[LoggedRebalance]:

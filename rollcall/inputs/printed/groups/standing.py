@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
-from rollcall.inputs.printed.groups.consumer_history import FIRST_EPOCH
 from rollcall.inputs.printed.groups.logged_effects import Written
 from rollcall.inputs.printed.groups.logged_members import Members
 from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact
@@ -18,6 +17,10 @@ from rollcall.schemas.effects import GroupCreated, GroupFound, GroupObserved, Gr
 
 UNKNOWN_STATE = "Unknown"
 """Kafka's name (GroupState.UNKNOWN) for a state that is not known."""
+FIRST_EPOCH = 2
+"""Of a new consumer group; brokers before 4.3 begin with 1."""
+SILENT_BUMPS = ("share", "streams")
+"""Types of groups in which a member that goes has no line, so that lines do not count the members."""
 _TYPES = {
     FactKind.REBALANCE_BEGAN: GroupType.CLASSIC,
     FactKind.JOIN_PHASE_ENDED: GroupType.CLASSIC,
@@ -64,7 +67,8 @@ class Standing:
         self.is_whole, self.count, self._written.generation_id = True, 0, 0
         self.state = GroupState.EMPTY.value
         if self.type is GroupType.CONSUMER:
-            self._written.generation_id = generation_id - 1
+            is_in = generation_id < FIRST_EPOCH and numbered is not None and numbered.kind is FactKind.MEMBER_PROGRESSED
+            self._written.generation_id = generation_id if is_in else generation_id - 1
             self._emit_type(None, self.type, "created")
 
     def type_by(self, line: LoggedFact) -> GroupType | None:

@@ -1,0 +1,64 @@
+"""A group as its coordinator's lines have it so far, and the rebalance that runs in it.
+
+Knows one group's lines, and its clients'. Must not know which line begins or ends a rebalance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from rollcall.inputs.printed.groups.holders import holder_of
+from rollcall.inputs.printed.groups.logged_effects import Written
+from rollcall.inputs.printed.groups.logged_members import Changes, Members
+from rollcall.inputs.printed.groups.owners import Owners
+from rollcall.inputs.printed.groups.rebalance_effects import ended, started
+from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE, Standing
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_dated
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
+from rollcall.schemas.effects import UNKNOWN_END
+
+
+class Running:
+    """One group. clients: each one's lines."""
+
+    def __init__(self, lines: Sequence[LoggedFact], clients: Sequence[Sequence[LoggedFact]]) -> None:
+        self.written = Written(at_ms=next((line.at_ms or 0 for line in lines if is_dated(line)), 0))
+        self.members = Members.of_clients(self.written, (line for own in clients for line in own))
+        given = [line.generation_id or 0 for line in lines if line.kind is FactKind.ASSIGNMENT_RECEIVED]
+        self.owners = Owners(self.written, self.members, clients, given)
+        self.standing = Standing(self.written, self.members)
+        self.rebalances: list[LoggedRebalance] = []
+        """All so far, in order."""
+        self.one: LoggedRebalance | None = None
+        """The one that runs."""
+        self.changes = Changes()
+        """Who came and went until its generation was formed."""
+
+    def begin(self, one: LoggedRebalance, *, is_beginning: bool) -> None:
+        """It runs from now on. is_beginning: it begins now; else its beginning is not in the lines."""
+        if all(other is not one for other in self.rebalances[-1:]):
+            self.rebalances.append(one)
+        self.one, self.changes = one, Changes()
+        one.known_from_ms, one.is_begun = self.written.at_ms, is_beginning
+        follows = one.to_generation_id is not None and self.written.generation_id == one.to_generation_id - 1
+        one.members_before = self.standing.count if follows else None
+        if is_beginning:
+            state, culprit = self.standing.state or UNKNOWN_STATE, self.members.named(one.cause.member_id)
+            self.written.emit_later(one.known_from_ms, partial(started, one, state, culprit), one)
+
+    def end(self, outcome: str) -> None:
+        """It is over, or the lines have no more of it."""
+        one = self.one
+        if one is None:
+            return
+        one.outcome = "" if outcome == UNKNOWN_END else outcome
+        one.held_by = one.held_by or holder_of(one)  # Clients and doubts may have changed it since the walk.
+        self.one = None
+        at_ms = one.known_from_ms if outcome == UNKNOWN_END else self.written.at_ms
+        held, named = one.held_by, self.members.named
+        culprit, holder = named(one.cause.member_id), named("" if held is None else held.member_id)
+        self.written.emit_later(at_ms, partial(ended, one, at_ms, outcome, culprit, holder, self.changes), one)
+        self.standing.count = one.members_after
+        if outcome in ("completed", "empty"):
+            self.members.store(one.members_after)
