@@ -1,0 +1,67 @@
+"""The cause of a rebalance in a clause: the same words in `explain`, `why`, on the page and in alarms.
+
+Knows causes. Must not know where a cause is known from, nor which name a member has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from rollcall.history.words import SHOWN, filled, some
+from rollcall.schemas.causes import Cause, CauseKind, name_of, row_of
+
+
+class Terms(NamedTuple):
+    """What a cause's sentence has in braces; None: not known, and left out."""
+
+    who: str = ""
+    """Empty: nobody is named."""
+    session_ms: int | None = None
+    poll_ms: int | None = None
+    partitions: str = "partitions"
+    why_again: str = ""
+    """Why members of this kind of group join again without being asked to."""
+
+
+def only_candidate(cause: Cause) -> tuple[str, str] | None:
+    """Return the member id and client id of the only culprit that fits; None: none or several do."""
+    fit = {(one.member_id, one.client_id) for one in cause.candidates}
+    return min(fit) if len(fit) == 1 else None
+
+
+def fitting(cause: Cause, name: Callable[[str, str], str]) -> list[str]:
+    """Return the causes that fit, or the culprits if the cause is the same; each cause by its culprit if both differ.
+
+    name: of a member id and a client id; empty if both are.
+    """
+    pairs = dict.fromkeys((name_of(one.kind), name(one.member_id, one.client_id)) for one in cause.candidates)
+    kinds, names = (dict.fromkeys(part) for part in zip(*pairs, strict=True)) if pairs else ({}, {})
+    if len(kinds) < 2:
+        return [*filter(None, names)]
+    if len(names) < 2:
+        return [*kinds]
+    return [f"{kind} by {who}" if who else kind for kind, who in pairs]
+
+
+def cause_clause(cause: Cause, terms: Terms, fits: Sequence[str], sentence: str = "", doubt: str = "") -> str:
+    """Return what set a rebalance off. fits: what `fitting` returns.
+
+    sentence: instead of the cause's own. doubt: ahead of causes that fit, if who set it off is concluded too.
+    """
+    who = terms.who
+    if cause.kind == CauseKind.UNKNOWN and fits:
+        return f"{who} set it off ({doubt}{_one_of(fits)})" if who else f"it was set off ({_one_of(fits)})"
+    row = row_of(cause.kind)
+    sentence = sentence or (row.of_nobody if row.of_nobody and not who else row.sentence)
+    clause = filled(sentence, terms._replace(who=who or "a member")._asdict())
+    is_only_why_open = cause.kind == CauseKind.MEMBER_REJOINED and fits
+    if not cause.is_inferred or is_only_why_open or cause.kind == CauseKind.UNKNOWN:
+        return clause
+    return f"{clause} (concluded; {some(fits)} fit)" if fits and [*fits] != [who] else f"{clause} (concluded)"
+
+
+def _one_of(fits: Sequence[str]) -> str:
+    """`left, polled too late or session expired`."""
+    *first, last = fits
+    return f"{', '.join(first)} or {last}" if 0 < len(first) < SHOWN else some(fits)
