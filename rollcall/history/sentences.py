@@ -1,6 +1,6 @@
-"""The cause of a rebalance in a clause: the same words in `explain`, `why`, on the page and in alarms.
+"""The cause and the outcome of a rebalance in clauses: the same in `explain`, `why`, on the page and in alarms.
 
-Knows causes. Must not know where a cause is known from, nor which name a member has.
+Knows causes and outcomes. Must not know where a cause is known from, nor which name a member has.
 """
 
 from __future__ import annotations
@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from rollcall.history.words import SHOWN, filled, some
+from rollcall.history.words import SHOWN, duration, filled, some
 from rollcall.schemas.causes import Cause, CauseKind, name_of, row_of
+
+OUTCOMES = {"completed": "completed in", "superseded": "superseded after", "empty": "left without members after"}
 
 
 class Terms(NamedTuple):
@@ -59,6 +61,12 @@ def cause_clause(cause: Cause, terms: Terms, fits: Sequence[str], sentence: str 
     if not cause.is_inferred or is_only_why_open or cause.kind == CauseKind.UNKNOWN:
         return clause
     return f"{clause} (concluded; {some(fits)} fit)" if fits and [*fits] != [who] else f"{clause} (concluded)"
+
+
+def outcome_words(outcome: str, took_ms: int | None) -> str:
+    """`completed in 2 s`; without the time if that is not known."""
+    words = OUTCOMES.get(outcome, "over after")
+    return words.rpartition(" ")[0] if took_ms is None else f"{words} {duration(took_ms)}"
 
 
 def _one_of(fits: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from rollcall.answers.why.slack import Seen
 from rollcall.history.holdings import Partition
 from rollcall.history.kinds import GroupKind
 from rollcall.history.rebalances import Rebalance
-from rollcall.history.sentences import Terms, cause_clause, fitting, only_candidate
+from rollcall.history.sentences import Terms, cause_clause, fitting, only_candidate, outcome_words
 from rollcall.history.words import at_most, clock, count, duration, ended, moment, partitions, some
 from rollcall.schemas.causes import CauseKind, name_of, row_of
 
@@ -35,9 +35,7 @@ def title(e: Explanation) -> str:
         return f"{began}; when it ended is not known"
     if rebalance.ended_at_ms is None:
         return f"{began}, still running {duration(e.known_until_ms - rebalance.started_at_ms)} later"
-    took = duration(rebalance.ended_at_ms - rebalance.started_at_ms)
-    outcome = {"completed": "completed in", "superseded": "superseded after", "empty": "left without members after"}
-    return f"{began}, {outcome.get(rebalance.outcome or '', 'over after')} {took}"
+    return f"{began}, {outcome_words(rebalance.outcome or '', rebalance.ended_at_ms - rebalance.started_at_ms)}"
 
 
 def headline(e: Explanation) -> str:

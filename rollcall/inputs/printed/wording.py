@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rollcall.history.sentences import Terms, cause_clause, fitting, only_candidate
+from rollcall.history.sentences import OUTCOMES, Terms, cause_clause, fitting, only_candidate, outcome_words
 from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.error_names import error_said
 from rollcall.inputs.printed.groups.assigned import OWN as OWN_PARTITIONS
@@ -175,28 +175,14 @@ def _first(rebalance: LoggedRebalance, kind: FactKind) -> LoggedFact | None:
     return next((fact for fact in rebalance.facts if fact.kind is kind), None)
 
 
-def outcome_words(rebalance: LoggedRebalance) -> str:
-    """How it went on, and with how many members."""
-    members = "" if rebalance.members is None else f", {count(rebalance.members, 'member')}"
-    length_ms = _length_ms(rebalance)
-    took = "" if length_ms is None else f" in {duration(length_ms)}"
-    match rebalance.outcome:
-        case "completed":
-            return f"completed{took}{members}"
-        case "empty":
-            return "left the group without members"
-        case "superseded":
-            return f"superseded by the next{members}"
-        case _ if rebalance.joined_at_ms is not None:
-            return f"join phase ended{members}; no assignment in these lines"
-        case _:
-            return f"its end is not in {rebalance.source}"
-
-
-def _length_ms(rebalance: LoggedRebalance) -> int | None:
-    if rebalance.began_at_ms is None or rebalance.ended_at_ms is None:
-        return None
-    return max(0, rebalance.ended_at_ms - rebalance.began_at_ms)
+def end_words(rebalance: LoggedRebalance) -> str:
+    """How it ended, and with how many members."""
+    members = f", {count(rebalance.members, 'member')}" if rebalance.members else ""
+    if rebalance.outcome in OUTCOMES:
+        return f"{outcome_words(rebalance.outcome, rebalance.length_ms)}{members}"
+    if rebalance.joined_at_ms is not None:
+        return f"join phase ended{members}; no assignment in these lines"
+    return f"its end is not in {rebalance.source}"
 
 
 def trouble_of(group: LoggedGroup) -> int:
