@@ -314,8 +314,6 @@ def _rebalance_lines(one: LoggedRebalance, group: LoggedGroup, asked: Asked) -> 
         yield Line(f"    {short(part)}")
     if one.cause.member_id and one.cause.member_id != who_of(one.cause):
         yield Line(f"    Its member id: {with_short_ids(one.cause.member_id)}")
-    if one.cause.client_host:
-        yield Line(f"    Its host: {one.cause.client_host.lstrip('/')}")
     if one.held_by is not None:
         yield Line(f"    {short(holder_sentence(one.held_by))}")
     yield from _evidence_lines(one.facts, asked)

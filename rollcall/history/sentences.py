@@ -51,7 +51,7 @@ def cause_clause(cause: Cause, terms: Terms, fits: Sequence[str], sentence: str 
 
     sentence: instead of the cause's own. doubt: ahead of causes that fit, if who set it off is concluded too.
     """
-    who = terms.who
+    who = with_host(terms.who, cause.client_host)
     if cause.kind == CauseKind.UNKNOWN and fits:
         return f"{who} set it off ({doubt}{_one_of(fits)})" if who else f"it was set off ({_one_of(fits)})"
     row = row_of(cause.kind)
@@ -60,7 +60,19 @@ def cause_clause(cause: Cause, terms: Terms, fits: Sequence[str], sentence: str 
     is_only_why_open = cause.kind == CauseKind.MEMBER_REJOINED and fits
     if not cause.is_inferred or is_only_why_open or cause.kind == CauseKind.UNKNOWN:
         return clause
-    return f"{clause} (concluded; {some(fits)} fit)" if fits and [*fits] != [who] else f"{clause} (concluded)"
+    return f"{clause} (concluded; {some(fits)} fit)" if fits and [*fits] != [terms.who] else f"{clause} (concluded)"
+
+
+def with_host(name: str, client_host: str | None) -> str:
+    """`a-1 on 10.0.0.7`; the name if the host is not known or in it."""
+    host = (client_host or "").lstrip("/")
+    return f"{name} on {host}" if name and host and host not in name else name
+
+
+def members_changed(before: int | None, after: int | None) -> str:
+    """`3 -> 2 members`; `?` where a recording does not show how many."""
+    numbers = ("?" if each is None else each for each in (before, after))
+    return f"{' -> '.join(map(str, numbers))} members"
 
 
 def outcome_words(outcome: str, took_ms: int | None) -> str:

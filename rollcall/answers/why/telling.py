@@ -13,7 +13,15 @@ from rollcall.answers.why.slack import Seen
 from rollcall.history.holdings import Partition
 from rollcall.history.kinds import GroupKind
 from rollcall.history.rebalances import Rebalance
-from rollcall.history.sentences import Terms, cause_clause, fitting, only_candidate, outcome_words
+from rollcall.history.sentences import (
+    Terms,
+    cause_clause,
+    fitting,
+    members_changed,
+    only_candidate,
+    outcome_words,
+    with_host,
+)
 from rollcall.history.words import at_most, clock, count, duration, ended, moment, partitions, some
 from rollcall.schemas.causes import CauseKind, name_of, row_of
 
@@ -72,7 +80,7 @@ def trigger(e: Explanation) -> list[tuple[str, str]]:
     points: list[tuple[str, str]] = [("cause", cause.kind)]
     if cause.member_id or cause.client_id or cause.group_instance_id:
         instance = f", group.instance.id {cause.group_instance_id}" if cause.group_instance_id else ""
-        points.append(("client", f"{_culprit(e)}{instance}"))
+        points.append(("client", f"{with_host(e.culprit_name, cause.client_host)}{instance}"))
         points.append(("member id", cause.member_id or "unknown"))
         if e.are_requests_known or cause.client_reason:
             points.append(("its own words", f'"{cause.client_reason}"' if cause.client_reason else "it gave no reason"))
@@ -234,7 +242,7 @@ def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:
     fitting = dict.fromkeys(one.kind for one in cause.candidates)
     key = f"{cause.kind} ({' or '.join(fitting)})" if fitting else cause.kind
     steps = f"{kind.step} {rebalance.from_generation_id} -> {rebalance.to_generation_id}"
-    members = _members_changed(rebalance)
+    members = members_changed(rebalance.members_before, rebalance.members_after)
     took_ms = (rebalance.ended_at_ms or 0) - rebalance.started_at_ms
     took = f", {took_ms / 1000:.1f} s" if rebalance.is_start_known and took_ms >= SHORTEST_SHOWN_MS else ""
     slowest = max(rebalance.waits, key=lambda wait: wait.held_others_ms, default=None)
@@ -244,19 +252,12 @@ def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:
     return f"rebalance {rebalance.outcome}: {key}{by}{reason}, {steps}, {members}{took}{waited}"
 
 
-def _members_changed(rebalance: Rebalance) -> str:
-    """`3 -> 2 members`; `?` where a recording does not show how many."""
-    numbers = ("?" if each is None else each for each in (rebalance.members_before, rebalance.members_after))
-    return f"{' -> '.join(map(str, numbers))} members"
-
-
 def _culprit(e: Explanation) -> str:
-    """Who set it off, with its host; empty: nobody, or it is open."""
+    """Who set it off; empty: nobody, or it is open."""
     cause = e.rebalance.cause
-    if not (cause.member_id or cause.client_id or cause.group_instance_id):
-        return _name(e)(*(only_candidate(cause) or ("", "")))
-    host = cause.client_host.lstrip("/")
-    return f"{e.culprit_name} on {host}" if host and host not in e.culprit_name else e.culprit_name
+    if cause.member_id or cause.client_id or cause.group_instance_id:
+        return e.culprit_name
+    return _name(e)(*(only_candidate(cause) or ("", "")))
 
 
 def _name(e: Explanation) -> Callable[[str, str], str]:
@@ -267,7 +268,7 @@ def _name(e: Explanation) -> Callable[[str, str], str]:
 def _members(e: Explanation) -> str:
     """How many members before and after, and how many joined, left or expired in between."""
     rebalance = e.rebalance
-    change = _members_changed(rebalance)
+    change = members_changed(rebalance.members_before, rebalance.members_after)
     others = [part for part in e.parts if part.member_id != rebalance.cause.member_id]
     joined = [part.name for part in others if part.is_new]
     gone = [
