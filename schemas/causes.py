@@ -87,19 +87,15 @@ class Row(NamedTuple):
     """The recordings that it may be concluded from, where neither a request nor a timer says it: `log`, `topic`."""
     name: str
     sentence: str
-    """A clause with {who}, {session}, {poll}, {partitions} and {why_again} in it."""
+    """A clause with {who}, {session_ms}, {poll_ms}, {partitions} and {why_again} in it; a part in brackets is left out
+    where its number is not known.
+    """
     of_nobody: str = ""
     """The clause where no member is to blame, if that may be."""
 
     @property
     def starts_rebalances(self) -> bool:
         return bool(self.colour)
-
-    @property
-    def sentence_of_anybody(self) -> str:
-        """The sentence without a name or a number."""
-        words = {"session": "its own", "poll": "its own", "partitions": "partitions", "why_again": ""}
-        return self.sentence.format(who="a member", **words)
 
 
 # Colours are apart for people with colour blindness as far as fifteen can be (after Okabe, Ito and Tol).
@@ -108,11 +104,11 @@ CAUSES: dict[str, Row] = {
     CauseKind.MEMBER_LEFT: Row("#009e73", "left", "topic", "left", "{who} left the group"),
     CauseKind.POLL_TIMEOUT: Row(
         *("#cc79a7", "left", "log, topic", "polled too late"),
-        "{who} did not poll within its max.poll.interval.ms ({poll}), so its client left the group",
+        "{who} did not poll within its max.poll.interval.ms[ ({poll_ms})], so its client left the group",
     ),
     CauseKind.SESSION_EXPIRED: Row(
         *("#0072b2", "expired", "log, topic", "session expired"),
-        "{who} was silent for its whole session timeout ({session}) and was removed",
+        "{who} was silent for its whole session timeout[ ({session_ms})] and was removed",
     ),
     CauseKind.SYNC_TIMEOUT: Row(
         *("#f0e442", "expired", "topic", "synced too late"),
@@ -161,7 +157,7 @@ CAUSES: dict[str, Row] = {
     ),
     CauseKind.REBALANCE_TIMEOUT: Row(
         *("#661100", "expired", "topic", "gave up too late"),
-        "{who} did not give partitions up within its rebalance timeout ({poll}) and was removed",
+        "{who} did not give partitions up within its rebalance timeout[ ({poll_ms})] and was removed",
     ),
     CauseKind.UNKNOWN: Row("#999933", "left", "log, topic", "unknown", "it is unknown what set the rebalance off"),
     EndCause.GROUP_MAX_SIZE_REACHED: Row("", "left", "", "group was full", "{who} went, for the group was full"),

@@ -72,12 +72,15 @@ ROOMS = {
         own=("inputs.offsets_topic", "history", *up_to("coordinator_udfs")), third_party=True
     ),
     "inputs.printed": Layer(
-        own=("inputs.printed", "history.words", "programs.errors", *EFFECTS, *STATES), packages=("re2", "msgspec")
+        own=("inputs.printed", "history.sentences", "history.words", "programs.errors", *EFFECTS, *STATES),
+        packages=("re2", "msgspec"),
     ),
     # It queries the home that it made, and prints what is in it.
     "inputs.replay.inputs": Layer(own=up_to("jobs"), third_party=True),
     "answers": Layer(own=up_to("answers"), third_party=True),
     "answers.views": Layer(own=("answers.views", "tables.lag", "schemas", *STATES), packages=("msgspec",)),
+    # It prints the sentence of every cause.
+    "answers.views.page": Layer(own=("answers.views", "history.sentences", "history.words", "schemas")),
     "answers.sql": Layer(
         own=("answers.sql", "answers.views", "tables", "schemas", "programs.errors"), third_party=True
     ),

@@ -34,9 +34,9 @@ from rollcall.inputs.printed.short_text import LONGEST, short, with_short_ids
 from rollcall.inputs.printed.unread import Unread, unread_as_toml, unread_sentences
 from rollcall.inputs.printed.wording import (
     cause_sentence,
+    end_words,
     holder_sentence,
     left_open,
-    outcome_words,
     own_part,
     trouble_of,
     who_of,
@@ -307,15 +307,13 @@ def _rebalance_lines(one: LoggedRebalance, group: LoggedGroup, asked: Asked) -> 
     at = one.moment(one.began_at_ms or one.joined_at_ms or one.ended_at_ms)
     shown = one.moment(one.shown_by_ms)
     at = at or (f"by {shown}" if shown else "no time")
-    how = f", {outcome_words(one)}" if group.group_type == "classic" else ""
+    how = f", {end_words(one)}" if group.group_type == "classic" else ""
     yield Line(f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")
     yield Line(f"    {short(cause_sentence(one))}")
     if part := own_part(one):
         yield Line(f"    {short(part)}")
     if one.cause.member_id and one.cause.member_id != who_of(one.cause):
         yield Line(f"    Its member id: {with_short_ids(one.cause.member_id)}")
-    if one.cause.client_host:
-        yield Line(f"    Its host: {one.cause.client_host.lstrip('/')}")
     if one.held_by is not None:
         yield Line(f"    {short(holder_sentence(one.held_by))}")
     yield from _evidence_lines(one.facts, asked)

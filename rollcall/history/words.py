@@ -16,6 +16,8 @@ from rollcall.schemas.connect_protocol import CONNECTOR_ITSELF
 
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
+SHOWN = 8
+"""Names in a sentence; it counts the others."""
 _ROUNDED_UP_MS = 50
 """What lacks no more than this to a minute is said as that minute."""
 
@@ -66,7 +68,7 @@ def ended(end_cause: str | None, is_inferred: bool) -> str:
 
 
 def filled(sentence: str, values: Mapping[str, Any]) -> str:
-    """A detector's sentence with the values of a row: see `rollcall.answers.views.view.Detector`."""
+    """A detector's or a cause's sentence with values by name: see `rollcall.answers.views.view.Detector`."""
     kept = re.sub(r"\[([^\]]*)\]", lambda part: "" if None in _values(part[1], values) else part[1], sentence)
     return _FIELD.sub(lambda field: _shown(field[1], field[2], values[field[1]]), kept)
 
@@ -90,7 +92,7 @@ def _shown(column: str, counted: str | None, value: Any) -> str:
     return name_of(value) if column in ("cause", "end_cause") else str(value)
 
 
-def some(names: Iterable[str], shown: int = 8) -> str:
+def some(names: Iterable[str], shown: int = SHOWN) -> str:
     """`a, b and 3 more`."""
     listed = list(names)
     if len(listed) <= shown:

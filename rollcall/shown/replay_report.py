@@ -6,7 +6,6 @@ Knows the counts and the views. Must not know how a log is read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -16,7 +15,8 @@ from rich.table import Table
 
 from rollcall.answers.sql.engine import ask
 from rollcall.history.kinds import kind_of
-from rollcall.history.words import duration
+from rollcall.history.sentences import members_changed, with_host
+from rollcall.history.words import duration, moment
 from rollcall.inputs.request_log.parity import Difference, Parity
 from rollcall.inputs.request_log.recorded import OF_LAG, Tally
 from rollcall.programs.terminal import add_row, say, text_of
@@ -156,16 +156,14 @@ def tell_home(console: Console, home: Home) -> None:
     say(console)
     say(console, f"rebalances (UTC), {shown}:")
     for row in rows[:SHOWN_REBALANCES]:
-        by = f" by {row.culprit}" if row.culprit else ""
-        on = f" on {row.cause_client_host.lstrip('/')}" if row.culprit and row.cause_client_host else ""
+        by = f" by {with_host(row.culprit, row.cause_client_host)}" if row.culprit else ""
         reason = f' ("{row.client_reason}")' if row.client_reason else ""
         generations = f"{kind_of(row.group_type).step} {row.from_generation_id} -> {row.to_generation_id}"
-        numbers = ("?" if each is None else each for each in (row.members_before, row.members_after))
-        members = f"{' -> '.join(map(str, numbers))} members"
+        members = members_changed(row.members_before, row.members_after)
         took = "" if row.duration_ms is None else f", {duration(row.duration_ms)}"
         say(
             console,
-            f"  {row.started_at}  {row.group_id}: rebalance {row.outcome}: {row.causes}{by}{on}{reason}, "
+            f"  {row.started_at}  {row.group_id}: rebalance {row.outcome}: {row.causes}{by}{reason}, "
             f"{generations}, {members}{took}",
         )
     query, home_named = '"select * from rebalances"', f"ROLLCALL_HOME={home.shown}"
@@ -177,9 +175,7 @@ def tell_home(console: Console, home: Home) -> None:
 
 
 def _time(at_ms: int | None) -> str:
-    if at_ms is None:
-        return "no moment"
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    return "no moment" if at_ms is None else moment(at_ms)
 
 
 def _text(value: Any) -> str:

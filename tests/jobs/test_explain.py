@@ -62,7 +62,7 @@ def test_a_group_that_kafka_0_9_removed_had_no_next_generation(tmp_path: Path) -
     stamp = "[2016-03-01 03:12:00,417] INFO [GroupCoordinator 0]:"
     texts = ("Preparing to restabilize group g with old generation 1", "Group g generation 1 is dead and removed")
     log.write_text("".join(f"{stamp} {text} (kafka.coordinator.GroupCoordinator)\n" for text in texts))
-    assert "generation 1 -> none: unknown, left the group without members" in shown(str(log))
+    assert "generation 1 -> none: unknown, left without members" in shown(str(log))
 
 
 @pytest.mark.parametrize("log", [KILLED, str(ROOT / "tests" / "captures" / "d-kill" / "requests.log.gz")])

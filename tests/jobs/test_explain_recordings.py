@@ -162,7 +162,8 @@ def test_a_request_log_names_the_lines_that_began_and_ended_a_rebalance(capsys: 
     }
     # No line is about a session that ends; its end is the leader's SyncGroup.
     assert apis == {1: ["JOIN_GROUP", "SYNC_GROUP"], 2: ["SYNC_GROUP"], 3: ["JOIN_GROUP", "SYNC_GROUP"]}
-    assert found[2]["sentence"] == "clicks-agg-1 was silent for its whole session timeout and was removed."
+    silent = "clicks-agg-1 on 127.0.1.15 was silent for its whole session timeout and was removed."
+    assert found[2]["sentence"] == silent
     assert found[2]["is_inferred"] is False
 
 
@@ -171,7 +172,7 @@ def test_text_of_a_request_log_says_what_json_says(capsys: pytest.CaptureFixture
     assert "d-kill/requests.log.gz: a broker's request log, 485 lines, 463 about groups" in text
     for _, one in rebalances(answer(capsys, KILLED)):
         assert one["sentence"] in text
-        assert f"Its host: {one['cause_client_host'].lstrip('/')}" in text
+        assert f" on {one['cause_client_host'].lstrip('/')} " in one["sentence"]
     assert "On which hosts" not in text
 
 

@@ -146,9 +146,9 @@ def test_a_java_leader_s_list_names_who_came_and_who_went_without_a_log() -> Non
     assert [one.cause.kind for _, one in of_conf] == ["member_joined", "unknown", "member_joined"]
     assert all(one.cause.client_id == "orders-conf" and one.cause.is_inferred for _, one in of_conf)
     assert CauseKind.POLL_TIMEOUT in causes_found(of_conf[1][1])
-    assert cause_sentence(of_conf[1][1]).startswith("orders-conf set it off (concluded), by one of: left, polled too")
+    assert cause_sentence(of_conf[1][1]).startswith("orders-conf set it off (concluded; left, polled too")
     own = next(one for true, one in pairs("killed", "members") if true["cause"] == "member_left")
-    assert cause_sentence(own).startswith("pay-aio set it off, by one of: left, polled too")
+    assert cause_sentence(own).startswith("pay-aio set it off (left or polled too")
 
 
 def test_of_two_clients_that_each_set_a_rebalance_off_neither_is_reported_as_the_one() -> None:

@@ -68,7 +68,7 @@ def test_a_broker_s_own_log_says_what_is_shown(tmp_path: Path) -> None:
 
 def test_a_home_of_a_broker_s_own_log_says_what_is_shown(tmp_path: Path) -> None:
     printed = run(block_with("sh", "make replay LOG=tests/printed/"), tmp_path / "home", ".rollcall-printed")
-    assert block_with("text", "(of unknown length)") in printed
+    assert block_with("text", "who held what is unknown") in printed
 
 
 def test_the_culprits_are_those_shown(replayed: str) -> None:

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from rollcall.history.kinds import CLASSIC
+from rollcall.history.sentences import Terms
+from rollcall.history.words import filled
 from rollcall.schemas.causes import CAUSES, CauseKind, EndCause, listed, name_of, row_of
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.offsets_topic.folded import capture as topic
@@ -30,10 +31,10 @@ def test_every_cause_of_a_rebalance_has_a_colour_and_a_name_of_its_own() -> None
 
 
 def test_every_sentence_can_be_reported_and_none_shows_a_key() -> None:
-    words = {"who": "a", "session": "10 s", "poll": "5 s", "partitions": CLASSIC.many, "why_again": ""}
-    reported = [text.format(**words) for row in CAUSES.values() for text in (row.sentence, row.of_nobody)]
-    assert len(set(reported)) == len(CAUSES) + 2
-    assert [text for text in reported if "_" in text or "{" in text] == []
+    for terms in (Terms("a"), Terms("a", 10_000, 5_000)):
+        reported = [filled(text, terms._asdict()) for row in CAUSES.values() for text in (row.sentence, row.of_nobody)]
+        assert len(set(reported)) == len(CAUSES) + 2
+        assert [text for text in reported if "_" in text or "{" in text or "[" in text] == []
 
 
 def test_the_page_of_views_lists_every_cause() -> None:

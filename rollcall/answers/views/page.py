@@ -12,8 +12,11 @@ from collections.abc import Iterable, Sequence
 from rollcall.answers.views.catalog import VIEWS
 from rollcall.answers.views.tables import TABLE_VIEWS
 from rollcall.answers.views.view import Column, View
+from rollcall.history.sentences import Terms
+from rollcall.history.words import filled
 from rollcall.schemas.causes import CAUSES
 
+ANYBODY = Terms("a member")._asdict()
 SAME = "the same."
 _HEAD = """\
 # The views
@@ -57,7 +60,7 @@ def _columns(columns: Iterable[Column]) -> str:
 def _causes() -> str:
     """The values of `cause` and `end_cause`, a row each."""
     rows = [
-        f"| `{key}` | {row.sentence_of_anybody} | {'yes' if row.starts_rebalances else 'no'} | "
+        f"| `{key}` | {filled(row.sentence, ANYBODY)} | {'yes' if row.starts_rebalances else 'no'} | "
         f"{'yes' if row.ends else 'no'} | {row.concluded_from} |"
         for key, row in CAUSES.items()
     ]

@@ -5,17 +5,28 @@ Knows what each cause means to a person on call. Must not know a table or a term
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rollcall.answers.why.cost import Cost, Peak
 from rollcall.answers.why.explanation import Explanation
 from rollcall.answers.why.slack import Seen
 from rollcall.history.holdings import Partition
 from rollcall.history.kinds import GroupKind
 from rollcall.history.rebalances import Rebalance
+from rollcall.history.sentences import (
+    Terms,
+    cause_clause,
+    fitting,
+    members_changed,
+    only_candidate,
+    outcome_words,
+    with_host,
+)
 from rollcall.history.words import at_most, clock, count, duration, ended, moment, partitions, some
 from rollcall.schemas.causes import CauseKind, name_of, row_of
 
 NO_REQUESTS = "no request of this group is recorded around it, so what its members did in between is left out"
-NOT_RENEWED = "{who} sent nothing that renews its session for its session timeout ({session}) and was removed"
+NOT_RENEWED = "{who} sent nothing that renews its session for its session timeout[ ({session_ms})] and was removed"
 SHORTEST_SHOWN_MS = 50
 """A shorter time would be 0.0 s in a line."""
 
@@ -32,9 +43,7 @@ def title(e: Explanation) -> str:
         return f"{began}; when it ended is not known"
     if rebalance.ended_at_ms is None:
         return f"{began}, still running {duration(e.known_until_ms - rebalance.started_at_ms)} later"
-    took = duration(rebalance.ended_at_ms - rebalance.started_at_ms)
-    outcome = {"completed": "completed in", "superseded": "superseded after", "empty": "left without members after"}
-    return f"{began}, {outcome.get(rebalance.outcome or '', 'over after')} {took}"
+    return f"{began}, {outcome_words(rebalance.outcome or '', rebalance.ended_at_ms - rebalance.started_at_ms)}"
 
 
 def headline(e: Explanation) -> str:
@@ -53,23 +62,16 @@ def headline(e: Explanation) -> str:
         longest_ms = 0
     if e.standstill is None or e.standstill[1] is None or longest_ms > 2 * (e.standstill[1] - e.standstill[0]):
         parts += [f"single {e.kind.many} had no owner for up to {duration(longest_ms)}"] if longest_ms else []
-    is_doubtful = rebalance.cause.is_inferred and rebalance.cause.kind != "unknown"
-    doubt = " (concluded from what followed, not told)" if is_doubtful else ""
-    return f"{cause_clause(e)}{doubt}: {', '.join(parts)}."
+    return f"{_clause(e)}: {', '.join(parts)}."
 
 
-def cause_clause(e: Explanation) -> str:
-    """What set it off, as a clause."""
-    cause, who = e.rebalance.cause, _culprit(e)
-    session = _known(None if e.culprit is None else e.culprit.session_timeout_ms)
-    poll = _known(None if e.culprit is None else e.culprit.rebalance_timeout_ms)
-    row = row_of(cause.kind)
-    if cause.kind == "unknown" and cause.candidates:
-        return f"it is open what set the rebalance off ({_candidates(e)})"
-    sentence = row.sentence if cause.member_id or not row.of_nobody else row.of_nobody
-    if cause.kind == CauseKind.SESSION_EXPIRED and e.last_seen is not None and not e.last_seen.does_renew:
-        sentence = NOT_RENEWED
-    return sentence.format(who=who, session=session, poll=poll, partitions=e.kind.many, why_again=e.kind.why_again)
+def _clause(e: Explanation) -> str:
+    """What set it off."""
+    cause, one = e.rebalance.cause, e.culprit
+    timeouts = (None, None) if one is None else (one.session_timeout_ms, one.rebalance_timeout_ms)
+    is_unrenewed = cause.kind == CauseKind.SESSION_EXPIRED and e.last_seen is not None and not e.last_seen.does_renew
+    terms = Terms(_culprit(e), *timeouts, e.kind.many, e.kind.why_again)
+    return cause_clause(cause, terms, fitting(cause, _name(e)), NOT_RENEWED if is_unrenewed else "")
 
 
 def trigger(e: Explanation) -> list[tuple[str, str]]:
@@ -78,7 +80,7 @@ def trigger(e: Explanation) -> list[tuple[str, str]]:
     points: list[tuple[str, str]] = [("cause", cause.kind)]
     if cause.member_id or cause.client_id or cause.group_instance_id:
         instance = f", group.instance.id {cause.group_instance_id}" if cause.group_instance_id else ""
-        points.append(("client", f"{_culprit(e)}{instance}"))
+        points.append(("client", f"{with_host(e.culprit_name, cause.client_host)}{instance}"))
         points.append(("member id", cause.member_id or "unknown"))
         if e.are_requests_known or cause.client_reason:
             points.append(("its own words", f'"{cause.client_reason}"' if cause.client_reason else "it gave no reason"))
@@ -87,7 +89,7 @@ def trigger(e: Explanation) -> list[tuple[str, str]]:
     if e.last_seen is not None:
         points += _seen_points(e, e.last_seen)
     if cause.candidates:
-        points.append(("what fits", _candidates(e)))
+        points.append(("what fits", " or ".join(fitting(cause, _name(e)))))
     if cause.is_inferred and e.are_requests_known:
         points.append(("how we know", "concluded from what followed in the recording; no request says it"))
     if not e.are_requests_known:
@@ -240,7 +242,7 @@ def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:
     fitting = dict.fromkeys(one.kind for one in cause.candidates)
     key = f"{cause.kind} ({' or '.join(fitting)})" if fitting else cause.kind
     steps = f"{kind.step} {rebalance.from_generation_id} -> {rebalance.to_generation_id}"
-    members = _members_changed(rebalance)
+    members = members_changed(rebalance.members_before, rebalance.members_after)
     took_ms = (rebalance.ended_at_ms or 0) - rebalance.started_at_ms
     took = f", {took_ms / 1000:.1f} s" if rebalance.is_start_known and took_ms >= SHORTEST_SHOWN_MS else ""
     slowest = max(rebalance.waits, key=lambda wait: wait.held_others_ms, default=None)
@@ -250,21 +252,23 @@ def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:
     return f"rebalance {rebalance.outcome}: {key}{by}{reason}, {steps}, {members}{took}{waited}"
 
 
-def _members_changed(rebalance: Rebalance) -> str:
-    """`3 -> 2 members`; `?` where a recording does not show how many."""
-    numbers = ("?" if each is None else each for each in (rebalance.members_before, rebalance.members_after))
-    return f"{' -> '.join(map(str, numbers))} members"
-
-
 def _culprit(e: Explanation) -> str:
-    host = e.rebalance.cause.client_host.lstrip("/")
-    return f"{e.culprit_name} on {host}" if host and host not in e.culprit_name else e.culprit_name
+    """Who set it off; empty: nobody, or it is open."""
+    cause = e.rebalance.cause
+    if cause.member_id or cause.client_id or cause.group_instance_id:
+        return e.culprit_name
+    return _name(e)(*(only_candidate(cause) or ("", "")))
+
+
+def _name(e: Explanation) -> Callable[[str, str], str]:
+    """Names of member ids and client ids, empty if both are."""
+    return lambda member_id, client_id: e.names.of(member_id, client_id) if member_id or client_id else ""
 
 
 def _members(e: Explanation) -> str:
     """How many members before and after, and how many joined, left or expired in between."""
     rebalance = e.rebalance
-    change = _members_changed(rebalance)
+    change = members_changed(rebalance.members_before, rebalance.members_after)
     others = [part for part in e.parts if part.member_id != rebalance.cause.member_id]
     joined = [part.name for part in others if part.is_new]
     gone = [
@@ -292,21 +296,8 @@ def _stopped(e: Explanation) -> str:
     return f"{e.kind.nobody} for {duration(to_ms - from_ms)}"
 
 
-def _candidates(e: Explanation) -> str:
-    """All causes that fit, each with its culprit."""
-    found = []
-    for one in e.rebalance.cause.candidates:
-        name = e.names.of(one.member_id, one.client_id) if one.member_id else ""
-        found.append(f"{name_of(one.kind)}, by {name}" if name else name_of(one.kind))
-    return " or ".join(found)
-
-
 def _span(e: Explanation) -> str:
     if not e.holdings or e.standstill is None or not e.rebalance.is_start_known:
         return ""
     from_ms, to_ms = e.standstill
     return f", from {clock(from_ms)} UTC" + (" on" if to_ms is None else f" to {clock(to_ms)} UTC")
-
-
-def _known(length_ms: int | None) -> str:
-    return "of unknown length" if length_ms is None else duration(length_ms)

@@ -153,6 +153,13 @@ class LoggedRebalance:
         return next((fact.at_ms for fact in self.facts if fact.at_ms is not None), None)
 
     @property
+    def length_ms(self) -> int | None:
+        """How long it took."""
+        if self.began_at_ms is None or self.ended_at_ms is None:
+            return None
+        return max(0, self.ended_at_ms - self.began_at_ms)
+
+    @property
     def join_phase_ms(self) -> int | None:
         """How long its join phase took."""
         if self.began_at_ms is None or self.joined_at_ms is None:

@@ -5,9 +5,9 @@ Knows what causes are called (`rollcall.schemas.causes`). Must not know a termin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from rollcall.history.sentences import OUTCOMES, Terms, cause_clause, fitting, only_candidate, outcome_words
 from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.error_names import error_said
 from rollcall.inputs.printed.groups.assigned import OWN as OWN_PARTITIONS
@@ -16,13 +16,19 @@ from rollcall.inputs.printed.groups.broker_owners import says_owner
 from rollcall.inputs.printed.groups.client_history import OWN
 from rollcall.inputs.printed.groups.leaders import HAS_TO_ASSIGN, leader_of
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact, between_ms, printer_of
-from rollcall.inputs.printed.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source, shortest_name
+from rollcall.inputs.printed.logged_rebalances import (
+    Holder,
+    LoggedGroup,
+    LoggedRebalance,
+    Source,
+    is_open,
+    shortest_name,
+)
 from rollcall.inputs.printed.short_text import short
-from rollcall.schemas.causes import Cause, CauseKind, name_of, row_of
+from rollcall.schemas.causes import Cause, CauseKind
 
 _LONGEST_WORDS = 120
 """Characters of a client's own reason."""
-_NUMBERS = re.compile(r" \((?:\{session\}|\{poll\})\)")
 _LEFT = (FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT)
 TROUBLE = (
     CauseKind.SESSION_EXPIRED,
@@ -75,9 +81,9 @@ WORTH_SAYING_MS = 100
 
 def who_of(cause: Cause) -> str:
     """The shortest name that the lines have of the culprit, or of the only member that fits."""
-    fit = {(one.member_id, one.client_id) for one in cause.candidates}
-    only = shortest_name(*min(fit)) if len(fit) == 1 else ""
-    return cause.group_instance_id or shortest_name(cause.member_id, cause.client_id) or only
+    only = only_candidate(cause)
+    named = cause.group_instance_id or shortest_name(cause.member_id, cause.client_id)
+    return named or ("" if only is None else shortest_name(*only))
 
 
 _BEGINS = (FactKind.CLIENT_STARTED, FactKind.JOIN_SENT, FactKind.REJOIN_WANTED, FactKind.GROUP_IS_REBALANCING)
@@ -86,42 +92,31 @@ _BEGINS = (FactKind.CLIENT_STARTED, FactKind.JOIN_SENT, FactKind.REJOIN_WANTED, 
 
 def cause_sentence(rebalance: LoggedRebalance) -> str:
     """What set it off."""
-    cause, who = rebalance.cause, who_of(rebalance.cause)
-    fits = _what_fits(cause)
-    fits = "" if fits == who else fits
+    cause, source = rebalance.cause, rebalance.source
+    if is_open(cause):
+        return _nothing_known(rebalance)
+    who, fits = who_of(cause), fitting(cause, shortest_name)
+    poll_ms = next((one.length_ms for one in rebalance.facts if one.kind is FactKind.MEMBER_TOO_SLOW_EPOCH), None)
+    clause = cause_clause(cause, Terms(who, poll_ms=poll_ms), fits, doubt="" if _is_seen(rebalance) else "concluded; ")
+    clause = clause if who and clause.startswith(who) else clause[0].upper() + clause[1:]
     if cause.kind is CauseKind.UNKNOWN:
-        if cause.candidates:
-            concluded = "" if _is_seen(rebalance) else " (concluded)"
-            by = f"{who} set it off{concluded}" if who else "It was set off"
-            return f"{by}, by one of: {fits}. {rebalance.source.does_not_say} which."
-        if rebalance.source is not Source.LINES:
-            return f"{rebalance.source.does_not_say} what set it off."
-        if rebalance.began_at_ms is None and not any(one.reason or one.kind in _BEGINS for one in rebalance.facts):
-            return "Its beginning is not in these lines, so its cause is unknown."
-        if all(one.dialect != BROKER for one in rebalance.facts):
-            return "These are clients' lines, and they do not say who began it."
-        return "The line of its beginning gives no reason that is known, so its cause is unknown."
-    row = row_of(cause.kind)
-    sentence = row.sentence if who or not row.of_nobody else row.of_nobody
-    timeout_ms = next((one.length_ms for one in rebalance.facts if one.kind is FactKind.MEMBER_TOO_SLOW_EPOCH), None)
-    clause = (sentence if timeout_ms else _NUMBERS.sub("", sentence)).format(
-        who=who or "a member", session="", poll=duration(timeout_ms or 0), partitions="partitions", why_again=""
-    )
-    clause = clause[0].upper() + clause[1:] if not who or not clause.startswith(who) else clause
-    reason = "" if not who or _says_nothing(cause.client_reason) else short(cause.client_reason or "", _LONGEST_WORDS)
-    words = f', in its own words "{reason}"' if reason else ""
-    if cause.kind is CauseKind.MEMBER_REJOINED and cause.candidates:
-        return f"{clause}. {rebalance.source.does_not_say} why: {fits} fit."
-    if not cause.is_inferred:
-        return f"{clause}{words}."
-    return f"{clause} (concluded; {fits} fit)." if fits else f"{clause} (concluded)."
+        return f"{clause}. {source.does_not_say} which."
+    if cause.kind is CauseKind.MEMBER_REJOINED and fits:
+        return f"{clause}. {source.does_not_say} why: {some(fits)} fit."
+    if cause.is_inferred or not who or _says_nothing(cause.client_reason):
+        return f"{clause}."
+    return f'{clause}, in its own words "{short(cause.client_reason or "", _LONGEST_WORDS)}".'
 
 
-def _what_fits(cause: Cause) -> str:
-    """The causes that fit; of one cause, the members."""
-    kinds = dict.fromkeys(name_of(one.kind) for one in cause.candidates)
-    members = (shortest_name(one.member_id, one.client_id) for one in cause.candidates)
-    return some(kinds if len(kinds) > 1 else dict.fromkeys(members))
+def _nothing_known(rebalance: LoggedRebalance) -> str:
+    """Why it is unknown what set it off."""
+    if rebalance.source is not Source.LINES:
+        return f"{rebalance.source.does_not_say} what set it off."
+    if rebalance.began_at_ms is None and not any(one.reason or one.kind in _BEGINS for one in rebalance.facts):
+        return "Its beginning is not in these lines, so its cause is unknown."
+    if all(one.dialect != BROKER for one in rebalance.facts):
+        return "These are clients' lines, and they do not say who began it."
+    return "The line of its beginning gives no reason that is known, so its cause is unknown."
 
 
 def _is_seen(rebalance: LoggedRebalance) -> bool:
@@ -180,28 +175,14 @@ def _first(rebalance: LoggedRebalance, kind: FactKind) -> LoggedFact | None:
     return next((fact for fact in rebalance.facts if fact.kind is kind), None)
 
 
-def outcome_words(rebalance: LoggedRebalance) -> str:
-    """How it went on, and with how many members."""
-    members = "" if rebalance.members is None else f", {count(rebalance.members, 'member')}"
-    length_ms = _length_ms(rebalance)
-    took = "" if length_ms is None else f" in {duration(length_ms)}"
-    match rebalance.outcome:
-        case "completed":
-            return f"completed{took}{members}"
-        case "empty":
-            return "left the group without members"
-        case "superseded":
-            return f"superseded by the next{members}"
-        case _ if rebalance.joined_at_ms is not None:
-            return f"join phase ended{members}; no assignment in these lines"
-        case _:
-            return f"its end is not in {rebalance.source}"
-
-
-def _length_ms(rebalance: LoggedRebalance) -> int | None:
-    if rebalance.began_at_ms is None or rebalance.ended_at_ms is None:
-        return None
-    return max(0, rebalance.ended_at_ms - rebalance.began_at_ms)
+def end_words(rebalance: LoggedRebalance) -> str:
+    """How it ended, and with how many members."""
+    members = f", {count(rebalance.members, 'member')}" if rebalance.members else ""
+    if rebalance.outcome in OUTCOMES:
+        return f"{outcome_words(rebalance.outcome, rebalance.length_ms)}{members}"
+    if rebalance.joined_at_ms is not None:
+        return f"join phase ended{members}; no assignment in these lines"
+    return f"its end is not in {rebalance.source}"
 
 
 def trouble_of(group: LoggedGroup) -> int:

@@ -21,21 +21,29 @@ _HANDS_OVER = (FactKind.GROUP_UNLOADED, FactKind.GROUPS_DELETED)
 """Lines that a broker prints which is the coordinator no more."""
 
 
-def _not_stored(group: LoggedGroup) -> Iterator[Finding]:
-    for fact in group.facts:
-        if fact.kind is FactKind.WRITE_FAILED:
-            error = error_said(fact.error)
-            yield Finding("write_failed", f"The broker could not write the group's metadata: {error}.", (fact,))
+_OF_ONE_LINE = {
+    FactKind.WRITE_FAILED: ("write_failed", "The broker could not write the group's metadata: {error}."),
+    FactKind.GROUP_TAKEN_OVER: ("coordinator_moved", "{broker} became the group's coordinator and loaded it{at}."),
+    FactKind.GROUP_UNLOADED: ("coordinator_moved", "{broker} ceased to be the group's coordinator{at}."),
+    FactKind.GROUPS_DELETED: ("group_deleted", "The group was deleted."),
+    # From 0.10 on it had no committed offsets either; before, a group without members went at once.
+    FactKind.GROUP_DIED: ("group_removed", "The coordinator removed the group, which had no members left."),
+    FactKind.GROUP_EMPTIED: ("group_emptied", "The group had no member left, in generation {generation}."),
+}
+"""Lines that are a finding each: its key and its sentence."""
 
 
-def _moved(group: LoggedGroup) -> Iterator[Finding]:
+def _one_line_each(group: LoggedGroup) -> Iterator[Finding]:
     for fact in group.facts:
-        at = "" if fact.generation_id is None else f" with generation {fact.generation_id}"
-        broker = f"Broker {fact.broker_id}" if fact.broker_id else "A broker"
-        if fact.kind is FactKind.GROUP_TAKEN_OVER:
-            yield Finding("coordinator_moved", f"{broker} became the group's coordinator and loaded it{at}.", (fact,))
-        elif fact.kind is FactKind.GROUP_UNLOADED:
-            yield Finding("coordinator_moved", f"{broker} ceased to be the group's coordinator{at}.", (fact,))
+        if fact.kind in _OF_ONE_LINE:
+            finding, sentence = _OF_ONE_LINE[fact.kind]
+            values = {
+                "error": error_said(fact.error),
+                "broker": f"Broker {fact.broker_id}" if fact.broker_id else "A broker",
+                "at": "" if fact.generation_id is None else f" with generation {fact.generation_id}",
+                "generation": fact.generation_id,
+            }
+            yield Finding(finding, sentence.format_map(values), (fact,))
 
 
 def _elsewhere(group: LoggedGroup) -> Iterator[Finding]:
@@ -52,15 +60,6 @@ def _elsewhere(group: LoggedGroup) -> Iterator[Finding]:
                 f"from its own first line on{lasting(', {} later', before, fact)}. No line says why.",
                 (before, fact),
             )
-
-
-def _gone(group: LoggedGroup) -> Iterator[Finding]:
-    for fact in group.facts:
-        if fact.kind is FactKind.GROUPS_DELETED:
-            yield Finding("group_deleted", "The group was deleted.", (fact,))
-        elif fact.kind is FactKind.GROUP_DIED:
-            # From 0.10 on it had no committed offsets either; before, a group without members went at once.
-            yield Finding("group_removed", "The coordinator removed the group, which had no members left.", (fact,))
 
 
 def _silent_since_loaded(group: LoggedGroup) -> Iterator[Finding]:
@@ -109,4 +108,4 @@ def _over_capacity(group: LoggedGroup) -> Iterator[Finding]:
         loaded = {}
 
 
-COORDINATOR_RULES: Sequence[Rule] = (_not_stored, _silent_since_loaded, _over_capacity, _moved, _elsewhere, _gone)
+COORDINATOR_RULES: Sequence[Rule] = (_one_line_each, _silent_since_loaded, _over_capacity, _elsewhere)

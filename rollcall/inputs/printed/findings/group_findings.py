@@ -43,14 +43,6 @@ def findings_of(group: LoggedGroup) -> list[Finding]:
     return [finding for rule in RULES for finding in rule(group)]
 
 
-def _emptied(group: LoggedGroup) -> Iterator[Finding]:
-    for fact in group.facts:
-        if fact.kind is FactKind.GROUP_EMPTIED:
-            yield Finding(
-                "group_emptied", f"The group had no member left, in generation {fact.generation_id}.", (fact,)
-            )
-
-
 def _never_synced(group: LoggedGroup) -> Iterator[Finding]:
     """Members that expired one session after the join phase, whose leader's assignment never came."""
     for before, rebalance in pairwise(group.rebalances):
@@ -331,7 +323,6 @@ RULES: Sequence[Rule] = (
     _given_ids,
     _inside,
     _expired_apart,
-    _emptied,
     _initial_delay,
     _missing,
     never_given_up,

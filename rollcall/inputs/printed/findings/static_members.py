@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from rollcall.history.words import duration
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.wording import how_often
 
 _ENDS = {
     FactKind.MEMBER_EXPIRED_EPOCH: "was removed when its session expired",
@@ -53,14 +54,14 @@ def _replaced(group: LoggedGroup) -> Iterator[Finding]:
         times = replaced.get(instance_id, [])
         yield Finding(
             "fenced",
-            f"{mine[0].member_id} was fenced{_times(len(mine))}: {mine[-1].other_member_id} is the member "
+            f"{mine[0].member_id} was fenced{how_often(mine)}: {mine[-1].other_member_id} is the member "
             f"{instance_id} now.",
             tuple(mine),
         )
         if times:
             yield Finding(
                 "one_or_two_processes",
-                f"{instance_id} was taken over{_times(len(times))}, and an id that had lost it went on asking.",
+                f"{instance_id} was taken over{how_often(times)}, and an id that had lost it went on asking.",
                 (*times, *mine),
                 is_inferred=True,
                 candidates=(
@@ -89,14 +90,10 @@ def _kept_out(group: LoggedGroup) -> Iterator[Finding]:
         freed = "" if end is None else f" {owner} {_ENDS[end.kind]}{until}, which freed the id."
         yield Finding(
             "instance_id_owned",
-            f"{member_id} could not join as {instance_id}{_times(len(mine))}: {owner} owned this group.instance.id "
+            f"{member_id} could not join as {instance_id}{how_often(mine)}: {owner} owned this group.instance.id "
             f"and had not left.{freed}",
             (*reversed(mine), *filter(None, (end,))),
         )
-
-
-def _times(number: int) -> str:
-    return "" if number == 1 else f" {number} times"
 
 
 def _new_ids(facts: Sequence[LoggedFact]) -> dict[int, str]:

@@ -40,6 +40,8 @@ class Epochs:
         self._highest = -1
         self._since: list[int] = []
         """Where the lines about members are that may bring the next epoch."""
+        self._subscribed = set[str]()
+        """Who subscribed before the latest epoch, and has not gone since."""
         self._target: tuple[int, Set[str]] = 0, frozenset()
         """The latest target's epoch, and its members as far as its line has them."""
         self._reached: dict[str, int] = {}
@@ -86,6 +88,7 @@ class Epochs:
             self._members.remove(line.member_id, ENDS[line.kind], line)
         else:
             self._members.leave(line)
+        self._subscribed.discard(line.member_id)
         one = self._running.one
         if one is not None and line.kind is FactKind.MEMBER_TOO_SLOW_EPOCH and line.length_ms is not None:
             why = "it had not given its partitions up when its rebalance timeout was over"
@@ -129,7 +132,8 @@ class Epochs:
         """Why an epoch began that a line shows first, and the lines that say it."""
         is_target, (before_epoch, before) = line.kind is FactKind.TARGET_COMPUTED, self._target
         since = [one for one in self._since if is_target or _may_bring(self._lines[one], line)]
-        cause, lines = self._causes.of_epoch(place, since, self._members.current)
+        members = self._members.current.keys() | self._subscribed
+        cause, lines = self._causes.of_epoch(place, since, members)
         if lines or (self._names_goers and not is_target):
             return cause, lines
         follows = line.generation_id == before_epoch + 1
@@ -158,7 +162,8 @@ class Epochs:
 
     def _begin(self, one: LoggedRebalance, *, is_beginning: bool = False) -> None:
         """An epoch runs from now on, if it has a number. is_beginning: it begins now, or is known from now."""
-        running = self._running
+        running, since = self._running, (self._lines[place] for place in self._since)
+        self._subscribed.update(line.member_id for line in since if line.kind is FactKind.MEMBER_SUBSCRIBED)
         self._latest, self._since = one, []
         if one.generation_id is None:
             running.rebalances.append(one)
