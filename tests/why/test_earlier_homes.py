@@ -31,7 +31,10 @@ NOT_RENEWED = "sent nothing that renews its session for its session timeout"
 REWORDED = (
     (r" \(concluded from what followed, not told\)", " (concluded)"),
     (r" \(of unknown length\)", ""),
-    (r"it is open what set the rebalance off \((.*?), by (\S+) or (.*?), by \2\)", r"\2 set it off (\1 or \3)"),
+    (
+        r"it is open what set the rebalance off \((.*?), by (\S+) or (.*?), by \2\)",
+        r"\2 set it off (concluded; \1 or \3)",
+    ),
 )
 """How a sentence of earlier versions is worded now."""
 

@@ -18,7 +18,6 @@ from rollcall.history.sentences import (
     cause_clause,
     fitting,
     members_changed,
-    only_candidate,
     outcome_words,
     with_host,
 )
@@ -71,7 +70,10 @@ def _clause(e: Explanation) -> str:
     timeouts = (None, None) if one is None else (one.session_timeout_ms, one.rebalance_timeout_ms)
     is_unrenewed = cause.kind == CauseKind.SESSION_EXPIRED and e.last_seen is not None and not e.last_seen.does_renew
     terms = Terms(_culprit(e), *timeouts, e.kind.many, e.kind.why_again)
-    return cause_clause(cause, terms, fitting(cause, _name(e)), NOT_RENEWED if is_unrenewed else "")
+    sentence = NOT_RENEWED if is_unrenewed else ""
+    # A home does not say whether the culprit of an open cause was seen: a topic only shows who is gone.
+    fits = fitting(cause, _name(e)) if cause.kind == CauseKind.UNKNOWN else ()
+    return cause_clause(cause, terms, fits, sentence, doubt="concluded; ")
 
 
 def trigger(e: Explanation) -> list[tuple[str, str]]:
@@ -253,11 +255,9 @@ def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:
 
 
 def _culprit(e: Explanation) -> str:
-    """Who set it off; empty: nobody, or it is open."""
+    """Who set it off; empty: nobody, or another client may have written the lines that name it."""
     cause = e.rebalance.cause
-    if cause.member_id or cause.client_id or cause.group_instance_id:
-        return e.culprit_name
-    return _name(e)(*(only_candidate(cause) or ("", "")))
+    return e.culprit_name if cause.member_id or cause.client_id or cause.group_instance_id else ""
 
 
 def _name(e: Explanation) -> Callable[[str, str], str]:
