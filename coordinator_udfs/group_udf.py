@@ -30,6 +30,8 @@ from rollcall.schemas.waits import wait_text
 
 KEY_COLUMN, TEXT_COLUMN = "group_id", "request"
 """What `coordinate` hands to Python of a request."""
+SWEEPS_EVERY_MS = 1000
+"""A group says that it waits for its offset sweep until a whole multiple of this, so that many sweeps share a batch."""
 _OUTPUT = "effects string"
 _OUTPUT_COLUMNS = pd.Index(["effects"])
 _SHOWN_OF_AN_UNFIT_GROUP_ID = 200
@@ -49,7 +51,7 @@ _refused_decoder = msgspec.json.Decoder(_Refused)
 
 def coordinate(requests: DataFrame, settings: StreamSettings) -> DataFrame:
     """Every fact that the requests lead to, as lines of JSON in the one column `effects`: see `effect_rows.texts_of`.
-    With settings.wait_grid_ms that column also has the groups' waits.
+    With settings.says_waits that column also has the groups' waits.
 
     requests: a stream of rows of `rollcall.schemas.tables.REQUESTS`, in any order within a batch; on the event clock no
     later than settings.watermark_delay_ms out of order, else Spark drops them. Rows whose effect is "quarantined"
@@ -101,9 +103,9 @@ def run_texts(settings: StreamSettings, group_id: str | None, texts: list[str], 
     outcome = take_turns(group_id, texts, stored, at_ms, settings)
     waits_until_ms = _keep(state, outcome, at_ms, is_live)
     written = texts_of(group_id, outcome.rows)
-    if settings.wait_grid_ms:
+    if settings.says_waits:
         if waits_until_ms is not None and outcome.is_sweep:
-            waits_until_ms += -waits_until_ms % settings.wait_grid_ms
+            waits_until_ms += -waits_until_ms % SWEEPS_EVERY_MS
         written.append(wait_text(group_id, waits_until_ms))
     return written
 

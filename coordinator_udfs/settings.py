@@ -46,7 +46,5 @@ class StreamSettings(RequestLimits):
     """What a group's turn may cost, in about microseconds, before the rest is put off (0: any amount); see
     `turn_budget`.
     """
-    wait_grid_ms: int = 0
-    """Processing clock only: above 0, each turn also says until when its group waits; see `rollcall.schemas.waits`. An
-    offset sweep waits for a whole multiple of this, so that the sweeps of many groups share batches.
-    """
+    says_waits: bool = False
+    """Whether each turn also says until when its group waits; see `rollcall.schemas.waits`."""

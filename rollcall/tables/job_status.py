@@ -69,7 +69,7 @@ def read_status_file(path: str | Path) -> JobStatus | None:
             status = _decoder.decode(file.read())
             status.looked_at_ms = status.batch_at_ms
             if status.rests_until_ms is not None and status.state == "running":
-                status.looked_at_ms = max(status.batch_at_ms or 0, os.fstat(file.fileno()).st_mtime_ns // 1_000_000)
+                status.looked_at_ms = os.fstat(file.fileno()).st_mtime_ns // 1_000_000
     except (OSError, msgspec.MsgspecError):
         return None
     return status

@@ -22,7 +22,7 @@ from tests.udf.world import SETTINGS as WORLD_SETTINGS
 from tests.udf.world import World
 
 TICK_MS, POLL_MS = 1000, 100
-RESTING = replace(SETTINGS, wait_grid_ms=TICK_MS)
+RESTING = replace(SETTINGS, says_waits=True)
 MOVES = st.lists(
     st.tuples(
         st.sampled_from([0, 1, 300, 4_000, 11_000, 31_000]),
@@ -85,7 +85,7 @@ def test_every_deadline_fires_in_time_and_no_batch_finds_nothing(
     world = World()
     for move in moves:
         world.act(move)
-    job = Job(Stream(replace(WORLD_SETTINGS, clock=SETTINGS.clock, wait_grid_ms=TICK_MS)))
+    job = Job(Stream(replace(WORLD_SETTINGS, clock=SETTINGS.clock, says_waits=True)))
     now_ms = T
     for place, request in enumerate(world.log):
         at_ms = request.received_at_ms + POLL_MS
