@@ -54,6 +54,7 @@ class WaitsReader:
                 self.waits.learn(stored_waits(self._spark, self._checkpoint))
             except Exception as error:
                 if not self._stop.is_set():
-                    tell(f"the deadlines in the state cannot be read just now: {error}", is_error=True)
+                    why = next(iter(str(error).splitlines()), "")
+                    tell(f"the deadlines in the state cannot be read just now, so batches go on: {why}", is_error=True)
                 continue
             return

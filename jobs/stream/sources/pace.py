@@ -55,7 +55,8 @@ class Pace:
         if not is_wanted:
             return last
         self._tick, self._due_ms = tick, rests_until_ms
-        return max(tick, last + 1)
+        # Never more than one ahead of the clock: an earlier version, which only counts upwards, can go on from here.
+        return tick if tick != last else last + 1
 
 
 class RestNote:
