@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from kafka.admin import KafkaAdminClient, NewTopic
 
@@ -12,6 +14,7 @@ from benchmarks.live_group import ConsumerMember, LiveGroup
 from benchmarks.processes import folder, processor_seconds
 from rollcall.schemas.effect_names import EffectName
 from rollcall.serve.listeners.addresses import Address
+from rollcall.tables.job_status import read_status
 from tests.peers_job.job import Job
 from tests.peers_kafka.kafka import broker
 from tests.waiting import until
@@ -23,6 +26,7 @@ HEARTBEATS_FOR_S, COMMITS_FOR_S = 15.0, 10.0
 QUIET_INTERVAL_S = 0.25
 RESTING_GROUPS, RESTING_SIZE, RESTING_FOR_S, RESTING_INTERVAL_S = 1_000, 3, 300.0, 3.0
 FORMED_AT_ONCE = 25
+IDLE_SETTLED_S, IDLE_FOR_S = 30.0, 40.0
 
 
 @bench
@@ -86,6 +90,27 @@ def groups_at_rest() -> Iterator[Figure]:
     both = (job_s + gateway_s) / hundred_thousands
     yield Figure("at_rest_job_and_gateway_100000_heartbeats", both, "s of a core", at_most(15))
     yield Figure("at_rest_job_100000_heartbeats", job_s / hundred_thousands, "s of a core", at_most(3))
+
+
+@bench
+def nobody_asks() -> Iterator[Figure]:
+    """A job and a gateway without a client, once they have settled: what they use, and the files that they make."""
+    with folder() as path, Job(path / "home", {TOPIC: PARTITIONS}, SETTINGS) as job:
+        job.start_coordinator()
+        job.start_gateway()
+        until(lambda: (status := read_status(job.home.path)) is not None and status.rests_until_ms, "a job at rest")
+        time.sleep(IDLE_SETTLED_S)
+        before, used_s = _files(path), sum(map(processor_seconds, job.pids()))
+        time.sleep(IDLE_FOR_S)
+        cores = (sum(map(processor_seconds, job.pids())) - used_s) / IDLE_FOR_S
+        files = len(_files(path) - before)
+    yield Figure("idle_job_and_gateway", cores, "of a core", at_most(0.05))
+    yield Figure("idle_files_40_s", files, "files", at_most(20))
+
+
+def _files(folder_of_home: Path) -> set[tuple[Path, int]]:
+    """The files below a folder; one that takes another's place is another file."""
+    return {(path, path.stat().st_ino) for path in folder_of_home.rglob("*") if path.is_file()}
 
 
 async def _rest(address: Address, job: Job) -> tuple[int, list[float], list[float]]:

@@ -50,6 +50,8 @@ class Outcome(NamedTuple):
     """The group's new state; None if the group is unknown now."""
     deadline_ms: int | None
     """When the group must be called again; None if nothing will ever be due."""
+    is_sweep: bool = False
+    """Whether the deadline is the offset sweep's, for which no client waits."""
 
 
 def take_turns(
@@ -350,7 +352,10 @@ class GroupTurns:
             self.memory.run_started_at_ms = self.settings.started_at_ms
         row = encode(self.group, self.memory)
         deadline_ms = self.at_ms + 1 if self._is_cut else row.next_deadline_ms
-        return Outcome(self.rows, row, self.at_ms + BROKEN_RETRY_MS if self._are_timers_broken else deadline_ms)
+        if self._are_timers_broken:
+            deadline_ms = self.at_ms + BROKEN_RETRY_MS
+        is_sweep = deadline_ms is not None and deadline_ms == self.group.sweep_deadline_ms
+        return Outcome(self.rows, row, deadline_ms, is_sweep)
 
 
 def _repeated(request: StreamRequest, at_ms: int) -> RequestRepeated:

@@ -26,9 +26,12 @@ from rollcall.coordinator_udfs.settings import Clock, StreamSettings
 from rollcall.coordinator_udfs.state_codec import StateRow
 from rollcall.schemas.effect_rows import LINE, texts_of
 from rollcall.schemas.tables import EFFECTS, STATE, TICK_ID
+from rollcall.schemas.waits import wait_text
 
 KEY_COLUMN, TEXT_COLUMN = "group_id", "request"
 """What `coordinate` hands to Python of a request."""
+SWEEPS_EVERY_MS = 1000
+"""A group says that it waits for its offset sweep until a whole multiple of this, so that many sweeps share a batch."""
 _OUTPUT = "effects string"
 _OUTPUT_COLUMNS = pd.Index(["effects"])
 _SHOWN_OF_AN_UNFIT_GROUP_ID = 200
@@ -48,6 +51,7 @@ _refused_decoder = msgspec.json.Decoder(_Refused)
 
 def coordinate(requests: DataFrame, settings: StreamSettings) -> DataFrame:
     """Every fact that the requests lead to, as lines of JSON in the one column `effects`: see `effect_rows.texts_of`.
+    With settings.says_waits that column also has the groups' waits.
 
     requests: a stream of rows of `rollcall.schemas.tables.REQUESTS`, in any order within a batch; on the event clock no
     later than settings.watermark_delay_ms out of order, else Spark drops them. Rows whose effect is "quarantined"
@@ -97,22 +101,30 @@ def run_texts(settings: StreamSettings, group_id: str | None, texts: list[str], 
         return _refuse(texts, at_ms, settings)
     stored = StateRow(*state.get) if state.exists else None
     outcome = take_turns(group_id, texts, stored, at_ms, settings)
-    _keep(state, outcome, at_ms, is_live)
-    return texts_of(group_id, outcome.rows)
+    waits_until_ms = _keep(state, outcome, at_ms, is_live)
+    written = texts_of(group_id, outcome.rows)
+    if settings.says_waits:
+        if waits_until_ms is not None and outcome.is_sweep:
+            waits_until_ms += -waits_until_ms % SWEEPS_EVERY_MS
+        written.append(wait_text(group_id, waits_until_ms))
+    return written
 
 
-def _keep(state: GroupState, outcome: Outcome, at_ms: int, is_live: bool) -> None:
+def _keep(state: GroupState, outcome: Outcome, at_ms: int, is_live: bool) -> int | None:
+    """Stores the group's state; returns the timeout that is set, None if there is none."""
     if outcome.row is None:
         if state.exists:
             state.remove()
-        return
+        return None
     state.update(outcome.row)
     if outcome.deadline_ms is None:
-        return
-    if is_live:
-        state.setTimeoutDuration(max(outcome.deadline_ms - at_ms, 1))
-    else:
+        return None
+    if not is_live:
         state.setTimeoutTimestamp(max(outcome.deadline_ms, at_ms, 1))
+        return outcome.deadline_ms
+    duration_ms = max(outcome.deadline_ms - at_ms, 1)
+    state.setTimeoutDuration(duration_ms)
+    return at_ms + duration_ms
 
 
 def _refuse(texts: list[str], at_ms: int, settings: StreamSettings) -> list[str]:

@@ -46,3 +46,5 @@ class StreamSettings(RequestLimits):
     """What a group's turn may cost, in about microseconds, before the rest is put off (0: any amount); see
     `turn_budget`.
     """
+    says_waits: bool = False
+    """Whether each turn also says until when its group waits; see `rollcall.schemas.waits`."""

@@ -49,7 +49,7 @@ class JobConfig(MetricsHosts, RequestLimits):
     source_tick_ms: int = setting(
         PREFIX + "source.tick.ms",
         1000,
-        "an idle query runs one batch a tick, which fires what is due; 0: none (event clock)",
+        "how often an idle query runs a batch if its earliest deadline is not known; 0: never (event clock)",
     )
     source_max_requests: int = setting(
         PREFIX + "source.max.requests.per.batch",
@@ -191,8 +191,16 @@ class JobConfig(MetricsHosts, RequestLimits):
         if given:
             raise ConfigError(f"{given[0]}: only with {PREFIX}source=kafka, which is {self.source}")
 
-    def stream_settings(self, started_at_ms: int) -> StreamSettings:
-        """The settings that the stream's function needs. A broker's recording gets none of our own limits."""
+    @property
+    def may_rest(self) -> bool:
+        """Whether the driver knows the deadlines of a home on this machine, so that no batch runs before the first."""
+        return self.clock is Clock.PROCESSING and self.effects_writer == "driver"
+
+    def stream_settings(self, started_at_ms: int, *, rests: bool = False) -> StreamSettings:
+        """The settings that the stream's function needs. A broker's recording gets none of our own limits.
+
+        rests: the workers say until when groups wait.
+        """
         group = self.group
         if self.clock is Clock.PROCESSING:
             group = replace(
@@ -215,6 +223,7 @@ class JobConfig(MetricsHosts, RequestLimits):
             request_max_bytes=self.request_max_bytes,
             quarantine_raw_max_bytes=self.quarantine_raw_max_bytes,
             turn_max_work=self.turn_max_work if self.clock is Clock.PROCESSING else 0,
+            says_waits=rests,
         )
 
     @classmethod

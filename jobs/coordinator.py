@@ -28,13 +28,14 @@ from rollcall.jobs.spark.home_session import home_session
 from rollcall.jobs.spark.session import log_settings, submitted_settings
 from rollcall.jobs.spark.shutdown import StopSignal
 from rollcall.jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
+from rollcall.jobs.stream.stored_waits import WaitsReader
 from rollcall.jobs.stream.upkeep import Upkeep
 from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.programs.command_line import conf_option, examples, home_option, run_command, set_option
 from rollcall.programs.log_lines import log_to_standard_error, tell
 from rollcall.programs.settings import read_file, read_pairs
 from rollcall.tables.home import LIVE, Home
-from rollcall.tables.job_status import StatusWriter
+from rollcall.tables.job_status import STATUS_FILE, StatusWriter
 from rollcall.tables.lease import Lease
 
 if TYPE_CHECKING:
@@ -84,20 +85,24 @@ def _run(
 ) -> int:
     stop = StopSignal(spark)
     status = StatusWriter(home.path if home.is_local else None)
+    resting = WaitsReader(spark, Path(home.checkpoint)) if home.is_local and config.may_rest else None
 
     def committed(result: BatchResult) -> None:
-        status.batch_done(*result[:3])
+        status.batch_done(*result[:3], None if resting is None else resting.waits.batch_done(result.waits))
         monitor.committed(result)
         if result.put_off:
             tell(_put_off(result.put_off))
 
     before_batch = None if lease is None else lease.check_before_batch
-    coordinator = start(spark, home, config, before_batch=before_batch, on_batch=committed)
+    note = "" if resting is None else str(home.path / STATUS_FILE)
+    coordinator = start(spark, home, config, before_batch=before_batch, on_batch=committed, status=note)
     query = coordinator.query
     status.running(query.id, coordinator.started_at_ms)
     monitor.watch(query)
     if home.is_local:
         besides = [*besides, Upkeep(home, config, lambda: unread_commits(query, home))]
+    if resting is not None:
+        besides = [*besides, resting]
     for beside in besides:
         beside.start()
     tell(f"the coordinator runs on {home.shown}; Ctrl-C stops it.")

@@ -5,6 +5,7 @@ Knows where the figures come from: batch results and Spark's progress of the que
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Protocol
 
 from prometheus_client import CollectorRegistry
@@ -19,6 +20,7 @@ from rollcall.programs.errors import ConfigError
 from rollcall.programs.log_lines import tell
 from rollcall.serve.listeners.monitor import HasRegistry, Health, Monitor
 from rollcall.tables.home import Home
+from rollcall.tables.job_status import read_status
 
 if TYPE_CHECKING:
     from rollcall.serve.exporter.serving import Exporter
@@ -93,7 +95,7 @@ class JobMonitor:
         """Raises ConfigError: the address cannot be used."""
         self._home = home
         self._query: StreamingQuery | None = None
-        self._metrics = JobMetrics(self._unread, ticks=config.source_tick_ms > 0)
+        self._metrics = JobMetrics(self._unread, ticks=config.source_tick_ms > 0, looked_age_s=self._looked_age_s)
         self._served = serve_metrics(home, config, self._metrics)
 
     @property
@@ -119,6 +121,12 @@ class JobMonitor:
 
     def close(self) -> None:
         self._served.close()
+
+    def _looked_age_s(self) -> float | None:
+        status = read_status(self._home.path) if self._home.is_local else None
+        if status is None or status.looked_at_ms is None:
+            return None
+        return time.time() - status.looked_at_ms / 1000
 
     def _unread(self) -> int | None:
         return None if self._query is None else unread_commits(self._query, self._home)

@@ -16,10 +16,7 @@ def read_version(checkpoint: Path) -> int | None:
 
     -1 before the first batch; None if requests come from another source, whose offset has no version.
     """
-    try:
-        finished = [int(name) for name in os.listdir(checkpoint / "commits") if name.isdigit()]
-    except FileNotFoundError:
-        return -1
+    finished = finished_batches(checkpoint)
     if not finished:
         return -1
     offset = _offsets(checkpoint, max(finished))[0]
@@ -32,10 +29,19 @@ def last_offsets(checkpoint: Path, batches: int) -> list[list[dict[str, Any]]]:
     return [_offsets(checkpoint, number) for number in begun[:batches]]
 
 
+def finished_batches(checkpoint: Path) -> list[int]:
+    """The numbers of finished batches that are still kept."""
+    return _numbers(checkpoint / "commits")
+
+
 def _begun(checkpoint: Path) -> list[int]:
     """The numbers of started batches that are still kept."""
+    return _numbers(checkpoint / "offsets")
+
+
+def _numbers(folder: Path) -> list[int]:
     try:
-        return [int(name) for name in os.listdir(checkpoint / "offsets") if name.isdigit()]
+        return [int(name) for name in os.listdir(folder) if name.isdigit()]
     except FileNotFoundError:
         return []
 

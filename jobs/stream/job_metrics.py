@@ -17,7 +17,7 @@ from rollcall.jobs.stream.writers.batch_result import BatchResult
 SECONDS = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 REQUESTS = (0, 1, 10, 100, 1_000, 10_000, 50_000, 100_000, 200_000)
 STALLED_AFTER_S = 120.0
-"""A job with ticks is stalled when it has committed nothing for this many seconds."""
+"""A job with ticks is stalled when it has neither committed nor rested for this many seconds."""
 _PREFIX = "rollcall_job_"
 
 
@@ -65,14 +65,20 @@ def _offsets(text: str | Mapping[str, Mapping[str, int]] | None) -> dict[tuple[s
 class JobMetrics:
     """The metrics of one run of the job. unread_commits: how far a Delta source is behind, called at each scrape.
 
-    ticks: whether the job commits a batch about every second, even without requests.
+    ticks: whether the job, even without requests, commits a batch about every second or says that it needs none.
+    looked_age_s: since it last did so, called by `health`; None: not known.
     """
 
     def __init__(
-        self, unread_commits: Callable[[], int | None], *, ticks: bool, now_s: Callable[[], float] = time.monotonic
+        self,
+        unread_commits: Callable[[], int | None],
+        *,
+        ticks: bool,
+        looked_age_s: Callable[[], float | None] = lambda: None,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.registry = CollectorRegistry()
-        self._ticks, self._now_s = ticks, now_s
+        self._ticks, self._looked_age_s, self._now_s = ticks, looked_age_s, now_s
         self._last_commit_s = now_s()
         self._seen = -1
         self._last: Batch | None = None
@@ -109,9 +115,11 @@ class JobMetrics:
         return self._now_s() - self._last_commit_s
 
     def health(self) -> dict[str, Any]:
-        """The answer of /health: `ok`, or `stalled` if nothing was committed for STALLED_AFTER_S."""
+        """The answer of /health: `ok`, or `stalled` if for STALLED_AFTER_S nothing was committed, nor found to do."""
         age_s = self.last_commit_age_s()
         is_stalled = self._ticks and age_s > STALLED_AFTER_S
+        if is_stalled and (looked_age_s := self._looked_age_s()) is not None:
+            is_stalled = looked_age_s > STALLED_AFTER_S
         return {
             "status": "stalled" if is_stalled else "ok",
             "batch_id": None if self._last is None else self._last.batch_id,

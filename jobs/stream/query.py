@@ -45,12 +45,14 @@ def start(
     until_drained: bool = False,
     before_batch: Callable[[], None] | None = None,
     on_batch: Callable[[BatchResult], None] | None = None,
+    status: str = "",
 ) -> Coordinator:
     """Starts the coordinator on a home.
 
     until_drained: the query ends when it has processed all present requests. before_batch: called before each batch is
-    written; an exception ends the query. on_batch: called after the commits of each batch. Raises ConfigError (see
-    check_fits); Missing: a source's connector is not there.
+    written; an exception ends the query. on_batch: called after the commits of each batch. status: the file in which
+    on_batch notes until when no batch is needed; empty: one runs each tick. Raises ConfigError (see check_fits);
+    Missing: a source's connector is not there.
     """
     check_fits(home, config)
     if config.source == "delta":
@@ -59,8 +61,8 @@ def start(
     # watermark; on the processing clock the ticks do that.
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(config.clock is Clock.EVENT).lower())
     started_at_ms = int(time.time() * 1000)
-    requests = SOURCES[config.source](spark, home, config)
-    effects = coordinate(requests, config.stream_settings(started_at_ms))
+    requests = SOURCES[config.source](spark, home, config, status)
+    effects = coordinate(requests, config.stream_settings(started_at_ms, rests=bool(status)))
     writer = make_writer(spark, home, config)
 
     def write(batch: DataFrame, batch_id: int) -> None:

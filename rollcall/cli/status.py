@@ -27,7 +27,8 @@ def homes_in(folder: Path) -> list[Home]:
 
 
 def status_of(home: Home) -> dict[str, Any]:
-    """home, kind, worker (null: nobody), batch_at_ms and reason of its job, fact_at_ms, groups, in_trouble, troubles.
+    """home, kind, worker (null: nobody), batch_at_ms, seen_at_ms and reason of its job, fact_at_ms, groups, in_trouble,
+    troubles.
 
     Times are ms since the epoch; null: it is not known. Raises HomeError: there is no home, or it cannot be read.
     """
@@ -38,7 +39,9 @@ def status_of(home: Home) -> dict[str, Any]:
     history = History(home.path)
     try:
         liveness = liveness_of(history)
-        found |= {"batch_at_ms": liveness.last_at_ms, "reason": liveness.job.reason, "fact_at_ms": None, "groups": 0}
+        job = liveness.job
+        found |= {"batch_at_ms": job.batch_at_ms or job.started_at_ms, "seen_at_ms": liveness.last_at_ms}
+        found |= {"reason": job.reason, "fact_at_ms": None, "groups": 0}
         if not is_table(home.path / EFFECTS_FOLDER):
             return {**found, "in_trouble": [], "troubles": "It has no facts yet."}
         history.refresh()
@@ -66,10 +69,10 @@ def _lines(found: dict[str, Any]) -> list[str]:
     now_ms = int(time.time() * 1000)
     if found["worker"] is None:
         work = "no job writes it"
-    elif found["batch_at_ms"] is None:
+    elif found["seen_at_ms"] is None:
         work = f"{found['worker']} writes it"
     else:
-        work = f"{found['worker']} writes it; last batch {duration(now_ms - found['batch_at_ms'])} ago"
+        work = f"{found['worker']} writes it; last seen {duration(now_ms - found['seen_at_ms'])} ago"
     lines = [f"{found['home']}: a {found['kind']} history; {work}"]
     if found["reason"]:
         lines.append(f"  its job failed: {found['reason']}")

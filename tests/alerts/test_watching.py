@@ -432,6 +432,8 @@ def test_a_group_that_has_been_empty_for_long_when_it_is_looked_at_first_is_no_n
         ({"state": "running", "process": 2**22 + 1}, "is gone without a status; its last batch was done 2 min ago"),
         ({"state": "failed", "process": 2**22 + 1, "reason": "no disk"}, "failed (no disk); its last batch was done"),
         ({"state": "stopped", "process": 2**22 + 1}, None),
+        # At rest it moves the time of change of its status.
+        ({"state": "running", "process": 0, "rests_until_ms": 1}, None),
     ],
 )
 def test_a_job_that_does_nothing_is_reported(home: Path, status: dict[str, Any], says: str | None) -> None:

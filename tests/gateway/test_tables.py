@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -17,6 +18,7 @@ from deltalake import DeltaTable, write_deltalake
 from prometheus_client import generate_latest
 
 from rollcall.coordinator_udfs.protocol.known_groups import KnownGroups
+from rollcall.coordinator_udfs.settings import LATEST_MS
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effect_rows import row_of
@@ -324,6 +326,10 @@ async def test_the_age_of_the_last_batch_is_what_the_job_says(tmp_path: Path) ->
     backend = TablesBackend(tmp_path, Settings(), RequestTable(tmp_path / "requests", "me"), "me")
     assert backend.figures().batch_age_s is None
     (tmp_path / "status.json").write_text(json.dumps({"batch_at_ms": int((time.time() - 5) * 1000)}))
+    assert 5 <= (backend.figures().batch_age_s or 0) < 10
+    at_rest = {"state": "running", "batch_at_ms": 1, "rests_until_ms": LATEST_MS}
+    (tmp_path / "status.json").write_text(json.dumps(at_rest))
+    os.utime(tmp_path / "status.json", (time.time() - 5, time.time() - 5))
     assert 5 <= (backend.figures().batch_age_s or 0) < 10
     (tmp_path / "status.json").write_text("{")
     assert backend.figures().batch_age_s is None

@@ -11,10 +11,12 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from rollcall.coordinator_udfs.settings import LATEST_MS
 from rollcall.jobs.stream.sources.delta_table import Files, RequestTableReader
 from rollcall.jobs.stream.sources.ticks import TicksReader
 from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.appending import open_table
+from rollcall.tables.job_status import STATUS_FILE, StatusWriter
 from rollcall.tables.properties import table_properties
 
 ALL = ReadAllAvailable()
@@ -142,7 +144,7 @@ def test_time_moves_the_offset_a_tick_at_a_time(table: str, monkeypatch: pytest.
         for now_s in (1000.0, 1000.4, 1000.5, 1001.0, 900.0):
             monkeypatch.setattr("time.time", partial(float, now_s))
             ticks.append(source.latestOffset({"version": 0, "tick": ticks[-1]}, ALL)["tick"])
-        assert ticks[1:] == [2000, 2000, 2001, 2002, 2002]
+        assert ticks[1:] == [2000, 2000, 2001, 2002, 1800], "it ticks on after a clock was set back"
 
 
 def test_a_query_that_may_rest_ticks_no_more_once_batches_bring_nothing(
@@ -179,6 +181,16 @@ def test_a_stream_that_is_to_end_neither_ticks_nor_reads_what_comes_later(table:
     ticks.prepareForTriggerAvailableNow()
     assert ticks.latestOffset({"tick": 3}, ALL) == {"tick": 3}
     assert list(ticks.partitions({"tick": 3}, {"tick": 4})) == []
+
+
+def test_a_look_at_rest_ends_with_the_commit_that_comes_meanwhile(
+    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    StatusWriter(tmp_path).batch_done(0, 0, 0, LATEST_MS)
+    source = RequestTableReader(table, 1000, 9, str(tmp_path / STATUS_FILE))
+    assert source.latestOffset({"version": 0, "tick": 5}, ALL) == {"version": 0, "tick": 5}
+    monkeypatch.setattr("time.sleep", lambda _: append(table, "a"))
+    assert source.latestOffset({"version": 0, "tick": 5}, ALL) == {"version": 1, "tick": 5}
 
 
 def test_what_was_read_is_forgotten(table: str) -> None:

@@ -26,9 +26,11 @@ PROGRESS: dict[str, Any] = {
 }
 
 
-def metrics(*, ticks: bool = True, unread: int | None = None) -> tuple[JobMetrics, list[float]]:
+def metrics(
+    *, ticks: bool = True, unread: int | None = None, looked_age_s: float | None = None
+) -> tuple[JobMetrics, list[float]]:
     clock = [100.0]
-    return JobMetrics(lambda: unread, ticks=ticks, now_s=lambda: clock[0]), clock
+    return JobMetrics(lambda: unread, ticks=ticks, looked_age_s=lambda: looked_age_s, now_s=lambda: clock[0]), clock
 
 
 def shown(job: JobMetrics) -> dict[str, float]:
@@ -85,3 +87,10 @@ def test_a_job_that_ticks_and_commits_nothing_is_stalled() -> None:
     resting, clock = metrics(ticks=False)
     clock[0] += STALLED_AFTER_S + 1
     assert resting.health()["status"] == "ok"
+
+
+def test_a_job_at_rest_is_well_while_it_finds_nothing_to_do() -> None:
+    for looked_age_s, status in ((1.0, "ok"), (STALLED_AFTER_S + 1, "stalled"), (None, "stalled")):
+        job, clock = metrics(looked_age_s=looked_age_s)
+        clock[0] += STALLED_AFTER_S + 1
+        assert job.health()["status"] == status

@@ -76,7 +76,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
 
     try:
         place = program.process.read_until("http://").split()[-1].rstrip(".")
-        program.until_batch(1)
+        program.until_batch(0)
         write_deltalake(program.home.requests, request_rows([join("a", now_ms())]), mode="append")
         until(lambda: "reply" in {row["effect"] for row in read_rows(program.home.effects)}, "the reply")
         until(lambda: program.status()["effects"], "effects in its status")

@@ -20,6 +20,7 @@ from rollcall.coordinator_udfs.group_udf import run_group
 from rollcall.coordinator_udfs.settings import Clock, StreamSettings
 from rollcall.schemas.fan_out import group_id_of
 from rollcall.schemas.messages import StreamRequest
+from rollcall.schemas.waits import Wait, apart
 
 NO_TIMEOUT = -1
 Effect = dict[str, Any]
@@ -51,6 +52,8 @@ class Stream:
     effects: list[Effect] = field(default_factory=list)
     calls: int = 0
     watermark_ms: int = 0
+    waits: list[Wait] = field(default_factory=list)
+    """Of the last batch."""
 
     def batch(self, at_ms: int, rows: Iterable[Arrived] = ()) -> list[Effect]:
         """A batch on the processing clock, begun at at_ms: the effects it leads to."""
@@ -74,6 +77,7 @@ class Stream:
         for row in rows:
             by_group.setdefault(row.group_id, []).append(row.text)
         found: list[Effect] = []
+        self.waits.clear()
         for group_id, texts in by_group.items():
             found += self._call(group_id, texts, at_ms, has_timed_out=False)
         due_before_ms = at_ms if self.settings.clock is Clock.PROCESSING else self.watermark_ms
@@ -93,7 +97,9 @@ class Stream:
         frames = list(run_group(self.settings, (group_id,), iter(chunks), state))
         if group_id is not None:
             self._keep(group_id, old, state)
-        lines = [line for frame in frames for text in frame["effects"] for line in text.split("\n") if line]
+        written, waits = apart([text for frame in frames for text in frame["effects"]])
+        self.waits += waits
+        lines = [line for text in written for line in text.split("\n") if line]
         return [{"group_id": None, **json.loads(line)} for line in lines]
 
     def _state(self, old: Stored | None, at_ms: int, has_timed_out: bool) -> GroupState:

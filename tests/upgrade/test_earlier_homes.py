@@ -6,6 +6,7 @@ import gzip
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ from rollcall.cli.shadow import tail_of
 from rollcall.jobs.log_config import shadow_config
 from rollcall.jobs.shadow.feed import ShadowFeed, find_kept
 from rollcall.jobs.stream.query import failure_of, start, stop_after_batch
+from rollcall.jobs.stream.stored_waits import stored_waits
 from rollcall.tables.home import Home
 from tests.requests import consumer_beat, heartbeat, join, sync
 from tests.shadow.finished_log import answers_in, each_heartbeat, expected
@@ -68,6 +70,14 @@ class Following:
 @pytest.fixture(scope="module", params=VERSIONS)
 def earlier(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Earlier:
     return unpacked(request.param, tmp_path_factory.mktemp("homes"))
+
+
+def test_the_deadlines_in_an_earlier_state_can_be_read(spark: SparkSession, earlier: Earlier) -> None:
+    # Spark makes what reads a state only for sessions with queries.
+    spark.streams.active  # noqa: B018
+    waits = dict(stored_waits(spark, Path(Home(earlier.home(JOB)).checkpoint)))
+    assert waits.keys() == {"billing", "orders"}
+    assert None not in waits.values()
 
 
 def facts_of(earlier: Earlier, name: str) -> list[dict[str, Any]]:

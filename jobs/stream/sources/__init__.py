@@ -15,7 +15,8 @@ from rollcall.jobs.stream.sources.delta_table import load_delta
 from rollcall.jobs.stream.sources.kafka import load_kafka
 from rollcall.tables.home import Home
 
-Source = Callable[[SparkSession, Home, JobConfig], DataFrame]
+Source = Callable[[SparkSession, Home, JobConfig, str], DataFrame]
+"""Its last argument is the file with the job's note; see `rollcall.jobs.stream.sources.pace`."""
 
 SOURCES: dict[str, Source] = {"delta": load_delta, "kafka": load_kafka, "request-log": load_delta}
 """By the value of spark.coordinator.source. A request log's importer writes into the request table."""

@@ -1,7 +1,7 @@
 """The embedded source: the home's request table, read commit by commit, with a tick of the clock in its offset.
 
 Clients and gateways append to the table; this reads what each commit appended. The offset is the table's version and
-the time in whole ticks, so an idle query runs one batch a tick (in which deadlines fire) and none in between.
+a tick, which changes when an idle query needs a batch, as for a deadline (`pace`).
 
 Knows versions and Parquet files; must not know what a request says. Local disk only: a cluster reads from Kafka.
 """
@@ -21,6 +21,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from rollcall.jobs.config import JobConfig
+from rollcall.jobs.stream.sources.pace import Pace
 from rollcall.jobs.stream.sources.runner import outlive_signals
 from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.home import Home
@@ -28,19 +29,22 @@ from rollcall.tables.rows import fitted
 from rollcall.tables.versions import Versions
 
 FORMAT = "rollcall_requests"
+WAITS_S = 0.25
+"""A look for requests takes at most this long, so that a query can be stopped."""
+LOOKS_EVERY_S = 0.02
 _FILES_A_PARTITION = 8
 _ROWS_WORTH_A_TASK = 20_000
 
 
-def load_delta(spark: SparkSession, home: Home, config: JobConfig) -> DataFrame:
-    """The home's request table as a stream."""
+def load_delta(spark: SparkSession, home: Home, config: JobConfig, status: str = "") -> DataFrame:
+    """The home's request table as a stream. status: see Pace."""
     spark.dataSource.register(RequestTableSource)
-    stream = spark.readStream.format(FORMAT).option("path", home.requests)
+    stream = spark.readStream.format(FORMAT).option("path", home.requests).option("status", status)
     return stream.option("tick_ms", config.source_tick_ms).option("max_requests", config.source_max_requests).load()
 
 
 class RequestTableSource(DataSource):
-    """Declares the source to Spark; options path, tick_ms (0: no ticks) and max_requests (a batch)."""
+    """Declares the source to Spark; options path, status, tick_ms (0: no ticks) and max_requests (a batch)."""
 
     @classmethod
     def name(cls) -> str:
@@ -50,7 +54,8 @@ class RequestTableSource(DataSource):
         return REQUESTS.ddl
 
     def streamReader(self, schema: Any) -> RequestTableReader:
-        return RequestTableReader(self.options["path"], int(self.options["tick_ms"]), int(self.options["max_requests"]))
+        tick_ms, max_requests = int(self.options["tick_ms"]), int(self.options["max_requests"])
+        return RequestTableReader(self.options["path"], tick_ms, max_requests, self.options["status"])
 
 
 class Appended(NamedTuple):
@@ -72,13 +77,13 @@ class Files(InputPartition):
 
 
 class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets {"version": the last commit read, "tick": the time in whole ticks}."""
+    """Offsets {"version": the last commit read, "tick": a number that changes for a batch without requests}."""
 
-    def __init__(self, path: str, tick_ms: int, max_requests: int) -> None:
+    def __init__(self, path: str, tick_ms: int, max_requests: int, status: str = "") -> None:
         outlive_signals()
         self.path = path
         self._log = Versions(Path(path))
-        self.tick_ms = tick_ms
+        self._pace = Pace(tick_ms, status)
         self.max_requests = max_requests
         self._commits: dict[int, Appended] = {}
         self._is_checked = False
@@ -92,13 +97,14 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._last_version = self._log.latest()
-        self.tick_ms = 0
+        self._pace.tick_ms = 0
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """The version after as many whole commits as the limit takes, at least one; and the current tick."""
+        """The version after as many whole commits as the limit takes, at least one; and the tick."""
         version = start["version"]
         if not self._is_checked:
             self._check(version)
+        tick = self._tick_or_commit(version, start["tick"])
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         rows = 0
         while (most is None or rows < most) and version != self._last_version:
@@ -107,8 +113,20 @@ class RequestTableReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 break
             version += 1
             rows += commit.rows
-        tick = int(time.time() * 1000) // self.tick_ms if self.tick_ms else 0
-        return {"version": version, "tick": max(tick, start["tick"])}
+        return {"version": version, "tick": tick}
+
+    def _tick_or_commit(self, version: int, last: int) -> int:
+        """Waits for a commit after this version, or until a batch is needed, but not for long; returns the tick.
+
+        A question of Spark's costs ten times as much as a look at the log.
+        """
+        until_s = time.monotonic() + WAITS_S
+        while True:
+            tick = self._pace.tick(last)
+            is_over = self._last_version is not None or not self._pace.tick_ms or time.monotonic() > until_s
+            if tick != last or is_over or self._log.has(version + 1):
+                return tick
+            time.sleep(LOOKS_EVERY_S)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         paths: list[str] = []

@@ -23,8 +23,8 @@ from rollcall.tables.home import Home
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 
 
-def load_kafka(spark: SparkSession, home: Home, config: JobConfig) -> DataFrame:
-    """The topic as a stream that ticks. Raises Missing: the connector is not on the class path."""
+def load_kafka(spark: SparkSession, home: Home, config: JobConfig, status: str = "") -> DataFrame:
+    """The topic as a stream that ticks. status: see Pace. Raises Missing: the connector is not on the class path."""
     reader = spark.readStream.format("kafka").options(**dict(config.kafka_options))
     reader = reader.option("subscribe", config.kafka_topic).option("startingOffsets", config.kafka_starting_offsets)
     try:
@@ -34,7 +34,9 @@ def load_kafka(spark: SparkSession, home: Home, config: JobConfig) -> DataFrame:
             raise
         raise Missing(f"spark.coordinator.source=kafka needs Spark's connector: add --packages {CONNECTOR}.") from None
     requests = request_rows(records)
-    return requests.union(load_ticks(spark, config.source_tick_ms)) if config.source_tick_ms else requests
+    if not config.source_tick_ms:
+        return requests
+    return requests.union(load_ticks(spark, config.source_tick_ms, status=status))
 
 
 def request_rows(records: DataFrame) -> DataFrame:

@@ -1,8 +1,8 @@
 """A source without rows whose offset is the time in whole ticks.
 
 Beside a source that does not tick (Kafka's) it makes Spark run one batch a tick, so deadlines fire in an idle query
-too. A query whose deadlines all come within a few ticks need not tick on while its other sources bring nothing. Knows
-the system's clock; must not know requests.
+too. A query whose deadlines all come within a few ticks need not tick on while its other sources bring nothing. One
+that notes its earliest deadline ticks as `pace` says. Knows the system's clock; must not know requests.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from rollcall.jobs.stream.checkpoint import last_offsets
+from rollcall.jobs.stream.sources.pace import Pace
 from rollcall.jobs.stream.sources.runner import outlive_signals
 from rollcall.schemas.tables import REQUESTS
 
@@ -27,17 +28,18 @@ REST_MS = 60_000
 """How often a query at rest runs a batch, which says that it is alive."""
 
 
-def load_ticks(spark: SparkSession, tick_ms: int, checkpoint: str = "") -> DataFrame:
+def load_ticks(spark: SparkSession, tick_ms: int, checkpoint: str = "", status: str = "") -> DataFrame:
     """A stream without requests that has a new offset each tick.
 
-    checkpoint: of a query that may rest, on this machine's disk; empty: it may not.
+    checkpoint: of a query that may rest, on this machine's disk; empty: it may not. status: see Pace.
     """
     spark.dataSource.register(Ticks)
-    return spark.readStream.format(FORMAT).option("tick_ms", tick_ms).option("checkpoint", checkpoint).load()
+    stream = spark.readStream.format(FORMAT).option("tick_ms", tick_ms).option("checkpoint", checkpoint)
+    return stream.option("status", status).load()
 
 
 class Ticks(DataSource):
-    """Declares the source to Spark; options tick_ms and checkpoint."""
+    """Declares the source to Spark; options tick_ms, checkpoint and status."""
 
     @classmethod
     def name(cls) -> str:
@@ -47,33 +49,31 @@ class Ticks(DataSource):
         return REQUESTS.ddl
 
     def streamReader(self, schema: Any) -> TicksReader:
-        return TicksReader(int(self.options["tick_ms"]), self.options["checkpoint"])
+        return TicksReader(int(self.options["tick_ms"]), self.options["checkpoint"], self.options["status"])
 
 
 class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets {"tick": the time in whole ticks}; a stream that ends when it is drained does not tick."""
 
-    def __init__(self, tick_ms: int, checkpoint: str = "") -> None:
+    def __init__(self, tick_ms: int, checkpoint: str = "", status: str = "") -> None:
         outlive_signals()
-        self.tick_ms = tick_ms
+        self._pace = Pace(tick_ms, status)
         self._checkpoint = Path(checkpoint) if checkpoint else None
 
     def initialOffset(self) -> dict[str, int]:
         return {"tick": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self.tick_ms = 0
+        self._pace.tick_ms = 0
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        tick = int(time.time() * 1000) // self.tick_ms if self.tick_ms else 0
-        passed = tick - start["tick"]
-        if passed <= 0 or (passed * self.tick_ms < REST_MS and self._is_at_rest()):
-            return start
-        return {"tick": tick}
+        last = start["tick"]
+        tick = self._pace.tick(last)
+        return start if tick == last or self._is_at_rest(last) else {"tick": tick}
 
-    def _is_at_rest(self) -> bool:
-        """Whether the last batches left every other source where it was."""
-        if self._checkpoint is None:
+    def _is_at_rest(self, last: int) -> bool:
+        """Whether the last batches left every other source where it was, and none is needed to say that it is alive."""
+        if self._checkpoint is None or time.time() * 1000 - last * self._pace.tick_ms >= REST_MS:
             return False
         batches = [
             [offset for offset in offsets if offset.keys() != {"tick"}]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from rollcall.schemas.waits import Wait
+
 
 class BatchResult(NamedTuple):
     """How many rows a batch has."""
@@ -15,6 +17,8 @@ class BatchResult(NamedTuple):
     """Rows for the quarantine, in the same way."""
     put_off: tuple[str, ...] = ()
     """The groups whose turn reached its limit, so that their other requests go to the next batch."""
+    waits: tuple[Wait, ...] = ()
+    """Until when the groups of the batch wait, if the workers say it."""
 
 
 class BatchTooLarge(ValueError):

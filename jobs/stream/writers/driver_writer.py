@@ -19,6 +19,7 @@ from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
 from rollcall.jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effect_rows import QUARANTINED
+from rollcall.schemas.waits import apart
 from rollcall.tables.appending import OpenTable, append_once
 from rollcall.tables.home import Home
 from rollcall.tables.rows import typed_rows
@@ -47,7 +48,8 @@ class DriverWriter:
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
         """Writes a batch. Raises BatchTooLarge, before anything is written."""
-        rows = typed_rows(self._named(batch.toArrow()["effects"].to_pylist()))
+        texts, waits = apart(batch.toArrow()["effects"].to_pylist())
+        rows = typed_rows(self._named(texts))
         if rows.num_rows > self.config.effects_max_rows:
             raise BatchTooLarge(
                 f"batch {batch_id} has {rows.num_rows} effects, and {PREFIX}effects.max.rows.per.batch is "
@@ -55,7 +57,7 @@ class DriverWriter:
                 f"{PREFIX}effects.writer=cluster"
             )
         if not rows.num_rows:
-            return BatchResult(batch_id, 0, 0)
+            return BatchResult(batch_id, 0, 0, waits=tuple(waits))
         facts, unfit = rows, 0
         is_quarantined = pc.equal(rows["effect"], QUARANTINED)
         if pc.any(is_quarantined).as_py():
@@ -64,7 +66,7 @@ class DriverWriter:
             self._append(self.quarantine, quarantine_rows(rows.filter(is_quarantined), self.source), batch_id)
         self._append(self.effects, facts, batch_id)
         put_off = facts.filter(pc.equal(facts["effect"], EffectName.REQUESTS_PUT_OFF.value))["group_id"]
-        return BatchResult(batch_id, facts.num_rows, unfit, tuple(put_off.to_pylist()))
+        return BatchResult(batch_id, facts.num_rows, unfit, tuple(put_off.to_pylist()), tuple(waits))
 
     def _append(self, table: OpenTable, rows: pa.Table, batch_id: int) -> None:
         """One commit that carries the batch's number; none if there are no rows or the table has this batch already."""

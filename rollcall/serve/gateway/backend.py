@@ -38,6 +38,7 @@ class Figures:
     """How long the oldest of them has waited."""
     parked: int = 0
     batch_age_s: float | None = None
+    """Since the coordinator's last batch, or since it last found that it needs none."""
     groups_by_state: Mapping[str, int] = field(default_factory=dict)
     rebalances_by_cause: Mapping[str, int] = field(default_factory=dict)
     refused_groups: int = 0

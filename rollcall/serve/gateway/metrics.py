@@ -58,7 +58,9 @@ class BackendFigures(Collector):
         yield _gauge("parked", "Requests whose answers the protocol withholds", now.parked)
         yield _gauge("append_failing", "1 if the last append to the request table failed", float(now.is_failing))
         if now.batch_age_s is not None:
-            yield _gauge("last_batch_age_seconds", "Since the coordinator's last batch was done", now.batch_age_s)
+            yield _gauge(
+                "last_batch_age_seconds", "Since the coordinator was last done with everything", now.batch_age_s
+            )
         refused = "Requests for new groups that were refused: gateway.new.groups.max.bytes"
         yield CounterMetricFamily(f"{_PREFIX}refused_groups", refused, now.refused_groups)
         failed = "Errors that ended a task of the gateway, which began again"

@@ -51,8 +51,8 @@ class Liveness:
 
     @property
     def last_at_ms(self) -> int | None:
-        """When the job's last batch was done, ms since the epoch; None: not known."""
-        return self.job.batch_at_ms or self.job.started_at_ms
+        """When the job's last batch was done, or it last found nothing to do, ms since the epoch; None: not known."""
+        return self.job.looked_at_ms or self.job.started_at_ms
 
 
 def liveness_of(history: History) -> Liveness:

@@ -62,7 +62,7 @@ _IDLE_PAUSES = 3
 """With nothing pending the effects table is read this many times less often."""
 _AWAY_AFTER_S = 3.0
 _YOUNG_S = 3.0
-"""The last commit says how a group is while the coordinator's last batch is younger than this."""
+"""The last commit says how a group is while the coordinator's last batch, or its last look, is younger than this."""
 SLOWER_IN_A_STORE = 4.0
 """How many times longer both are if each batch's commits go to an object store."""
 _BEHIND_AFTER_MS = 1500
@@ -140,10 +140,11 @@ class TablesBackend:
         )
 
     def _batch_age_s(self) -> float | None:
+        """Since the coordinator's last batch, or since it last found that it needs none."""
         status = read_status(self._home)
-        if status is None or status.batch_at_ms is None:
+        if status is None or status.looked_at_ms is None:
             return None
-        return max(0.0, time.time() - status.batch_at_ms / 1000)
+        return max(0.0, time.time() - status.looked_at_ms / 1000)
 
     # ------------------------------------------------------------ out
 
