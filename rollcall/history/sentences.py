@@ -26,12 +26,6 @@ class Terms(NamedTuple):
     """Why members of this kind of group join again without being asked to."""
 
 
-def only_candidate(cause: Cause) -> tuple[str, str] | None:
-    """Return the member id and client id of the only culprit that fits; None: none or several do."""
-    fit = {(one.member_id, one.client_id) for one in cause.candidates}
-    return min(fit) if len(fit) == 1 else None
-
-
 def fitting(cause: Cause, name: Callable[[str, str], str]) -> list[str]:
     """Return the causes that fit, or the culprits if the cause is the same; each cause by its culprit if both differ.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rollcall.history.sentences import OUTCOMES, Terms, cause_clause, fitting, only_candidate, outcome_words
+from rollcall.history.sentences import OUTCOMES, Terms, cause_clause, fitting, outcome_words
 from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.error_names import error_said
 from rollcall.inputs.printed.groups.assigned import OWN as OWN_PARTITIONS
@@ -81,9 +81,9 @@ WORTH_SAYING_MS = 100
 
 def who_of(cause: Cause) -> str:
     """The shortest name that the lines have of the culprit, or of the only member that fits."""
-    only = only_candidate(cause)
-    named = cause.group_instance_id or shortest_name(cause.member_id, cause.client_id)
-    return named or ("" if only is None else shortest_name(*only))
+    fit = {(one.member_id, one.client_id) for one in cause.candidates}
+    only = shortest_name(*min(fit)) if len(fit) == 1 else ""
+    return cause.group_instance_id or shortest_name(cause.member_id, cause.client_id) or only
 
 
 _BEGINS = (FactKind.CLIENT_STARTED, FactKind.JOIN_SENT, FactKind.REJOIN_WANTED, FactKind.GROUP_IS_REBALANCING)

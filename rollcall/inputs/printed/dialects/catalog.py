@@ -14,7 +14,6 @@ from importlib.resources.abc import Traversable
 from itertools import islice
 from pathlib import Path
 
-from rollcall.inputs.printed.dialects.checks import problems
 from rollcall.inputs.printed.dialects.dialect import Dialect
 from rollcall.inputs.printed.dialects.formats import ENDING, dialect_in
 from rollcall.inputs.printed.logged_facts import BROKER
@@ -45,9 +44,13 @@ def _in(folder: Traversable | None) -> dict[str, Traversable]:
 
 def _loaded(own: Mapping[str, Traversable]) -> tuple[Dialect, ...]:
     loaded = sorted(map(dialect_in, FORMATS.values()), key=lambda one: (one.name == BROKER, one.name))
+    if not own:
+        return (*loaded,)
+    from rollcall.inputs.printed.dialects.checks import problems  # Takes time, and few have files of their own.
+
     refused = [problem for file in own.values() for problem in problems(file, loaded)]
     added = [one for one in loaded if one.name in own]
-    ours = (file for name, file in FORMATS.items() if added and name not in own)
+    ours = (file for name, file in FORMATS.items() if name not in own)
     if not refused:
         refused = [*islice((problem for file in ours for problem in problems(file, added)), 1)]
     if refused:

@@ -1,4 +1,4 @@
-"""What a dialect is: who prints its lines, how they are told from others, and what they say.
+"""What a dialect is: who prints its lines, how they differ from others, and what they say.
 
 Knows the shapes alone; knows no library's wording.
 """

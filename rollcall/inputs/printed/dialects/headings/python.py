@@ -1,4 +1,4 @@
-"""How kafka-python's lines and aiokafka's are told: aiokafka began as a copy of kafka-python, wording and all.
+"""How kafka-python's lines differ from aiokafka's: aiokafka began as a copy of kafka-python, wording and all.
 
 The logger tells them apart. Where a layout leaves it out, only what no other client prints is believed.
 """

@@ -1,4 +1,4 @@
-"""How a Redpanda broker lays its log out, and how that is told of a log without a line about groups."""
+"""How a Redpanda broker lays its log out, and how a log without a line about groups shows it."""
 
 from __future__ import annotations
 
