@@ -12,12 +12,12 @@ from itertools import takewhile
 
 from rollcall.inputs.printed.absence import with_shown_levels
 from rollcall.inputs.printed.course import each_once, in_order
+from rollcall.inputs.printed.findings.between_clients import findings_between
 from rollcall.inputs.printed.findings.client_findings import client_findings
 from rollcall.inputs.printed.findings.common_causes import expired_together
 from rollcall.inputs.printed.findings.group_findings import findings_of
 from rollcall.inputs.printed.findings.removals import groups_of_removed, removal_findings, returns
 from rollcall.inputs.printed.groups.assigned import OWNERS, answered, assigned_last
-from rollcall.inputs.printed.groups.between_clients import findings_between
 from rollcall.inputs.printed.groups.causes import AT_ONCE_MS, Causes
 from rollcall.inputs.printed.groups.combined import combined
 from rollcall.inputs.printed.groups.epochs import stored_lines, topics_changed_ms

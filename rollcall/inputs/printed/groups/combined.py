@@ -11,27 +11,26 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from rollcall.inputs.printed.absence import could_stand
-from rollcall.inputs.printed.groups.between_clients import name_the_absent, name_who_came_or_went
-from rollcall.inputs.printed.groups.client_history import NOT_BACK, learnt_of_others
+from rollcall.inputs.printed.groups.between_clients import (
+    name_the_absent,
+    name_who_came,
+    name_who_came_or_went,
+    name_who_is_silent,
+)
+from rollcall.inputs.printed.groups.client_history import NOT_BACK
 from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.leaders import say_what_leaders_show
 from rollcall.inputs.printed.groups.member_epochs import laid_together, name_clients, own_rebalances
-from rollcall.inputs.printed.groups.session_findings import AT_ONCE_MS
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import (
     Holder,
     LoggedRebalance,
-    candidate,
     client_id_of,
-    concluded,
     configured_id,
     is_open,
 )
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 
-_JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
-_GONE = (FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT, FactKind.MEMBERSHIP_LOST, FactKind.CLOSED)
 CLOCKS_MS = 5_000
 """How far apart a broker's and a client's line about one thing may be: their machines' clocks differ."""
 
@@ -45,8 +44,8 @@ def combined(of_broker: Sequence[LoggedRebalance], by_client: Sequence[Sequence[
         name_the_absent(of_clients)
         if len(clients) > 1:
             for rebalance in of_clients:
-                _say_who_came(rebalance)
-                _say_who_is_silent(rebalance, by_client)
+                name_who_came(rebalance)
+                name_who_is_silent(rebalance, by_client)
         name_who_came_or_went(of_clients)
         say_what_leaders_show(of_clients)
         return of_clients
@@ -122,52 +121,6 @@ def _say_who_came_last(rebalance: LoggedRebalance, own: Sequence[LoggedRebalance
         why = "its own log has its join, the last of all members'"
         rebalance.held_by = Holder(min(alone_ms, held.length_ms), last, True, why)
         rebalance.facts = [*rebalance.facts, asked[last]]
-
-
-def _say_who_came(rebalance: LoggedRebalance) -> None:
-    """A client that was no member and asked to join before any member learnt of the rebalance: it fits as the cause."""
-    came = [(asked.at_ms, joined) for asked, joined in rebalance.came if asked.at_ms is not None]
-    if not is_open(rebalance.cause) or not came:
-        return
-    learnt_ms = [fact.at_ms for fact in rebalance.facts if learnt_of_others(fact) and fact.at_ms is not None]
-    first_ms, joined = min(came, key=lambda one: one[0])
-    if not learnt_ms or first_ms <= min(learnt_ms):
-        rebalance.cause = concluded(CauseKind.MEMBER_JOINED, joined.member_id, joined.client_id)
-
-
-def _say_who_is_silent(rebalance: LoggedRebalance, by_client: Sequence[Sequence[LoggedFact]]) -> None:
-    """A member of the generation before whose log ends before the rebalance, without a leave: that it expired fits.
-
-    Where other logs end with the rebalance, its own may lack what others have of that.
-    """
-    began_ms, joined_ms = rebalance.began_at_ms, rebalance.joined_at_ms
-    if not is_open(rebalance.cause) or began_ms is None or joined_ms is None or rebalance.generation_id is None:
-        return
-    if max(facts[-1].at_ms or 0 for facts in by_client) - joined_ms < AT_ONCE_MS:
-        return
-    silent = [
-        joined
-        for facts in by_client
-        if (joined := _last_join(facts)) is not None
-        and joined.generation_id == rebalance.generation_id - 1
-        and (facts[-1].at_ms or 0) < began_ms
-        and could_stand(facts[-1], FactKind.LEAVE_SENT)
-    ]
-    if len(silent) == 1:
-        rebalance.cause = concluded(CauseKind.SESSION_EXPIRED, silent[0].member_id, silent[0].client_id)
-    elif silent:
-        fits = tuple(candidate(CauseKind.SESSION_EXPIRED, one.member_id, one.client_id) for one in silent)
-        rebalance.cause = Cause(kind=CauseKind.SESSION_EXPIRED, is_inferred=True, candidates=fits)
-
-
-def _last_join(facts: Sequence[LoggedFact]) -> LoggedFact | None:
-    """A client's last join, if it did not leave and did not learn that it was out."""
-    for fact in reversed(facts):
-        if fact.kind in _GONE:
-            return None
-        if fact.kind in _JOINED:
-            return fact
-    return None
 
 
 def _by_generation(clients: Sequence[Sequence[LoggedRebalance]]) -> list[LoggedRebalance]:
