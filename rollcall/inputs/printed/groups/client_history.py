@@ -7,13 +7,13 @@ group in order. Must not know how lines are worded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from rollcall.inputs.printed.absence import could_stand
 from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.leaders import members_of
-from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_in_words, cause_of
+from rollcall.inputs.printed.groups.own_membership import GOES_WITHIN_MS, OwnMembership
+from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_in_words
 from rollcall.inputs.printed.groups.session_findings import in_a_rebalance
 from rollcall.inputs.printed.logged_facts import (
     AWAITS_APPLICATION,
@@ -45,10 +45,6 @@ OUTLASTED = "the rebalance outlasted this client's own session timeout, so a mem
 _LEARNT = (FactKind.GROUP_IS_REBALANCING, FactKind.REJOIN_WANTED)
 _LEFT = (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT)
 """Why a client may have left that does not say why."""
-_WITHOUT_POLL_TIMEOUT = ("brod", "franz-go", "kafka-go", "ruby-kafka", "sarama")
-"""Clients that have no max.poll.interval.ms of their own."""
-_GOES_WITHIN_MS = 10_000
-"""A client that is out and leaves later than this may have joined again, for which some clients have no line."""
 _JOINS = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
 _BEGINS = (FactKind.CLIENT_STARTED, FactKind.MEMBER_ID_SET)
@@ -57,20 +53,6 @@ GIVEN_ID = "given member-id"
 """In the reason of a new member, which asks again with the id that it got."""
 LONGEST_MS = 300_000
 """The longest that clients have a rebalance wait for them as shipped: max.poll.interval.ms."""
-
-
-def client_rebalances(facts: Sequence[LoggedFact]) -> list[LoggedRebalance]:
-    """The rebalances of one client, in order.
-
-    A client that joins again and again in one generation is not among them: its group does not rebalance.
-    """
-    history = _History()
-    for fact in facts:
-        if fact.kind is not FactKind.TOPIC_SEEN:
-            history.take(fact)
-    history.close()
-    unmoved = {one.generation_id for one in history.unmoved}
-    return [one for one in history.found if one.generation_id is None or one.generation_id not in unmoved]
 
 
 def learnt_of_others(fact: LoggedFact) -> bool:
@@ -87,36 +69,29 @@ def _shows_that_it_lives(fact: LoggedFact) -> bool:
     return fact.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST) and not names_no_partition(fact)
 
 
-def knew_that_it_was_out(lost: LoggedFact | None, leave: LoggedFact) -> bool:
-    """Whether a client leaves that its coordinator had removed. lost: its answer that says so, since the last join."""
-    return lost is not None and (between_ms(lost, leave) or 0) <= _GOES_WITHIN_MS
+class OwnGenerations:
+    """One client, of which lines are taken in their order. own: its membership, which has each line already."""
 
-
-class _History:
-    def __init__(self) -> None:
-        self.found: list[LoggedRebalance] = []
-        self.unmoved: list[LoggedRebalance] = []
-        """Joins that left the generation as it was."""
+    def __init__(self, own: OwnMembership) -> None:
+        self._own = own
+        self._found: list[LoggedRebalance] = []
+        self._unmoved = set[int | None]()
+        """Generations of joins that left the generation as it was."""
         self.running: LoggedRebalance | None = None
         self.generation_id: int | None = None
-        self.member_id = ""
-        self.client_id = ""
-        self.instance_id = ""
         self.is_joined = False
         """Whether the running rebalance has its generation."""
         self.is_out = False
         """It left, or was removed, and has not joined since."""
         self.is_new = False
         """Its lines show that it begins: else the log may have begun later than it."""
-        self.lost: LoggedFact | None = None
-        """Its coordinator's answer that it is not a member; it has not joined since, as far as the lines have it."""
         self.begins = False
         """Its lines say that it begins, and it has not joined since."""
         self.is_first = False
         """It joined the running rebalance as it began."""
         self.started: LoggedFact | None = None
         self.offsets_refused = False
-        """Its part in its generation ended with that, and it has not joined since."""
+        """Its part in its generation ended with that: it is a member, and has not joined since."""
         self.learnt: LoggedFact | None = None
         self.asked: LoggedFact | None = None
         """When it asked to join the running rebalance."""
@@ -124,7 +99,6 @@ class _History:
         """When it asked to join and was not refused since."""
         self.given_up: LoggedFact | None = None
         """When it gave its session up in a rebalance of which its log had nothing before."""
-        self.leaving: LoggedFact | None = None
         self.left_ms: dict[FactKind, int] = {}
         """When the running rebalance had its first leave, by the kind of line."""
         self.left_as: set[str] = set()
@@ -135,9 +109,6 @@ class _History:
 
     def take(self, fact: LoggedFact) -> None:
         """One line, in order."""
-        self.member_id = fact.member_id or self.member_id
-        self.client_id = fact.client_id or self.client_id
-        self.instance_id = fact.instance_id or self.instance_id
         is_found_first = self.latest is None and fact.kind is FactKind.COORDINATOR_FOUND
         self.begins = self.begins or fact.kind in _BEGINS or GIVEN_ID in fact.reason
         self.is_new = self.is_new or is_found_first or self.begins
@@ -168,9 +139,8 @@ class _History:
                 self._note(fact)
         if fact.kind in (FactKind.JOIN_REFUSED, FactKind.MEMBERSHIP_LOST) and not self.is_joined:
             self.waits_since = None
-        if says_that_it_is_no_member(fact):
-            self.lost = fact
         self.offsets_refused |= fact.kind is FactKind.OFFSETS_REFUSED
+        self.offsets_refused &= self._own.lost is None
         self.latest = fact
 
     def _note(self, fact: LoggedFact) -> None:
@@ -181,9 +151,7 @@ class _History:
             case FactKind.HEARTBEAT:
                 self._beat(fact)
             case FactKind.MEMBER_ID_SET:
-                self._set_member_id(fact)
-            case FactKind.LEAVE_WANTED:
-                self.leaving = fact
+                self._lose_member_id(fact.other_member_id)
             case _ if fact.state == LEAVE_REFUSED:
                 self._stay()
             case FactKind.CLIENT_STATE if self.latest is not None and self.latest.state == fact.state:
@@ -192,15 +160,23 @@ class _History:
                 if self.running is not None:
                     self.running.facts.append(fact)
 
+    def rebalances(self) -> list[LoggedRebalance]:
+        """Return them, in order, once all lines are taken.
+
+        A client that joins again and again in one generation is not among them: its group does not rebalance.
+        """
+        self.close()
+        return [one for one in self._found if one.generation_id is None or one.generation_id not in self._unmoved]
+
     def close(self) -> None:
         """The running rebalance is as far as the lines have it."""
         running = self.running
         if running is not None:
             running.held_by = running.held_by or self._holder(running)
             if self.is_first and is_open(running.cause) and members_of(running) == 1:
-                running.cause = concluded(CauseKind.MEMBER_JOINED, self.member_id, self.client_id)
+                running.cause = concluded(CauseKind.MEMBER_JOINED, self._own.member_id, self._own.client_id)
             if running.generation_id is not None and running.generation_id == running.from_generation_id:
-                self.unmoved.append(running)
+                self._unmoved.add(running.generation_id)
             elif (
                 self.is_joined
                 or self.learnt is not None
@@ -208,10 +184,10 @@ class _History:
                 or running.cause.kind is not CauseKind.UNKNOWN
                 or running.outcome
             ):
-                self.found.append(running)
+                self._found.append(running)
             # Else it asked to join, and no answer is here: an attempt, and no rebalance that is known.
         self.running, self.learnt, self.asked, self.is_joined = None, None, None, False
-        self.given_up = self.leaving = self.waits_since = None
+        self.given_up = self.waits_since = None
         self.is_first = False
         self.left_ms, self.left_as, self.is_of_others = {}, set(), False
 
@@ -232,7 +208,7 @@ class _History:
             return False
         # Who leaves again, or as another member, had joined in between.
         since_ms = self.left_ms.get(fact.kind, fact.at_ms)
-        is_again = since_ms is not None and fact.at_ms is not None and fact.at_ms - since_ms > _GOES_WITHIN_MS
+        is_again = since_ms is not None and fact.at_ms is not None and fact.at_ms - since_ms > GOES_WITHIN_MS
         return is_again or bool(fact.member_id and self.left_as - {fact.member_id})
 
     def _note_leave(self, fact: LoggedFact) -> None:
@@ -254,20 +230,15 @@ class _History:
         running = self._open(fact)
         running.facts.append(fact)
         if kind is not None and self.learnt is None and running.cause.kind is CauseKind.UNKNOWN:
-            running.cause = self._own(kind, fact.reason)
+            running.cause = self._own.cause(Reason(kind, client_reason=fact.reason))
         elif learnt_of_others(fact):
             self.learnt = self.learnt or fact
 
     def _leave(self, fact: LoggedFact) -> None:
-        before = self.latest
-        closing = before.reason if before is not None and before.kind is FactKind.PARTITIONS_REVOKED else ""
-        reason = fact.reason or ("" if self.leaving is None else self.leaving.reason)
-        words = reason or closing
-        kind = CauseKind.POLL_TIMEOUT if fact.kind is FactKind.POLL_TIMEOUT else cause_in_words(words)
         if self._leaves_that_of_others(fact):
             return
         is_told = self.learnt is not None and not self._is_left()
-        if fact.kind is FactKind.LEAVE_SENT and knew_that_it_was_out(self.lost, fact):
+        if self._own.knew_that_it_was_out:
             return  # Its coordinator had removed it before, so that its leave sets nothing off.
         if self._is_left() and self.running is not None:
             self.running.facts.append(fact)
@@ -278,9 +249,7 @@ class _History:
         running = self._open(fact)
         running.outcome, self.is_out = LEFT, True
         running.facts.append(fact)
-        if kind is None and not words and fact.dialect in _WITHOUT_POLL_TIMEOUT:
-            kind = CauseKind.MEMBER_LEFT
-        running.cause = self._own(kind or CauseKind.UNKNOWN, reason, () if kind or words else LEFT_WITHOUT_A_WORD)
+        running.cause = self._own.cause(self._own.reason)
         running.cause.is_inferred |= is_told  # It may have joined in between, or not.
 
     def _stay(self) -> None:
@@ -321,12 +290,11 @@ class _History:
             self.running.generation_id = fact.generation_id + 1
         self.generation_id = fact.generation_id
 
-    def _set_member_id(self, fact: LoggedFact) -> None:
+    def _lose_member_id(self, former_id: str) -> None:
         """Who leaves has no id any more: the rebalance is still by the one before."""
-        if self.running is not None and self._is_left() and not (self.is_of_others or self.running.cause.member_id):
-            self.member_id = fact.other_member_id
-            self.running.cause = self._now_own(self.running.cause)
-        self.member_id = fact.member_id
+        running = self.running if former_id and self._is_left() and not self.is_of_others else None
+        if running is not None and not running.cause.member_id:
+            running.cause = self._now_own(running.cause, former_id)
 
     def _ask(self, fact: LoggedFact) -> None:
         """It asks to join. If it is the one that wants a rebalance, the rebalance begins now."""
@@ -347,25 +315,24 @@ class _History:
             return
         others = any(fact.kind in (FactKind.COORDINATOR_FOUND, *_LEARNT) for fact in running.facts)
         if not others and any(map(_shows_that_it_lives, running.facts)):
-            running.cause = self._own(CauseKind.POLL_TIMEOUT, "", LEFT_WITHOUT_A_WORD)
+            late = Reason(CauseKind.POLL_TIMEOUT, candidates=LEFT_WITHOUT_A_WORD)
+            running.cause = self._own.cause(late)
+            self._own.say_more(late)
 
-    def _now_own(self, cause: Cause) -> Cause:
+    def _now_own(self, cause: Cause, member_id: str = "") -> Cause:
         """The same cause, with the ids that the client is known by now."""
-        return self._own(cause.kind, cause.client_reason or "", tuple(one.kind for one in cause.candidates))
-
-    def _own(self, kind: CauseKind, client_reason: str, candidates: Sequence[CauseKind] = ()) -> Cause:
-        own = Reason(kind, member_id=self.member_id, client_reason=client_reason, candidates=tuple(candidates))
-        return cause_of(own, self.client_id)
+        fits = tuple(one.kind for one in cause.candidates)
+        return self._own.cause(Reason(cause.kind, member_id, client_reason=cause.client_reason or "", candidates=fits))
 
     def _join(self, fact: LoggedFact) -> None:
         is_known = self.is_joined and fact.generation_id is not None and fact.generation_id == self.generation_id
         if is_known and self.running is not None and self.running.ended_at_ms is None and self._joined_as(fact):
             self.running.facts.append(fact)
             return
-        before = self.found[-1] if self.found else None
+        before = self._found[-1] if self._found else None
         if before is not None and fact.generation_id is not None and self._is_again(before, fact):
             # Its SyncGroup failed, and it joined the same generation once more.
-            self.found.pop()
+            self._found.pop()
             more = () if self.running is None else self.running.facts
             self.running, self.is_joined, self.asked, self.learnt = before, True, None, None
             self.waits_since = None
@@ -373,16 +340,16 @@ class _History:
             return
         is_new = self.is_out if self.generation_id is not None else self.is_new
         is_first = self.begins and self.generation_id is None and self.learnt is None
-        comes_back = self.offsets_refused and self.lost is None and self._joins_next(fact)
+        comes_back = self.offsets_refused and self._joins_next(fact)
         running = self._show(fact)
         running.joined_at_ms = fact.at_ms
         running.facts.append(fact)
         if self.asked is not None and self.learnt is None and is_new:
             running.came.append((self.asked, fact))
         if self.started is not None and running.cause.kind is CauseKind.UNKNOWN:
-            running.cause = concluded(CauseKind.MEMBER_JOINED, self.member_id, self.client_id)
+            running.cause = concluded(CauseKind.MEMBER_JOINED, self._own.member_id, self._own.client_id)
         elif comes_back and self.learnt is None and running.cause.kind is CauseKind.UNKNOWN:
-            running.cause = concluded(CauseKind.MEMBER_REJOINED, self.member_id, self.client_id)
+            running.cause = concluded(CauseKind.MEMBER_REJOINED, self._own.member_id, self._own.client_id)
         self.is_first, self.begins = is_first, False
         self.started, self.offsets_refused = None, False
 
@@ -398,7 +365,7 @@ class _History:
         self.running.generation_id = fact.generation_id
         if not self._is_next(fact):
             self.running.from_generation_id = None
-        self.generation_id, self.is_out, self.is_joined, self.lost = fact.generation_id, False, True, None
+        self.generation_id, self.is_out, self.is_joined = fact.generation_id, False, True
         return self.running
 
     def _is_of_another(self, fact: LoggedFact) -> bool:
@@ -456,7 +423,7 @@ class _History:
         length_ms = between_ms(learnt, until)
         if length_ms is None or not BACK_WITHIN_MS <= length_ms <= LONGEST_MS:
             return None
-        who = self.instance_id or self.member_id or self.client_id
+        who = self._own.instance_id or self._own.member_id or self._own.client_id
         if self.asked is None and until.state in AWAITS_APPLICATION:
             return Holder(length_ms, who, False, WAITS_FOR_APPLICATION)
         return Holder(length_ms, who, True, NOT_BACK) if could_stand(until, FactKind.JOIN_SENT) else None

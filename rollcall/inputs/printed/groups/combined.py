@@ -20,7 +20,7 @@ from rollcall.inputs.printed.groups.between_clients import (
 from rollcall.inputs.printed.groups.client_history import NOT_BACK
 from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.leaders import say_what_leaders_show
-from rollcall.inputs.printed.groups.member_epochs import laid_together, name_clients, own_rebalances
+from rollcall.inputs.printed.groups.member_epochs import laid_together, name_clients
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import (
     Holder,
@@ -35,9 +35,12 @@ CLOCKS_MS = 5_000
 """How far apart a broker's and a client's line about one thing may be: their machines' clocks differ."""
 
 
-def combined(of_broker: Sequence[LoggedRebalance], by_client: Sequence[Sequence[LoggedFact]]) -> list[LoggedRebalance]:
-    """The rebalances of a group, in order; each client's lines apart."""
-    clients = [own_rebalances(facts) for facts in by_client]
+def combined(
+    of_broker: Sequence[LoggedRebalance],
+    clients: Sequence[Sequence[LoggedRebalance]],
+    by_client: Sequence[Sequence[LoggedFact]],
+) -> list[LoggedRebalance]:
+    """The rebalances of a group, in order. clients: those of each. by_client: each one's lines."""
     own = [one for rebalances in clients for one in rebalances]
     if not of_broker:
         of_clients = _in_order(laid_together(_by_generation(clients)))

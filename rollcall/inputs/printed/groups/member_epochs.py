@@ -10,9 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import NamedTuple
 
-from rollcall.inputs.printed.groups.client_history import LEFT, client_rebalances
-from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_of
+from rollcall.inputs.printed.groups.client_history import LEFT, OwnGenerations
+from rollcall.inputs.printed.groups.own_membership import (
+    REMOVED,
+    STALE,
+    UNSUBSCRIBED,
+    Event,
+    OwnMembership,
+)
+from rollcall.inputs.printed.groups.reasons import Reason
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_unknown_member
 from rollcall.inputs.printed.logged_rebalances import (
     LoggedRebalance,
@@ -26,9 +34,8 @@ from rollcall.schemas.causes import Cause, CauseKind
 
 _CHANGES = (FactKind.MEMBER_PROGRESSED, FactKind.JOIN_SENT, FactKind.LEAVE_SENT)
 _CLASSIC = (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.SYNCED, FactKind.GROUP_IS_REBALANCING)
-_OUT = ("UNSUBSCRIBED", "STALE")
+_LEFT = (UNSUBSCRIBED, STALE)
 """States of a member that has left, so that its next join is new to its coordinator."""
-_REMOVED = ("FENCED", "FATAL")
 _ENDED = (CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
 """Why a coordinator may have removed a member that was not told of it."""
 _LEFT_FOR_A_WHILE = -2
@@ -37,59 +44,76 @@ _AHEAD_MS = 5_000
 """How far apart two members' clocks may be."""
 
 
-def own_rebalances(facts: Sequence[LoggedFact]) -> list[LoggedRebalance]:
-    """The rebalances that one client went through, by either protocol."""
-    found: list[LoggedRebalance] = []
-    is_newer = next((True for fact in facts if _is_newer(fact)), False)
-    marked = [(is_newer := _is_newer(fact) or (is_newer and fact.kind not in _CLASSIC), fact) for fact in facts]
-    for newer, own in groupby(marked, key=lambda one: one[0]):
-        lines = [fact for _, fact in own]
-        found += _Epochs().of(lines) if newer else client_rebalances(lines)
-    return found
+class OwnHistory(NamedTuple):
+    """What one client's lines say of it."""
+
+    rebalances: list[LoggedRebalance]
+    """Those that it went through, by either protocol."""
+    events: list[tuple[int, Event]]
+    """When it came and went."""
+
+
+def own_history(facts: Sequence[LoggedFact]) -> OwnHistory:
+    """Return what one client's lines say, each taken once."""
+    own, found = OwnMembership(), list[LoggedRebalance]()
+    shown = [fact for fact in facts if fact.kind is not FactKind.TOPIC_SEEN]
+    is_newer = any(map(_is_newer, shown))
+    marked = [(is_newer := _is_newer(fact) or (is_newer and fact.kind not in _CLASSIC), fact) for fact in shown]
+    for newer, lines in groupby(marked, key=lambda one: one[0]):
+        history = _OwnEpochs(own) if newer else OwnGenerations(own)
+        for _, fact in lines:
+            own.take(fact)
+            history.take(fact)
+        found += history.rebalances()
+    return OwnHistory(found, own.events)
 
 
 def _is_newer(fact: LoggedFact) -> bool:
     return fact.kind in _CHANGES and bool(fact.to_state)
 
 
-class _Epochs:
-    """One member's lines, in order."""
+class _OwnEpochs:
+    """One member, of which lines are taken in their order. own: its membership, which has each line already."""
 
-    def __init__(self) -> None:
-        self.found: list[LoggedRebalance] = []
+    def __init__(self, own: OwnMembership) -> None:
+        self._own = own
+        self._found: list[LoggedRebalance] = []
         self.epoch: int | None = None
         """0 or less: it is not a member; None: that is not known yet."""
         self.asked: LoggedFact | None = None
         self.leave: LoggedRebalance | None = None
         """The one that it sets off by going, until it asks to join again."""
+        self.reason = own.reason
+        """Why it goes, by the first line that says so."""
         self.removed: LoggedFact | None = None
         """Its coordinator's answer that it has no such member, until it asks to join again."""
-        self.member_id = ""
 
-    def of(self, facts: Iterable[LoggedFact]) -> list[LoggedRebalance]:
-        for fact in facts:
-            self.member_id = fact.member_id or self.member_id
-            if fact.kind is FactKind.POLL_TIMEOUT:
-                self._go(fact)
-            elif is_unknown_member(fact):
-                self._be_removed(fact)
-            elif _is_newer(fact):
-                self._change(fact)
-                self.epoch = 0 if fact.to_state in _REMOVED else fact.generation_id
-        return self.found
+    def rebalances(self) -> list[LoggedRebalance]:
+        """Return them, in order."""
+        return self._found
+
+    def take(self, fact: LoggedFact) -> None:
+        """Take a line."""
+        if fact.kind is FactKind.POLL_TIMEOUT:
+            self._go(fact)
+        elif is_unknown_member(fact):
+            self._be_removed(fact)
+        elif _is_newer(fact):
+            self._change(fact)
+            self.epoch = 0 if fact.to_state in REMOVED else fact.generation_id
 
     def _change(self, fact: LoggedFact) -> None:
         epoch = fact.generation_id or 0
         if fact.kind is FactKind.LEAVE_SENT:
             self._go(fact)
         elif fact.kind is FactKind.JOIN_SENT:
-            is_new = fact.state in _OUT or self.removed is not None
+            is_new = fact.state in _LEFT or self.removed is not None
             self.asked, self.leave, self.removed = fact if is_new else None, None, None
-        elif self.removed is not None and fact.to_state in _REMOVED:
-            self.found[-1].facts.append(fact)
+        elif self.removed is not None and fact.to_state in REMOVED:
+            self._found[-1].facts.append(fact)
         elif epoch > 0 and epoch != self.epoch:
             self._reach(fact)
-        elif fact.to_state == "STALE" or (self.leave is not None and fact.to_state in _OUT):
+        elif fact.to_state == STALE or (self.leave is not None and fact.to_state in _LEFT):
             self._go(fact)
 
     def _reach(self, fact: LoggedFact) -> None:
@@ -101,7 +125,7 @@ class _Epochs:
         if self.leave is not None:
             self.leave.from_generation_id = fact.generation_id
         self.asked = None
-        self.found.append(one)
+        self._found.append(one)
 
     def _go(self, fact: LoggedFact) -> None:
         """It polled too late, sends that it leaves, or has left. A static member leaves without a new epoch."""
@@ -109,30 +133,23 @@ class _Epochs:
             is_static = bool(fact.instance_id) or fact.generation_id == _LEFT_FOR_A_WHILE
             if is_static or (self.epoch is not None and self.epoch <= 0):
                 return
+            self.reason = self._own.reason
             self.leave = replace(rebalance_of(fact), from_generation_id=self.epoch, outcome=LEFT)
             self.leave.began_at_ms = fact.at_ms if fact.length_ms is None else None  # Else it left before.
-            self.found.append(self.leave)
+            self._found.append(self.leave)
         self.leave.facts.append(fact)
-        if any(one.kind is FactKind.POLL_TIMEOUT or one.to_state == "STALE" for one in self.leave.facts):
-            self.leave.cause = self._own(fact, CauseKind.POLL_TIMEOUT)
-        elif fact.to_state in _OUT:
-            self.leave.cause = self._own(fact, CauseKind.MEMBER_LEFT)
-        else:
-            self.leave.cause = self._own(fact, *LEFT_WITHOUT_A_WORD)
+        if self.reason.kind is CauseKind.UNKNOWN:
+            self.reason = self._own.reason
+        self.leave.cause = self._own.cause(self.reason)
 
     def _be_removed(self, fact: LoggedFact) -> None:
         """When it was, no line says; a static member may have been replaced."""
         if fact.instance_id or self.removed is not None or self.leave is not None or (self.epoch or 0) <= 0:
             return
         one = replace(rebalance_of(fact), from_generation_id=self.epoch, outcome=LEFT, facts=[fact])
-        one.cause = self._own(fact, *_ENDED)
+        one.cause = self._own.cause(Reason(CauseKind.UNKNOWN, candidates=_ENDED))
         self.removed = fact
-        self.found.append(one)
-
-    def _own(self, fact: LoggedFact, *kinds: CauseKind) -> Cause:
-        kind = kinds[0] if len(kinds) == 1 else CauseKind.UNKNOWN
-        fits = kinds if len(kinds) > 1 else ()
-        return cause_of(Reason(kind, member_id=self.member_id, candidates=fits), fact.client_id)
+        self._found.append(one)
 
 
 def laid_together(rebalances: Sequence[LoggedRebalance]) -> list[LoggedRebalance]:
