@@ -19,6 +19,7 @@ INCIDENTS = ROOT / "tests" / "printed" / "incidents"
 LOGS = {"brokers": ("server-*.log.gz",), "all": ("server-*.log.gz", "clients/*.gz"), "members": ("clients/*.gz",)}
 """Whose logs of an incident."""
 BROKERS = ROOT / "tests" / "printed" / "brokers"
+CLIENTS = ROOT / "tests" / "printed" / "clients"
 KAFKA_4_4 = ROOT / "tests" / "printed" / "k44"
 NAMES = sorted(path.name.removesuffix(".log.gz") for path in BROKERS.glob("*.log.gz"))
 CASES = sorted(path.stem for path in FIELD.glob("*.json"))

@@ -117,7 +117,7 @@ class OwnGenerations:
         match fact.kind:
             case kind if kind in _LEARNT:
                 self._learn(fact)
-            case kind if kind in _LEFT:
+            case kind if kind in _LEFT and not self._own.stays:
                 self._leave(fact)
                 self._note_leave(fact)
             case FactKind.CLIENT_STARTED | FactKind.JOIN_SENT:

@@ -119,7 +119,7 @@ class _Walk:
                 self._end(event)
 
     def _go(self, member_id: str, reason: Reason, line: LoggedFact) -> None:
-        if member_id in self._members.current:
+        if not self._members.has_gone(member_id):
             self._members.go(member_id, reason, line)
 
     def _end(self, one: LoggedRebalance) -> None:

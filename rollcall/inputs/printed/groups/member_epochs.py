@@ -38,8 +38,6 @@ _LEFT = (UNSUBSCRIBED, STALE)
 """States of a member that has left, so that its next join is new to its coordinator."""
 _ENDED = (CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
 """Why a coordinator may have removed a member that was not told of it."""
-_LEFT_FOR_A_WHILE = -2
-"""The epoch that a static member leaves with, which brings no new epoch of the group."""
 _AHEAD_MS = 5_000
 """How far apart two members' clocks may be."""
 
@@ -130,8 +128,7 @@ class _OwnEpochs:
     def _go(self, fact: LoggedFact) -> None:
         """It polled too late, sends that it leaves, or has left. A static member leaves without a new epoch."""
         if self.leave is None:
-            is_static = bool(fact.instance_id) or fact.generation_id == _LEFT_FOR_A_WHILE
-            if is_static or (self.epoch is not None and self.epoch <= 0):
+            if self._own.stays or (self.epoch is not None and self.epoch <= 0):
                 return
             self.reason = self._own.reason
             self.leave = replace(rebalance_of(fact), from_generation_id=self.epoch, outcome=LEFT)

@@ -28,6 +28,8 @@ REMOVED = ("FENCED", "FATAL")
 """States of one that its coordinator has removed."""
 GOES_WITHIN_MS = 10_000
 """A client that is out and leaves later than this may have joined again, for which some clients have no line."""
+_LEFT_FOR_A_WHILE = -2
+"""The epoch that a static member leaves with, which brings no new epoch of the group."""
 _OUT = (STALE, UNSUBSCRIBED, *REMOVED)
 _WITHOUT_POLL_TIMEOUT = ("brod", "franz-go", "kafka-go", "ruby-kafka", "sarama")
 """Clients that have no max.poll.interval.ms of their own."""
@@ -71,6 +73,8 @@ class OwnMembership:
         """Why it is no member, by the latest line that says so."""
         self.knew_that_it_was_out = False
         """Its coordinator had removed it before the latest line by which it leaves."""
+        self.stays = False
+        """By the latest line it is a static member that is away for a while."""
         self.lost: LoggedFact | None = None
         """Its coordinator's answer that it is no member; it has not joined since, as far as the lines have it."""
         self._at_ms = 0
@@ -91,13 +95,14 @@ class OwnMembership:
         self.instance_id = line.instance_id or self.instance_id
         self._has_asked |= line.kind in (FactKind.CLIENT_STARTED, FactKind.JOIN_SENT)
         self._wish = line.reason if line.kind is FactKind.LEAVE_WANTED else self._wish
+        self.stays = _stays(line)
         is_out = line.to_state in _OUT
         is_in = line.kind in JOINS and line.member_id and (line.generation_id or 0) > 0 and not is_out
         if is_in and (self._has_asked or line.member_id != self._gone_id):
             self._come(line)
         elif line.state == LEAVE_REFUSED:
             self._refuse_leave(line)
-        elif is_out or _ends(line):
+        elif not self.stays and (is_out or _ends(line)):
             self._go(line)
         elif line.kind is FactKind.ASSIGNED_ALL and line.partitions.endswith("}"):
             self._list(line)
@@ -130,19 +135,22 @@ class OwnMembership:
         is_late = self.lost is None or (between_ms(self.lost, line) or 0) > GOES_WITHIN_MS
         self.knew_that_it_was_out = line.kind is FactKind.LEAVE_SENT and not is_late
         self.reason = Reason(CauseKind.UNKNOWN) if self.knew_that_it_was_out else self._reason_of(line)
-        if self._current_id:
-            self._add(Went(line, self._current_id, self.reason))
-            self._current_id, self._gone_id, self._has_asked = "", self._current_id, False
+        is_named = line.kind is FactKind.LEAVE_SENT and not self.knew_that_it_was_out
+        member_id = self._current_id or (line.member_id if is_named else "")
+        if member_id not in ("", self._gone_id):
+            self._add(Went(line, member_id, self.reason))
+            self._current_id, self._gone_id, self._has_asked = "", member_id, False
         elif line.to_state or line.kind is FactKind.CLOSED:
             self.say_more(self.reason)
 
     def _reason_of(self, line: LoggedFact) -> Reason:
-        words, before = line.reason or self._wish, self._latest
-        if line.kind is FactKind.POLL_TIMEOUT or line.to_state == STALE:
+        words, before, is_leave = line.reason or self._wish, self._latest, line.kind is FactKind.LEAVE_SENT
+        follows_timeout = before is not None and before.kind is FactKind.POLL_TIMEOUT
+        if line.kind is FactKind.POLL_TIMEOUT or line.to_state == STALE or (is_leave and follows_timeout):
             return Reason(CauseKind.POLL_TIMEOUT, client_reason=words)
         if line.kind is FactKind.CLOSED or line.to_state == UNSUBSCRIBED:
             return Reason(CauseKind.MEMBER_LEFT, client_reason=words)
-        if line.kind is not FactKind.LEAVE_SENT:
+        if not is_leave:
             return Reason(CauseKind.UNKNOWN)
         closing = before.reason if before is not None and before.kind is FactKind.PARTITIONS_REVOKED else ""
         if not (words or closing) and line.dialect in _WITHOUT_POLL_TIMEOUT:
@@ -163,6 +171,12 @@ class OwnMembership:
             self._current_id, self._gone_id = latest.member_id, ""
         if self._current_id and _ends(line):
             self._go(line)
+
+
+def _stays(line: LoggedFact) -> bool:
+    """Whether a static member goes for a while: until its session expires, its coordinator keeps it as a member."""
+    is_by_itself = line.kind is FactKind.POLL_TIMEOUT or (bool(line.to_state) and line.to_state not in REMOVED)
+    return line.generation_id == _LEFT_FOR_A_WHILE or (bool(line.instance_id) and is_by_itself)
 
 
 def _ends(line: LoggedFact) -> bool:
