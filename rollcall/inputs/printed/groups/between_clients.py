@@ -10,8 +10,9 @@ from itertools import pairwise
 
 from rollcall.inputs.printed.absence import could_stand
 from rollcall.inputs.printed.groups.causes import by_difference
-from rollcall.inputs.printed.groups.client_history import LONGEST_MS, learnt_of_others
 from rollcall.inputs.printed.groups.leaders import with_members
+from rollcall.inputs.printed.groups.own_generations import learnt_of_others
+from rollcall.inputs.printed.groups.own_part import LONGEST_MS
 from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason
 from rollcall.inputs.printed.groups.session_findings import AT_ONCE_MS
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact

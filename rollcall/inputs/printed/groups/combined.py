@@ -17,10 +17,10 @@ from rollcall.inputs.printed.groups.between_clients import (
     name_who_came_or_went,
     name_who_is_silent,
 )
-from rollcall.inputs.printed.groups.client_history import NOT_BACK
 from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.leaders import say_what_leaders_show
 from rollcall.inputs.printed.groups.member_epochs import laid_together, name_clients
+from rollcall.inputs.printed.groups.own_part import NOT_BACK
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import (
     Holder,

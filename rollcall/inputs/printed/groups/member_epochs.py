@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from rollcall.inputs.printed.groups.client_history import LEFT, OwnGenerations
+from rollcall.inputs.printed.groups.own_generations import OwnGenerations
 from rollcall.inputs.printed.groups.own_membership import (
     REMOVED,
     STALE,
@@ -20,6 +20,7 @@ from rollcall.inputs.printed.groups.own_membership import (
     Event,
     OwnMembership,
 )
+from rollcall.inputs.printed.groups.own_part import LEFT
 from rollcall.inputs.printed.groups.reasons import Reason
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_unknown_member
 from rollcall.inputs.printed.logged_rebalances import (

@@ -20,6 +20,7 @@ from rollcall.inputs.printed.logged_facts import (
     is_unknown_member,
     says_that_it_is_no_member,
 )
+from rollcall.inputs.printed.logged_rebalances import concluded
 from rollcall.schemas.causes import Cause, CauseKind
 
 STALE, UNSUBSCRIBED = "STALE", "UNSUBSCRIBED"
@@ -115,6 +116,15 @@ class OwnMembership:
     def cause(self, reason: Reason) -> Cause:
         """Return a reason of its own as a cause, with the ids that it is known by now."""
         return cause_of(reason._replace(member_id=reason.member_id or self.member_id), self.client_id)
+
+    def concluded(self, kind: CauseKind) -> Cause:
+        """Return a cause by it that only follows from lines."""
+        return concluded(kind, self.member_id, self.client_id)
+
+    @property
+    def name(self) -> str:
+        """The first of its ids that is known."""
+        return self.instance_id or self.member_id or self.client_id
 
     def _add(self, event: Event) -> None:
         if self._at_ms:
