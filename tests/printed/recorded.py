@@ -6,7 +6,7 @@ import json
 from functools import cache
 from typing import Any
 
-from rollcall.inputs.printed.groups.member_epochs import own_history
+from rollcall.inputs.printed.groups.own_epochs import own_history
 from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
 from rollcall.inputs.printed.reading import FileRead, merged, read_files

@@ -25,8 +25,8 @@ from rollcall.inputs.printed.groups.epochs import stored_lines, topics_changed_m
 from rollcall.inputs.printed.groups.forgeable import doubt_forgeable, with_forgeable
 from rollcall.inputs.printed.groups.ledger import Ledger
 from rollcall.inputs.printed.groups.logged_members import OF_TASKS
-from rollcall.inputs.printed.groups.member_epochs import own_history
 from rollcall.inputs.printed.groups.members_apart import by_client, only_clients
+from rollcall.inputs.printed.groups.own_epochs import own_history
 from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
 from rollcall.inputs.printed.lines.entries import reason_of
 from rollcall.inputs.printed.logged_facts import BROKER, NEWER, FactKind, LoggedFact, is_dated, printer_of, program_of

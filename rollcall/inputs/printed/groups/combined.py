@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from rollcall.inputs.printed.clocks import CLOCKS_MS
 from rollcall.inputs.printed.groups.between_clients import (
     name_the_absent,
     name_who_came,
@@ -19,20 +20,11 @@ from rollcall.inputs.printed.groups.between_clients import (
 )
 from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.leaders import say_what_leaders_show
-from rollcall.inputs.printed.groups.member_epochs import laid_together, name_clients
-from rollcall.inputs.printed.groups.own_part import NOT_BACK
+from rollcall.inputs.printed.groups.matched import matched
+from rollcall.inputs.printed.groups.own_epochs import is_newer_line
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
-from rollcall.inputs.printed.logged_rebalances import (
-    Holder,
-    LoggedRebalance,
-    client_id_of,
-    configured_id,
-    is_open,
-)
-from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
-
-CLOCKS_MS = 5_000
-"""How far apart a broker's and a client's line about one thing may be: their machines' clocks differ."""
+from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, client_id_of, configured_id
+from rollcall.schemas.causes import Cause, CauseKind
 
 
 def combined(
@@ -41,9 +33,8 @@ def combined(
     by_client: Sequence[Sequence[LoggedFact]],
 ) -> list[LoggedRebalance]:
     """The rebalances of a group, in order. clients: those of each. by_client: each one's lines."""
-    own = [one for rebalances in clients for one in rebalances]
     if not of_broker:
-        of_clients = _in_order(laid_together(_by_generation(clients)))
+        of_clients = matched(clients)
         name_the_absent(of_clients)
         if len(clients) > 1:
             for rebalance in of_clients:
@@ -52,11 +43,12 @@ def combined(
         name_who_came_or_went(of_clients)
         say_what_leaders_show(of_clients)
         return of_clients
+    own = [one for rebalances in clients for one in rebalances]
     for one in own:
         _say_why(of_broker, one)
     for rebalance in of_broker:
         _say_who_came_last(rebalance, own)
-    name_clients(of_broker, by_client)
+    _name_clients(of_broker, by_client)
     return [*of_broker]
 
 
@@ -126,69 +118,14 @@ def _say_who_came_last(rebalance: LoggedRebalance, own: Sequence[LoggedRebalance
         rebalance.facts = [*rebalance.facts, asked[last]]
 
 
-def _by_generation(clients: Sequence[Sequence[LoggedRebalance]]) -> list[LoggedRebalance]:
-    """The clients' rebalances as the group's: those to one generation are one."""
-    found: list[LoggedRebalance] = []
-    by_generation: dict[int, LoggedRebalance] = {}
-    for rebalances in clients:
-        for one in rebalances:
-            same = None if one.generation_id is None else by_generation.get(one.generation_id)
-            if same is not None:
-                _join(same, one)
-                continue
-            found.append(one)
-            if one.generation_id is not None:
-                by_generation[one.generation_id] = one
-    return found
-
-
-def _in_order(found: list[LoggedRebalance]) -> list[LoggedRebalance]:
-    """By generation; one that has no number comes after the one that it follows."""
-    numbers = [(one.generation_id, one.from_generation_id) for one in found]
-    if all(number is not None or before is not None for number, before in numbers):
-        return sorted(found, key=lambda one: one.generation_id or (one.from_generation_id or 0) + 0.5)
-    return sorted(found, key=_began) if all(_times(one) for one in found) else found
-
-
-def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
-    """Lays what another client says of a rebalance beside what is known."""
-    kept.began_at_ms = min(_known(kept.began_at_ms, other.began_at_ms), default=None)
-    kept.joined_at_ms = min(_known(kept.joined_at_ms, other.joined_at_ms), default=None)
-    kept.ended_at_ms = max(_known(kept.ended_at_ms, other.ended_at_ms), default=None)
-    kept.cause = _of_both(kept.cause, other.cause)
-    if other.outcome == "completed":
-        kept.outcome = other.outcome
-    if other.held_by is not None and (kept.held_by is None or other.held_by.why == NOT_BACK):
-        kept.held_by = other.held_by
-    kept.facts = [*kept.facts, *other.facts]
-    kept.came += other.came
-
-
-def _of_both(one: Cause, other: Cause) -> Cause:
-    """Where two clients each say that they set it off, the first of them did: which one, their clocks do not show."""
-    if is_open(one):
-        return other
-    if is_open(other):
-        return one
-    if (one.member_id or one.client_id) == (other.member_id or other.client_id):
-        return other if one.kind is CauseKind.UNKNOWN else one
-    fits = (*_that_fit(one), *_that_fit(other))
-    kinds = {each.kind for each in fits}
-    return Cause(kind=kinds.pop() if len(kinds) == 1 else CauseKind.UNKNOWN, is_inferred=True, candidates=fits)
-
-
-def _that_fit(cause: Cause) -> tuple[CauseCandidate, ...]:
-    alone = CauseCandidate(kind=cause.kind, member_id=cause.member_id, client_id=cause.client_id)
-    return cause.candidates or (alone,)
-
-
-def _times(one: LoggedRebalance) -> list[int]:
-    return _known(one.began_at_ms, one.joined_at_ms, one.ended_at_ms)
-
-
-def _known(*times_ms: int | None) -> list[int]:
-    return [ms for ms in times_ms if ms is not None]
-
-
-def _began(one: LoggedRebalance) -> int:
-    return min(_times(one))
+def _name_clients(rebalances: Sequence[LoggedRebalance], by_client: Sequence[Sequence[LoggedFact]]) -> None:
+    """A broker's lines have ids of the newer protocol alone: the client that prints such an id as its own has it."""
+    names: dict[str, set[str]] = {}
+    for facts in by_client:
+        for fact in filter(is_newer_line, facts):
+            if fact.client_id and not client_id_of(fact.member_id):
+                names.setdefault(fact.member_id, set()).add(configured_id(fact.client_id))
+    for one in rebalances:
+        named = names.get(one.cause.member_id, set())
+        if len(named) == 1 and not one.cause.client_id:
+            one.cause.client_id = min(named)
