@@ -102,10 +102,8 @@ def _told(
     causes = Causes(printed, log_ends_ms, partial(_changed_elsewhere, topics_ms, group_id))
     ledger = Ledger(printed, clients, causes, names_goers=group_type not in SILENT_BUMPS)
     histories = [own_history(facts) for facts in clients]
-    rebalances = combined(ledger.rebalances, [one.rebalances for one in histories], clients)
-    events = [event for one in histories for event in one.events]
-    is_of_broker = any(map(is_dated, printed))
-    walked = ledger if is_of_broker else ClientLedger(group_type, clients, events, rebalances)
+    rebalances = combined(ledger.rebalances, histories)
+    walked = ledger if any(map(is_dated, printed)) else ClientLedger(group_type, histories, rebalances)
     group = LoggedGroup(group_id, group_type, own, rebalances, ledger=walked)
     of_clients = [one for facts in clients for one in client_findings(facts)]
     of_removed = [*returns(group), *(one for facts in clients for one in removal_findings(printed, facts))]

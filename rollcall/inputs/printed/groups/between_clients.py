@@ -11,11 +11,12 @@ from itertools import pairwise
 from rollcall.inputs.printed.absence import could_stand
 from rollcall.inputs.printed.groups.causes import by_difference
 from rollcall.inputs.printed.groups.leaders import with_members
+from rollcall.inputs.printed.groups.own_epochs import OwnHistory
 from rollcall.inputs.printed.groups.own_generations import learnt_of_others
 from rollcall.inputs.printed.groups.own_part import LONGEST_MS
 from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason
 from rollcall.inputs.printed.groups.session_findings import AT_ONCE_MS
-from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import (
     Holder,
     LoggedRebalance,
@@ -27,8 +28,6 @@ from rollcall.inputs.printed.logged_rebalances import (
 from rollcall.schemas.causes import Cause, CauseKind
 
 ABSENT = "the next generation's leader did not find it among the members"
-_JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
-_GONE = (FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT, FactKind.MEMBERSHIP_LOST, FactKind.CLOSED)
 _WENT = Reason(
     CauseKind.UNKNOWN,
     candidates=(*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.SYNC_TIMEOUT, CauseKind.ADMIN_REMOVED),
@@ -47,7 +46,7 @@ def name_who_came(rebalance: LoggedRebalance) -> None:
         rebalance.cause = concluded(CauseKind.MEMBER_JOINED, joined.member_id, joined.client_id)
 
 
-def name_who_is_silent(rebalance: LoggedRebalance, by_client: Sequence[Sequence[LoggedFact]]) -> None:
+def name_who_is_silent(rebalance: LoggedRebalance, clients: Sequence[OwnHistory]) -> None:
     """A member of the generation before whose log ends before the rebalance, without a leave: that it expired fits.
 
     Where other logs end with the rebalance, its own may lack what others have of that.
@@ -55,31 +54,21 @@ def name_who_is_silent(rebalance: LoggedRebalance, by_client: Sequence[Sequence[
     began_ms, joined_ms = rebalance.began_at_ms, rebalance.joined_at_ms
     if not is_open(rebalance.cause) or began_ms is None or joined_ms is None or rebalance.generation_id is None:
         return
-    if max(facts[-1].at_ms or 0 for facts in by_client) - joined_ms < AT_ONCE_MS:
+    if max(own.facts[-1].at_ms or 0 for own in clients) - joined_ms < AT_ONCE_MS:
         return
     silent = [
         joined
-        for facts in by_client
-        if (joined := _last_join(facts)) is not None
+        for own in clients
+        if (joined := own.last_join) is not None
         and joined.generation_id == rebalance.generation_id - 1
-        and (facts[-1].at_ms or 0) < began_ms
-        and could_stand(facts[-1], FactKind.LEAVE_SENT)
+        and (own.facts[-1].at_ms or 0) < began_ms
+        and could_stand(own.facts[-1], FactKind.LEAVE_SENT)
     ]
     if len(silent) == 1:
         rebalance.cause = concluded(CauseKind.SESSION_EXPIRED, silent[0].member_id, silent[0].client_id)
     elif silent:
         fits = tuple(candidate(CauseKind.SESSION_EXPIRED, one.member_id, one.client_id) for one in silent)
         rebalance.cause = Cause(kind=CauseKind.SESSION_EXPIRED, is_inferred=True, candidates=fits)
-
-
-def _last_join(facts: Sequence[LoggedFact]) -> LoggedFact | None:
-    """A client's last join, if it did not leave and did not learn that it was out."""
-    for fact in reversed(facts):
-        if fact.kind in _GONE:
-            return None
-        if fact.kind in _JOINED:
-            return fact
-    return None
 
 
 def name_who_came_or_went(rebalances: Sequence[LoggedRebalance]) -> None:

@@ -8,18 +8,19 @@ Knows what each client's lines say, and the group's rebalances. Must not know ho
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
+from itertools import chain
 from operator import itemgetter
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.inputs.printed.groups.logged_effects import made
 from rollcall.inputs.printed.groups.logged_members import explain_departure
+from rollcall.inputs.printed.groups.own_epochs import OwnHistory
 from rollcall.inputs.printed.groups.own_membership import Came, Event, Listed, Went
 from rollcall.inputs.printed.groups.reasons import Reason
 from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE
 from rollcall.inputs.printed.lines.entries import DATED
-from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
 from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.effects import UNKNOWN_END, Effect, GroupFound
@@ -29,30 +30,80 @@ _Timed = tuple[int, Event | LoggedRebalance]
 
 
 class ClientLedger:
-    """One group. clients: each one's lines. events: what they say of memberships. rebalances: those of all."""
+    """One group. clients: what each one's lines say. rebalances: those of all."""
 
-    def __init__(
-        self,
-        group_type: str,
-        clients: Sequence[Sequence[LoggedFact]],
-        events: Iterable[tuple[int, Event]],
-        rebalances: Sequence[LoggedRebalance],
-    ) -> None:
+    def __init__(self, group_type: str, clients: Sequence[OwnHistory], rebalances: Sequence[LoggedRebalance]) -> None:
         self._type = GroupType.CONSUMER if group_type == "consumer" else GroupType.CLASSIC
-        self._clients, self._events, self._rebalances = clients, [*events], rebalances
+        self._clients, self._rebalances = clients, rebalances
 
     def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[Effect]:
         """Return the effects that rest on lines and rebalances with these ids, in order; the lines are whole."""
-        timed: list[_Timed] = [*self._events, *_ends(self._rebalances)]
+        timed: list[_Timed] = [*chain.from_iterable(own.events for own in self._clients), *_ends(self._rebalances)]
+        timed.sort(key=itemgetter(0))
         if not timed:
             return []
-        walk = _Walk(self._type, self._clients, sorted(timed, key=itemgetter(0)))
+        self._begin(timed)
+        for at_ms, event in timed:
+            self._owners.until(at_ms - 1, is_of_epochs=True)
+            self._set_moment(at_ms, event)
+            self._take(event)
+        self._owners.until(math.inf, is_of_epochs=True)
+        if self._members.current:
+            self._running.standing.move(UNKNOWN_STATE)
         rebalances = {id(line): one for one in self._rebalances for line in one.facts}
-        for line_id, removed in walk.running.members.left.items():
-            one = rebalances.get(line_id)
-            if one is not None and removed.end_cause is EndCause.UNKNOWN and not removed.candidates:
-                explain_departure(removed, one.cause)
-        return made(one for one in walk.running.written.effects if id(one.of) in rests_on)
+        for line_id, removed in self._members.left.items():
+            # What its own line says of a leave is certain, though it may be open which rebalance that set off.
+            if removed.end_cause is EndCause.UNKNOWN and not removed.candidates and line_id in rebalances:
+                explain_departure(removed, rebalances[line_id].cause)
+        return made(one for one in self._written.effects if id(one.of) in rests_on)
+
+    def _begin(self, timed: Sequence[_Timed]) -> None:
+        self._running = Running((), [own.facts for own in self._clients])
+        self._written, self._members, self._owners = self._running.written, self._running.members, self._running.owners
+        if self._type is GroupType.CLASSIC:
+            self._owners.end_with_lines()
+        self._set_moment(*timed[0])
+        numbers = [one.line.generation_id or 1 for _, one in timed if isinstance(one, Came)]
+        first = min(numbers, default=1) - 1
+        self._written.emit(GroupFound(at_ms=self._written.at_ms, group_type=self._type, generation_id=first))
+        self._members.form()
+
+    def _set_moment(self, at_ms: int, event: Event | LoggedRebalance) -> None:
+        self._written.at_ms = max(self._written.at_ms, at_ms)
+        self._written.line = event.facts[-1] if isinstance(event, LoggedRebalance) else event.line
+
+    def _take(self, event: Event | LoggedRebalance) -> None:
+        match event:
+            case Came(line, is_inferred):
+                self._reach(line.generation_id or 0)
+                self._members.join(line._replace(other_member_id="", length_ms=None), is_inferred=is_inferred)
+            case Went(line, member_id, reason) if not self._members.has_gone(member_id):
+                self._members.go(member_id, reason, line)
+            case Listed(line, member_ids):
+                for member_id in [one for one in self._members.current if one not in member_ids]:
+                    self._members.go(member_id, Reason(CauseKind.UNKNOWN), line)
+            case LoggedRebalance():
+                self._end(event)
+
+    def _end(self, one: LoggedRebalance) -> None:
+        before = next(iter(self._running.rebalances[-1:]), None)
+        if before is not None and before.generation_id == (one.generation_id or 0) - 1:
+            one.members_before = before.members_after
+        one.members_after = one.members
+        self._running.rebalances.append(one)
+        self._running.changes = self._members.form()
+        outcome = "completed" if one.outcome == "completed" else UNKNOWN_END
+        self._running.report_end(one, self._written.at_ms, outcome)
+
+    def _reach(self, generation_id: int) -> None:
+        """A member shows a later generation than all before it."""
+        if generation_id <= self._running.standing.generation_id:
+            return
+        self._written.generation_id = generation_id
+        if self._type is GroupType.CONSUMER:
+            self._owners.begin_epoch()
+        else:
+            self._owners.begin(generation_id)
 
 
 def _ends(rebalances: Sequence[LoggedRebalance]) -> list[_Timed]:
@@ -64,80 +115,15 @@ def _ends(rebalances: Sequence[LoggedRebalance]) -> list[_Timed]:
         times = [ms for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if ms is not None]
         if not times:
             continue
-        began_ms = one.began_at_ms
         first_ms, last_ms = min(times), max(times)
-        if found:
-            before_ms, before = found[-1]
-            if first_ms < first_before_ms:
-                began_ms, first_ms = None, before_ms
-                last_ms = max(last_ms, first_ms)
-            elif first_ms < before_ms:
-                found[-1] = first_ms, before
+        before_ms, before = found[-1] if found else (0, one)
+        is_behind = first_ms < first_before_ms
+        if is_behind:
+            first_ms, last_ms = before_ms, max(last_ms, before_ms)
+        elif first_ms < before_ms:
+            found[-1] = first_ms, before
+        began_ms = None if is_behind else one.began_at_ms
         one.known_from_ms, one.is_begun = first_ms if began_ms is None else began_ms, began_ms is not None
         found.append((last_ms, one))
         first_before_ms = first_ms
     return [*found]
-
-
-class _Walk:
-    """One group, of which what its clients show is taken in order of time."""
-
-    def __init__(self, group_type: GroupType, clients: Sequence[Sequence[LoggedFact]], timed: Sequence[_Timed]) -> None:
-        self._is_of_epochs = group_type is GroupType.CONSUMER
-        self.running = Running((), clients)
-        self._written, self._members = self.running.written, self.running.members
-        if not self._is_of_epochs:
-            self.running.owners.end_with_lines()
-        numbers = [one.line.generation_id or 1 for _, one in timed if isinstance(one, Came)]
-        self._set_moment(*timed[0])
-        found = GroupFound(at_ms=self._written.at_ms, group_type=group_type, generation_id=min(numbers, default=1) - 1)
-        self._written.emit(found)
-        self._members.form()
-        for at_ms, event in timed:
-            self.running.owners.until(at_ms - 1, is_of_epochs=True)
-            self._set_moment(at_ms, event)
-            self._take(event)
-        self.running.owners.until(math.inf, is_of_epochs=True)
-        if self._members.current:
-            self.running.standing.move(UNKNOWN_STATE)
-
-    def _set_moment(self, at_ms: int, event: Event | LoggedRebalance) -> None:
-        self._written.at_ms = max(self._written.at_ms, at_ms)
-        self._written.line = event.facts[-1] if isinstance(event, LoggedRebalance) else event.line
-
-    def _take(self, event: Event | LoggedRebalance) -> None:
-        match event:
-            case Came(line, is_inferred):
-                self._reach(line.generation_id or 0)
-                self._members.join(line._replace(other_member_id="", length_ms=None), is_inferred=is_inferred)
-            case Went(line, member_id, reason):
-                self._go(member_id, reason, line)
-            case Listed(line, member_ids):
-                for member_id in [one for one in self._members.current if one not in member_ids]:
-                    self._go(member_id, Reason(CauseKind.UNKNOWN), line)
-            case LoggedRebalance():
-                self._end(event)
-
-    def _go(self, member_id: str, reason: Reason, line: LoggedFact) -> None:
-        if not self._members.has_gone(member_id):
-            self._members.go(member_id, reason, line)
-
-    def _end(self, one: LoggedRebalance) -> None:
-        before = next(iter(self.running.rebalances[-1:]), None)
-        if before is not None and before.generation_id == (one.generation_id or 0) - 1:
-            one.members_before = before.members_after
-        one.members_after = one.members
-        self.running.rebalances.append(one)
-        self.running.changes = self._members.form()
-        outcome = "completed" if one.outcome == "completed" else UNKNOWN_END
-        self.running.report_end(one, self._written.at_ms, outcome)
-
-    def _reach(self, generation_id: int) -> None:
-        """A member shows a later generation than all before it."""
-        if generation_id <= self.running.standing.generation_id:
-            return
-        self._written.generation_id = generation_id
-        if self._is_of_epochs:
-            self.running.owners.begin_epoch()
-        else:
-            self.running.owners.begin(generation_id)

@@ -21,34 +21,30 @@ from rollcall.inputs.printed.groups.between_clients import (
 from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.leaders import say_what_leaders_show
 from rollcall.inputs.printed.groups.matched import matched
-from rollcall.inputs.printed.groups.own_epochs import is_newer_line
-from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.groups.own_epochs import OwnHistory, is_newer_line
+from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, client_id_of, configured_id
 from rollcall.schemas.causes import Cause, CauseKind
 
 
-def combined(
-    of_broker: Sequence[LoggedRebalance],
-    clients: Sequence[Sequence[LoggedRebalance]],
-    by_client: Sequence[Sequence[LoggedFact]],
-) -> list[LoggedRebalance]:
-    """The rebalances of a group, in order. clients: those of each. by_client: each one's lines."""
+def combined(of_broker: Sequence[LoggedRebalance], clients: Sequence[OwnHistory]) -> list[LoggedRebalance]:
+    """The rebalances of a group, in order. clients: what each one's lines say."""
     if not of_broker:
-        of_clients = matched(clients)
+        of_clients = matched(own.rebalances for own in clients)
         name_the_absent(of_clients)
         if len(clients) > 1:
             for rebalance in of_clients:
                 name_who_came(rebalance)
-                name_who_is_silent(rebalance, by_client)
+                name_who_is_silent(rebalance, clients)
         name_who_came_or_went(of_clients)
         say_what_leaders_show(of_clients)
         return of_clients
-    own = [one for rebalances in clients for one in rebalances]
+    own = [one for client in clients for one in client.rebalances]
     for one in own:
         _say_why(of_broker, one)
     for rebalance in of_broker:
         _say_who_came_last(rebalance, own)
-    _name_clients(of_broker, by_client)
+    _name_clients(of_broker, clients)
     return [*of_broker]
 
 
@@ -118,11 +114,11 @@ def _say_who_came_last(rebalance: LoggedRebalance, own: Sequence[LoggedRebalance
         rebalance.facts = [*rebalance.facts, asked[last]]
 
 
-def _name_clients(rebalances: Sequence[LoggedRebalance], by_client: Sequence[Sequence[LoggedFact]]) -> None:
+def _name_clients(rebalances: Sequence[LoggedRebalance], clients: Sequence[OwnHistory]) -> None:
     """A broker's lines have ids of the newer protocol alone: the client that prints such an id as its own has it."""
     names: dict[str, set[str]] = {}
-    for facts in by_client:
-        for fact in filter(is_newer_line, facts):
+    for own in clients:
+        for fact in filter(is_newer_line, own.facts):
             if fact.client_id and not client_id_of(fact.member_id):
                 names.setdefault(fact.member_id, set()).add(configured_id(fact.client_id))
     for one in rebalances:

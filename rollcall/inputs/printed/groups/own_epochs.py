@@ -41,10 +41,13 @@ _ENDED = (CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
 class OwnHistory(NamedTuple):
     """What one client's lines say of it."""
 
+    facts: Sequence[LoggedFact]
     rebalances: list[LoggedRebalance]
     """Those that it went through, by either protocol."""
     events: list[tuple[int, Event]]
     """When it came and went."""
+    last_join: LoggedFact | None
+    """None: it is no member as its lines end."""
 
 
 def own_history(facts: Sequence[LoggedFact]) -> OwnHistory:
@@ -59,7 +62,7 @@ def own_history(facts: Sequence[LoggedFact]) -> OwnHistory:
             own.take(fact)
             history.take(fact)
         found += history.rebalances()
-    return OwnHistory(found, own.events)
+    return OwnHistory(facts, found, own.events, own.last_join)
 
 
 def is_newer_line(fact: LoggedFact) -> bool:

@@ -78,6 +78,8 @@ class OwnMembership:
         """By the latest line it is a static member that is away for a while."""
         self.lost: LoggedFact | None = None
         """Its coordinator's answer that it is no member; it has not joined since, as far as the lines have it."""
+        self.last_join: LoggedFact | None = None
+        """None: it is no member."""
         self._at_ms = 0
         self._current_id = self._gone_id = ""
         """Of the member that it is, and of the one that it was."""
@@ -140,6 +142,7 @@ class OwnMembership:
             self._add(Went(line, self._current_id, Reason(CauseKind.UNKNOWN)))
         self._add(Came(line, is_inferred=not self._has_asked or line.member_id == self._current_id))
         self._current_id, self._has_asked, self._wish = line.member_id, False, ""
+        self.last_join = line
 
     def _go(self, line: LoggedFact) -> None:
         is_late = self.lost is None or (between_ms(self.lost, line) or 0) > GOES_WITHIN_MS
@@ -150,6 +153,7 @@ class OwnMembership:
         if member_id not in ("", self._gone_id):
             self._add(Went(line, member_id, self.reason))
             self._current_id, self._gone_id, self._has_asked = "", member_id, False
+            self.last_join = None
         elif line.to_state or line.kind is FactKind.CLOSED:
             self.say_more(self.reason)
 
