@@ -8,7 +8,7 @@ from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.reading import read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.causes import EndCause
-from rollcall.schemas.effects import MemberRemoved
+from rollcall.schemas.effects import MemberRemoved, RebalanceEnded
 from tests.printed.printed import MEMBER, OTHER
 
 HEADING = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {}"
@@ -91,3 +91,15 @@ def test_a_static_member_that_polls_too_late_stays_a_member_until_its_coordinato
     (group,) = groups_in(read_lines("app.log", printed).facts)
     (removed,) = [one for one in effects_of(group) if isinstance(one, MemberRemoved)]
     assert (removed.at_ms // 1000 % 3600, removed.end_cause) == (400, EndCause.UNKNOWN)
+
+
+def test_a_rebalance_that_one_client_prints_without_a_date_has_the_times_of_the_other() -> None:
+    first, second = (
+        [line.format(*at, text) for at, text in (((0, 1), ASKS), ((0, 3), JOINED))]
+        for line in (HEADING.removeprefix("2026-03-01 "), HEADING.replace("orders-1", "orders-2"))
+    )
+    facts = [*read_lines("a.log", first).facts, *read_lines("b.log", second).facts]
+    (group,) = groups_in(facts)
+    (one,) = group.rebalances
+    assert one.moment(one.joined_at_ms) == "2026-03-01T03:00:03.000"
+    assert [each.at_ms for each in effects_of(group) if isinstance(each, RebalanceEnded)] == [one.joined_at_ms]

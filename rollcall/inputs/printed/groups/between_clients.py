@@ -1,6 +1,7 @@
-"""Why a group's rebalances began and who held them, as the lines of its clients show it together.
+"""The rebalances of a group by its clients' lines alone: each once, and why it began by what all of them show.
 
-Knows rebalances of clients, and facts of each client in order. Must not know how lines are worded.
+Those to one generation are one. A leave of the newer protocol learns no number: it is laid to the epoch that follows
+the member's, if their times allow it. Knows what each client's lines say. Must not know how lines are worded.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from rollcall.inputs.printed.absence import could_stand
+from rollcall.inputs.printed.clocks import CLOCKS_MS
 from rollcall.inputs.printed.groups.causes import by_difference
-from rollcall.inputs.printed.groups.leaders import with_members
-from rollcall.inputs.printed.groups.own_epochs import OwnHistory
+from rollcall.inputs.printed.groups.leaders import say_what_leaders_show, with_members
+from rollcall.inputs.printed.groups.own_epochs import OwnHistory, is_newer_line
 from rollcall.inputs.printed.groups.own_generations import learnt_of_others
-from rollcall.inputs.printed.groups.own_part import LONGEST_MS
+from rollcall.inputs.printed.groups.own_part import LEFT, LONGEST_MS, NOT_BACK
 from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason
 from rollcall.inputs.printed.groups.session_findings import AT_ONCE_MS
+from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import (
     Holder,
@@ -25,7 +28,7 @@ from rollcall.inputs.printed.logged_rebalances import (
     concluded,
     is_open,
 )
-from rollcall.schemas.causes import Cause, CauseKind
+from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 
 ABSENT = "the next generation's leader did not find it among the members"
 _WENT = Reason(
@@ -35,7 +38,133 @@ _WENT = Reason(
 """Why a member may be gone of which nothing else is known."""
 
 
-def name_who_came(rebalance: LoggedRebalance) -> None:
+def rebalances_between(clients: Sequence[OwnHistory]) -> list[LoggedRebalance]:
+    """Return the group's rebalances, in order."""
+    found = _in_order(_matched(clients))
+    _name_the_absent(found)
+    for one in found if len(clients) > 1 else ():
+        _name_who_came(one)
+        _name_who_is_silent(one, clients)
+    _name_who_came_or_went(found)
+    say_what_leaders_show(found)
+    return found
+
+
+# ---------------------------------------------------------------- each once
+
+
+def _matched(clients: Sequence[OwnHistory]) -> list[LoggedRebalance]:
+    found: list[LoggedRebalance] = []
+    numbered: dict[int | None, LoggedRebalance] = {}
+    for one in (one for own in clients for one in own.rebalances):
+        if one.generation_id in numbered:
+            _join(numbered[one.generation_id], one)
+            continue
+        found.append(one)
+        if one.generation_id is not None:
+            numbered[one.generation_id] = one
+    for one in numbered.values():
+        if _was_there_before(one):
+            one.cause, one.came = Cause(kind=CauseKind.UNKNOWN), []
+    return [one for one in found if not _is_laid(one, numbered)]
+
+
+def _in_order(found: list[LoggedRebalance]) -> list[LoggedRebalance]:
+    """By generation; one that has no number comes after the one that it follows."""
+    if all(one.to_generation_id is not None for one in found):
+        return sorted(found, key=lambda one: one.generation_id or (one.from_generation_id or 0) + 0.5)
+    times = [_known(one.began_at_ms, one.joined_at_ms, one.ended_at_ms) for one in found]
+    order = sorted(range(len(found)), key=lambda place: min(times[place])) if all(times) else range(len(found))
+    return [found[place] for place in order]
+
+
+def _known(*times_ms: int | None) -> list[int]:
+    return [ms for ms in times_ms if ms is not None]
+
+
+# ---------------------------------------------------------------- what two clients say of one
+
+
+def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
+    """Lays what another client says of a rebalance beside what is known."""
+    if other.clock in DATED and kept.clock not in DATED:
+        kept.clock, kept.is_whole_seconds = other.clock, other.is_whole_seconds
+        kept.began_at_ms, kept.joined_at_ms, kept.ended_at_ms = other.began_at_ms, other.joined_at_ms, other.ended_at_ms
+    elif other.clock in DATED or kept.clock not in DATED:
+        kept.began_at_ms = min(_known(kept.began_at_ms, other.began_at_ms), default=None)
+        kept.joined_at_ms = min(_known(kept.joined_at_ms, other.joined_at_ms), default=None)
+        kept.ended_at_ms = max(_known(kept.ended_at_ms, other.ended_at_ms), default=None)
+    kept.cause = _of_both(kept.cause, other.cause)
+    if other.outcome == "completed":
+        kept.outcome = other.outcome
+    if other.held_by is not None and (kept.held_by is None or other.held_by.why == NOT_BACK):
+        kept.held_by = other.held_by
+    kept.facts = [*kept.facts, *other.facts]
+    kept.came += other.came
+
+
+def _of_both(one: Cause, other: Cause) -> Cause:
+    """Where two clients each say that they set it off, the first of them did: which one, their clocks do not show."""
+    if is_open(one):
+        return other
+    if is_open(other):
+        return one
+    if (one.member_id or one.client_id) == (other.member_id or other.client_id):
+        return other if one.kind is CauseKind.UNKNOWN else one
+    fits = (*_that_fit(one), *_that_fit(other))
+    kinds = {each.kind for each in fits}
+    return Cause(kind=kinds.pop() if len(kinds) == 1 else CauseKind.UNKNOWN, is_inferred=True, candidates=fits)
+
+
+def _that_fit(cause: Cause) -> tuple[CauseCandidate, ...]:
+    alone = CauseCandidate(kind=cause.kind, member_id=cause.member_id, client_id=cause.client_id)
+    return cause.candidates or (alone,)
+
+
+# ---------------------------------------------------------------- leaves of the newer protocol
+
+
+def _is_laid(leave: LoggedRebalance, numbered: dict[int | None, LoggedRebalance]) -> bool:
+    """Whether a leave is the cause of the epoch that follows its member's, and is laid to that.
+
+    That they belong together is concluded: the member may have been behind its group.
+    """
+    epoch = leave.from_generation_id
+    if (
+        epoch is None
+        or leave.generation_id is not None
+        or leave.outcome != LEFT
+        or not any(map(is_newer_line, leave.facts))
+    ):
+        return False
+    after, joined = numbered.get(epoch + 1), numbered.get(epoch + 2)
+    if after is not None and is_open(after.cause) and _may_be_before(leave.began_at_ms, after.joined_at_ms):
+        after.cause = leave.cause
+        after.cause.is_inferred = True
+        after.facts = [*after.facts, *leave.facts]
+        return True
+    brought = None if joined is None or joined.cause.kind is not CauseKind.MEMBER_JOINED else joined.cause.member_id
+    if after is None and brought == leave.cause.member_id:
+        # Its own next join brought the epoch after the next: that leaves one epoch for the leave.
+        leave.generation_id, leave.cause.is_inferred = epoch + 1, True
+        numbered[epoch + 1] = leave
+    return False
+
+
+def _was_there_before(one: LoggedRebalance) -> bool:
+    """Whether a member had the epoch before the one that is said to have brought it asked to join."""
+    asked_ms = [asked.at_ms for asked, _ in one.came if asked.at_ms is not None and is_newer_line(asked)]
+    return bool(asked_ms) and not _may_be_before(min(asked_ms), one.joined_at_ms)
+
+
+def _may_be_before(first_ms: int | None, then_ms: int | None) -> bool:
+    return first_ms is None or then_ms is None or first_ms <= then_ms + CLOCKS_MS
+
+
+# ---------------------------------------------------------------- why it began, and who held it
+
+
+def _name_who_came(rebalance: LoggedRebalance) -> None:
     """A client that was no member and asked to join before any member learnt of the rebalance: it fits as the cause."""
     came = [(asked.at_ms, joined) for asked, joined in rebalance.came if asked.at_ms is not None]
     if not is_open(rebalance.cause) or not came:
@@ -46,7 +175,7 @@ def name_who_came(rebalance: LoggedRebalance) -> None:
         rebalance.cause = concluded(CauseKind.MEMBER_JOINED, joined.member_id, joined.client_id)
 
 
-def name_who_is_silent(rebalance: LoggedRebalance, clients: Sequence[OwnHistory]) -> None:
+def _name_who_is_silent(rebalance: LoggedRebalance, clients: Sequence[OwnHistory]) -> None:
     """A member of the generation before whose log ends before the rebalance, without a leave: that it expired fits.
 
     Where other logs end with the rebalance, its own may lack what others have of that.
@@ -71,7 +200,7 @@ def name_who_is_silent(rebalance: LoggedRebalance, clients: Sequence[OwnHistory]
         rebalance.cause = Cause(kind=CauseKind.SESSION_EXPIRED, is_inferred=True, candidates=fits)
 
 
-def name_who_came_or_went(rebalances: Sequence[LoggedRebalance]) -> None:
+def _name_who_came_or_went(rebalances: Sequence[LoggedRebalance]) -> None:
     """Where nothing else says the cause: the one member by which a leader's list differs from the one before."""
     before, earlier = LoggedRebalance("", generation_id=0), list[str]()
     for one, found in with_members(rebalances):
@@ -92,7 +221,7 @@ def _is_anew(earlier: Sequence[str], found: Sequence[str]) -> bool:
     return len(earlier) == len(found) == 1 and earlier != found and len(client_ids) == 1 and client_ids != {""}
 
 
-def name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
+def _name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
     """Who held the others, if one member alone of the generation before was not back in time."""
     for one, absent in absent_members(rebalances):
         held = one.held_by

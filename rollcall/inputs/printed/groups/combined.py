@@ -12,15 +12,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from rollcall.inputs.printed.clocks import CLOCKS_MS
-from rollcall.inputs.printed.groups.between_clients import (
-    name_the_absent,
-    name_who_came,
-    name_who_came_or_went,
-    name_who_is_silent,
-)
+from rollcall.inputs.printed.groups.between_clients import rebalances_between
 from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
-from rollcall.inputs.printed.groups.leaders import say_what_leaders_show
-from rollcall.inputs.printed.groups.matched import matched
 from rollcall.inputs.printed.groups.own_epochs import OwnHistory, is_newer_line
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, client_id_of, configured_id
@@ -30,15 +23,7 @@ from rollcall.schemas.causes import Cause, CauseKind
 def combined(of_broker: Sequence[LoggedRebalance], clients: Sequence[OwnHistory]) -> list[LoggedRebalance]:
     """The rebalances of a group, in order. clients: what each one's lines say."""
     if not of_broker:
-        of_clients = matched(own.rebalances for own in clients)
-        name_the_absent(of_clients)
-        if len(clients) > 1:
-            for rebalance in of_clients:
-                name_who_came(rebalance)
-                name_who_is_silent(rebalance, clients)
-        name_who_came_or_went(of_clients)
-        say_what_leaders_show(of_clients)
-        return of_clients
+        return rebalances_between(clients)
     own = [one for client in clients for one in client.rebalances]
     for one in own:
         _say_why(of_broker, one)
