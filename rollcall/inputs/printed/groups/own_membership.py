@@ -148,9 +148,11 @@ class OwnMembership:
         is_late = self.lost is None or (between_ms(self.lost, line) or 0) > GOES_WITHIN_MS
         self.knew_that_it_was_out = line.kind is FactKind.LEAVE_SENT and not is_late
         self.reason = Reason(CauseKind.UNKNOWN) if self.knew_that_it_was_out else self._reason_of(line)
-        is_named = line.kind is FactKind.LEAVE_SENT and not self.knew_that_it_was_out
-        member_id = self._current_id or (line.member_id if is_named else "")
-        if member_id not in ("", self._gone_id):
+        is_shown = line.kind is FactKind.LEAVE_SENT and not self.knew_that_it_was_out
+        member_id = self._current_id
+        if not member_id and is_shown and line.member_id != self._gone_id:
+            member_id = line.member_id  # It is a member, though no line has its join.
+        if member_id:
             self._add(Went(line, member_id, self.reason))
             self._current_id, self._gone_id, self._has_asked = "", member_id, False
             self.last_join = None
