@@ -6,7 +6,9 @@ import json
 from functools import cache
 from typing import Any
 
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.groups.own_epochs import own_history
+from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
 from rollcall.inputs.printed.reading import FileRead, merged, read_files
 from rollcall.inputs.printed.story import groups_in
 from tests.source_tree import ROOT
@@ -17,6 +19,7 @@ INCIDENTS = ROOT / "tests" / "printed" / "incidents"
 LOGS = {"brokers": ("server-*.log.gz",), "all": ("server-*.log.gz", "clients/*.gz"), "members": ("clients/*.gz",)}
 """Whose logs of an incident."""
 BROKERS = ROOT / "tests" / "printed" / "brokers"
+CLIENTS = ROOT / "tests" / "printed" / "clients"
 KAFKA_4_4 = ROOT / "tests" / "printed" / "k44"
 NAMES = sorted(path.name.removesuffix(".log.gz") for path in BROKERS.glob("*.log.gz"))
 CASES = sorted(path.stem for path in FIELD.glob("*.json"))
@@ -58,3 +61,8 @@ def expected_of(case: str) -> dict[str, Any]:
     """What a right answer says of a report."""
     expected: dict[str, Any] = json.loads((FIELD / f"{case}.json").read_text())
     return expected
+
+
+def own_rebalances(facts: list[LoggedFact]) -> list[LoggedRebalance]:
+    """What one client's lines say of its rebalances."""
+    return own_history(facts).rebalances

@@ -8,7 +8,7 @@ from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.reading import read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.causes import EndCause
-from rollcall.schemas.effects import MemberRemoved
+from rollcall.schemas.effects import MemberRemoved, RebalanceEnded
 from tests.printed.printed import MEMBER, OTHER
 
 HEADING = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {}"
@@ -20,6 +20,7 @@ REFUSED = f"LeaveGroup request with {OF.format(7, MEMBER)} failed with error: "
 ASKS = "(Re-)joining group"
 BACK = "Successfully joined group with generation " + OF.format(9, OTHER)
 NOT_AWARE = "The coordinator is not aware of this member."
+LOST = "Attempt to heartbeat with " + OF.format(7, MEMBER) + " failed due to UNKNOWN_MEMBER_ID, resetting generation"
 COMMIT = f"Offset commit failed on partition orders-0 at offset 4: {NOT_AWARE}"
 
 
@@ -67,3 +68,38 @@ def test_a_member_that_missed_a_generation_is_still_one() -> None:
     assert ends((1, JOINED), (100, unknown + "resetting generation"), (101, ASKS), (103, BACK)) == [
         (100, EndCause.UNKNOWN, None)
     ]
+
+
+def test_a_leave_that_names_a_member_shows_it_though_its_join_is_not_in_the_lines() -> None:
+    left = LEAVES.format("the consumer is being closed")
+    assert ends((100, left)) == [(100, EndCause.MEMBER_LEFT, "the consumer is being closed")]
+    assert ends((100, COMMIT), (101, left)) == []
+
+
+def test_a_leave_right_after_the_poll_timeout_is_for_that() -> None:
+    old = LEAVES.removesuffix(" due to {}")
+    assert ends((300, TOO_LATE), (300, old)) == [(300, EndCause.POLL_TIMEOUT, None)]
+    assert ends((1, JOINED), (300, old)) == [(300, EndCause.UNKNOWN, None)]
+
+
+def test_a_static_member_that_polls_too_late_stays_a_member_until_its_coordinator_says_otherwise() -> None:
+    lines = [HEADING.format(*divmod(second, 60), text) for second, text in ((1, JOINED), (300, TOO_LATE), (400, LOST))]
+    printed = [line.replace("clientId=", "instanceId=pod-1, clientId=") for line in lines]
+    (group,) = groups_in(read_lines("app.log", printed[:2]).facts)
+    assert [one.outcome for one in group.rebalances] == [""]
+    assert not [one for one in effects_of(group) if isinstance(one, MemberRemoved)]
+    (group,) = groups_in(read_lines("app.log", printed).facts)
+    (removed,) = [one for one in effects_of(group) if isinstance(one, MemberRemoved)]
+    assert (removed.at_ms // 1000 % 3600, removed.end_cause) == (400, EndCause.UNKNOWN)
+
+
+def test_a_rebalance_that_one_client_prints_without_a_date_has_the_times_of_the_other() -> None:
+    first, second = (
+        [line.format(*at, text) for at, text in (((0, 1), ASKS), ((0, 3), JOINED))]
+        for line in (HEADING.removeprefix("2026-03-01 "), HEADING.replace("orders-1", "orders-2"))
+    )
+    facts = [*read_lines("a.log", first).facts, *read_lines("b.log", second).facts]
+    (group,) = groups_in(facts)
+    (one,) = group.rebalances
+    assert one.moment(one.joined_at_ms) == "2026-03-01T03:00:03.000"
+    assert [each.at_ms for each in effects_of(group) if isinstance(each, RebalanceEnded)] == [one.joined_at_ms]

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from rollcall.inputs.printed.groups.client_history import OWN
+from rollcall.inputs.printed.groups.own_part import OWN
 from rollcall.inputs.printed.lines.levels import Level
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import (

@@ -8,7 +8,6 @@ import pytest
 
 from rollcall.inputs.printed.absence import with_shown_levels
 from rollcall.inputs.printed.findings.client_findings import client_findings
-from rollcall.inputs.printed.groups.client_history import client_rebalances
 from rollcall.inputs.printed.lines.entries import Clock, Entry
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
@@ -16,6 +15,7 @@ from rollcall.inputs.printed.reading import fact_of, read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.causes import CauseKind
 from tests.printed.printed import MEMBER
+from tests.printed.recorded import own_rebalances
 
 OTHER = "orders-2-a158e207-e872-41e3-80b1-c02269f0e790"
 HEADING = "[Consumer clientId={}, groupId=orders] "
@@ -60,7 +60,7 @@ def group_of(facts: list[LoggedFact]) -> LoggedGroup:
 
 
 def test_a_client_that_only_learnt_of_a_rebalance_does_not_know_who_began_it() -> None:
-    (one,) = client_rebalances(
+    (one,) = own_rebalances(
         facts_of(
             (1000, "Request joining group due to: group is already rebalancing"),
             (1001, "(Re-)joining group"),
@@ -75,7 +75,7 @@ def test_a_client_that_only_learnt_of_a_rebalance_does_not_know_who_began_it() -
 
 @pytest.mark.parametrize("words", ["triggered followup rebalance scheduled for 0", "Scheduled probing rebalance"])
 def test_a_streams_client_that_asks_for_a_rebalance_began_it(words: str) -> None:
-    (one,) = client_rebalances(
+    (one,) = own_rebalances(
         facts_of(
             (1000, f"Request joining group due to: {words}"),
             (1001, "(Re-)joining group"),
@@ -90,7 +90,7 @@ def test_a_streams_client_that_asks_for_a_rebalance_began_it(words: str) -> None
 
 
 def test_a_client_that_waited_was_not_the_one_that_held_the_others() -> None:
-    (one,) = client_rebalances(
+    (one,) = own_rebalances(
         facts_of(
             (1000, "Request joining group due to: group is already rebalancing"),
             (1001, "(Re-)joining group"),
@@ -107,7 +107,7 @@ def test_a_client_that_polled_too_late_says_so_itself() -> None:
         (345_000, "(Re-)joining group"),
         (345_100, f"Successfully joined group with generation {GENERATION.format(6, MEMBER)}"),
     )
-    left = client_rebalances(facts)[1]
+    left = own_rebalances(facts)[1]
     assert (left.cause.kind, left.cause.member_id, left.began_at_ms) == (CauseKind.POLL_TIMEOUT, MEMBER, 300_001)
     (found,) = client_findings(facts)
     assert found.finding == "polled_again"
@@ -123,7 +123,7 @@ def test_a_client_that_leaves_while_others_wait_for_it_did_not_set_that_rebalanc
         (345_000, "(Re-)joining group"),
         (345_100, f"Successfully joined group with generation {GENERATION.format(6, OTHER)}"),
     )
-    left, back = client_rebalances(facts)[1:]
+    left, back = own_rebalances(facts)[1:]
     assert (left.generation_id, left.began_at_ms, left.outcome) == (5, 295_000, "left")
     assert (left.cause.kind, left.cause.member_id) == (CauseKind.UNKNOWN, "")
     assert left.held_by is not None
@@ -345,6 +345,6 @@ def test_a_client_that_was_refused_for_a_time_did_not_wait_for_others_meanwhile(
         (30_110, "(Re-)joining group"),
         (42_110, f"Successfully joined group with generation {GENERATION.format(8, MEMBER)}"),
     )
-    (one,) = client_rebalances(facts)
+    (one,) = own_rebalances(facts)
     assert one.held_by is not None
     assert one.held_by.length_ms == 12_000

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from rollcall.inputs.printed.findings.client_findings import client_findings
-from rollcall.inputs.printed.groups.client_history import client_rebalances
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, Finding, LoggedGroup
@@ -16,7 +15,7 @@ from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import holder_sentence
 from rollcall.schemas.causes import CauseKind
 from tests.printed.printed import MEMBER
-from tests.printed.recorded import BROKERS, CASES, expected_of, groups_of_case
+from tests.printed.recorded import BROKERS, CASES, expected_of, groups_of_case, own_rebalances
 from tests.source_tree import ROOT
 
 CLIENTS = ROOT / "tests" / "printed" / "clients"
@@ -116,7 +115,7 @@ def test_seconds_since_1970_count_more_than_the_program_s_local_stamp() -> None:
 
 def test_an_ordinary_rebalance_is_one_whose_beginning_was_another_s() -> None:
     facts = facts_of(*STEADY, (3010, JOIN.format(MEMBER)), (3500, JOINED), (3510, SYNCED), (9000, BEAT.format(5)))
-    (one,) = client_rebalances(facts)
+    (one,) = own_rebalances(facts)
     assert (one.from_generation_id, one.generation_id, one.outcome) == (4, 5, "completed")
     assert (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) == (NOON_MS + 3000, NOON_MS + 3500, NOON_MS + 3510)
     assert (one.cause.kind, one.held_by) == (CauseKind.UNKNOWN, None)
@@ -127,11 +126,11 @@ def test_a_late_answer_to_an_old_heartbeat_begins_no_rebalance() -> None:
     facts = facts_of(
         *STEADY, (3010, JOIN.format(MEMBER)), (3500, JOINED), (3501, REBALANCING.format("wait-sync")), (3510, SYNCED)
     )
-    assert [one.generation_id for one in client_rebalances(facts)] == [5]
+    assert [one.generation_id for one in own_rebalances(facts)] == [5]
 
 
 def test_a_client_that_joins_again_to_give_partitions_on_says_so() -> None:
-    (_, again) = client_rebalances(
+    (_, again) = own_rebalances(
         facts_of(
             *STEADY,
             (3010, JOIN.format(MEMBER)),
@@ -152,8 +151,8 @@ CHANGED = 'Group "orders": subscription updated from metadata change: rejoining 
 
 
 def test_whoever_finds_new_topics_first_begins() -> None:
-    (first,) = client_rebalances(facts_of((0, BEAT.format(4)), (10, CHANGED)))
-    (after,) = client_rebalances(facts_of(*STEADY, (3001, CHANGED)))
+    (first,) = own_rebalances(facts_of((0, BEAT.format(4)), (10, CHANGED)))
+    (after,) = own_rebalances(facts_of(*STEADY, (3001, CHANGED)))
     assert (first.cause.kind, after.cause.kind) == (CauseKind.METADATA_CHANGED, CauseKind.UNKNOWN)
 
 
@@ -169,7 +168,7 @@ TOPICS_CHANGED = "Metadata for subscribed topic(s) has changed"
     ],
 )
 def test_a_client_that_begins_a_rebalance_for_its_topics_sake_says_so(text: str) -> None:
-    (one,) = client_rebalances(facts_of((0, BEAT.format(4)), (10, text + TOPICS_CHANGED), (11, JOIN.format(MEMBER))))
+    (one,) = own_rebalances(facts_of((0, BEAT.format(4)), (10, text + TOPICS_CHANGED), (11, JOIN.format(MEMBER))))
     assert (one.generation_id, one.cause.kind) == (5, CauseKind.METADATA_CHANGED)
     assert one.cause.client_id == "orders-1#consumer-1"
 
@@ -201,7 +200,7 @@ def test_the_topic_that_made_it_join_again_is_named(
     facts = facts_of(*printed, (5000, CHANGED), (5001, JOIN.format(MEMBER)), *((5012, text) for text in behind))
     found = [one for one in client_findings(facts) if one.finding == "topic_changed"]
     assert [what in one.sentence and one.is_inferred for one in found] == [True] * bool(what)
-    assert len(client_rebalances(facts)) == 1
+    assert len(own_rebalances(facts)) == 1
 
 
 def test_a_topic_that_changed_long_before_is_no_reason() -> None:
@@ -214,7 +213,7 @@ def test_topics_alone_are_no_group() -> None:
 
 
 def test_an_application_that_is_told_to_give_up_and_does_not_holds_the_others() -> None:
-    (one,) = client_rebalances(
+    (one,) = own_rebalances(
         facts_of(
             *STEADY,
             (3001, 'Group "orders": delegating revoke of 3 partition(s) to application on queue q: rebalance'),
@@ -229,12 +228,12 @@ def test_an_application_that_is_told_to_give_up_and_does_not_holds_the_others() 
 def test_an_epoch_by_which_a_member_leaves_is_none() -> None:
     beat = 'GroupCoordinator/8: ConsumerGroupHeartbeat response received for member id "m" with epoch {}'
     named = (1, 'Group "orders" coordinator set to broker b:9092/8')
-    (left,) = client_rebalances(facts_of((0, beat.format(7)), named, (2, beat.format(-1)), (3, POLL_TIMEOUT)))
+    (left,) = own_rebalances(facts_of((0, beat.format(7)), named, (2, beat.format(-1)), (3, POLL_TIMEOUT)))
     assert (left.from_generation_id, left.generation_id) == (7, 8)
 
 
 def test_a_client_that_is_closed_left() -> None:
-    (one,) = client_rebalances(
+    (one,) = own_rebalances(
         facts_of(
             (0, f'Group "orders": updating member id "" -> "{MEMBER}"'),
             (
@@ -250,9 +249,7 @@ def test_a_client_that_is_closed_left() -> None:
 
 
 def test_a_new_id_is_not_the_one_that_left() -> None:
-    left = client_rebalances(
-        facts_of((0, POLL_TIMEOUT), (5000, f'Group "orders": updating member id "" -> "{MEMBER}"'))
-    )
+    left = own_rebalances(facts_of((0, POLL_TIMEOUT), (5000, f'Group "orders": updating member id "" -> "{MEMBER}"')))
     assert [one.cause.member_id for one in left] == [""]
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.lines.entries import Clock, Entry
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
 from rollcall.inputs.printed.reading import fact_of
 from rollcall.inputs.printed.story import groups_in
-from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.effects import MemberRemoved
 
 MEMBER, OTHER = "Oa2K6xbZQFO6QwBe3Ty5Vg", "xBVB57i5T7671gg1Tq0JGw"
 LATE = "Consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than"
@@ -198,3 +200,11 @@ def test_a_member_that_its_coordinator_did_not_know_was_removed_and_its_join_bro
 )
 def test_a_member_that_may_have_been_one_still_is_not_said_to_have_been_removed(lines: list[LoggedFact]) -> None:
     assert causes_of(group_of(*lines).rebalances) == [(5, "unknown", False), (7, "unknown", False)]
+
+
+def test_a_member_that_comes_back_under_its_id_leaves_a_second_time() -> None:
+    away = "0 LEAVING UNSUBSCRIBED"
+    once = ((0, JOINS), (1, "5 JOINING STABLE"), (2, LEAVES[1]), (3, away))
+    again = ((10, JOINS), (11, "7 JOINING STABLE"), (12, LEAVES[1]), (13, away))
+    gone = [one for one in effects_of(group_of(*facts_of(*once, *again))) if isinstance(one, MemberRemoved)]
+    assert [(one.at_ms, one.end_cause) for one in gone] == [(2, EndCause.MEMBER_LEFT), (12, EndCause.MEMBER_LEFT)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rollcall.inputs.printed.groups.client_history import LONGEST_MS
+from rollcall.inputs.printed.groups.own_part import LONGEST_MS
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import FileRead, merged, read_files, read_lines
 from rollcall.inputs.printed.story import groups_in

@@ -20,6 +20,8 @@ PRINTED_LATE_MS = 100
 """A line may be printed this much after what it is about."""
 AHEAD_MS = 1_000
 """The least difference for which times are moved: what is found by time allows for a smaller one."""
+CLOCKS_MS = 5_000
+"""How far apart the lines of two machines about one thing may be, where their clocks are not compared."""
 
 
 class ClockDifference(NamedTuple):

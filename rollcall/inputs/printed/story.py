@@ -12,22 +12,24 @@ from itertools import takewhile
 
 from rollcall.inputs.printed.absence import with_shown_levels
 from rollcall.inputs.printed.course import each_once, in_order
+from rollcall.inputs.printed.findings.between_clients import findings_between
 from rollcall.inputs.printed.findings.client_findings import client_findings
 from rollcall.inputs.printed.findings.common_causes import expired_together
 from rollcall.inputs.printed.findings.group_findings import findings_of
 from rollcall.inputs.printed.findings.removals import groups_of_removed, removal_findings, returns
 from rollcall.inputs.printed.groups.assigned import OWNERS, answered, assigned_last
-from rollcall.inputs.printed.groups.between_clients import findings_between
 from rollcall.inputs.printed.groups.causes import AT_ONCE_MS, Causes
+from rollcall.inputs.printed.groups.client_ledger import ClientLedger
 from rollcall.inputs.printed.groups.combined import combined
 from rollcall.inputs.printed.groups.epochs import stored_lines, topics_changed_ms
 from rollcall.inputs.printed.groups.forgeable import doubt_forgeable, with_forgeable
 from rollcall.inputs.printed.groups.ledger import Ledger
 from rollcall.inputs.printed.groups.logged_members import OF_TASKS
 from rollcall.inputs.printed.groups.members_apart import by_client, only_clients
+from rollcall.inputs.printed.groups.own_epochs import own_history
 from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
 from rollcall.inputs.printed.lines.entries import reason_of
-from rollcall.inputs.printed.logged_facts import BROKER, NEWER, FactKind, LoggedFact, printer_of, program_of
+from rollcall.inputs.printed.logged_facts import BROKER, NEWER, FactKind, LoggedFact, is_dated, printer_of, program_of
 from rollcall.inputs.printed.logged_rebalances import (
     GROUP_NOT_NAMED,
     NOT_NAMED,
@@ -99,7 +101,10 @@ def _told(
     clients = by_client(own)
     causes = Causes(printed, log_ends_ms, partial(_changed_elsewhere, topics_ms, group_id))
     ledger = Ledger(printed, clients, causes, names_goers=group_type not in SILENT_BUMPS)
-    group = LoggedGroup(group_id, group_type, own, combined(ledger.rebalances, clients), ledger=ledger)
+    histories = [own_history(facts) for facts in clients]
+    rebalances = combined(ledger.rebalances, histories)
+    walked = ledger if any(map(is_dated, printed)) else ClientLedger(group_type, histories, rebalances)
+    group = LoggedGroup(group_id, group_type, own, rebalances, ledger=walked)
     of_clients = [one for facts in clients for one in client_findings(facts)]
     of_removed = [*returns(group), *(one for facts in clients for one in removal_findings(printed, facts))]
     between = findings_between(clients, group.rebalances)

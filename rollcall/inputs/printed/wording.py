@@ -13,8 +13,8 @@ from rollcall.inputs.printed.error_names import error_said
 from rollcall.inputs.printed.groups.assigned import OWN as OWN_PARTITIONS
 from rollcall.inputs.printed.groups.assigned import OWNERS
 from rollcall.inputs.printed.groups.broker_owners import says_owner
-from rollcall.inputs.printed.groups.client_history import OWN
 from rollcall.inputs.printed.groups.leaders import HAS_TO_ASSIGN, leader_of
+from rollcall.inputs.printed.groups.own_part import OWN
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact, between_ms, printer_of
 from rollcall.inputs.printed.logged_rebalances import (
     Holder,

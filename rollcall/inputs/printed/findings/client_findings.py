@@ -16,7 +16,8 @@ from rollcall.inputs.printed.error_names import NOT_COORDINATOR, error_name, err
 from rollcall.inputs.printed.findings.connect_findings import CONNECT_RULES
 from rollcall.inputs.printed.findings.membership_findings import MEMBERSHIP_RULES
 from rollcall.inputs.printed.findings.topic_findings import TOPIC_RULES
-from rollcall.inputs.printed.groups.client_history import GIVEN_ID, LONGEST_MS, learnt_of_others
+from rollcall.inputs.printed.groups.own_generations import GIVEN_ID, learnt_of_others
+from rollcall.inputs.printed.groups.own_part import LONGEST_MS
 from rollcall.inputs.printed.groups.session_findings import SAYS_NOT_WHY, SESSION_RULES
 from rollcall.inputs.printed.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in

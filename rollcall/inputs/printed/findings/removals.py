@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from rollcall.history.words import duration
-from rollcall.inputs.printed.groups.combined import CLOCKS_MS
+from rollcall.inputs.printed.clocks import CLOCKS_MS
 from rollcall.inputs.printed.logged_facts import (
     OFFSETS_NOT_COMMITTED,
     PRODUCER_FENCED,

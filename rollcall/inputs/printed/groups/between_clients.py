@@ -1,6 +1,7 @@
-"""What the lines of several clients show together: who is gone, and who works on a partition that another has.
+"""The rebalances of a group by its clients' lines alone: each once, and why it began by what all of them show.
 
-Knows facts of each client in order. Must not know how lines are worded.
+Those to one generation are one. A leave of the newer protocol learns no number: it is laid to the epoch that follows
+the member's, if their times allow it. Knows what each client's lines say. Must not know how lines are worded.
 """
 
 from __future__ import annotations
@@ -8,61 +9,209 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from rollcall.history.words import duration, some
-from rollcall.inputs.printed.groups.assigned import went_elsewhere
-from rollcall.inputs.printed.groups.client_history import LONGEST_MS
-from rollcall.inputs.printed.groups.leaders import listed, with_members, without_assignments
-from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_of
-from rollcall.inputs.printed.groups.session_findings import common_causes
-from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
-from rollcall.inputs.printed.logged_partitions import partitions_in
+from rollcall.inputs.printed.absence import could_stand
+from rollcall.inputs.printed.clocks import CLOCKS_MS
+from rollcall.inputs.printed.groups.causes import by_difference
+from rollcall.inputs.printed.groups.leaders import say_what_leaders_show, with_members
+from rollcall.inputs.printed.groups.own_epochs import OwnHistory, is_newer_line
+from rollcall.inputs.printed.groups.own_generations import learnt_of_others
+from rollcall.inputs.printed.groups.own_part import LEFT, LONGEST_MS, NOT_BACK
+from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason
+from rollcall.inputs.printed.groups.session_findings import AT_ONCE_MS
+from rollcall.inputs.printed.lines.entries import DATED
+from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import (
-    Finding,
     Holder,
     LoggedRebalance,
+    candidate,
     client_id_of,
     concluded,
     is_open,
-    shortest_name,
 )
-from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 
-MOST = 10_000
-"""Partitions of a topic beyond which none is looked for."""
 ABSENT = "the next generation's leader did not find it among the members"
-_WENT = (*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.SYNC_TIMEOUT, CauseKind.ADMIN_REMOVED)
+_WENT = Reason(
+    CauseKind.UNKNOWN,
+    candidates=(*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.SYNC_TIMEOUT, CauseKind.ADMIN_REMOVED),
+)
 """Why a member may be gone of which nothing else is known."""
 
 
-def findings_between(clients: Sequence[Sequence[LoggedFact]], rebalances: Sequence[LoggedRebalance]) -> list[Finding]:
-    """Everything that needs more than one client's lines."""
-    of_leaders = (*_dropped(rebalances), *without_assignments(rebalances))
-    of_partitions = (*_unowned(clients), *went_elsewhere(clients, rebalances), *_on_one_partition(clients))
-    return [*of_leaders, *of_partitions, *common_causes(clients)]
+def rebalances_between(clients: Sequence[OwnHistory]) -> list[LoggedRebalance]:
+    """Return the group's rebalances, in order."""
+    found = _in_order(_matched(clients))
+    _name_the_absent(found)
+    for one in found if len(clients) > 1 else ():
+        _name_who_came(one)
+        _name_who_is_silent(one, clients)
+    _name_who_came_or_went(found)
+    say_what_leaders_show(found)
+    return found
 
 
-def name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
-    """Who held the others, if one member alone of the generation before was not back in time."""
-    for one, absent in _absent(rebalances):
-        held = one.held_by
-        if held is None or held.member_id or (held.length_ms or 0) > LONGEST_MS:
+# ---------------------------------------------------------------- each once
+
+
+def _matched(clients: Sequence[OwnHistory]) -> list[LoggedRebalance]:
+    found: list[LoggedRebalance] = []
+    numbered: dict[int | None, LoggedRebalance] = {}
+    for one in (one for own in clients for one in own.rebalances):
+        if one.generation_id in numbered:
+            _join(numbered[one.generation_id], one)
             continue
-        if len(absent) == 1 and absent[0] != one.cause.member_id:
-            one.held_by = Holder(held.length_ms, absent[0], True, ABSENT, tuple(absent))
+        found.append(one)
+        if one.generation_id is not None:
+            numbered[one.generation_id] = one
+    for one in numbered.values():
+        if _was_there_before(one):
+            one.cause, one.came = Cause(kind=CauseKind.UNKNOWN), []
+    return [one for one in found if not _is_laid(one, numbered)]
 
 
-def name_who_came_or_went(rebalances: Sequence[LoggedRebalance]) -> None:
+def _in_order(found: list[LoggedRebalance]) -> list[LoggedRebalance]:
+    """By generation; one that has no number comes after the one that it follows."""
+    if all(one.to_generation_id is not None for one in found):
+        return sorted(found, key=lambda one: one.generation_id or (one.from_generation_id or 0) + 0.5)
+    times = [_known(one.began_at_ms, one.joined_at_ms, one.ended_at_ms) for one in found]
+    order = sorted(range(len(found)), key=lambda place: min(times[place])) if all(times) else range(len(found))
+    return [found[place] for place in order]
+
+
+def _known(*times_ms: int | None) -> list[int]:
+    return [ms for ms in times_ms if ms is not None]
+
+
+# ---------------------------------------------------------------- what two clients say of one
+
+
+def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
+    """Lays what another client says of a rebalance beside what is known."""
+    if other.clock in DATED and kept.clock not in DATED:
+        kept.clock, kept.is_whole_seconds = other.clock, other.is_whole_seconds
+        kept.began_at_ms, kept.joined_at_ms, kept.ended_at_ms = other.began_at_ms, other.joined_at_ms, other.ended_at_ms
+    elif other.clock in DATED or kept.clock not in DATED:
+        kept.began_at_ms = min(_known(kept.began_at_ms, other.began_at_ms), default=None)
+        kept.joined_at_ms = min(_known(kept.joined_at_ms, other.joined_at_ms), default=None)
+        kept.ended_at_ms = max(_known(kept.ended_at_ms, other.ended_at_ms), default=None)
+    kept.cause = _of_both(kept.cause, other.cause)
+    if other.outcome == "completed":
+        kept.outcome = other.outcome
+    if other.held_by is not None and (kept.held_by is None or other.held_by.why == NOT_BACK):
+        kept.held_by = other.held_by
+    kept.facts = [*kept.facts, *other.facts]
+    kept.came += other.came
+
+
+def _of_both(one: Cause, other: Cause) -> Cause:
+    """Where two clients each say that they set it off, the first of them did: which one, their clocks do not show."""
+    if is_open(one):
+        return other
+    if is_open(other):
+        return one
+    if (one.member_id or one.client_id) == (other.member_id or other.client_id):
+        return other if one.kind is CauseKind.UNKNOWN else one
+    fits = (*_that_fit(one), *_that_fit(other))
+    kinds = {each.kind for each in fits}
+    return Cause(kind=kinds.pop() if len(kinds) == 1 else CauseKind.UNKNOWN, is_inferred=True, candidates=fits)
+
+
+def _that_fit(cause: Cause) -> tuple[CauseCandidate, ...]:
+    alone = CauseCandidate(kind=cause.kind, member_id=cause.member_id, client_id=cause.client_id)
+    return cause.candidates or (alone,)
+
+
+# ---------------------------------------------------------------- leaves of the newer protocol
+
+
+def _is_laid(leave: LoggedRebalance, numbered: dict[int | None, LoggedRebalance]) -> bool:
+    """Whether a leave is the cause of the epoch that follows its member's, and is laid to that.
+
+    That they belong together is concluded: the member may have been behind its group.
+    """
+    epoch = leave.from_generation_id
+    if (
+        epoch is None
+        or leave.generation_id is not None
+        or leave.outcome != LEFT
+        or not any(map(is_newer_line, leave.facts))
+    ):
+        return False
+    after, joined = numbered.get(epoch + 1), numbered.get(epoch + 2)
+    if after is not None and is_open(after.cause) and _may_be_before(leave.began_at_ms, after.joined_at_ms):
+        after.cause = leave.cause
+        after.cause.is_inferred = True
+        after.facts = [*after.facts, *leave.facts]
+        return True
+    brought = None if joined is None or joined.cause.kind is not CauseKind.MEMBER_JOINED else joined.cause.member_id
+    if after is None and brought == leave.cause.member_id:
+        # Its own next join brought the epoch after the next: that leaves one epoch for the leave.
+        leave.generation_id, leave.cause.is_inferred = epoch + 1, True
+        numbered[epoch + 1] = leave
+    return False
+
+
+def _was_there_before(one: LoggedRebalance) -> bool:
+    """Whether a member had the epoch before the one that is said to have brought it asked to join."""
+    asked_ms = [asked.at_ms for asked, _ in one.came if asked.at_ms is not None and is_newer_line(asked)]
+    return bool(asked_ms) and not _may_be_before(min(asked_ms), one.joined_at_ms)
+
+
+def _may_be_before(first_ms: int | None, then_ms: int | None) -> bool:
+    return first_ms is None or then_ms is None or first_ms <= then_ms + CLOCKS_MS
+
+
+# ---------------------------------------------------------------- why it began, and who held it
+
+
+def _name_who_came(rebalance: LoggedRebalance) -> None:
+    """A client that was no member and asked to join before any member learnt of the rebalance: it fits as the cause."""
+    came = [(asked.at_ms, joined) for asked, joined in rebalance.came if asked.at_ms is not None]
+    if not is_open(rebalance.cause) or not came:
+        return
+    learnt_ms = [fact.at_ms for fact in rebalance.facts if learnt_of_others(fact) and fact.at_ms is not None]
+    first_ms, joined = min(came, key=lambda one: one[0])
+    if not learnt_ms or first_ms <= min(learnt_ms):
+        rebalance.cause = concluded(CauseKind.MEMBER_JOINED, joined.member_id, joined.client_id)
+
+
+def _name_who_is_silent(rebalance: LoggedRebalance, clients: Sequence[OwnHistory]) -> None:
+    """A member of the generation before whose log ends before the rebalance, without a leave: that it expired fits.
+
+    Where other logs end with the rebalance, its own may lack what others have of that.
+    """
+    began_ms, joined_ms = rebalance.began_at_ms, rebalance.joined_at_ms
+    if not is_open(rebalance.cause) or began_ms is None or joined_ms is None or rebalance.generation_id is None:
+        return
+    if max(own.facts[-1].at_ms or 0 for own in clients) - joined_ms < AT_ONCE_MS:
+        return
+    silent = [
+        joined
+        for own in clients
+        if (joined := own.last_join) is not None
+        and joined.generation_id == rebalance.generation_id - 1
+        and (own.facts[-1].at_ms or 0) < began_ms
+        and could_stand(own.facts[-1], FactKind.LEAVE_SENT)
+    ]
+    if len(silent) == 1:
+        rebalance.cause = concluded(CauseKind.SESSION_EXPIRED, silent[0].member_id, silent[0].client_id)
+    elif silent:
+        fits = tuple(candidate(CauseKind.SESSION_EXPIRED, one.member_id, one.client_id) for one in silent)
+        rebalance.cause = Cause(kind=CauseKind.SESSION_EXPIRED, is_inferred=True, candidates=fits)
+
+
+def _name_who_came_or_went(rebalances: Sequence[LoggedRebalance]) -> None:
     """Where nothing else says the cause: the one member by which a leader's list differs from the one before."""
     before, earlier = LoggedRebalance("", generation_id=0), list[str]()
     for one, found in with_members(rebalances):
-        if before.generation_id == 0 or earlier:
-            came = [member_id for member_id in found if member_id not in earlier]
-            went = [member_id for member_id in earlier if member_id not in found]
-            is_next = one.generation_id is not None and one.generation_id - 1 == before.generation_id
-            if is_open(one.cause) and is_next and found and len(came) + len(went) == 1:
-                _say_who(one, came, went)
-            elif is_open(one.cause) and is_next and _is_anew(earlier, found):
-                one.cause = concluded(CauseKind.MEMBER_JOINED, found[0])
+        is_next = one.generation_id is not None and one.generation_id - 1 == before.generation_id
+        if is_open(one.cause) and is_next and found and (earlier or before.generation_id == 0):
+            cause = by_difference({*earlier}, {*found}, _WENT)
+            if _is_anew(earlier, found):
+                cause = concluded(CauseKind.MEMBER_JOINED, found[0])
+            # If others held it, they may have begun it too, and gone on without the one that went.
+            if one.held_by is None or not cause.candidates:
+                one.cause = cause
         before, earlier = one, found
 
 
@@ -72,15 +221,17 @@ def _is_anew(earlier: Sequence[str], found: Sequence[str]) -> bool:
     return len(earlier) == len(found) == 1 and earlier != found and len(client_ids) == 1 and client_ids != {""}
 
 
-def _say_who(one: LoggedRebalance, came: Sequence[str], went: Sequence[str]) -> None:
-    """One member alone came, or went."""
-    for member_id in came:
-        one.cause = concluded(CauseKind.MEMBER_JOINED, member_id)
-    for member_id in went if one.held_by is None else ():  # Else others may have begun it, and gone on without it.
-        one.cause = cause_of(Reason(CauseKind.UNKNOWN, member_id=member_id, candidates=_WENT))
+def _name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
+    """Who held the others, if one member alone of the generation before was not back in time."""
+    for one, absent in absent_members(rebalances):
+        held = one.held_by
+        if held is None or held.member_id or (held.length_ms or 0) > LONGEST_MS:
+            continue
+        if len(absent) == 1 and absent[0] != one.cause.member_id:
+            one.held_by = Holder(held.length_ms, absent[0], True, ABSENT, tuple(absent))
 
 
-def _absent(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebalance, list[str]]]:
+def absent_members(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebalance, list[str]]]:
     """Members of a generation that the leader of the next one did not find."""
     for (before, earlier), (one, found) in pairwise(with_members(rebalances)):
         if one.generation_id is None or before.generation_id != one.generation_id - 1 or not found:
@@ -89,95 +240,3 @@ def _absent(rebalances: Sequence[LoggedRebalance]) -> Iterator[tuple[LoggedRebal
         absent = [each for each in earlier if each not in found and client_id_of(each) not in back]
         if absent:
             yield one, absent
-
-
-def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
-    for one, absent in _absent(rebalances):
-        seen = tuple(fact for fact in one.facts if listed(fact))
-        for member_id in absent:
-            who = shortest_name(member_id)
-            yield Finding("member_dropped", f"{who} is not a member of generation {one.generation_id} any more.", seen)
-            held = one.held_by
-            if held is not None and held.member_id == member_id and held.length_ms is not None:
-                yield Finding(
-                    "rebalance_timeout_expired",
-                    f"The others waited {duration(held.length_ms)} for {who} and went on without it.",
-                    seen,
-                    is_inferred=True,
-                    candidates=("it did not join again in time", "its session expired", "it left"),
-                )
-
-
-def _unowned(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
-    """Partitions between those that these clients were given last, which none of them was given."""
-    owned: dict[str, set[int]] = {}
-    lines, generations = [], set[int | None]()
-    for facts in clients:
-        given, line, generation_id = _owned_last(facts)
-        if line is not None and given:
-            lines.append(line)
-            generations.add(generation_id)
-        for topic, partition in sorted(given):
-            owned.setdefault(topic, set()).add(partition)
-    # Of clients whose lines end in several generations, each was given partitions of another time.
-    for topic, partitions in owned.items() if len(lines) > 1 and len(generations) == 1 else ():
-        between = [one for one in range(max(partitions)) if one not in partitions] if max(partitions) < MOST else []
-        if between:
-            yield Finding(
-                "partitions_missing",
-                f"Of {topic} none of these {len(lines)} clients was given partition {some(map(str, between))}: others "
-                "have them, or nobody has.",
-                tuple(lines),
-            )
-
-
-def _owned_last(facts: Sequence[LoggedFact]) -> tuple[set[tuple[str, int]], LoggedFact | None, int | None]:
-    """What a client owned after its last assignment, the line of that, and the latest generation by its lines."""
-    owned: set[tuple[str, int]] = set()
-    last: set[tuple[str, int]] = set()
-    line, generation_id = None, None
-    for fact in facts:
-        generation_id = generation_id if fact.generation_id is None else fact.generation_id
-        if fact.kind is FactKind.PARTITIONS_ADDED:
-            owned = last = owned | partitions_in(fact)
-            line = fact
-        elif fact.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST):
-            named = partitions_in(fact)
-            owned = owned - named if named else set()
-    return last, line, generation_id
-
-
-def _on_one_partition(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
-    """A commit that was refused after another client had been given the partition."""
-    said: set[tuple[int, int]] = set()
-    owners: dict[tuple[str, int], tuple[int, LoggedFact]] = {}
-    dated = [
-        (fact.at_ms, place, fact) for place, facts in enumerate(clients) for fact in facts if fact.at_ms is not None
-    ]
-    for _, place, fact in sorted(dated, key=lambda one: one[0]):
-        if fact.kind is FactKind.PARTITIONS_ADDED:
-            owners.update(dict.fromkeys(partitions_in(fact), (place, fact)))
-        elif fact.kind is FactKind.COMMIT_REFUSED:
-            for owner, given in (owners[one] for one in sorted(partitions_in(fact)) if one in owners):
-                if owner != place and (owner, place) not in said:
-                    said.add((owner, place))
-                    yield _shared(fact, given)
-
-
-def _shared(refused: LoggedFact, given: LoggedFact) -> Finding:
-    topic, partition = min(partitions_in(refused) & partitions_in(given))
-    whose, whom = _name(given), _name(refused)
-    since = duration(between_ms(given, refused) or 0)
-    return Finding(
-        "two_consumers_on_one_partition",
-        f"{whose} was given {topic}-{partition}, and {since} later {whom} still worked on it: its commit was refused.",
-        (given, refused),
-        is_inferred=given.file != refused.file,
-        candidates=("it went on after it had lost the partition", "the clocks of the two differ")
-        if given.file != refused.file
-        else (),
-    )
-
-
-def _name(fact: LoggedFact) -> str:
-    return fact.instance_id or fact.client_id or fact.source or "a client"

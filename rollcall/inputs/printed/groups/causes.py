@@ -27,7 +27,10 @@ _BROUGHT_BY = {
     FactKind.MEMBER_ADDED: CauseKind.MEMBER_JOINED,
     FactKind.MEMBER_EXPIRED: CauseKind.SESSION_EXPIRED,
 }
-_GOING = (*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
+_MISSING = Reason(
+    CauseKind.MEMBER_LEFT,
+    candidates=(*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT),
+)
 """Why a member may be missing in a target assignment."""
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
@@ -156,12 +159,17 @@ class Causes:
 
     def of_targets(self, place: int, before: Set[str], now: Set[str]) -> Cause:
         """Return who came or went, where the members of the target at a place and of the one before differ by one."""
-        gone, came = before - now, now - before
-        if before and now and len(came) == 1 and not gone:
-            return concluded(CauseKind.MEMBER_JOINED, min(came))
-        if before and now and len(gone) == 1 and not came and self._seen.get(min(gone), -1) < place:
-            return cause_of(Reason(CauseKind.MEMBER_LEFT, member_id=min(gone), candidates=_GOING))
+        cause = by_difference(before, now, _MISSING) if before and now else Cause(kind=CauseKind.UNKNOWN)
+        is_there = bool(cause.candidates) and self._seen.get(cause.member_id, -1) >= place
+        return Cause(kind=CauseKind.UNKNOWN) if is_there else cause
+
+
+def by_difference(before: Set[str], now: Set[str], gone: Reason) -> Cause:
+    """Return who came or went, where the members of two neighbours differ by one. gone: what fits if it went."""
+    came, went = now - before, before - now
+    if len(came) + len(went) != 1:
         return Cause(kind=CauseKind.UNKNOWN)
+    return concluded(CauseKind.MEMBER_JOINED, min(came)) if came else cause_of(gone._replace(member_id=min(went)))
 
 
 def is_at_once(one: LoggedFact, after: LoggedFact) -> bool:

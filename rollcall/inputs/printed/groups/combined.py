@@ -11,50 +11,25 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from rollcall.inputs.printed.absence import could_stand
-from rollcall.inputs.printed.groups.between_clients import name_the_absent, name_who_came_or_went
-from rollcall.inputs.printed.groups.client_history import NOT_BACK, learnt_of_others
+from rollcall.inputs.printed.clocks import CLOCKS_MS
+from rollcall.inputs.printed.groups.between_clients import rebalances_between
 from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
-from rollcall.inputs.printed.groups.leaders import say_what_leaders_show
-from rollcall.inputs.printed.groups.member_epochs import laid_together, name_clients, own_rebalances
-from rollcall.inputs.printed.groups.session_findings import AT_ONCE_MS
-from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
-from rollcall.inputs.printed.logged_rebalances import (
-    Holder,
-    LoggedRebalance,
-    candidate,
-    client_id_of,
-    concluded,
-    configured_id,
-    is_open,
-)
-from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
-
-_JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
-_GONE = (FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT, FactKind.MEMBERSHIP_LOST, FactKind.CLOSED)
-CLOCKS_MS = 5_000
-"""How far apart a broker's and a client's line about one thing may be: their machines' clocks differ."""
+from rollcall.inputs.printed.groups.own_epochs import OwnHistory, is_newer_line
+from rollcall.inputs.printed.logged_facts import FactKind
+from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, client_id_of, configured_id
+from rollcall.schemas.causes import Cause, CauseKind
 
 
-def combined(of_broker: Sequence[LoggedRebalance], by_client: Sequence[Sequence[LoggedFact]]) -> list[LoggedRebalance]:
-    """The rebalances of a group, in order; each client's lines apart."""
-    clients = [own_rebalances(facts) for facts in by_client]
-    own = [one for rebalances in clients for one in rebalances]
+def combined(of_broker: Sequence[LoggedRebalance], clients: Sequence[OwnHistory]) -> list[LoggedRebalance]:
+    """The rebalances of a group, in order. clients: what each one's lines say."""
     if not of_broker:
-        of_clients = _in_order(laid_together(_by_generation(clients)))
-        name_the_absent(of_clients)
-        if len(clients) > 1:
-            for rebalance in of_clients:
-                _say_who_came(rebalance)
-                _say_who_is_silent(rebalance, by_client)
-        name_who_came_or_went(of_clients)
-        say_what_leaders_show(of_clients)
-        return of_clients
+        return rebalances_between(clients)
+    own = [one for client in clients for one in client.rebalances]
     for one in own:
         _say_why(of_broker, one)
     for rebalance in of_broker:
         _say_who_came_last(rebalance, own)
-    name_clients(of_broker, by_client)
+    _name_clients(of_broker, clients)
     return [*of_broker]
 
 
@@ -124,115 +99,14 @@ def _say_who_came_last(rebalance: LoggedRebalance, own: Sequence[LoggedRebalance
         rebalance.facts = [*rebalance.facts, asked[last]]
 
 
-def _say_who_came(rebalance: LoggedRebalance) -> None:
-    """A client that was no member and asked to join before any member learnt of the rebalance: it fits as the cause."""
-    came = [(asked.at_ms, joined) for asked, joined in rebalance.came if asked.at_ms is not None]
-    if not is_open(rebalance.cause) or not came:
-        return
-    learnt_ms = [fact.at_ms for fact in rebalance.facts if learnt_of_others(fact) and fact.at_ms is not None]
-    first_ms, joined = min(came, key=lambda one: one[0])
-    if not learnt_ms or first_ms <= min(learnt_ms):
-        rebalance.cause = concluded(CauseKind.MEMBER_JOINED, joined.member_id, joined.client_id)
-
-
-def _say_who_is_silent(rebalance: LoggedRebalance, by_client: Sequence[Sequence[LoggedFact]]) -> None:
-    """A member of the generation before whose log ends before the rebalance, without a leave: that it expired fits.
-
-    Where other logs end with the rebalance, its own may lack what others have of that.
-    """
-    began_ms, joined_ms = rebalance.began_at_ms, rebalance.joined_at_ms
-    if not is_open(rebalance.cause) or began_ms is None or joined_ms is None or rebalance.generation_id is None:
-        return
-    if max(facts[-1].at_ms or 0 for facts in by_client) - joined_ms < AT_ONCE_MS:
-        return
-    silent = [
-        joined
-        for facts in by_client
-        if (joined := _last_join(facts)) is not None
-        and joined.generation_id == rebalance.generation_id - 1
-        and (facts[-1].at_ms or 0) < began_ms
-        and could_stand(facts[-1], FactKind.LEAVE_SENT)
-    ]
-    if len(silent) == 1:
-        rebalance.cause = concluded(CauseKind.SESSION_EXPIRED, silent[0].member_id, silent[0].client_id)
-    elif silent:
-        fits = tuple(candidate(CauseKind.SESSION_EXPIRED, one.member_id, one.client_id) for one in silent)
-        rebalance.cause = Cause(kind=CauseKind.SESSION_EXPIRED, is_inferred=True, candidates=fits)
-
-
-def _last_join(facts: Sequence[LoggedFact]) -> LoggedFact | None:
-    """A client's last join, if it did not leave and did not learn that it was out."""
-    for fact in reversed(facts):
-        if fact.kind in _GONE:
-            return None
-        if fact.kind in _JOINED:
-            return fact
-    return None
-
-
-def _by_generation(clients: Sequence[Sequence[LoggedRebalance]]) -> list[LoggedRebalance]:
-    """The clients' rebalances as the group's: those to one generation are one."""
-    found: list[LoggedRebalance] = []
-    by_generation: dict[int, LoggedRebalance] = {}
-    for rebalances in clients:
-        for one in rebalances:
-            same = None if one.generation_id is None else by_generation.get(one.generation_id)
-            if same is not None:
-                _join(same, one)
-                continue
-            found.append(one)
-            if one.generation_id is not None:
-                by_generation[one.generation_id] = one
-    return found
-
-
-def _in_order(found: list[LoggedRebalance]) -> list[LoggedRebalance]:
-    """By generation; one that has no number comes after the one that it follows."""
-    numbers = [(one.generation_id, one.from_generation_id) for one in found]
-    if all(number is not None or before is not None for number, before in numbers):
-        return sorted(found, key=lambda one: one.generation_id or (one.from_generation_id or 0) + 0.5)
-    return sorted(found, key=_began) if all(_times(one) for one in found) else found
-
-
-def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
-    """Lays what another client says of a rebalance beside what is known."""
-    kept.began_at_ms = min(_known(kept.began_at_ms, other.began_at_ms), default=None)
-    kept.joined_at_ms = min(_known(kept.joined_at_ms, other.joined_at_ms), default=None)
-    kept.ended_at_ms = max(_known(kept.ended_at_ms, other.ended_at_ms), default=None)
-    kept.cause = _of_both(kept.cause, other.cause)
-    if other.outcome == "completed":
-        kept.outcome = other.outcome
-    if other.held_by is not None and (kept.held_by is None or other.held_by.why == NOT_BACK):
-        kept.held_by = other.held_by
-    kept.facts = [*kept.facts, *other.facts]
-    kept.came += other.came
-
-
-def _of_both(one: Cause, other: Cause) -> Cause:
-    """Where two clients each say that they set it off, the first of them did: which one, their clocks do not show."""
-    if is_open(one):
-        return other
-    if is_open(other):
-        return one
-    if (one.member_id or one.client_id) == (other.member_id or other.client_id):
-        return other if one.kind is CauseKind.UNKNOWN else one
-    fits = (*_that_fit(one), *_that_fit(other))
-    kinds = {each.kind for each in fits}
-    return Cause(kind=kinds.pop() if len(kinds) == 1 else CauseKind.UNKNOWN, is_inferred=True, candidates=fits)
-
-
-def _that_fit(cause: Cause) -> tuple[CauseCandidate, ...]:
-    alone = CauseCandidate(kind=cause.kind, member_id=cause.member_id, client_id=cause.client_id)
-    return cause.candidates or (alone,)
-
-
-def _times(one: LoggedRebalance) -> list[int]:
-    return _known(one.began_at_ms, one.joined_at_ms, one.ended_at_ms)
-
-
-def _known(*times_ms: int | None) -> list[int]:
-    return [ms for ms in times_ms if ms is not None]
-
-
-def _began(one: LoggedRebalance) -> int:
-    return min(_times(one))
+def _name_clients(rebalances: Sequence[LoggedRebalance], clients: Sequence[OwnHistory]) -> None:
+    """A broker's lines have ids of the newer protocol alone: the client that prints such an id as its own has it."""
+    names: dict[str, set[str]] = {}
+    for own in clients:
+        for fact in filter(is_newer_line, own.facts):
+            if fact.client_id and not client_id_of(fact.member_id):
+                names.setdefault(fact.member_id, set()).add(configured_id(fact.client_id))
+    for one in rebalances:
+        named = names.get(one.cause.member_id, set())
+        if len(named) == 1 and not one.cause.client_id:
+            one.cause.client_id = min(named)

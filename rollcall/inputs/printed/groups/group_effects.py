@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import logging
 
-from rollcall.inputs.printed.groups.client_effects import client_effects_of
 from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
 from rollcall.inputs.printed.lines.entries import reason_of
 from rollcall.inputs.printed.logged_facts import BROKER, is_dated
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup
 from rollcall.schemas.effects import Effect, GroupNotCovered
 
 log = logging.getLogger("rollcall.lines")
@@ -23,15 +22,18 @@ def effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Effect]:
     They rest on the lines and the rebalances that the group has. goes_on: of a broker's log that grows, whose next line
     may be about what runs after the last one.
     """
-    first = next((fact for fact in group.facts if fact.dialect == BROKER and is_dated(fact)), None)
+    dated = sorted(filter(is_dated, group.facts), key=lambda fact: fact.dialect != BROKER)
+    if not dated or group.group_id.startswith(GROUP_NOT_NAMED[:-1]):
+        return []
+    first = dated[0]
+    if goes_on and first.dialect != BROKER:
+        return []
     try:
-        if first is None:
-            return [] if goes_on else client_effects_of(group)
-        if group.group_type in SILENT_BUMPS:
-            return [GroupNotCovered(at_ms=first.at_ms or 0, why=group.group_type)]
         if group.ledger is None:
             log.error("group %a: its lines could not be followed", group.group_id)
             return []
+        if group.group_type in SILENT_BUMPS:
+            return [GroupNotCovered(at_ms=first.at_ms or 0, why=group.group_type)]
         rests_on = {*map(id, group.facts), *map(id, group.rebalances)}
         return group.ledger.effects(rests_on, goes_on=goes_on)
     except Exception as error:

@@ -37,6 +37,7 @@ class Holding(NamedTuple):
     """None: that is not known."""
     is_given: bool
     """Its generation gave it to it; else it gave up what is missing."""
+    line: LoggedFact
 
 
 def given_by_leaders(facts: Iterable[LoggedFact]) -> dict[tuple[int, str], set[Partitions]]:
@@ -74,7 +75,7 @@ def holdings_of(facts: Sequence[LoggedFact]) -> Iterator[Holding]:
         latest_ms = max(latest_ms, fact.at_ms or 0)
         if member_id:
             is_given = fact.kind in (FactKind.PARTITIONS_ADDED, FactKind.JOINED_AND_SYNCED)
-            yield Holding(latest_ms if is_dated else None, member_id, generation_id, after, is_given)
+            yield Holding(latest_ms if is_dated else None, member_id, generation_id, after, is_given, fact)
         if fact.kind in _OUT:
             member_id = ""
 

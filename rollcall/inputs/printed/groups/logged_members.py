@@ -12,7 +12,7 @@ from typing import NamedTuple
 import re2
 
 from rollcall.inputs.printed.groups.logged_effects import Place, Written
-from rollcall.inputs.printed.groups.reasons import left_by
+from rollcall.inputs.printed.groups.reasons import Reason, left_by
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import client_id_of, configured_id
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
@@ -166,13 +166,15 @@ class Members:
         self.add(self.named(new_id, instance_id=instance_id), replaces=old_id)
 
     def leave(self, line: LoggedFact) -> None:
-        """It left; two lines may say so. The rebalance that its leave sets off may say better why."""
-        if self.has_gone(line.member_id):
-            return
-        reason = left_by(line)
-        candidates = tuple(EndCause(one.value) for one in reason.candidates)
+        """It left; two lines may say so."""
+        if not self.has_gone(line.member_id):
+            self.go(line.member_id, left_by(line), line)
+
+    def go(self, member_id: str, reason: Reason, line: LoggedFact) -> None:
+        """It went, and a line says why. The rebalance that it sets off may say that better."""
+        fits = tuple(EndCause(one.value) for one in reason.candidates)
         end_cause, words = EndCause(reason.kind.value), reason.client_reason
-        removed = self.remove(line.member_id, end_cause, line, candidates=candidates, client_reason=words)
+        removed = self.remove(member_id, end_cause, line, candidates=fits, client_reason=words)
         if removed is not None:
             self.left[id(line)] = removed
 
@@ -201,7 +203,7 @@ class Members:
             end_cause=end_cause,
             client_reason=client_reason or None,
             replaced_by_member_id=replaced_by,
-            is_inferred=end_cause is EndCause.UNKNOWN or self._written.is_doubtful,
+            is_inferred=end_cause is EndCause.UNKNOWN or bool(candidates) or self._written.is_doubtful,
             candidates=candidates,
         )
         self._written.emit(removed)

@@ -72,7 +72,7 @@ class Owners:
         """What members' own lines have up to a moment. is_of_epochs: each member has its own epoch."""
         while (following := self._following(at_ms)) is not None:
             held = following.popleft()
-            self._written.at_ms = max(self._written.at_ms, held.at_ms or 0)
+            self._written.at_ms, self._written.line = max(self._written.at_ms, held.at_ms or 0), held.line
             generation_id = self._written.generation_id or 0
             if is_of_epochs or held.generation_id == generation_id:
                 self._own(held.member_id, held.partitions, held.generation_id)

@@ -56,9 +56,13 @@ class Running:
         one.held_by = one.held_by or holder_of(one)  # Clients and doubts may have changed it since the walk.
         self.one = None
         at_ms = one.known_from_ms if outcome == UNKNOWN_END else self.written.at_ms
+        self.report_end(one, at_ms, outcome)
+        if outcome in ("completed", "empty"):
+            self.members.store(one.members_after)
+
+    def report_end(self, one: LoggedRebalance, at_ms: int, outcome: str) -> None:
+        """Say who set it off and who held it, as they are known by now, and how many members there are after it."""
         held, named = one.held_by, self.members.named
         culprit, holder = named(one.cause.member_id), named("" if held is None else held.member_id)
         self.written.emit_later(at_ms, partial(ended, one, at_ms, outcome, culprit, holder, self.changes), one)
         self.standing.count = one.members_after
-        if outcome in ("completed", "empty"):
-            self.members.store(one.members_after)
