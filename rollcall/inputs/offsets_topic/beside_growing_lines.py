@@ -13,10 +13,10 @@ from operator import attrgetter
 import msgspec
 
 from rollcall.history.facts import Fact
-from rollcall.inputs.offsets_topic.beside_lines import Before, enriched_after
+from rollcall.inputs.offsets_topic.beside_lines import Before, enriched_after, unended
 from rollcall.inputs.offsets_topic.beside_log.merging import Decided
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effects import UNKNOWN_END, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.effects import Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 
 IN_ORDER = frozenset(EffectName) - {EffectName.OFFSETS_COMMITTED}
 """The facts of the topic that wait for lines. Those of lines are no facts of the history by themselves."""
@@ -117,20 +117,4 @@ def _open(lines: Iterable[_Line]) -> Iterator[Effect]:
         elif isinstance(line, RebalanceEnded):
             last = None
     if last is not None:
-        yield RebalanceEnded(
-            at_ms=last.at_ms,
-            from_generation_id=last.from_generation_id,
-            to_generation_id=last.from_generation_id + 1,
-            started_at_ms=last.at_ms,
-            cause=last.cause,
-            outcome=UNKNOWN_END,
-            members_before=last.members_before,
-            members_after=None,
-            joined=[],
-            left=[],
-            expired=[],
-            slowest_member_id=None,
-            slowest_client_id=None,
-            slowest_wait_ms=None,
-            waits=[],
-        )
+        yield unended(last)
