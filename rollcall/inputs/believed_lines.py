@@ -8,7 +8,7 @@ added to it, and so are rebalances of generations that the recording lacks. Know
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of, is_open
 from rollcall.inputs.recordings import GroupRecorded
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effects import Effect, GroupFound, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.effects import Effect, GroupFound, GroupObserved, RebalanceEnded, RebalanceStarted
 from rollcall.schemas.tables import AFTER_THE_LOGS
 
 _Seen = tuple[int, int]
@@ -113,18 +113,23 @@ def without_contradicted(group: LoggedGroup, recorded: GroupRecorded) -> tuple[L
 
 def _seen(recorded: GroupRecorded) -> list[_Seen]:
     """Every moment at which a recording shows the generation, in order of time."""
-    shown = [one for fact in recorded.facts if (one := _generation_at(fact)) is not None]
+    ends = [one.content for one in recorded.facts if isinstance(one.content, RebalanceEnded)]
+    gaps = {one.started_at_ms for one in ends if one.to_generation_id > one.from_generation_id + 1}
+    shown = [one for fact in recorded.facts if (one := _generation_at(fact, gaps)) is not None]
     found = sorted(shown, key=_AT_MS)
     if found and recorded.until_ms > found[-1][0]:
         found.append((recorded.until_ms, found[-1][1]))
     return found
 
 
-def _generation_at(fact: Fact) -> _Seen | None:
+def _generation_at(fact: Fact, gaps: Container[int | None]) -> _Seen | None:
+    """The generation that a fact proves. gaps: the beginnings of rebalances of which the recording lacks a part."""
     match fact.content:
         case GroupFound() as found:
             return fact.at_ms, found.generation_id
-        case RebalanceStarted() as started:
+        case GroupObserved(generation_id=generation_id, member_ids=members) if members:
+            return fact.at_ms, generation_id
+        case RebalanceStarted() as started if fact.at_ms not in gaps:
             return fact.at_ms, started.from_generation_id
         case RebalanceEnded() as ended:
             return fact.at_ms, ended.to_generation_id

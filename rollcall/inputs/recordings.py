@@ -45,7 +45,9 @@ from rollcall.schemas.effects import Effect, RebalanceEnded, RebalanceStarted, R
 from rollcall.schemas.errors import Error
 from rollcall.schemas.tables import AFTER_THE_LOGS
 
-OF_REBALANCES = frozenset({*REBALANCES, *GROUP_TYPES, *MEMBERSHIPS, EffectName.GROUP_NOT_COVERED})
+OF_REBALANCES = frozenset(
+    {*REBALANCES, *GROUP_TYPES, *MEMBERSHIPS, EffectName.GROUP_OBSERVED, EffectName.GROUP_NOT_COVERED}
+)
 """The facts that are kept."""
 _RECORDS_AT_ONCE = 5_000
 

@@ -183,16 +183,16 @@ def test_a_brokers_log_says_which_kafka_wrote_the_request_log(
     assert ("kafka.version=4.3" in written.getvalue()) == is_older, written.getvalue()
 
 
-@pytest.mark.parametrize("part", ["first half", "second half"])
+@pytest.mark.parametrize("part", ["first half", "second half", "all but the middle"])
 @pytest.mark.parametrize("name", ["d-kill", "n-classic-mixed", "o-consumer-protocol"])
 def test_lines_go_on_with_a_group_where_the_request_log_lacks_it(
     name: str, part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = gzip.decompress((CAPTURES / name / "requests.log.gz").read_bytes()).splitlines(keepends=True)
     log, printed = tmp_path / "kafka-request.log", BROKERS / f"{name}.log.gz"
-    middle = len(lines) // 2
+    middle, third = len(lines) // 2, len(lines) // 3
     parts = {"first half": lines[:middle], "second half": lines[middle:]}
-    log.write_bytes(b"".join(parts[part]))
+    log.write_bytes(b"".join(parts.get(part, lines[:third] + lines[2 * third :])))
     found = {}
     for home, paths in {"both": (log, printed), "lines": (printed,)}.items():
         assert replayed(tmp_path / home, *paths) == 0
