@@ -6,8 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from rollcall.history.facts import Fact
+from rollcall.inputs.offsets_topic.beside_growing_lines import LINES_KEPT_MS, MergingLines
 from rollcall.inputs.offsets_topic.beside_lines import enriched
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
+from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 from tests.written_effects import effect
 
@@ -169,3 +172,12 @@ def test_lines_count_where_a_log_only_concludes() -> None:
     found = enriched([concluded], [line], {0}).changed[0]
     assert isinstance(found, RebalanceEnded)
     assert (found.cause.kind, found.started_at_ms, found.slowest_member_id) == (CauseKind.SESSION_EXPIRED, 6_999, None)
+
+
+def test_lines_are_kept_until_the_topic_has_the_group() -> None:
+    merging, line = MergingLines(), ended(9_010, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=7_000)
+    merging.take([Fact(9_010, 1, EffectName.REBALANCE_ENDED, content=line)], [])
+    merging.decide(10_000)
+    assert (merging.group.lines, merging.group.until_ms) == ([line], 10_000)
+    merging.decide(9_011 + LINES_KEPT_MS)
+    assert not merging.group.lines

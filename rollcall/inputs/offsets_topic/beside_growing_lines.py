@@ -76,7 +76,9 @@ class MergingLines:
         decided = Decided(log_left_out=self._lines)
         now = sorted((fact for fact in self._topic if fact.at_ms <= until_ms), key=_in_time)
         self._lines = []
+        group.until_ms = max(group.until_ms, until_ms)
         if not now:
+            self._forget(group.until_ms - LINES_KEPT_MS)
             return decided
         self._topic = [fact for fact in self._topic if fact.at_ms > until_ms]
         known = [(fact, fact.content) for fact in now if fact.content is not None]
@@ -93,7 +95,6 @@ class MergingLines:
         decided.added = [(group.added + place, one) for place, one in enumerate(found.added, 1)]
         decided.compared = found.in_both
         group.added += len(found.added)
-        group.until_ms = max(group.until_ms, until_ms)
         self._forget(group.until_ms - LINES_KEPT_MS)
         return decided
 
