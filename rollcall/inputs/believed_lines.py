@@ -13,7 +13,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import NamedTuple
 
-from rollcall.history.facts import Fact, effects_in, in_order
+from rollcall.history.facts import NEWER_ID_LENGTH, Fact, effects_in, in_order
 from rollcall.history.rebalances import rebalances_of
 from rollcall.history.words import count
 from rollcall.inputs.offsets_topic.beside_lines import NEAR_MS, enriched
@@ -123,15 +123,18 @@ def _seen(recorded: GroupRecorded) -> list[_Seen]:
 
 
 def _generation_at(fact: Fact, gaps: Container[int | None]) -> _Seen | None:
-    """The generation that a fact proves. gaps: the beginnings of rebalances of which the recording lacks a part."""
+    """The generation that a fact proves. gaps: the beginnings of rebalances of which the recording lacks a part.
+
+    A member of the newer protocol shows its own epoch alone. When a rebalance is superseded, the next one begins.
+    """
     match fact.content:
         case GroupFound() as found:
             return fact.at_ms, found.generation_id
-        case GroupObserved(generation_id=generation_id, member_ids=members) if members:
+        case GroupObserved(generation_id=generation_id, member_ids=[first, *_]) if len(first) > NEWER_ID_LENGTH:
             return fact.at_ms, generation_id
         case RebalanceStarted() as started if fact.at_ms not in gaps:
             return fact.at_ms, started.from_generation_id
-        case RebalanceEnded() as ended:
+        case RebalanceEnded(outcome=outcome) as ended if outcome != "superseded":
             return fact.at_ms, ended.to_generation_id
         case _:
             return None
