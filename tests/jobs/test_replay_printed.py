@@ -203,13 +203,16 @@ def test_lines_go_on_with_a_group_where_the_request_log_lacks_it(
 
 
 @pytest.mark.parametrize("name", ["n-classic-mixed", "o-consumer-protocol", "q-consumer-slow"])
-def test_lines_have_the_rebalances_that_compaction_removed_from_the_topic(name: str, tmp_path: Path) -> None:
+def test_lines_have_the_rebalances_that_compaction_removed_from_the_topic(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     topic, printed = CAPTURES / name / "offsets-topic-compacted.jsonl.gz", BROKERS / f"{name}.log.gz"
     found = {}
     for home, paths in {"both": (topic, printed), "lines": (printed,)}.items():
         assert replayed(tmp_path / home, *paths) == 0
         found[home] = {(row["group_id"], row["to_generation_id"], row["cause"]) for row in rows_of(tmp_path / home)}
     assert found["both"] == found["lines"]
+    assert "name their zone" not in capsys.readouterr().out
     assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "both"))} == {}
     assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "both"))} == {}
 

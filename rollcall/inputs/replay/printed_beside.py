@@ -28,6 +28,7 @@ from rollcall.programs.terminal import say
 from rollcall.programs.typed import as_typed
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effect_rows import row_of, texts_of
+from rollcall.schemas.effects import RebalanceEnded
 from rollcall.schemas.tables import AFTER_THE_LOGS
 from rollcall.tables.home import Home
 from rollcall.tables.rows import typed_rows
@@ -45,7 +46,7 @@ class PrintedBeside:
         self._by_lines: list[str] = []
         self._on_by_lines: list[str] = []
         self._refused: list[str] = []
-        self._in_lines = self._in_both = self._groups_in_both = 0
+        self._in_lines = self._in_both = self._lines_alone = self._groups_in_both = 0
 
     @property
     def is_understood(self) -> bool:
@@ -81,6 +82,7 @@ class PrintedBeside:
         self._groups_in_both += 1
         self._in_lines += both.in_lines
         self._in_both += both.in_both
+        self._lines_alone += sum(isinstance(one, RebalanceEnded) for one in both.added)
         self._refused += both.refused
         if both.added:
             self._on_by_lines.append(group.group_id)
@@ -101,7 +103,7 @@ class PrintedBeside:
             f"{count(self._groups_in_both, 'group')} in both: {self._in_both} of the {self._in_lines} generations in "
             "the lines are recorded at that time",
         )
-        if self._in_lines and not self._in_both:
+        if not self._in_both and self._in_lines > self._lines_alone:
             zone = as_typed("ZONE=", "--zone")
             say(console, f"  the times of the lines are not those of the recording: name their zone with {zone}")
         for sentence in self._refused:
