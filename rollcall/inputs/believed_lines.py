@@ -1,28 +1,93 @@
-"""Which printed rebalances are believed beside a recording of the same group: one rule for explain and replay.
+"""A group by a recording and by printed lines: one rule for explain and replay.
 
 A generation only rises while its group exists. So a printed one is refused where the recording has the group in two
-generations around it, and the printed one is not between these. Those of generations that the recording lacks are
-added to it. Knows facts and shapes. Must not know files.
+generations around it, and the printed one is not between these. What lines know better of a recorded rebalance is
+added to it, and so are rebalances of generations that the recording lacks. Knows facts and shapes. Must not know files.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from operator import itemgetter
+from typing import NamedTuple
 
-from rollcall.history.facts import Fact
+from rollcall.history.facts import NEWER_ID_LENGTH, Fact, effects_in, in_order
+from rollcall.history.rebalances import rebalances_of
 from rollcall.history.words import count
-from rollcall.inputs.offsets_topic.beside_lines import NEAR_MS
+from rollcall.inputs.offsets_topic.beside_lines import NEAR_MS, enriched
+from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of, is_open
 from rollcall.inputs.recordings import GroupRecorded
-from rollcall.schemas.effects import GroupFound, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import Effect, GroupFound, GroupObserved, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.tables import AFTER_THE_LOGS
 
 _Seen = tuple[int, int]
 """A moment (ms), and the generation that the recording has the group in at it."""
 _AT_MS = itemgetter(0)
 NO_TIMES = (0, 0)
+
+
+class Beside(NamedTuple):
+    """A group by both."""
+
+    facts: list[Fact]
+    """Those of the recording, with what lines know better; what lines settle is left out."""
+    added: list[Effect]
+    """What else the lines have: rebalances of generations that the recording lacks, and after its last fact all."""
+    own: list[LoggedRebalance]
+    """Those rebalances."""
+    lines: LoggedGroup
+    """What is believed of the lines."""
+    refused: list[str]
+    """Sentences on what is not."""
+    in_lines: int
+    """How many generations the lines have."""
+    in_both: int
+
+
+def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
+    """Put a group's lines beside what is recorded of it."""
+    lines, refused = without_contradicted(group, recorded)
+    effects = effects_of(lines)
+    facts = [fact for fact in recorded.facts if fact.content is not None]
+    logged = {place for place, fact in enumerate(facts) if fact.seq < recorded.topic_from_seq}
+    found = enriched([*effects_in(facts)], effects, logged)
+    now = [replace(fact, content=found.changed.get(place, fact.content)) for place, fact in enumerate(facts)]
+    now = [fact for fact in now if fact.content is not None]
+    if found.completed is not None:
+        end = Fact(found.completed.at_ms, AFTER_THE_LOGS, EffectName.REBALANCE_ENDED, content=found.completed)
+        now = sorted([*now, end], key=in_order)
+    known = rebalances_of(effects_in(now))
+    own = beyond(lines, [(one.from_generation_id, one.to_generation_id or one.from_generation_id + 1) for one in known])
+    added = _added(effects, own, found.completed, recorded.last_ms) if now else effects
+    return Beside(now, added, own, lines, refused, found.in_lines, found.in_both)
+
+
+def _added(
+    effects: Sequence[Effect], own: Iterable[LoggedRebalance], completed: RebalanceEnded | None, last_ms: int
+) -> list[Effect]:
+    """Return the own rebalances, and after a moment all that leads to one of them or follows the last."""
+    found: list[Effect] = []
+    numbers = {one.generation_id for one in own}
+    begins, is_own = 0, False
+    for place, effect in enumerate(effects):
+        if isinstance(effect, RebalanceEnded):
+            is_completed = completed is not None and _is_same(effect, completed)
+            is_own = effect.to_generation_id in numbers or is_completed
+            before = [one for one in effects[begins:place] if is_own and one.at_ms > last_ms]
+            found += [one for one in before if not (is_completed and isinstance(one, RebalanceStarted))]
+            found += [effect] if is_own and not is_completed else ()
+            begins = place + 1
+    return [*found, *(one for one in effects[begins:] if is_own and one.at_ms > last_ms)]
+
+
+def _is_same(effect: RebalanceEnded, completed: RebalanceEnded) -> bool:
+    """Whether a rebalance of lines is the one that a recording begins."""
+    at_ms = max(effect.at_ms, completed.started_at_ms or 0)
+    return (effect.to_generation_id, at_ms) == (completed.to_generation_id, completed.at_ms)
 
 
 def without_contradicted(group: LoggedGroup, recorded: GroupRecorded) -> tuple[LoggedGroup, list[str]]:
@@ -48,20 +113,28 @@ def without_contradicted(group: LoggedGroup, recorded: GroupRecorded) -> tuple[L
 
 def _seen(recorded: GroupRecorded) -> list[_Seen]:
     """Every moment at which a recording shows the generation, in order of time."""
-    shown = [one for fact in recorded.facts if (one := _generation_at(fact)) is not None]
+    ends = [one.content for one in recorded.facts if isinstance(one.content, RebalanceEnded)]
+    gaps = {one.started_at_ms for one in ends if one.to_generation_id > one.from_generation_id + 1}
+    shown = [one for fact in recorded.facts if (one := _generation_at(fact, gaps)) is not None]
     found = sorted(shown, key=_AT_MS)
     if found and recorded.until_ms > found[-1][0]:
         found.append((recorded.until_ms, found[-1][1]))
     return found
 
 
-def _generation_at(fact: Fact) -> _Seen | None:
+def _generation_at(fact: Fact, gaps: Container[int | None]) -> _Seen | None:
+    """The generation that a fact proves. gaps: the beginnings of rebalances of which the recording lacks a part.
+
+    A member of the newer protocol shows its own epoch alone. When a rebalance is superseded, the next one begins.
+    """
     match fact.content:
         case GroupFound() as found:
             return fact.at_ms, found.generation_id
-        case RebalanceStarted() as started:
+        case GroupObserved(generation_id=generation_id, member_ids=[first, *_]) if len(first) > NEWER_ID_LENGTH:
+            return fact.at_ms, generation_id
+        case RebalanceStarted() as started if fact.at_ms not in gaps:
             return fact.at_ms, started.from_generation_id
-        case RebalanceEnded() as ended:
+        case RebalanceEnded(outcome=outcome) as ended if outcome != "superseded":
             return fact.at_ms, ended.to_generation_id
         case _:
             return None

@@ -1,8 +1,7 @@
 """The groups of request logs and dumps in the shape in which printed lines tell of theirs, beside what lines say.
 
-Of a group that a request log tells of, rebalances are the log's. Of one that a dump alone tells of, they are the
-topic's, with causes from lines where these know better. Lines add rebalances of other generations, and findings. Knows
-facts and shapes. Must not know files, nor how anything is worded.
+Rebalances are the recordings', as they are beside the lines. Lines add findings, and rebalances of other generations.
+Knows facts and shapes. Must not know files, nor how anything is worded.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ from rollcall.history.facts import Fact, effects_in
 from rollcall.history.kinds import CONSUMER_GROUP
 from rollcall.history.rebalances import Rebalance, rebalances_of
 from rollcall.history.words import duration
-from rollcall.inputs.believed_lines import NO_TIMES, beyond, is_near, span, without_contradicted
-from rollcall.inputs.offsets_topic.beside_lines import ENRICHED, enriched
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.believed_lines import NO_TIMES, Beside, beside, is_near, span
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source
@@ -39,15 +36,17 @@ def beside_lines(recordings: Recordings, printed: Sequence[LoggedGroup], clock: 
     found = []
     for group_id, recorded in recordings.groups.items():
         lines = by_lines.pop(group_id, None)
-        if lines is not None:
-            lines, left_out = without_contradicted(lines, recorded)
-            recordings.left_out += left_out
-        found.append(_beside(group_id, recorded, lines, clock))
+        if lines is None:
+            found.append(_recorded(group_id, recorded, clock))
+        else:
+            both = beside(lines, recorded)
+            recordings.left_out += both.refused
+            found.append(_beside(both, recorded, clock))
         if not found[-1].rebalances and found[-1].group_type not in (CLASSIC, CONSUMER_GROUP):
             recordings.left_out.append(
                 f"What {group_id} did: it is a {found[-1].group_type} group, whose records are not read."
             )
-        if lines is not None and _is_at_other_times(found[-1], lines):
+        if lines is not None and _is_at_other_times(found[-1], both.lines):
             recordings.left_out.append(
                 f"What the lines add to the rebalances of {group_id}: they have the same generations at other times. "
                 "--zone names the zone of times that are printed without one."
@@ -55,15 +54,21 @@ def beside_lines(recordings: Recordings, printed: Sequence[LoggedGroup], clock: 
     return [*found, *by_lines.values()]
 
 
-def _beside(group_id: str, recorded: GroupRecorded, lines: LoggedGroup | None, clock: Clock) -> LoggedGroup:
-    is_logged = any(fact.seq < AFTER_THE_LOGS for fact in recorded.facts)
-    facts = recorded.facts if is_logged or lines is None else _with_causes(recorded.facts, lines)
-    rebalances = list(_rebalances(group_id, GroupRecorded(facts, recorded.lines), clock))
-    if lines is not None and not rebalances:
-        return lines
-    group = LoggedGroup(group_id, _type_of(facts), [], rebalances)
-    if lines is not None:
-        _add_lines(group, lines, is_logged=is_logged)
+def _recorded(group_id: str, recorded: GroupRecorded, clock: Clock) -> LoggedGroup:
+    return LoggedGroup(group_id, _type_of(recorded.facts), [], [*_rebalances(group_id, recorded, clock)])
+
+
+def _beside(both: Beside, recorded: GroupRecorded, clock: Clock) -> LoggedGroup:
+    """The group by both: with the lines' findings, and their evidence of the same rebalances."""
+    group = _recorded(both.lines.group_id, replace(recorded, facts=both.facts), clock)
+    if not group.rebalances:
+        return both.lines
+    group.facts, group.findings = both.lines.facts, both.lines.findings
+    for one, other in _pairs(group, both.lines):
+        if is_near(one, other):
+            one.facts = [*one.facts, *other.facts]
+            one.source = Source.TOPIC_AND_LINES if one.source is Source.TOPIC else one.source
+    group.rebalances = sorted([*group.rebalances, *both.own], key=_place)
     return group
 
 
@@ -148,26 +153,6 @@ def _holder(one: Rebalance, *, is_consumer: bool) -> Holder | None:
 
 
 # ---------------------------------------------------------------- beside lines
-
-
-def _with_causes(facts: Sequence[Fact], lines: LoggedGroup) -> list[Fact]:
-    """A topic's facts, with what lines know better; a fact that they settle is left out."""
-    may_change = [fact for fact in facts if isinstance(fact.content, ENRICHED)]
-    changed = enriched([*effects_in(may_change)], effects_of(lines)).changed
-    now = {id(may_change[place]): effect for place, effect in changed.items()}
-    enriched_facts = [replace(fact, content=now.get(id(fact), fact.content)) for fact in facts]
-    return [fact for fact in enriched_facts if fact.content is not None]
-
-
-def _add_lines(group: LoggedGroup, lines: LoggedGroup, *, is_logged: bool) -> None:
-    """Add the lines' findings, their evidence of the same rebalances, and their rebalances of other generations."""
-    group.facts, group.findings = lines.facts, lines.findings
-    added = beyond(lines, [((one.from_generation_id or 0), (one.generation_id or 0)) for one in group.rebalances])
-    for one, other in _pairs(group, lines):
-        if is_near(one, other):
-            one.facts = [*one.facts, *other.facts]
-            one.source = one.source if is_logged else Source.TOPIC_AND_LINES
-    group.rebalances = sorted([*group.rebalances, *added], key=_place)
 
 
 def _pairs(group: LoggedGroup, lines: LoggedGroup) -> Iterator[tuple[LoggedRebalance, LoggedRebalance]]:

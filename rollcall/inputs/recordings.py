@@ -45,7 +45,9 @@ from rollcall.schemas.effects import Effect, RebalanceEnded, RebalanceStarted, R
 from rollcall.schemas.errors import Error
 from rollcall.schemas.tables import AFTER_THE_LOGS
 
-OF_REBALANCES = frozenset({*REBALANCES, *GROUP_TYPES, *MEMBERSHIPS, EffectName.GROUP_NOT_COVERED})
+OF_REBALANCES = frozenset(
+    {*REBALANCES, *GROUP_TYPES, *MEMBERSHIPS, EffectName.GROUP_OBSERVED, EffectName.GROUP_NOT_COVERED}
+)
 """The facts that are kept."""
 _RECORDS_AT_ONCE = 5_000
 
@@ -62,11 +64,15 @@ class GroupRecorded:
     """What recordings tell of a group."""
 
     facts: list[Fact] = field(default_factory=list)
-    """In order. A topic's have a `seq` from AFTER_THE_LOGS on."""
+    """In order."""
+    topic_from_seq: int = AFTER_THE_LOGS
+    """A topic's facts have a `seq` from here on."""
     lines: dict[int, Place] = field(default_factory=dict)
     """By seq of a fact of the log: the line of the request that brought it about."""
     until_ms: int = -1
     """Up to when it stayed as the last fact has it."""
+    last_ms: int = -1
+    """When the last fact of any kind happened."""
 
 
 class FileUsed(NamedTuple):

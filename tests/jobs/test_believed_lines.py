@@ -17,10 +17,10 @@ from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
 from rollcall.inputs.recorded_groups import beside_lines
-from rollcall.inputs.recordings import Recordings, read_recordings
+from rollcall.inputs.recordings import GroupRecorded, Recordings, read_recordings
 from rollcall.schemas.causes import Cause, CauseKind
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effects import RebalanceEnded
+from rollcall.schemas.effects import GroupFound, GroupObserved, RebalanceEnded
 from tests.printed.forged import ATTACKS, LEADER, groups_of, story
 from tests.printed.growth import AT_MOST, growth
 from tests.printed.recorded import BROKERS, CAPTURES, NAMES
@@ -149,6 +149,18 @@ def test_lines_beside_a_recording_take_time_in_proportion_to_the_rebalances() ->
     left, _ = without_contradicted(printed(20), many(20).groups[GROUP])
     assert 20 <= len(left.rebalances) < 40
     assert growth(read, lambda size: (many(size), printed(size)), 250) <= AT_MOST
+
+
+@pytest.mark.parametrize(("member_id", "is_believed"), [(MEMBER, True), ("k8pUqsWHQNeDV6tdqca6hQ", False)])
+def test_members_of_a_classic_group_prove_its_generation(member_id: str, is_believed: bool) -> None:
+    """Those of a consumer group may be behind it."""
+    seen = GroupObserved(at_ms=100_000, why="", is_away=False, is_loaded=False, generation_id=3, member_ids=[member_id])
+    found = GroupFound(at_ms=0, group_type="", generation_id=2)
+    facts = [Fact(one.at_ms, 1, str(one.__struct_config__.tag), content=one) for one in (found, seen)]
+    line = LoggedFact(FactKind.REBALANCE_BEGAN, "server.log", 1, 50_000)
+    lines = LoggedGroup(GROUP, rebalances=[LoggedRebalance(GROUP, 2, 3, 50_000, facts=[line])])
+    left, _ = without_contradicted(lines, GroupRecorded(facts, until_ms=200_000))
+    assert (left == lines) == is_believed
 
 
 @pytest.mark.parametrize(

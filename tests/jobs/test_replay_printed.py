@@ -183,21 +183,37 @@ def test_a_brokers_log_says_which_kafka_wrote_the_request_log(
     assert ("kafka.version=4.3" in written.getvalue()) == is_older, written.getvalue()
 
 
-@pytest.mark.parametrize("half", ["first", "second"])
+@pytest.mark.parametrize("part", ["first half", "second half", "all but the middle"])
 @pytest.mark.parametrize("name", ["d-kill", "n-classic-mixed", "o-consumer-protocol"])
-def test_lines_go_on_with_a_group_where_the_request_log_begins_or_ends(
-    name: str, half: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_lines_go_on_with_a_group_where_the_request_log_lacks_it(
+    name: str, part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = gzip.decompress((CAPTURES / name / "requests.log.gz").read_bytes()).splitlines(keepends=True)
     log, printed = tmp_path / "kafka-request.log", BROKERS / f"{name}.log.gz"
-    middle = len(lines) // 2
-    log.write_bytes(b"".join(lines[:middle] if half == "first" else lines[middle:]))
+    middle, third = len(lines) // 2, len(lines) // 3
+    parts = {"first half": lines[:middle], "second half": lines[middle:]}
+    log.write_bytes(b"".join(parts.get(part, lines[:third] + lines[2 * third :])))
     found = {}
     for home, paths in {"both": (log, printed), "lines": (printed,)}.items():
         assert replayed(tmp_path / home, *paths) == 0
         found[home] = {(row["group_id"], row["to_generation_id"]) for row in rows_of(tmp_path / home)}
-    assert "groups by these lines before and after the requests: " in capsys.readouterr().out
+    assert "groups with rebalances that only these lines have: " in capsys.readouterr().out
     assert found["both"] == found["lines"]
+    assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "both"))} == {}
+
+
+@pytest.mark.parametrize("name", ["n-classic-mixed", "o-consumer-protocol", "q-consumer-slow"])
+def test_lines_have_the_rebalances_that_compaction_removed_from_the_topic(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic, printed = CAPTURES / name / "offsets-topic-compacted.jsonl.gz", BROKERS / f"{name}.log.gz"
+    found = {}
+    for home, paths in {"both": (topic, printed), "lines": (printed,)}.items():
+        assert replayed(tmp_path / home, *paths) == 0
+        found[home] = {(row["group_id"], row["to_generation_id"], row["cause"]) for row in rows_of(tmp_path / home)}
+    assert found["both"] == found["lines"]
+    assert "name their zone" not in capsys.readouterr().out
+    assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "both"))} == {}
     assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "both"))} == {}
 
 

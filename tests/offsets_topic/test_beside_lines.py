@@ -6,8 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from rollcall.history.facts import Fact
+from rollcall.inputs.offsets_topic.beside_growing_lines import LINES_KEPT_MS, MergingLines
 from rollcall.inputs.offsets_topic.beside_lines import enriched
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
+from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 from tests.written_effects import effect
 
@@ -146,3 +149,35 @@ def test_lines_by_which_a_member_went_are_not_believed_where_the_topic_still_has
     unknown, expired = CauseKind.UNKNOWN, CauseKind.SESSION_EXPIRED
     for joined, gone, kind in ((JOINED, removed, expired), (JOINED, later, unknown), (static, later, expired)):
         assert only_rebalance([joined, topic, gone], [line]).cause.kind is kind
+
+
+def test_a_rebalance_that_runs_as_a_log_ends_has_the_lines_end() -> None:
+    began = effect(RebalanceStarted, 7_000, from_generation_id=2, cause=cause(CauseKind.MEMBER_LEFT), members_before=3)
+    line = ended(9_000, 3, cause(CauseKind.UNKNOWN, CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT), started_at_ms=7_001)
+    found = enriched([began], [line], {0})
+    assert found.changed.get(0, began) == began
+    assert found.completed == replace(line, started_at_ms=7_000, cause=began.cause, members_before=3)
+    later = ended(20_000, 4, cause(CauseKind.MEMBER_JOINED), started_at_ms=19_000)
+    without_end = enriched([began], [later], {0}).completed
+    assert without_end is not None
+    assert (without_end.to_generation_id, without_end.is_end_known) == (3, False)
+    assert enriched([began], [], {0}).completed is None
+
+
+def test_lines_count_where_a_log_only_concludes() -> None:
+    line = ended(9_010, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=7_000, slowest_member_id="m")
+    stated = ended(9_000, 3, cause(CauseKind.MEMBER_LEFT), started_at_ms=6_999)
+    concluded = replace(stated, cause=cause(CauseKind.MEMBER_LEFT, is_inferred=True))
+    assert enriched([stated], [line], {0}).changed.get(0, stated) == stated
+    found = enriched([concluded], [line], {0}).changed[0]
+    assert isinstance(found, RebalanceEnded)
+    assert (found.cause.kind, found.started_at_ms, found.slowest_member_id) == (CauseKind.SESSION_EXPIRED, 6_999, None)
+
+
+def test_lines_are_kept_until_the_topic_has_the_group() -> None:
+    merging, line = MergingLines(), ended(9_010, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=7_000)
+    merging.take([Fact(9_010, 1, EffectName.REBALANCE_ENDED, content=line)], [])
+    merging.decide(10_000)
+    assert (merging.group.lines, merging.group.until_ms) == ([line], 10_000)
+    merging.decide(9_011 + LINES_KEPT_MS)
+    assert not merging.group.lines

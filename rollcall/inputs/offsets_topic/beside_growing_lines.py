@@ -13,10 +13,10 @@ from operator import attrgetter
 import msgspec
 
 from rollcall.history.facts import Fact
-from rollcall.inputs.offsets_topic.beside_lines import Before, enriched_after
+from rollcall.inputs.offsets_topic.beside_lines import Before, enriched_after, unended
 from rollcall.inputs.offsets_topic.beside_log.merging import Decided
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effects import UNKNOWN_END, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.effects import Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 
 IN_ORDER = frozenset(EffectName) - {EffectName.OFFSETS_COMMITTED}
 """The facts of the topic that wait for lines. Those of lines are no facts of the history by themselves."""
@@ -76,7 +76,9 @@ class MergingLines:
         decided = Decided(log_left_out=self._lines)
         now = sorted((fact for fact in self._topic if fact.at_ms <= until_ms), key=_in_time)
         self._lines = []
+        group.until_ms = max(group.until_ms, until_ms)
         if not now:
+            self._forget(group.until_ms - LINES_KEPT_MS)
             return decided
         self._topic = [fact for fact in self._topic if fact.at_ms > until_ms]
         known = [(fact, fact.content) for fact in now if fact.content is not None]
@@ -93,7 +95,6 @@ class MergingLines:
         decided.added = [(group.added + place, one) for place, one in enumerate(found.added, 1)]
         decided.compared = found.in_both
         group.added += len(found.added)
-        group.until_ms = max(group.until_ms, until_ms)
         self._forget(group.until_ms - LINES_KEPT_MS)
         return decided
 
@@ -117,20 +118,4 @@ def _open(lines: Iterable[_Line]) -> Iterator[Effect]:
         elif isinstance(line, RebalanceEnded):
             last = None
     if last is not None:
-        yield RebalanceEnded(
-            at_ms=last.at_ms,
-            from_generation_id=last.from_generation_id,
-            to_generation_id=last.from_generation_id + 1,
-            started_at_ms=last.at_ms,
-            cause=last.cause,
-            outcome=UNKNOWN_END,
-            members_before=last.members_before,
-            members_after=None,
-            joined=[],
-            left=[],
-            expired=[],
-            slowest_member_id=None,
-            slowest_client_id=None,
-            slowest_wait_ms=None,
-            waits=[],
-        )
+        yield unended(last)

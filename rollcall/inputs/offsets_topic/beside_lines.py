@@ -1,15 +1,16 @@
-"""One group's history by the topic, with what its coordinator printed about the same generations.
+"""One group's recorded history, with what its coordinator printed about the same generations.
 
 The topic has who was a member, on which host, and who owned what; the lines have when a rebalance began, why, by whom
-and who held it up. A generation of the lines is the topic's if it has the same number and was there at the same time:
-both have the clock of one broker. Knows effects. Must not know lines or records.
+and who held it up. A request log has all of it: lines count where the log only concludes. A generation of the lines is
+the recorded one if it has the same number and was there at the same time: both have the clock of one broker. Knows
+effects. Must not know lines, records or requests.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -17,7 +18,16 @@ import msgspec
 from msgspec.structs import replace
 
 from rollcall.schemas.causes import Cause, CauseKind, EndCause, row_of
-from rollcall.schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.effects import (
+    UNKNOWN_END,
+    CauseFound,
+    Effect,
+    GroupRemoved,
+    MemberJoined,
+    MemberRemoved,
+    RebalanceEnded,
+    RebalanceStarted,
+)
 
 NEAR_MS = 5_000
 """A line is printed before or after its record is written, and a file may have whole seconds."""
@@ -52,38 +62,56 @@ class Enriched:
     """None: the fact is left out."""
     added: list[Effect] = field(default_factory=list)
     """Rebalances of generations that the topic has no record of."""
+    completed: RebalanceEnded | None = None
+    """The end of the rebalance that runs in the last of the recorded facts, if lines show that it is over."""
     in_lines: int = 0
     """How many generations the lines have."""
     in_both: int = 0
 
 
-def enriched(topic: Sequence[Effect], lines: Sequence[Effect]) -> Enriched:
-    """topic, lines: a group's facts by each, in order; of the topic those of ENRICHED at least."""
-    return enriched_after(Before(), topic, lines)
+def enriched(recorded: Sequence[Effect], lines: Sequence[Effect], logged: Container[int] = ()) -> Enriched:
+    """recorded, lines: a group's facts by each, all and in order; of the recorded those of ENRICHED at least.
+
+    logged: the places of facts that a request log has; the others are the topic's.
+    """
+    beside = _Beside(Before(), lines, logged)
+    found = beside.take(recorded)
+    found.completed = beside.completed([found.changed.get(place, fact) for place, fact in enumerate(recorded)])
+    return found
 
 
 def enriched_after(before: Before, topic: Sequence[Effect], lines: Sequence[Effect]) -> Enriched:
-    """The same of a group whose earlier facts were enriched before; `before` is updated."""
-    beside = _Beside(before, lines)
-    for place, fact in enumerate(topic):
-        if isinstance(fact, MemberJoined | MemberRemoved):
-            beside.take_membership(place, fact)
-    for place, fact in enumerate(topic):
-        if isinstance(fact, RebalanceStarted):
-            beside.take_beginning(place, fact)
-        elif isinstance(fact, RebalanceEnded):
-            beside.take_rebalance(place, fact)
-    for place, fact in enumerate(topic):
-        if isinstance(fact, CauseFound) and (fact.member_id, fact.gone_at_ms) in before.settled:
-            beside.found.changed[place] = None
-    return beside.found
+    """The same of a group of the topic whose earlier facts were enriched before; `before` is updated."""
+    return _Beside(before, lines, ()).take(topic)
+
+
+def unended(one: RebalanceStarted) -> RebalanceEnded:
+    """Return the end of a rebalance of which only the beginning is known."""
+    return RebalanceEnded(
+        at_ms=one.at_ms,
+        from_generation_id=one.from_generation_id,
+        to_generation_id=one.from_generation_id + 1,
+        started_at_ms=one.at_ms,
+        cause=one.cause,
+        outcome=UNKNOWN_END,
+        members_before=one.members_before,
+        members_after=None,
+        joined=[],
+        left=[],
+        expired=[],
+        slowest_member_id=None,
+        slowest_client_id=None,
+        slowest_wait_ms=None,
+        waits=[],
+    )
 
 
 class _Beside:
-    """The lines of one group, to which the topic's facts are held one by one."""
+    """The lines of one group, to which the recorded facts are held one by one."""
 
-    def __init__(self, before: Before, lines: Sequence[Effect]) -> None:
+    def __init__(self, before: Before, lines: Sequence[Effect], logged: Container[int]) -> None:
         self.found = Enriched()
+        self._logged = logged
         self._settled, self._members, self._ends_now = before.settled, before.members, before.ends_now
         self._gone = before.gone
         self._rebalances: defaultdict[int, list[RebalanceEnded]] = defaultdict(list)
@@ -101,20 +129,38 @@ class _Beside:
                 case _:
                     pass
 
+    def take(self, facts: Sequence[Effect]) -> Enriched:
+        """Holds recorded facts to the lines."""
+        for place, fact in enumerate(facts):
+            if isinstance(fact, MemberJoined | MemberRemoved):
+                self._take_membership(place, fact)
+        for place, fact in enumerate(facts):
+            if isinstance(fact, RebalanceStarted):
+                self._take_beginning(place, fact)
+            elif isinstance(fact, RebalanceEnded):
+                self._take_rebalance(place, fact)
+        for place, fact in enumerate(facts):
+            if isinstance(fact, CauseFound) and (fact.member_id, fact.gone_at_ms) in self._settled:
+                self.found.changed[place] = None
+        return self.found
+
     # ------------------------------------------------------------ members
 
-    def take_membership(self, place: int, fact: MemberJoined | MemberRemoved) -> None:
+    def _take_membership(self, place: int, fact: MemberJoined | MemberRemoved) -> None:
         """A member came or went: the lines have the moment, and know how it went."""
         if isinstance(fact, MemberJoined):
             self._members[fact.member_id] = fact
             joined = _latest_by(self._joins[fact.member_id], fact.at_ms)
-            if joined is not None and fact.is_inferred:
+            if joined is not None and fact.is_inferred and place not in self._logged:
                 self._change(place, replace(fact, at_ms=min(joined.at_ms, fact.at_ms), is_inferred=False))
             return
         self._gone.setdefault(fact.member_id, []).append(fact.at_ms)
         known = self._members.get(fact.member_id)
         removed = _latest_by(self._ends[fact.member_id], fact.at_ms)
+        is_logged = place in self._logged
         if removed is None or (known is not None and removed.at_ms < known.at_ms - NEAR_MS):
+            return
+        if is_logged and (removed.is_inferred or not fact.is_inferred):
             return
         is_better = _is_better(fact, removed)
         if is_better and not removed.is_inferred:
@@ -127,7 +173,7 @@ class _Beside:
             place,
             replace(
                 fact,
-                at_ms=min(removed.at_ms, fact.at_ms),
+                at_ms=fact.at_ms if is_logged else min(removed.at_ms, fact.at_ms),
                 end_cause=now.end_cause,
                 is_inferred=now.is_inferred,
                 candidates=now.candidates,
@@ -137,24 +183,45 @@ class _Beside:
 
     # ------------------------------------------------------------ rebalances
 
-    def take_beginning(self, place: int, fact: RebalanceStarted) -> None:
+    def _take_beginning(self, place: int, fact: RebalanceStarted) -> None:
         """An epoch rose."""
         said = self._near(fact.from_generation_id + 1, fact.at_ms)
         if said is not None:
-            self._change(place, replace(fact, cause=self._cause(fact.cause, said)))
+            self._change(place, replace(fact, cause=self._cause(fact.cause, said, is_logged=place in self._logged)))
 
-    def take_rebalance(self, place: int, fact: RebalanceEnded) -> None:
+    def _take_rebalance(self, place: int, fact: RebalanceEnded) -> None:
         """A generation was formed, or an epoch was over."""
         said = self._near(fact.to_generation_id, fact.at_ms if fact.started_at_ms is None else fact.started_at_ms)
         went_at_ms = fact.known_from_ms if fact.started_at_ms is None else fact.started_at_ms
         now = self._went_otherwise(fact, fact.at_ms if went_at_ms is None else went_at_ms)
         if said is not None:
             self.found.in_both += 1
-            now = self._with_lines(now, said)
+            now = self._with_lines(now, said, is_logged=place in self._logged)
         if now is not fact:
             self._change(place, now)
 
-    def _with_lines(self, fact: RebalanceEnded, said: RebalanceEnded) -> RebalanceEnded:
+    def completed(self, facts: Sequence[Effect | None]) -> RebalanceEnded | None:
+        """The end of what runs in the last facts: by the lines, or unknown if a later one is in them."""
+        running = _running(facts)
+        if running is None:
+            return None
+        number, at_ms = running.from_generation_id + 1, running.at_ms
+        said = self._near(number, at_ms)
+        is_last = not any(one.at_ms >= at_ms for later, of in self._rebalances.items() if later > number for one in of)
+        if said is None or (is_last and not said.is_end_known):
+            return None if is_last else unended(running)
+        self.found.in_both += 1
+        return replace(
+            said,
+            at_ms=max(said.at_ms, at_ms),
+            from_generation_id=running.from_generation_id,
+            cause=running.cause,
+            started_at_ms=at_ms,
+            known_from_ms=None,
+            members_before=said.members_before if running.members_before is None else running.members_before,
+        )
+
+    def _with_lines(self, fact: RebalanceEnded, said: RebalanceEnded, *, is_logged: bool) -> RebalanceEnded:
         began_ms = fact.started_at_ms
         if began_ms is None and said.started_at_ms is not None:
             began_ms = min(said.started_at_ms, fact.at_ms)
@@ -175,11 +242,16 @@ class _Beside:
                 expired=said.expired,
                 gone=said.gone,
             )
-        return replace(
+        fact = replace(
             fact,
-            cause=self._cause(fact.cause, said),
+            cause=self._cause(fact.cause, said, is_logged=is_logged),
             started_at_ms=began_ms,
             known_from_ms=fact.known_from_ms if began_ms is None else None,
+        )
+        if is_logged:
+            return fact
+        return replace(
+            fact,
             slowest_member_id=said.slowest_member_id,
             slowest_client_id=said.slowest_client_id,
             slowest_wait_ms=said.slowest_wait_ms,
@@ -200,15 +272,16 @@ class _Beside:
             return fact
         return replace(fact, left=names["left"], expired=names["expired"], gone=tuple(names[""]))
 
-    def _cause(self, by_topic: Cause, said: RebalanceEnded) -> Cause:
+    def _cause(self, by_topic: Cause, said: RebalanceEnded, *, is_logged: bool) -> Cause:
         """The better of both, with the culprit's names as the topic has them."""
         by_lines = said.cause
+        if is_logged and not _is_open(by_topic) and (by_lines.is_inferred or not by_topic.is_inferred):
+            return by_topic
         if by_lines.kind in ENDS_MEMBERSHIP and self._stayed(by_lines.member_id, said):
             return by_topic
-        is_open = by_lines.kind is CauseKind.UNKNOWN and not by_lines.candidates
         is_proven = not by_topic.is_inferred and by_topic.kind is not CauseKind.UNKNOWN
         fits = by_topic.member_id == by_lines.member_id and by_topic.kind in {one.kind for one in by_lines.candidates}
-        if is_open or (by_lines.is_inferred and (is_proven or fits)):
+        if _is_open(by_lines) or (by_lines.is_inferred and (is_proven or fits)):
             return by_topic
         is_same = by_topic.client_id and by_topic.member_id == by_lines.member_id
         known = by_topic if is_same else self._members.get(by_lines.member_id)
@@ -242,6 +315,18 @@ class _Beside:
 
     def _change(self, place: int, fact: Effect) -> None:
         self.found.changed[place] = fact
+
+
+def _is_open(cause: Cause) -> bool:
+    """Whether nothing is known of a cause, not even what fits."""
+    return cause.kind is CauseKind.UNKNOWN and not cause.candidates
+
+
+def _running(facts: Sequence[Effect | None]) -> RebalanceStarted | None:
+    """The rebalance that runs after facts."""
+    kinds = RebalanceStarted, RebalanceEnded, GroupRemoved
+    last = next((one for one in reversed(facts) if isinstance(one, kinds)), None)
+    return last if isinstance(last, RebalanceStarted) else None
 
 
 def _latest_by(facts: Sequence[_Of], at_ms: int) -> _Of | None:

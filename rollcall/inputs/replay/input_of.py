@@ -15,8 +15,7 @@ from rollcall.inputs.offsets_topic.dumps.reading import DumpError, is_dump
 from rollcall.inputs.printed.lines.files import files_of, path_of
 from rollcall.inputs.replay.inputs import BothInput, Input, LogInput, TopicInput
 from rollcall.inputs.replay.printed import LogKind, PrintedInput, kind_of_log
-from rollcall.inputs.replay.printed_beside_log import PrintedBesideLog
-from rollcall.inputs.replay.printed_beside_topic import PrintedBesideTopic
+from rollcall.inputs.replay.printed_beside import PrintedBeside
 from rollcall.programs.errors import UserError
 
 
@@ -50,12 +49,12 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
         return PrintedInput(printed, zone)
     topic = TopicInput(path_of(str(dumps[0])), given) if dumps else None
     if not logs and topic is not None:
-        return PrintedBesideTopic(PrintedInput(printed, zone), topic) if printed else topic
+        return PrintedBeside(topic, PrintedInput(printed, zone), topic) if printed else topic
     log = LogInput(path_of(str(logs[0])), given, zone, files_of([str(path) for path in printed]))
     if not dumps and not printed and kinds[logs[0]] is LogKind.UNKNOWN:
         raise not_understood(paths, are_empty=not log.size_bytes)
     recorded = log if topic is None else BothInput(log, topic)
-    return PrintedBesideLog(recorded, PrintedInput(printed, zone)) if printed else recorded
+    return PrintedBeside(recorded, PrintedInput(printed, zone), topic) if printed else recorded
 
 
 def _is_dump(path: Path) -> bool:

@@ -129,6 +129,8 @@ class DumpRead:
     """By group id, the partition that has its records."""
     whole_from_ms: dict[str, int] = field(default_factory=dict)
     """By group id, from when on every record is there; missing: all are."""
+    ends_ms: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    """By partition, when its latest record was written."""
     skipped: Counter[str] = field(default_factory=Counter)
     bad: list[BadLine] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
@@ -190,6 +192,7 @@ class TopicInput:
             spill.add(bucket_of(group_id or "", work.buckets), (group_id, record[:5]), size)
             found.records += 1
             found.last_at_ms = max(found.last_at_ms, record.timestamp_ms)
+            found.ends_ms[record.partition] = max(found.ends_ms[record.partition], record.timestamp_ms)
             if group_id is not None:
                 found.groups[group_id] = record.partition
             try:
@@ -201,6 +204,10 @@ class TopicInput:
                 yield decoded
             else:
                 found.skipped[decoded.reason] += 1
+
+    def until_ms(self, group_id: str) -> int:
+        """Up to when a group stayed as its last record has it. Known after the last file of `files`."""
+        return self.found.ends_ms[self.found.groups[group_id]] if group_id in self.found.groups else -1
 
     def tell(self, console: Console, home: Home) -> None:
         self.tell_records(console, home)
