@@ -11,7 +11,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from benchmarks.figures import Anchor, Figure, at_most, bench, quantiles
 from benchmarks.live_group import ConsumerMember, LiveGroup
-from benchmarks.processes import folder, processor_seconds
+from benchmarks.processes import folder, processor_seconds, seconds_since
 from rollcall.schemas.effect_names import EffectName
 from rollcall.serve.listeners.addresses import Address
 from rollcall.tables.job_status import read_status
@@ -100,9 +100,9 @@ def nobody_asks() -> Iterator[Figure]:
         job.start_gateway()
         until(lambda: (status := read_status(job.home.path)) is not None and status.rests_until_ms, "a job at rest")
         time.sleep(IDLE_SETTLED_S)
-        before, used_s = _files(path), sum(map(processor_seconds, job.pids()))
+        before, used = _files(path), [processor_seconds(pid) for pid in job.pids()]
         time.sleep(IDLE_FOR_S)
-        cores = (sum(map(processor_seconds, job.pids())) - used_s) / IDLE_FOR_S
+        cores = sum(map(seconds_since, job.pids(), used)) / IDLE_FOR_S
         files = len(_files(path) - before)
     yield Figure("idle_job_and_gateway", cores, "of a core", at_most(0.05))
     yield Figure("idle_files_40_s", files, "files", at_most(20))
@@ -124,7 +124,7 @@ async def _rest(address: Address, job: Job) -> tuple[int, list[float], list[floa
     took.clear()
     before = [processor_seconds(pid) for pid in job.pids()]
     await asyncio.sleep(RESTING_FOR_S)
-    used = [processor_seconds(pid) - used_before for pid, used_before in zip(job.pids(), before, strict=True)]
+    used = [*map(seconds_since, job.pids(), before)]
     measured = list(took)
     over.set()
     await asyncio.gather(*beating)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -93,23 +93,28 @@ def peak_bytes(pid: int) -> float:
 
 def family_bytes(pid: int) -> float:
     """What a process and all that it started hold: what they share is counted once."""
-    return _sum_of_family(pid, lambda process: process.memory_full_info().pss)
+    return sum(_of_family(pid, lambda process: process.memory_full_info().pss).values())
 
 
-def processor_seconds(pid: int) -> float:
-    """What a process and all it started, as far as they still run, have used."""
-    return _sum_of_family(pid, lambda process: process.cpu_times().user + process.cpu_times().system)
+def processor_seconds(pid: int) -> dict[int, float]:
+    """What a process and all it started have used, as far as they still run, by process id."""
+    return _of_family(pid, lambda process: process.cpu_times().user + process.cpu_times().system)
 
 
-def _sum_of_family(pid: int, figure: Callable[[psutil.Process], float]) -> float:
-    total = 0.0
+def seconds_since(pid: int, before: Mapping[int, float]) -> float:
+    """What they used since then. A process that ended in between, as a worker of Spark may, counts for nothing."""
+    return sum(seconds - before.get(each, 0.0) for each, seconds in processor_seconds(pid).items())
+
+
+def _of_family(pid: int, figure: Callable[[psutil.Process], float]) -> dict[int, float]:
+    found: dict[int, float] = {}
     try:
         family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
     except psutil.NoSuchProcess:
-        return total
+        return found
     for process in family:
         try:
-            total += figure(process)
+            found[process.pid] = figure(process)
         except psutil.Error:
             continue
-    return total
+    return found
