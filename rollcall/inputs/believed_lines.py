@@ -16,10 +16,11 @@ from typing import NamedTuple
 from rollcall.history.facts import NEWER_ID_LENGTH, Fact, effects_in, in_order
 from rollcall.history.rebalances import rebalances_of
 from rollcall.history.words import count
-from rollcall.inputs.offsets_topic.beside_lines import NEAR_MS, enriched
+from rollcall.inputs.offsets_topic.beside_lines import enriched
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, ShownEffect, evidence_of, is_open
 from rollcall.inputs.recordings import GroupRecorded
+from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import Effect, GroupFound, GroupObserved, RebalanceEnded, RebalanceStarted
 from rollcall.schemas.tables import AFTER_THE_LOGS
@@ -148,8 +149,8 @@ def _is_contradicted(one: LoggedRebalance, seen: Sequence[_Seen]) -> bool:
     first_ms, last_ms = span(one)
     if (first_ms, last_ms) == NO_TIMES or one.generation_id is None:
         return False
-    behind = bisect_left(seen, first_ms - NEAR_MS, key=_AT_MS)
-    ahead = bisect_right(seen, last_ms + NEAR_MS, key=_AT_MS)
+    behind = bisect_left(seen, first_ms - SAME_FACT_WITHIN_MS, key=_AT_MS)
+    ahead = bisect_right(seen, last_ms + SAME_FACT_WITHIN_MS, key=_AT_MS)
     if behind == 0 or ahead == len(seen):
         return False
     before, after = seen[behind - 1][1], seen[ahead][1]
@@ -192,7 +193,7 @@ def _is_in(known: Sequence[tuple[int, int]], generation_id: int | None) -> bool:
 def is_near(one: LoggedRebalance, other: LoggedRebalance) -> bool:
     """Return True if two rebalances to one generation were at the same time, as far as their times show."""
     (first, last), (from_ms, to_ms) = span(one), span(other)
-    return first - NEAR_MS <= to_ms and from_ms - NEAR_MS <= last
+    return first - SAME_FACT_WITHIN_MS <= to_ms and from_ms - SAME_FACT_WITHIN_MS <= last
 
 
 def span(one: LoggedRebalance) -> tuple[int, int]:

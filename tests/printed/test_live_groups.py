@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from rollcall.inputs.printed.groups.causes import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.groups.live_groups import (
     AT_REST_MS,
@@ -30,6 +29,7 @@ from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, ShownEffect
 from rollcall.inputs.printed.reading import read_files, read_lines
 from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.tolerances import BACK_AFTER_LEAVE_MS
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 from rollcall.schemas.effects import (
     Effect,
@@ -43,7 +43,7 @@ from tests.source_tree import ROOT
 
 BROKERS = sorted((ROOT / "tests" / "printed" / "brokers").glob("*.log.gz"))
 UTC = ZoneInfo("UTC")
-LOOKS_AFTER_MS = (0, 250, AT_REST_MS, BACK_WITHIN_MS + 1, PAUSED_MS, LONGEST_MS, LONGEST_MS + 1)
+LOOKS_AFTER_MS = (0, 250, AT_REST_MS, BACK_AFTER_LEAVE_MS + 1, PAUSED_MS, LONGEST_MS, LONGEST_MS + 1)
 LATER_LINES_SHOW_MORE = {
     "j-busy-1.log.gz": {"grp-09", "grp-20", "grp-28", "grp-34"},  # A static member first named when it is replaced.
     "t-lag.log.gz": {"emails-send"},  # A member that left is back long after.

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import msgspec
 
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.inputs.printed.groups.causes import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.forgeable import forgeable_places
 from rollcall.inputs.printed.groups.group_effects import effects_of, shown_effects_of
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import ShownEffect
 from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.tolerances import BACK_AFTER_LEAVE_MS
 from rollcall.schemas.effects import (
     Effect,
     GroupNotCovered,
@@ -261,7 +261,7 @@ def _due_ms(new: Sequence[LoggedFact], effects: Sequence[Effect]) -> int:
     is_settled = _is_at_rest(effects) and not any(fact.may_be_forged for fact in new)
     waits_ms = AT_REST_MS if is_settled else PAUSED_MS
     if any(fact.kind is FactKind.MEMBER_LEFT for fact in new):
-        waits_ms = max(waits_ms, BACK_WITHIN_MS + 1)
+        waits_ms = max(waits_ms, BACK_AFTER_LEAVE_MS + 1)
     return min(last_ms + waits_ms, first_ms + LONGEST_MS)
 
 
