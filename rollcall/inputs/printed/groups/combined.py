@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from rollcall.inputs.printed.groups.between_clients import rebalances_between
-from rollcall.inputs.printed.groups.own_epochs import OwnHistory, is_newer_line
+from rollcall.inputs.printed.groups.own_epochs import OwnHistory
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, client_id_of, configured_id
 from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS, CLOCKS_WITHIN_MS
@@ -99,11 +99,11 @@ def _say_who_came_last(rebalance: LoggedRebalance, own: Sequence[LoggedRebalance
 
 
 def _name_clients(rebalances: Sequence[LoggedRebalance], clients: Sequence[OwnHistory]) -> None:
-    """A broker's lines have ids of the newer protocol alone: the client that prints such an id as its own has it."""
+    """Of some members a broker's lines have the id alone: the client that prints such an id as its own has it."""
     names: dict[str, set[str]] = {}
     for own in clients:
-        for fact in filter(is_newer_line, own.facts):
-            if fact.client_id and not client_id_of(fact.member_id):
+        for fact in own.facts:
+            if fact.client_id and fact.member_id:
                 names.setdefault(fact.member_id, set()).add(configured_id(fact.client_id))
     for one in rebalances:
         named = names.get(one.cause.member_id, set())
