@@ -79,8 +79,8 @@ gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port
 ##@ Ask a history
 
 .PHONY: why
-why: setup ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (default: the latest), FORMAT=text or json, ROLLCALL_HOME=.
-	@exec $(ROLLCALL) why $${GENERATION:+--generation "$$GENERATION"} $(MOMENT) $(FORM) -- "$$GROUP"
+why: setup ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12" (default: the latest), EVIDENCE=1, FORMAT=text or json, ROLLCALL_HOME=.
+	@exec $(ROLLCALL) why $${GENERATION:+--generation "$$GENERATION"} $(if $(filter 1,$(EVIDENCE)),--evidence) $(MOMENT) $(FORM) -- "$$GROUP"
 
 .PHONY: lag
 lag: setup ## How far behind groups are: GROUP=g (default: all), WATCH=1, AT="2026-03-01 03:12", FORMAT=text or json, ROLLCALL_HOME=.

@@ -67,12 +67,16 @@ ROOMS = {
     "tables.lag": Layer(own=("tables.lag",)),
     "history": Layer(own=("history", "schemas")),
     "inputs": Layer(own=up_to("inputs"), third_party=True),
+    "inputs.tolerances": Layer(own=()),
     "inputs.request_log": Layer(own=("inputs.request_log", "tables.lag", *up_to("coordinator_udfs")), third_party=True),
     "inputs.offsets_topic": Layer(
-        own=("inputs.offsets_topic", "history", *up_to("coordinator_udfs")), third_party=True
+        own=("inputs.offsets_topic", "inputs.tolerances", "history", *up_to("coordinator_udfs")), third_party=True
     ),
     "inputs.printed": Layer(
-        own=("inputs.printed", "history.sentences", "history.words", "programs.errors", *EFFECTS, *STATES),
+        own=(
+            *("inputs.printed", "inputs.tolerances", "history.sentences", "history.words", "programs.errors"),
+            *(*EFFECTS, *STATES),
+        ),
         packages=("re2", "msgspec"),
     ),
     # It queries the home that it made, and prints what is in it.

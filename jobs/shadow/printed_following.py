@@ -22,12 +22,13 @@ from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import LogLine, is_far_ahead
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.recorded import Quarantined
+from rollcall.inputs.shown_rows import rows_of
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.feed import Tail
 from rollcall.jobs.shadow.log_progress import Known
 from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
 from rollcall.jobs.stream.upkeep import Upkeep
-from rollcall.schemas.effect_rows import row_of, texts_of
+from rollcall.schemas.effect_rows import texts_of
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter
 from rollcall.tables.rows import typed_rows
@@ -183,8 +184,7 @@ class PrintedFollowing:
         if self._log_ms is None or now < self._look_at:
             return
         for due in self._groups.due(self._log_ms + (now - self._grown_at) * 1000):
-            rows = [row_of(effect, seq) for seq, effect in enumerate(due.effects, due.first_seq)]
-            self._held += texts_of(due.group_id, rows)
+            self._held += texts_of(due.group_id, rows_of(due.shown, due.first_seq))
         ended = self._clock()
         self._look_at = ended + (ended - now) / LOOKS_SHARE
 

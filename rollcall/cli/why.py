@@ -1,4 +1,4 @@
-"""A rebalance explained: `make why GROUP=g [GENERATION=n | AT="2026-03-01 03:12"] [FORMAT=text|json]`.
+"""A rebalance explained: `make why GROUP=g [GENERATION=n | AT="2026-03-01 03:12"] [EVIDENCE=1] [FORMAT=text|json]`.
 
     from rollcall.cli.why import explain_rebalance
     explain_rebalance(spark, ".rollcall", "orders", generation_id=7).show(truncate=False)
@@ -102,7 +102,7 @@ def as_json(line: Line) -> str:
     return visible_json(json.dumps(row, ensure_ascii=False))
 
 
-def answer(home: Home, group_id: str, generation: str, at: str, form: str) -> None:
+def answer(home: Home, group_id: str, generation: str, at: str, form: str, *, shows_evidence: bool = False) -> None:
     """Prints an explanation. form: text or json. generation, at: empty if not asked for.
 
     Raises WhyError, naming what is wrong with the question, and as explanation_of does.
@@ -115,7 +115,7 @@ def answer(home: Home, group_id: str, generation: str, at: str, form: str) -> No
         raise WhyError(f"GENERATION={generation}: is not a whole number.")
     found = explanation_of(home, group_id, int(generation) if generation else None, at or None)
     if form == "json":
-        for line in lines_of(found):
+        for line in lines_of(found, shows_evidence=shows_evidence):
             print(as_json(line))
         return
-    show_page(found, Terminal(highlight=False, soft_wrap=True))
+    show_page(found, Terminal(highlight=False, soft_wrap=True), shows_evidence=shows_evidence)

@@ -29,7 +29,7 @@ COLUMNS = (
     "cause",
     "detail",
 )
-_OF_A_FACT = COLUMNS[:-1]
+_OF_A_FACT = (*COLUMNS[:-1], "request_id")
 REBALANCES = (
     EffectName.REBALANCE_STARTED,
     EffectName.REBALANCE_ENDED,
@@ -81,6 +81,8 @@ class Fact:
     member_id: str = ""
     client_id: str = ""
     cause: str = ""
+    request_id: str = ""
+    """The request that it answers or comes of, or its printed line. Only `why` reads it."""
     content: Effect | None = None
     """The effect in its detail; None if the columns have everything, as for an answer or a heartbeat of a run."""
 

@@ -16,10 +16,11 @@ from typing import NamedTuple
 from rollcall.history.facts import NEWER_ID_LENGTH, Fact, effects_in, in_order
 from rollcall.history.rebalances import rebalances_of
 from rollcall.history.words import count
-from rollcall.inputs.offsets_topic.beside_lines import NEAR_MS, enriched
-from rollcall.inputs.printed.groups.group_effects import effects_of
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of, is_open
+from rollcall.inputs.offsets_topic.beside_lines import enriched
+from rollcall.inputs.printed.groups.group_effects import shown_effects_of
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, ShownEffect, evidence_of, is_open
 from rollcall.inputs.recordings import GroupRecorded
+from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import Effect, GroupFound, GroupObserved, RebalanceEnded, RebalanceStarted
 from rollcall.schemas.tables import AFTER_THE_LOGS
@@ -35,7 +36,7 @@ class Beside(NamedTuple):
 
     facts: list[Fact]
     """Those of the recording, with what lines know better; what lines settle is left out."""
-    added: list[Effect]
+    added: list[ShownEffect]
     """What else the lines have: rebalances of generations that the recording lacks, and after its last fact all."""
     own: list[LoggedRebalance]
     """Those rebalances."""
@@ -51,41 +52,45 @@ class Beside(NamedTuple):
 def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
     """Put a group's lines beside what is recorded of it."""
     lines, refused = without_contradicted(group, recorded)
-    effects = effects_of(lines)
+    shown = shown_effects_of(lines)
     facts = [fact for fact in recorded.facts if fact.content is not None]
     logged = {place for place, fact in enumerate(facts) if fact.seq < recorded.topic_from_seq}
-    found = enriched([*effects_in(facts)], effects, logged)
+    found = enriched([*effects_in(facts)], [one.effect for one in shown], logged)
     now = [replace(fact, content=found.changed.get(place, fact.content)) for place, fact in enumerate(facts)]
     now = [fact for fact in now if fact.content is not None]
     if found.completed is not None:
-        end = Fact(found.completed.at_ms, AFTER_THE_LOGS, EffectName.REBALANCE_ENDED, content=found.completed)
+        by = next((one.shown_by for one in shown if _is_same(one.effect, found.completed)), "")
+        kind = EffectName.REBALANCE_ENDED
+        end = Fact(found.completed.at_ms, AFTER_THE_LOGS, kind, request_id=by, content=found.completed)
         now = sorted([*now, end], key=in_order)
     known = rebalances_of(effects_in(now))
     own = beyond(lines, [(one.from_generation_id, one.to_generation_id or one.from_generation_id + 1) for one in known])
-    added = _added(effects, own, found.completed, recorded.last_ms) if now else effects
+    added = _added(shown, own, found.completed, recorded.last_ms) if now else shown
     return Beside(now, added, own, lines, refused, found.in_lines, found.in_both)
 
 
 def _added(
-    effects: Sequence[Effect], own: Iterable[LoggedRebalance], completed: RebalanceEnded | None, last_ms: int
-) -> list[Effect]:
+    effects: Sequence[ShownEffect], own: Iterable[LoggedRebalance], completed: RebalanceEnded | None, last_ms: int
+) -> list[ShownEffect]:
     """Return the own rebalances, and after a moment all that leads to one of them or follows the last."""
-    found: list[Effect] = []
+    found: list[ShownEffect] = []
     numbers = {one.generation_id for one in own}
     begins, is_own = 0, False
-    for place, effect in enumerate(effects):
+    for place, (effect, _) in enumerate(effects):
         if isinstance(effect, RebalanceEnded):
             is_completed = completed is not None and _is_same(effect, completed)
             is_own = effect.to_generation_id in numbers or is_completed
-            before = [one for one in effects[begins:place] if is_own and one.at_ms > last_ms]
-            found += [one for one in before if not (is_completed and isinstance(one, RebalanceStarted))]
-            found += [effect] if is_own and not is_completed else ()
+            before = [one for one in effects[begins:place] if is_own and one.effect.at_ms > last_ms]
+            found += [one for one in before if not (is_completed and isinstance(one.effect, RebalanceStarted))]
+            found += [effects[place]] if is_own and not is_completed else ()
             begins = place + 1
-    return [*found, *(one for one in effects[begins:] if is_own and one.at_ms > last_ms)]
+    return [*found, *(one for one in effects[begins:] if is_own and one.effect.at_ms > last_ms)]
 
 
-def _is_same(effect: RebalanceEnded, completed: RebalanceEnded) -> bool:
-    """Whether a rebalance of lines is the one that a recording begins."""
+def _is_same(effect: Effect, completed: RebalanceEnded) -> bool:
+    """Whether an effect of lines ends the rebalance that a recording begins."""
+    if not isinstance(effect, RebalanceEnded):
+        return False
     at_ms = max(effect.at_ms, completed.started_at_ms or 0)
     return (effect.to_generation_id, at_ms) == (completed.to_generation_id, completed.at_ms)
 
@@ -144,8 +149,8 @@ def _is_contradicted(one: LoggedRebalance, seen: Sequence[_Seen]) -> bool:
     first_ms, last_ms = span(one)
     if (first_ms, last_ms) == NO_TIMES or one.generation_id is None:
         return False
-    behind = bisect_left(seen, first_ms - NEAR_MS, key=_AT_MS)
-    ahead = bisect_right(seen, last_ms + NEAR_MS, key=_AT_MS)
+    behind = bisect_left(seen, first_ms - SAME_FACT_WITHIN_MS, key=_AT_MS)
+    ahead = bisect_right(seen, last_ms + SAME_FACT_WITHIN_MS, key=_AT_MS)
     if behind == 0 or ahead == len(seen):
         return False
     before, after = seen[behind - 1][1], seen[ahead][1]
@@ -188,7 +193,7 @@ def _is_in(known: Sequence[tuple[int, int]], generation_id: int | None) -> bool:
 def is_near(one: LoggedRebalance, other: LoggedRebalance) -> bool:
     """Return True if two rebalances to one generation were at the same time, as far as their times show."""
     (first, last), (from_ms, to_ms) = span(one), span(other)
-    return first - NEAR_MS <= to_ms and from_ms - NEAR_MS <= last
+    return first - SAME_FACT_WITHIN_MS <= to_ms and from_ms - SAME_FACT_WITHIN_MS <= last
 
 
 def span(one: LoggedRebalance) -> tuple[int, int]:

@@ -16,9 +16,9 @@ from rollcall.programs.terminal import say, width_of
 from rollcall.programs.visible import visible
 
 
-def show_page(e: Explanation, console: Console) -> None:
-    """Prints all of it."""
-    page = account_of(e)
+def show_page(e: Explanation, console: Console, *, shows_evidence: bool = False) -> None:
+    """Prints all of it. shows_evidence: with what shows it."""
+    page = account_of(e, shows_evidence=shows_evidence)
     _say(console, page.title, style="bold")
     console.print()
     for sentence in (page.headline, *page.remarks):

@@ -28,9 +28,11 @@ _OF_PLACE = {"seq", "request_id", "request_seq", "at_date"}
 """Columns that say where a fact stands, and not what it is."""
 _SHARED = ("generation_id", "cause", "is_inferred", "cause_member_id", "cause_client_id", "cause_client_host")
 _REBALANCES = """
-    select group_id, to_generation_id, cause, is_inferred, cause_member_id, cause_client_id, cause_client_host,
-      cause_candidates from rebalances
+    select group_id, coalesce(to_generation_id, from_generation_id + 1) as generation_id, cause, is_inferred,
+      cause_member_id, cause_client_id, cause_client_host, cause_candidates
+    from rebalances
 """
+"""One that still runs is named by the generation that it would lead to, as `explain` names it."""
 
 
 def explained(paths: Sequence[Path]) -> tuple[list[str], list[str]]:

@@ -35,6 +35,16 @@ def test_a_log_and_a_dump_go_together_and_nothing_else_does(
     assert not (tmp_path / "home").exists()
 
 
+def test_logs_of_clients_that_print_nothing_are_read_beside_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    silent = [tmp_path / name for name in ("orders-0.log", "orders-1.log")]
+    for path in silent:
+        path.write_text("ready\n")
+    assert main(["replay", "--home", str(tmp_path / "home"), str(LINES), *map(str, silent)]) == 0
+    assert "orders-0.log: nobody whose lines are known, 1 line, 0 about groups" in capsys.readouterr().out
+
+
 def test_a_path_with_a_blank_in_it_is_one_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "two words"
     folder.mkdir()

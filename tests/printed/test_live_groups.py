@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from rollcall.inputs.printed.groups.causes import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.groups.live_groups import (
     AT_REST_MS,
@@ -27,9 +26,10 @@ from rollcall.inputs.printed.groups.live_groups import (
 from rollcall.inputs.printed.growing_log import GrowingLog
 from rollcall.inputs.printed.lines.files import open_blocks
 from rollcall.inputs.printed.logged_facts import LoggedFact
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, ShownEffect
 from rollcall.inputs.printed.reading import read_files, read_lines
 from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.tolerances import BACK_AFTER_LEAVE_MS
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 from rollcall.schemas.effects import (
     Effect,
@@ -43,7 +43,7 @@ from tests.source_tree import ROOT
 
 BROKERS = sorted((ROOT / "tests" / "printed" / "brokers").glob("*.log.gz"))
 UTC = ZoneInfo("UTC")
-LOOKS_AFTER_MS = (0, 250, AT_REST_MS, BACK_WITHIN_MS + 1, PAUSED_MS, LONGEST_MS, LONGEST_MS + 1)
+LOOKS_AFTER_MS = (0, 250, AT_REST_MS, BACK_AFTER_LEAVE_MS + 1, PAUSED_MS, LONGEST_MS, LONGEST_MS + 1)
 LATER_LINES_SHOW_MORE = {
     "j-busy-1.log.gz": {"grp-09", "grp-20", "grp-28", "grp-34"},  # A static member first named when it is replaced.
     "t-lag.log.gz": {"emails-send"},  # A member that left is back long after.
@@ -80,6 +80,7 @@ def given_over_time(facts: list[LoggedFact], restart_every: int = 0) -> dict[str
         for due in live.due(now_ms):
             assert due.first_seq == len(given[due.group_id]) + 1
             given[due.group_id] += due.effects
+            assert all(one.shown_by for one in due.shown)
         if restart_every and look % restart_every == 0:
             live = LiveGroups(live.facts, live.given)
     return given
@@ -238,17 +239,21 @@ def phase(generation_id: int, at_ms: int, *members: str) -> JoinPhaseEnded:
 GIVEN = Given(line=2, seq=2, at_ms=2_000, members={"a"})
 
 
+def given_of(before: list[Effect], now: list[Effect]) -> list[Effect]:
+    return [one.effect for one in continued(before, [ShownEffect(one, "") for one in now], GIVEN)]
+
+
 def test_what_was_given_stays_and_only_what_follows_is_given() -> None:
     before, new = [joined("a"), phase(1, 2_000, "a")], [over(1, 3_000), phase(2, 4_000, "a")]
-    assert continued(before, [*before, *new], GIVEN) == new
+    assert given_of(before, [*before, *new]) == new
     changed = [joined("a"), phase(1, 2_000, "a", "b")]
-    assert continued(before, [*changed, *new], GIVEN) == new
+    assert given_of(before, [*changed, *new]) == new
 
 
 def test_a_member_and_an_end_that_later_lines_show_are_given_late() -> None:
     before = [joined("a"), phase(1, 2_000, "a")]
     now = [joined("a"), joined("b"), over(1, 1_500), phase(1, 2_000, "a"), phase(2, 4_000, "a", "b")]
-    given = continued(before, now, GIVEN)
+    given = given_of(before, now)
     assert [(effect.at_ms, type(effect)) for effect in given] == [
         (2_000, MemberJoined),
         (2_000, RebalanceEnded),
@@ -260,13 +265,13 @@ def test_nobody_joins_twice_and_nobody_goes_who_is_not_there() -> None:
     """As where a coordinator that failed had lost what it printed: the lines mean another thing by what comes after."""
     before = [joined("a"), phase(1, 2_000, "a")]
     now = [joined("a", at_ms=3_000), removed("b", at_ms=3_500), removed("a", at_ms=4_000), joined("a", at_ms=5_000)]
-    assert continued(before, now, GIVEN) == now[2:]
+    assert given_of(before, now) == now[2:]
 
 
 def test_an_end_that_was_given_is_not_given_again_with_another_cause() -> None:
     before = [joined("a"), over(1, 2_000)]
     now = [joined("a"), over(1, 2_000, CauseKind.MEMBER_JOINED), phase(2, 4_000, "a")]
-    assert continued(before, now, GIVEN) == [phase(2, 4_000, "a")]
+    assert given_of(before, now) == [phase(2, 4_000, "a")]
 
 
 def test_the_state_of_a_log_survives_being_written_down() -> None:

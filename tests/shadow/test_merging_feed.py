@@ -16,9 +16,9 @@ from deltalake import write_deltalake
 from rollcall.history.facts import Fact
 from rollcall.inputs.both_inputs import BothMerged
 from rollcall.inputs.following import numbered_state
-from rollcall.inputs.offsets_topic.beside_log.choice import SLACK_MS
 from rollcall.inputs.replay.merged import Ends, merge_files
 from rollcall.inputs.replay.row_files import RowFiles, take_rows
+from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.log_progress import NOTHING_KNOWN, Known
 from rollcall.jobs.shadow.merging_feed import FOLDER, MergingFeed
@@ -152,9 +152,9 @@ def test_a_fact_of_the_topic_waits_until_the_log_has_reported_all_up_to_then(tmp
     removed = GroupRemoved(at_ms=START_MS, why="deleted", generation_id=3)
     homes.write(homes.home.of_topic, [row_of(Fact(START_MS, 5, "group_removed", content=removed))])
     feed = homes.feed()
-    late_ms = START_MS + CONFIG.log_hold_ms + SLACK_MS
+    late_ms = START_MS + CONFIG.log_hold_ms + SAME_FACT_WITHIN_MS
     assert feed.step(Known({}, late_ms), START_MS) == 0
-    assert feed.step(Known({"g": START_MS + SLACK_MS - 1}, late_ms), late_ms) == 0
+    assert feed.step(Known({"g": START_MS + SAME_FACT_WITHIN_MS - 1}, late_ms), late_ms) == 0
     assert feed.step(Known({}, late_ms), late_ms) == 1
     assert [fact[1] for fact in homes.reported()] == [AFTER_THE_LOGS + 5]
 

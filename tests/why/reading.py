@@ -13,7 +13,8 @@ from rollcall.answers.why.explanation import Explanation, explain
 from rollcall.answers.why.past import Read
 from rollcall.history.facts import Fact, facts_of
 from rollcall.history.rebalances import Span
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.group_effects import shown_effects_of
+from rollcall.inputs.shown_rows import rows_of
 from rollcall.schemas.effect_rows import EffectRow, row_of
 from tests.offsets_topic.folded import capture as folded
 from tests.printed.recorded import groups_of
@@ -71,10 +72,7 @@ def topic(name: str) -> dict[str, list[EffectRow]]:
 @cache
 def printed(name: str) -> dict[str, list[EffectRow]]:
     """What a capture's broker printed, as rows, by group."""
-    groups = groups_of(name).items()
-    return {
-        group_id: [row_of(effect, place) for place, effect in enumerate(effects_of(one))] for group_id, one in groups
-    }
+    return {group_id: rows_of(shown_effects_of(one), 0) for group_id, one in groups_of(name).items()}
 
 
 def recorded(source: str, name: str) -> dict[str, list[EffectRow]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from rollcall.answers.why.cost import Asked, Cost, cost_of, is_lag_known
+from rollcall.answers.why.evidence import Evidence, evidence_of
 from rollcall.answers.why.moves import Move, Owners, moves_of
 from rollcall.answers.why.parts import parts_of
 from rollcall.answers.why.past import EVER, LONGEST_SESSION_MS, Read, past_of
@@ -77,6 +78,8 @@ class Explanation(Course):
     """What it cost in records; None: not computed, or the group's lag around it is not known."""
     is_cost_unknown: bool = False
     """The group's lag is known at other times, but not around it."""
+    evidence: list[Evidence] = field(default_factory=list, repr=False)
+    """What shows each fact of it, as far as that is known."""
 
     @property
     def silent_since_ms(self) -> int | None:
@@ -181,6 +184,7 @@ def _explained(
         protocol_type=protocol_type,
         held_back_ms=kind.held_back_ms(effects, rebalance.to_generation_id),
         conversions=tuple(_conversions(effects, round_from_ms, end_ms)),
+        evidence=[*evidence_of(fact for fact in facts if round_from_ms <= fact.at_ms <= end_ms)],
     )
 
 

@@ -58,7 +58,7 @@ Cell = str | At | Named
 class Line(NamedTuple):
     """One line for programs: the part that it belongs to, what it is about; what does not apply is null."""
 
-    part: Literal["what", "who", "timeline", "member", "held", "moved", "stopped", "cost", "slack", "next"]
+    part: Literal["what", "who", "timeline", "member", "held", "moved", "stopped", "cost", "slack", "evidence", "next"]
     about: str
     text: str
     at_ms: int | None = None
@@ -117,8 +117,8 @@ class Account:
         return [*self.opening, *rows, *after]
 
 
-def account_of(e: Explanation) -> Account:
-    """The explanation; what cannot be known is left out."""
+def account_of(e: Explanation, *, shows_evidence: bool = False) -> Account:
+    """The explanation; what cannot be known is left out. shows_evidence: with what shows it."""
     sections = [_who(e), _timeline(e), _members(e)]
     if e.are_requests_known or held(e):
         sections.append(_held(e))
@@ -129,12 +129,13 @@ def account_of(e: Explanation) -> Account:
         sections.append(Section("cost", "What it cost", [], if_none=NO_LAG))
     if e.are_requests_known or e.unknown_slack:
         sections.append(_slack(e) if e.are_requests_known else _unknown_slack(e))
+    sections += [_evidence(e)] if shows_evidence else []
     return Account(title(e), headline(e), remarks(e), sections, following(e), tuple(_what(e)))
 
 
-def lines_of(e: Explanation) -> list[Line]:
+def lines_of(e: Explanation, *, shows_evidence: bool = False) -> list[Line]:
     """The explanation for programs."""
-    return account_of(e).lines
+    return account_of(e, shows_evidence=shows_evidence).lines
 
 
 def _what(e: Explanation) -> Iterable[Line]:
@@ -376,3 +377,20 @@ def _unknown_slack(e: Explanation) -> Section:
 
 def _line_of_unknown(name: str) -> Line:
     return Line("slack", "unknown", f"{name}: no gap between its signs of life is known", client=name)
+
+
+# ---------------------------------------------------------------- evidence
+
+
+def _evidence(e: Explanation) -> Section:
+    """What shows each fact; those of one line in one row."""
+    rows = []
+    for (at_ms, shown_by), together in groupby(e.evidence, key=lambda one: (one.at_ms, one.shown_by)):
+        lines = []
+        for _, effect, member_id, client_id, _ in together:
+            name = e.names.of(member_id, client_id) if member_id else None
+            what = effect.replace("_", " ") + (f": {name}" if name else "")
+            lines.append(Line("evidence", shown_by, what, at_ms, name, member_id or None))
+        rows.append(Row((At(at_ms), "; ".join(line.text for line in lines), shown_by), tuple(lines)))
+    columns = ("At (UTC)", "What", "Line or request")
+    return Section("evidence", "Evidence", rows, columns, if_none="no line and no request of it is known")

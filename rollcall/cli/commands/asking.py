@@ -72,15 +72,16 @@ def sql(query: str, form: str, at: str, engine: str | None, home: str) -> None:
 @_group
 @_generation
 @at_option("The rebalance at this time")
+@click.option("--evidence", is_flag=True, help="Show the line, or the request, of each fact.")
 @format_option(("text", "json"))
 @home_option
 @_uncollected()
-def why(group: str, generation: str, at: str, form: str, home: str) -> None:
+def why(group: str, generation: str, at: str, evidence: bool, form: str, home: str) -> None:
     """Explain a rebalance of a group (default: the latest)."""
     from rollcall.cli.why import answer
     from rollcall.tables.home import Home
 
-    answer(Home(home), group, generation, at, form)
+    answer(Home(home), group, generation, at, form, shows_evidence=evidence)
 
 
 @click.command(epilog=examples("rollcall lag payments", "rollcall lag --watch", "rollcall lag payments --format json"))

@@ -17,6 +17,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.causes import Cause, CauseKind, EndCause, row_of
 from rollcall.schemas.effects import (
     UNKNOWN_END,
@@ -29,8 +30,6 @@ from rollcall.schemas.effects import (
     RebalanceStarted,
 )
 
-NEAR_MS = 5_000
-"""A line is printed before or after its record is written, and a file may have whole seconds."""
 ENRICHED = (MemberJoined, MemberRemoved, RebalanceStarted, RebalanceEnded, CauseFound)
 """The facts that may change; all others stay as they are."""
 ENDS_MEMBERSHIP = frozenset(map(CauseKind, {*EndCause} & {*CauseKind})) - {
@@ -158,7 +157,7 @@ class _Beside:
         known = self._members.get(fact.member_id)
         removed = _latest_by(self._ends[fact.member_id], fact.at_ms)
         is_logged = place in self._logged
-        if removed is None or (known is not None and removed.at_ms < known.at_ms - NEAR_MS):
+        if removed is None or (known is not None and removed.at_ms < known.at_ms - SAME_FACT_WITHIN_MS):
             return
         if is_logged and (removed.is_inferred or not fact.is_inferred):
             return
@@ -296,17 +295,18 @@ class _Beside:
 
     def _stayed(self, member_id: str, said: RebalanceEnded) -> bool:
         """Whether the topic has a dynamic member before and after a rebalance of the lines."""
-        began_ms = (said.at_ms if said.started_at_ms is None else said.started_at_ms) - NEAR_MS
+        began_ms = (said.at_ms if said.started_at_ms is None else said.started_at_ms) - SAME_FACT_WITHIN_MS
         known = self._members.get(member_id)
         if known is None or known.group_instance_id is not None or known.at_ms > began_ms:
             return False
-        return not any(known.at_ms <= at_ms <= said.at_ms + NEAR_MS for at_ms in self._gone.get(member_id, ()))
+        until_ms = said.at_ms + SAME_FACT_WITHIN_MS
+        return not any(known.at_ms <= at_ms <= until_ms for at_ms in self._gone.get(member_id, ()))
 
     def _near(self, generation_id: int, at_ms: int) -> RebalanceEnded | None:
         """The lines' rebalance to a generation that began before a moment and was over, or is, at it."""
         for one in reversed(self._rebalances[generation_id]):
             from_ms = one.at_ms if one.started_at_ms is None else one.started_at_ms
-            if from_ms - NEAR_MS <= at_ms <= one.at_ms + NEAR_MS:
+            if from_ms - SAME_FACT_WITHIN_MS <= at_ms <= one.at_ms + SAME_FACT_WITHIN_MS:
                 return one
         return None
 
@@ -331,7 +331,7 @@ def _running(facts: Sequence[Effect | None]) -> RebalanceStarted | None:
 
 def _latest_by(facts: Sequence[_Of], at_ms: int) -> _Of | None:
     """The last fact until a moment of the topic's."""
-    place = bisect_right(facts, at_ms + NEAR_MS, key=lambda fact: fact.at_ms)
+    place = bisect_right(facts, at_ms + SAME_FACT_WITHIN_MS, key=lambda fact: fact.at_ms)
     return facts[place - 1] if place else None
 
 

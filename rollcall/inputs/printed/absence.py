@@ -13,9 +13,8 @@ from collections.abc import Iterable
 from rollcall.inputs.printed.dialects.catalog import DIALECTS
 from rollcall.inputs.printed.lines.levels import Level
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms, printer_of
+from rollcall.inputs.tolerances import LEVEL_SHOWN_WITHIN_MS
 
-SOON_MS = 60_000
-"""A level that a log shows within this time was that of its logger before."""
 _LEVELS = {
     (dialect.name, template.kind): dialect.level_of(template.kind)
     for dialect in DIALECTS
@@ -37,7 +36,7 @@ def with_shown_levels(facts: Iterable[LoggedFact]) -> list[LoggedFact]:
         shown = after.setdefault(printer_of(fact), fact)
         if fact.level <= shown.level:
             after[printer_of(fact)] = fact
-        elif (between_ms(fact, shown) or 0) <= SOON_MS:
+        elif (between_ms(fact, shown) or 0) <= LEVEL_SHOWN_WITHIN_MS:
             found[place] = _at_level(fact, shown.level)
     return found
 

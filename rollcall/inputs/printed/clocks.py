@@ -13,15 +13,10 @@ from typing import Any, NamedTuple
 from rollcall.history.words import count, duration
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
+from rollcall.inputs.tolerances import CLOCK_AHEAD_MS, PRINTED_LATE_MS
 
 ZONES_APART_MS = 900_000
 """Time zones differ by quarters of an hour."""
-PRINTED_LATE_MS = 100
-"""A line may be printed this much after what it is about."""
-AHEAD_MS = 1_000
-"""The least difference for which times are moved: what is found by time allows for a smaller one."""
-CLOCKS_MS = 5_000
-"""How far apart the lines of two machines about one thing may be, where their clocks are not compared."""
 
 
 class ClockDifference(NamedTuple):
@@ -43,7 +38,7 @@ class ClockDifference(NamedTuple):
         error_ms = (self.most_ms - self.least_ms + 1) // 2
         zones_ms = round(self.middle_ms / ZONES_APART_MS) * ZONES_APART_MS
         by = f"by {count(self.pairs, 'line')} about what both print"
-        if zones_ms and abs(zones_ms - self.middle_ms) <= max(error_ms, AHEAD_MS):
+        if zones_ms and abs(zones_ms - self.middle_ms) <= max(error_ms, CLOCK_AHEAD_MS):
             return (
                 f"its times are of a zone {duration(abs(zones_ms))} {ahead} the broker's, {by}; they are moved by that"
             )
@@ -54,7 +49,7 @@ class ClockDifference(NamedTuple):
     @property
     def is_large(self) -> bool:
         """Whether times are moved by it."""
-        return abs(self.middle_ms) >= AHEAD_MS
+        return abs(self.middle_ms) >= CLOCK_AHEAD_MS
 
 
 class _Printed(NamedTuple):

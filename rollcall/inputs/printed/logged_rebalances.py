@@ -198,10 +198,18 @@ class Finding(NamedTuple):
         return moment_of(self.first.at_ms, self.first.clock, is_whole_seconds=self.first.is_whole_seconds)
 
 
+class ShownEffect(NamedTuple):
+    """An effect of lines, and the line that shows it."""
+
+    effect: Effect
+    shown_by: str
+    """`server.log:12`, as the id of a request of a log."""
+
+
 class WalkedLines(Protocol):
     """A group's lines, each of which was taken once."""
 
-    def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[Effect]:
+    def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[ShownEffect]:
         """Return their effects, in order. rests_on: the ids of the lines and rebalances that are believed."""
 
 

@@ -18,7 +18,7 @@ from rollcall.inputs.printed.findings.common_causes import expired_together
 from rollcall.inputs.printed.findings.group_findings import findings_of
 from rollcall.inputs.printed.findings.removals import groups_of_removed, removal_findings, returns
 from rollcall.inputs.printed.groups.assigned import OWNERS, answered, assigned_last
-from rollcall.inputs.printed.groups.causes import AT_ONCE_MS, Causes
+from rollcall.inputs.printed.groups.causes import Causes
 from rollcall.inputs.printed.groups.client_ledger import ClientLedger
 from rollcall.inputs.printed.groups.combined import combined
 from rollcall.inputs.printed.groups.epochs import stored_lines, topics_changed_ms
@@ -38,6 +38,7 @@ from rollcall.inputs.printed.logged_rebalances import (
     client_id_of,
     configured_id,
 )
+from rollcall.inputs.tolerances import AT_ONCE_MS
 
 _OF_A_PARTITION = (FactKind.PARTITION_LOADING, FactKind.PARTITION_LOADED, FactKind.PARTITION_UNLOADED)
 _SHIPPED_IDS = ("", "rdkafka")

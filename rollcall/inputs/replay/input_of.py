@@ -26,14 +26,16 @@ class InputError(UserError):
 def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) -> Input:
     """The input in some paths. given: settings of the broker and of single groups that the user knows.
 
-    Beside others, a path of an unknown kind is read as a request log.
+    Beside printed logs, a path of an unknown kind is one, too: the client of an application may print nothing. Beside
+    a dump it is read as a request log.
 
     Raises InputError: paths that do not go together, or settings that nothing in them uses; NotUnderstood: the only
     path is of an unknown kind; LogFileError, DumpError, ConfigError.
     """
     dumps = [path for path in paths if _is_dump(path)]
     kinds = {path: kind_of_log(path) for path in paths if path not in dumps}
-    printed = [path for path, kind in kinds.items() if kind is LogKind.PRINTED]
+    is_printed = LogKind.PRINTED in kinds.values()
+    printed = [path for path, kind in kinds.items() if is_printed and kind is not LogKind.REQUESTS]
     logs = [path for path in paths if path not in (*dumps, *printed)]
     if len(dumps) > 1 or len(logs) > 1:
         found = (count(len(logs), "request log"), count(len(dumps), "dump"), count(len(printed), "log"))

@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 from rich.console import Console
 
 from rollcall.history.words import count, some
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, open_blocks, path_of, text_of
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, ShownEffect
 from rollcall.inputs.printed.reading import FileRead, align, may_matter, merged, read_files
 from rollcall.inputs.printed.story import NOT_FOLLOWED, groups_in
 from rollcall.inputs.printed.unread import unread_sentences
@@ -26,9 +26,9 @@ from rollcall.inputs.replay.row_files import RowFiles
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.files import about_bytes_of
 from rollcall.inputs.request_log.lines.line import COMPLETED
+from rollcall.inputs.shown_rows import rows_of
 from rollcall.programs.terminal import say
-from rollcall.schemas.effect_rows import row_of, texts_of
-from rollcall.schemas.effects import Effect
+from rollcall.schemas.effect_rows import texts_of
 from rollcall.tables.home import Home
 from rollcall.tables.rows import typed_rows
 
@@ -81,7 +81,7 @@ class PrintedInput:
         """Whether any line is understood, once all are read."""
         return any(read.titles for read in self._reads)
 
-    def groups(self) -> Iterator[tuple[LoggedGroup, list[Effect]]]:
+    def groups(self) -> Iterator[tuple[LoggedGroup, list[ShownEffect]]]:
         """Reads the files; yields each group that their lines tell of, with its effects."""
         started = time.monotonic()
         self._reads = read_files(self._files, self._zone)
@@ -89,7 +89,7 @@ class PrintedInput:
         groups = groups_in(merged(self._reads))
         self._not_known = [*may_be_forged(groups)]
         for group in groups:
-            effects = effects_of(group)
+            effects = shown_effects_of(group)
             failed = [one.sentence for one in group.findings if one.finding == NOT_FOLLOWED]
             if effects:
                 yield group, effects
@@ -124,7 +124,6 @@ class PrintedInput:
             )
 
 
-def write_effects(out: RowFiles, group_id: str, effects: Iterable[Effect], first_seq: int = 1) -> None:
+def write_effects(out: RowFiles, group_id: str, effects: Iterable[ShownEffect], first_seq: int = 1) -> None:
     """Writes a group's effects, numbered in their order."""
-    rows = [row_of(effect, seq) for seq, effect in enumerate(effects, first_seq)]
-    out.write("effects", typed_rows(texts_of(group_id, rows)))
+    out.write("effects", typed_rows(texts_of(group_id, rows_of(effects, first_seq))))

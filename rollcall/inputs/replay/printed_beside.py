@@ -17,17 +17,18 @@ from rollcall.history.facts import COLUMNS, facts_of, in_order
 from rollcall.history.words import count, some
 from rollcall.inputs.believed_lines import beside
 from rollcall.inputs.offsets_topic.beside_lines import ENRICHED
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, ShownEffect
 from rollcall.inputs.recordings import OF_REBALANCES, GroupRecorded
 from rollcall.inputs.replay.building import Files
 from rollcall.inputs.replay.inputs import Input, TopicInput
 from rollcall.inputs.replay.printed import PrintedInput, write_effects
 from rollcall.inputs.replay.row_files import RowFiles, rows_in, take_rows
 from rollcall.inputs.replay.work import Work
+from rollcall.inputs.shown_rows import rows_of
 from rollcall.programs.terminal import say
 from rollcall.programs.typed import as_typed
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effect_rows import row_of, texts_of
+from rollcall.schemas.effect_rows import texts_of
 from rollcall.schemas.effects import RebalanceEnded
 from rollcall.schemas.tables import AFTER_THE_LOGS
 from rollcall.tables.home import Home
@@ -76,13 +77,18 @@ class PrintedBeside:
         if self._topic is not None:
             recorded.until_ms = max(recorded.until_ms, self._topic.until_ms(group.group_id))
         both = beside(group, recorded)
-        changed = [row_of(one.content, one.seq) for one in both.facts if isinstance(one.content, ENRICHED)]
+        changed = [
+            row
+            for one in both.facts
+            if isinstance(one.content, ENRICHED)
+            for row in rows_of([ShownEffect(one.content, one.request_id)], one.seq)
+        ]
         out.write("effects", typed_rows(texts_of(group.group_id, changed)))
         write_effects(out, group.group_id, both.added, AFTER_THE_LOGS + 1)
         self._groups_in_both += 1
         self._in_lines += both.in_lines
         self._in_both += both.in_both
-        self._lines_alone += sum(isinstance(one, RebalanceEnded) for one in both.added)
+        self._lines_alone += sum(isinstance(one.effect, RebalanceEnded) for one in both.added)
         self._refused += both.refused
         if both.added:
             self._on_by_lines.append(group.group_id)

@@ -13,12 +13,10 @@ import msgspec
 
 from rollcall.history.facts import Fact
 from rollcall.inputs.offsets_topic.beside_log.eras import NO_GROUP, Era, Reached, is_conversion
+from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import GroupObserved, MemberRemoved
 
-SLACK_MS = 5_000
-"""How far apart in time both may have the same fact: a busy broker writes a record some time after its request
-arrived."""
 FOREVER_MS = 1 << 62
 _KEPT_GENERATIONS = 256
 _STEPS = (EffectName.ASSIGNED, EffectName.MEMBER_PROGRESSED)
@@ -161,7 +159,7 @@ class Choice:
             is_alone = self._is_alone(era.at_ms) if place is None else self._topic[place].is_found
             self._is_reported.append(self.is_log_reporting or (is_alone and era.has_beginning))
             self._turn(min(era.began_ms, self._thinned_from_ms) if era is self._log[1] else era.began_ms)
-        ready_ms = min(self._until.decided_ms, self.waits_from_ms - SLACK_MS - 1)
+        ready_ms = min(self._until.decided_ms, self.waits_from_ms - SAME_FACT_WITHIN_MS - 1)
         last = next((n for n in range(self._next, len(self._topic)) if self._topic[n].at_ms > ready_ms), None)
         self._pass_over(len(self._topic) if last is None else last)
 
@@ -186,23 +184,23 @@ class Choice:
             return None
         for place in range(self._next, len(self._topic)):
             other = self._topic[place]
-            if other.began_ms > era.at_ms + SLACK_MS:
+            if other.began_ms > era.at_ms + SAME_FACT_WITHIN_MS:
                 break
-            if other.number == era.number and abs(other.at_ms - era.at_ms) <= SLACK_MS:
+            if other.number == era.number and abs(other.at_ms - era.at_ms) <= SAME_FACT_WITHIN_MS:
                 return place
         return None
 
     def _is_concluded_again(self, era: Era) -> bool:
         """Whether the log only concludes a generation that the topic has at that time."""
         return era.is_gap and any(
-            one.number == era.number != NO_GROUP and abs((one.ended_ms or one.at_ms) - era.at_ms) <= SLACK_MS
+            one.number == era.number != NO_GROUP and abs((one.ended_ms or one.at_ms) - era.at_ms) <= SAME_FACT_WITHIN_MS
             for one in self._topic
         )
 
     def _is_behind(self, era: Era) -> bool:
         """Whether just after the topic's end the log shows a generation that is over by the topic."""
         ended_ms, last = self._until.topic_ms, self._topic[-1]
-        return 0 < era.number < last.number and ended_ms < era.at_ms <= ended_ms + SLACK_MS
+        return 0 < era.number < last.number and ended_ms < era.at_ms <= ended_ms + SAME_FACT_WITHIN_MS
 
     def _must_wait(self, era: Era, place: int | None) -> bool:
         """Whether later facts may change the decision on an era."""
@@ -238,7 +236,7 @@ class Choice:
         if other.is_found:
             return self.is_log_reporting
         goes_on = not (era.is_over or other.is_over)
-        is_as_long = goes_on or (era.is_over and era.ended_ms <= other.ended_ms + SLACK_MS)
+        is_as_long = goes_on or (era.is_over and era.ended_ms <= other.ended_ms + SAME_FACT_WITHIN_MS)
         if not is_as_long or self._ends_late(era, other) or era.members_before != other.members_before:
             return False
         if era.is_consumer and any(map(self._stays, era.forming)):
@@ -254,7 +252,7 @@ class Choice:
         """Whether the log only concludes that a member went, and the topic has it still."""
         if not (isinstance(fact.content, MemberRemoved) and fact.content.is_inferred):
             return False
-        return all(abs(at_ms - fact.at_ms) > SLACK_MS for at_ms in self._gone.get(fact.member_id, ()))
+        return all(abs(at_ms - fact.at_ms) > SAME_FACT_WITHIN_MS for at_ms in self._gone.get(fact.member_id, ()))
 
     def _is_logs_alone(self, era: Era) -> bool:
         """Whether an era of either is the log's, whatever the topic has: the log had the group already when compaction
@@ -289,7 +287,7 @@ class Choice:
         """Whether there was a group, by the topic."""
         if at_ms < self._until.whole_from_ms:
             # The record of its creation may be missing, so that it was found with the next one.
-            at_ms = max(at_ms - SLACK_MS, -1)
+            at_ms = max(at_ms - SAME_FACT_WITHIN_MS, -1)
         return next(one for one in reversed(self._topic) if one.began_ms <= at_ms).number != NO_GROUP
 
     def _is_creation_concluded(self, era: Era) -> bool:

@@ -8,12 +8,8 @@ from __future__ import annotations
 import msgspec
 
 from rollcall.history.facts import Fact
+from rollcall.inputs.tolerances import IN_TRANSACTION_WITHIN_MS, SAME_FACT_WITHIN_MS
 from rollcall.schemas.effects import OffsetsCommitted
-
-LATE_MS = 5_000
-"""How much later than the topic a busy broker's log may have a commit."""
-EARLY_MS = 60_000
-"""How much earlier: a commit of a transaction counts from when that is over."""
 
 
 class LoggedCommits(msgspec.Struct):
@@ -29,12 +25,12 @@ class LoggedCommits(msgspec.Struct):
 
     def has(self, fact: Fact) -> bool:
         """Whether the log also has an offset of a commit in the topic."""
-        near = range(fact.at_ms - EARLY_MS, fact.at_ms + LATE_MS + 1)
+        near = range(fact.at_ms - IN_TRANSACTION_WITHIN_MS, fact.at_ms + SAME_FACT_WITHIN_MS + 1)
         return any(at_ms in near for key in _offsets_of(fact) for at_ms in self.offsets.get(key, ()))
 
     def forget(self, before_ms: int) -> None:
         """Forgets commits before a moment: none of the topic comes from before it."""
-        from_ms = before_ms - EARLY_MS
+        from_ms = before_ms - IN_TRANSACTION_WITHIN_MS
         kept = {key: [at_ms for at_ms in times if at_ms >= from_ms] for key, times in self.offsets.items()}
         self.offsets = {key: times for key, times in kept.items() if times}
 

@@ -14,7 +14,7 @@ import msgspec
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.history.facts import Fact
-from rollcall.inputs.offsets_topic.beside_log.choice import FOREVER_MS, SLACK_MS, Before, Choice, Difference, Until
+from rollcall.inputs.offsets_topic.beside_log.choice import FOREVER_MS, Before, Choice, Difference, Until
 from rollcall.inputs.offsets_topic.beside_log.commits import LoggedCommits
 from rollcall.inputs.offsets_topic.beside_log.eras import (
     NO_GROUP,
@@ -25,6 +25,7 @@ from rollcall.inputs.offsets_topic.beside_log.eras import (
     is_to_classic,
     take_members,
 )
+from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import CauseFound, Effect
@@ -117,7 +118,7 @@ class Merging:
 
     def decide(self, until_ms: int) -> Decided:
         """Decides what can be decided once all facts of both inputs up to a moment are taken."""
-        return self._decide(Until(until_ms, until_ms - SLACK_MS))
+        return self._decide(Until(until_ms, until_ms - SAME_FACT_WITHIN_MS))
 
     def end(self, log_until_ms: int, topic_until_ms: int, whole_from_ms: int = -1) -> Decided:
         """Decides all. log_until_ms, topic_until_ms: the last moment that each input covers, ms since the epoch.

@@ -9,26 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rollcall.inputs.offsets_topic.history.state import Commits
+from rollcall.inputs.tolerances import (
+    CLOSED_WITHIN_MS,
+    REJOINED_WITHIN_MS,
+    SESSION_WITHIN_MS,
+    STEPPED_WITHIN_MS,
+    TIMEOUT_WITHIN_MS,
+)
 from rollcall.schemas.causes import EndCause
 
-CLOSED_WITHIN_MS = 1_000
-"""A client that closes commits and leaves within this time."""
 COMMIT_INTERVAL_MS = 5_000
 """auto.commit.interval.ms as clients are shipped: this may pass between a poll and its commit."""
 CONSUMER_SESSION_MS = 45_000
 """group.consumer.session.timeout.ms as brokers are shipped; the topic does not hold it."""
 LONGEST_HEARTBEAT_MS = 5_000
 """group.consumer.heartbeat.interval.ms as brokers are shipped, and more than a classic client's usual 3 s."""
-REJOIN_MS = 5_000
-"""How long the others usually take to learn of a classic rebalance and rejoin; the topic does not have it."""
 STEADY_COMMITS = 4
 """This many commits show a rhythm."""
-FENCED_WITHIN_MS = 1_000
-"""How exactly a rebalance timeout is kept."""
-TIMER_WITHIN_MS = 100
-"""How exactly the times of two records, a heartbeat's and its session's end, give the session's length."""
-UNSTEPPED_MS = LONGEST_HEARTBEAT_MS + 500
-"""A member that heartbeats has taken its step towards a new epoch within this time, if nothing prevents it."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +117,11 @@ class Evidence:
         """Whether it sent no heartbeat for longer than members do. Then it was not closed, since closing sends a
         heartbeat, and it was not late to poll, since such a process goes on sending them."""
         since_ms = self.unstepped_since_ms
-        return since_ms is not None and self.gone_by_ms - since_ms > max(UNSTEPPED_MS, self.longest_rebalance_ms)
+        return since_ms is not None and self.gone_by_ms - since_ms > max(STEPPED_WITHIN_MS, self.longest_rebalance_ms)
 
     @property
     def _leeway_ms(self) -> int:
-        return 0 if self.is_exact else REJOIN_MS
+        return 0 if self.is_exact else REJOINED_WITHIN_MS
 
     @property
     def is_session_known(self) -> bool:
@@ -176,7 +173,7 @@ class Evidence:
         if self.session_timeout_ms >= 0:
             return self.silence_ms >= self.session_timeout_ms
         if self.group_session_ms >= 0:
-            is_session_over = self.gone_by_ms - self.last_record_ms >= self.group_session_ms - TIMER_WITHIN_MS
+            is_session_over = self.gone_by_ms - self.last_record_ms >= self.group_session_ms - SESSION_WITHIN_MS
             return is_session_over and self.silence_ms >= self.group_session_ms - LONGEST_HEARTBEAT_MS
         return self.silence_ms > CLOSED_WITHIN_MS
 
@@ -184,7 +181,7 @@ class Evidence:
 def judge(e: Evidence) -> Verdict:
     """How a member left: one cause if only one fits, else all that fit. The first rule that applies decides."""
     since_ms = e.unrevoked_since_ms
-    if since_ms is not None and abs(e.gone_by_ms - since_ms - e.rebalance_timeout_ms) <= FENCED_WITHIN_MS:
+    if since_ms is not None and abs(e.gone_by_ms - since_ms - e.rebalance_timeout_ms) <= TIMEOUT_WITHIN_MS:
         return Verdict(EndCause.REBALANCE_TIMEOUT)
     if e.is_away:
         return Verdict(EndCause.SESSION_EXPIRED)
@@ -246,11 +243,6 @@ def _open(e: Evidence) -> Verdict:
     if len(ends) == 1:
         return Verdict(EndCause.MEMBER_LEFT)
     return Verdict(EndCause.UNKNOWN, candidates=tuple(ends))
-
-
-RETURNS_AT_ONCE_MS = 100
-"""A client that left by itself and goes on is back within this time; a process does not notice the end of its
-session."""
 
 
 def returning(verdict: Verdict, e: Evidence) -> tuple[EndCause, ...]:

@@ -10,18 +10,11 @@ from typing import assert_never
 
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState
 from rollcall.inputs.offsets_topic.history.classic import evidence_of
-from rollcall.inputs.offsets_topic.history.departures import (
-    REPLACED,
-    RETURNS_AT_ONCE_MS,
-    Evidence,
-    Verdict,
-    judge,
-    judge_absent,
-    returning,
-)
+from rollcall.inputs.offsets_topic.history.departures import REPLACED, Evidence, Verdict, judge, judge_absent, returning
 from rollcall.inputs.offsets_topic.history.state import Departure, EpochRebalance, History, Member, Operation
 from rollcall.inputs.offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
 from rollcall.inputs.offsets_topic.records.shapes import ConsumerGroupMetadataValue
+from rollcall.inputs.tolerances import RETURNED_AT_ONCE_MS
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 from rollcall.schemas.effects import CauseFound, GroupCreated, GroupFound, RebalanceStarted
 
@@ -253,7 +246,7 @@ def _emit_return(member: Member, at_ms: int, story: Story) -> None:
         return
     history.departures.remove(departure)
     ends = departure.returning
-    if at_ms - departure.at_ms <= RETURNS_AT_ONCE_MS:
+    if at_ms - departure.at_ms <= RETURNED_AT_ONCE_MS:
         ends = [end for end in ends if end != EndCause.SESSION_EXPIRED]
     if not ends:
         return

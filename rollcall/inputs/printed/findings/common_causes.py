@@ -9,17 +9,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from rollcall.history.words import count, duration, some
-from rollcall.inputs.printed.findings.removals import REMOVED_WITHIN_MS
 from rollcall.inputs.printed.groups.session_findings import at_once
 from rollcall.inputs.printed.lines.entries import DATED, Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.tolerances import EXPIRED_AROUND_MS, EXPIRED_TOGETHER_MS, REMOVED_WITHIN_MS
 
 _EXPIRED = (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_EXPIRED_EPOCH)
-_BEATS_APART_MS = 5_000
-"""Members that are cut off at once expire within the time between two heartbeats: 3 s as shipped."""
-_AROUND_MS = 60_000
-"""Where others expire as well within this time before and after, some do so at once by chance."""
 _NAMED = 4
 """Groups that a sentence names."""
 _SEVERAL = 3
@@ -51,7 +47,7 @@ def alike_at_once(groups: Sequence[LoggedGroup]) -> Iterator[tuple[Finding, list
     for findings in alike.values():
         for together in at_once(sorted(findings, key=lambda one: one[:2])):
             names = list(dict.fromkeys(groups[place].group_id for _, place, _ in together))
-            if len(names) >= _SEVERAL and together[-1][0] - together[0][0] <= _BEATS_APART_MS:
+            if len(names) >= _SEVERAL and together[-1][0] - together[0][0] <= EXPIRED_TOGETHER_MS:
                 own = [one for _, _, one in together]
                 yield _for_all(own, names, together[-1][0] - together[0][0]), own
 
@@ -93,8 +89,9 @@ def expired_together(groups: Iterable[LoggedGroup]) -> Iterator[tuple[LoggedGrou
 def _stand_out(first_ms: int, last_ms: int, all_ms: Sequence[int]) -> bool:
     """Whether those that expired between two times are more than two, and twice as many as those around them."""
     expired = bisect_right(all_ms, last_ms) - bisect_left(all_ms, first_ms)
-    around = bisect_right(all_ms, last_ms + _AROUND_MS) - bisect_left(all_ms, first_ms - _AROUND_MS) - expired
-    return last_ms - first_ms <= _BEATS_APART_MS and expired > 2 and 2 * around <= expired
+    from_ms, to_ms = first_ms - EXPIRED_AROUND_MS, last_ms + EXPIRED_AROUND_MS
+    around = bisect_right(all_ms, to_ms) - bisect_left(all_ms, from_ms) - expired
+    return last_ms - first_ms <= EXPIRED_TOGETHER_MS and expired > 2 and 2 * around <= expired
 
 
 def _expired_later_than_loaded(group: LoggedGroup) -> Iterator[LoggedFact]:

@@ -14,9 +14,7 @@ from rollcall.inputs.printed.groups.own_generations import learnt_of_others
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.wording import how_often_within
-
-AT_ITS_END_MS = 5_000
-"""A worker that asks to join within this time after the delay was over waited for its end."""
+from rollcall.inputs.tolerances import DELAY_OVER_WITHIN_MS
 
 _OFFSET = re.compile(r"\boffset=(-?\d{1,19})").finditer
 _DIFFERENT_TOPICS = (
@@ -106,7 +104,7 @@ def _asked_at_the_end(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
             put_off = None
         elif put_off is not None and fact.kind is FactKind.JOIN_SENT:
             late_ms = (between_ms(put_off, fact) or 0) - (put_off.length_ms or 0)
-            if 0 <= late_ms <= AT_ITS_END_MS:
+            if 0 <= late_ms <= DELAY_OVER_WITHIN_MS:
                 yield Finding(
                     "delay_over",
                     f"{who} asked to join again by itself when that delay of {duration(put_off.length_ms or 0)} was "

@@ -13,26 +13,18 @@ from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.findings.coordinator_findings import COORDINATOR_RULES, Rule
 from rollcall.inputs.printed.findings.static_members import static_members
 from rollcall.inputs.printed.groups.broker_owners import never_given_up, owners
-from rollcall.inputs.printed.groups.holders import (
-    INITIAL_DELAY_MS,
-    TIMER_SLACK_MS,
-    is_a_timeout,
-    may_have_been_empty,
-    was_empty,
-)
+from rollcall.inputs.printed.groups.holders import INITIAL_DELAY_MS, is_a_timeout, may_have_been_empty, was_empty
 from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, shortest_name
+from rollcall.inputs.tolerances import GIVEN_TOGETHER_MS, NOT_WAITED_MS, TIMER_LATE_MS
 from rollcall.schemas.causes import CauseKind, name_of
 
 OFTEN = 3
 """This number of rebalances by one member is a pattern."""
 _NAMED = 2
 """Member ids that one sentence has: they are long."""
-NOT_WAITED_MS = 1
 LONGEST_SESSION_MS = 45_000
 """The longest session timeout that clients have as shipped."""
-BESIDE_MS = 100
-"""Ids that are given out this close together may be one client's."""
 _NAMES_NOT_ALL = (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.GROUP_TAKEN_OVER)
 _JOIN_PHASE = "PreparingRebalance"
 _WAITED_FOR = ("the join phase waits for it", "it joined, and the broker's level hides that line")
@@ -67,7 +59,7 @@ def _silent_since_assigned(before: LoggedRebalance, rebalance: LoggedRebalance, 
     assigned, member_id = before.facts[-1], rebalance.cause.member_id
     is_sender = before.members == 1 or (member_id != "" and assigned.member_id == member_id)
     is_known = assigned.kind is FactKind.ASSIGNMENT_RECEIVED and _follows(before, rebalance)
-    if is_known and is_sender and 0 < after_ms <= LONGEST_SESSION_MS + TIMER_SLACK_MS:
+    if is_known and is_sender and 0 < after_ms <= LONGEST_SESSION_MS + TIMER_LATE_MS:
         yield Finding(
             "silent_since_assigned",
             f"{shortest_name(member_id) or 'A member'} expired {duration(after_ms)} after it had sent the assignment "
@@ -163,7 +155,7 @@ def _nobody_waited(group: LoggedGroup) -> Iterator[Finding]:
 def _initial_delay(group: LoggedGroup) -> Iterator[Finding]:
     for one in group.rebalances:
         length_ms = one.join_phase_ms
-        if length_ms is None or length_ms < INITIAL_DELAY_MS - TIMER_SLACK_MS:
+        if length_ms is None or length_ms < INITIAL_DELAY_MS - TIMER_LATE_MS:
             continue
         if was_empty(one):
             yield Finding(
@@ -173,7 +165,7 @@ def _initial_delay(group: LoggedGroup) -> Iterator[Finding]:
                 tuple(one.facts),
                 is_inferred=True,
             )
-        elif length_ms <= INITIAL_DELAY_MS + TIMER_SLACK_MS and may_have_been_empty(one):
+        elif length_ms <= INITIAL_DELAY_MS + TIMER_LATE_MS and may_have_been_empty(one):
             yield Finding(
                 "initial_delay",
                 f"The join phase of generation {one.generation_id} took {duration(length_ms)}, which is the initial "
@@ -283,7 +275,7 @@ def _given_beside(given: Sequence[LoggedFact], place: int) -> list[LoggedFact]:
 
     def is_beside(one: LoggedFact) -> bool:
         gap_ms = between_ms(given[place], one)
-        return gap_ms is not None and abs(gap_ms) <= BESIDE_MS
+        return gap_ms is not None and abs(gap_ms) <= GIVEN_TOGETHER_MS
 
     before = list(takewhile(is_beside, (given[each] for each in range(place - 1, -1, -1))))
     return [*reversed(before), *takewhile(is_beside, (given[each] for each in range(place + 1, len(given))))]

@@ -24,13 +24,10 @@ from rollcall.inputs.printed.logged_facts import (
 )
 from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.wording import errors_in, how_often, how_often_within
+from rollcall.inputs.tolerances import AT_ONCE_MS, SHORT_GENERATION_MS
 
-SOON_MS = 60_000
-"""A member that is told of the next rebalance within this time of its join was hardly in its generation."""
 OFTEN = 3
 """This number of short generations after each other is a loop."""
-OUTLIVED_MS = 1_000
-"""A session that is released later than this after its heartbeats stopped did not end by itself."""
 _JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
 _REFUSED = (FactKind.JOIN_REFUSED, FactKind.SYNC_REFUSED, FactKind.INSTANCE_FENCED)
 _NO_ANSWER = ("disconnect", "timeout")
@@ -248,7 +245,7 @@ def _sessions_outlived(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findin
             stopped[fact.generation_id] = fact
         elif fact.state == SESSION_RELEASED and (before := stopped.get(fact.generation_id)) is not None:
             later_ms = between_ms(before, fact) or 0
-            if later_ms >= OUTLIVED_MS:
+            if later_ms >= AT_ONCE_MS:
                 yield Finding(
                     "session_outlived",
                     f"{fact.member_id or who} stopped its heartbeats in generation {fact.generation_id}, and its "
@@ -273,7 +270,7 @@ def _rounds(facts: Sequence[LoggedFact], ends: Callable[[LoggedFact], bool]) -> 
             joined = fact
         elif joined is not None and ends(fact):
             lasted_ms = between_ms(joined, fact)
-            is_soon = lasted_ms is not None and 0 <= lasted_ms <= SOON_MS
+            is_soon = lasted_ms is not None and 0 <= lasted_ms <= SHORT_GENERATION_MS
             if is_soon:
                 found.append((joined, fact))
             else:

@@ -10,7 +10,6 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from rollcall.history.words import duration
-from rollcall.inputs.printed.clocks import CLOCKS_MS
 from rollcall.inputs.printed.logged_facts import (
     OFFSETS_NOT_COMMITTED,
     PRODUCER_FENCED,
@@ -30,10 +29,9 @@ from rollcall.inputs.printed.logged_rebalances import (
     shortest_name,
 )
 from rollcall.inputs.printed.wording import lasting
+from rollcall.inputs.tolerances import CLOCKS_WITHIN_MS, REMOVED_WITHIN_MS
 from rollcall.schemas.causes import CauseKind
 
-REMOVED_WITHIN_MS = 600_000
-"""A removal longer ago than this is laid beside a client's line only by the member id."""
 _JOINS = (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
 _OUT = ("its session expired, and the coordinator removed it", "it left by itself at its own poll timeout")
 _FENCED = ("another producer with its transactional.id fenced it", "its transaction outlasted its timeout")
@@ -108,7 +106,7 @@ def _removal_of(removals: Sequence[LoggedFact], lost: LoggedFact, member_id: str
     """The broker's line about the client's removal: by its member id, or the only one that fits."""
     if member_id:
         own = [one for one in removals if one.member_id == member_id]
-        return next((one for one in own if (ms := _late_ms(one, lost)) is None or ms >= -CLOCKS_MS), None)
+        return next((one for one in own if (ms := _late_ms(one, lost)) is None or ms >= -CLOCKS_WITHIN_MS), None)
     near = [
         one
         for one in _shortly_before(removals, lost)
@@ -148,7 +146,7 @@ def _learnt_of_it(
         return Finding("client_learned_of_it", sentence, (lost,))
     sentence = f"{who} learnt from its coordinator's answer that it was no member any more"
     late_ms = None if removed is None else _late_ms(removed, lost)
-    if removed is not None and late_ms is not None and CLOCKS_MS <= late_ms <= REMOVED_WITHIN_MS:
+    if removed is not None and late_ms is not None and CLOCKS_WITHIN_MS <= late_ms <= REMOVED_WITHIN_MS:
         late = duration(late_ms)
         only = f"; the only removal that fits is that of {removed.member_id}, {late} before"
         sentence += f", {late} after it had been removed" if member_id else only

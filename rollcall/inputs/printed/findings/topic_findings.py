@@ -14,10 +14,8 @@ from rollcall.inputs.printed.groups.reasons import cause_in_words
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.wording import lasting
+from rollcall.inputs.tolerances import AT_ONCE_MS
 from rollcall.schemas.causes import CauseKind
-
-AT_ONCE_MS = 1_000
-"""A client compares its topics with its subscription as soon as it has their metadata."""
 
 
 def _topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:

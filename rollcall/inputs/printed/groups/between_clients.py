@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from rollcall.inputs.printed.absence import could_stand
-from rollcall.inputs.printed.clocks import CLOCKS_MS
 from rollcall.inputs.printed.groups.causes import by_difference
 from rollcall.inputs.printed.groups.leaders import say_what_leaders_show, with_members
 from rollcall.inputs.printed.groups.own_epochs import OwnHistory, is_newer_line
 from rollcall.inputs.printed.groups.own_generations import learnt_of_others
 from rollcall.inputs.printed.groups.own_part import LEFT, LONGEST_MS, NOT_BACK
 from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason
-from rollcall.inputs.printed.groups.session_findings import AT_ONCE_MS
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import (
@@ -28,6 +26,7 @@ from rollcall.inputs.printed.logged_rebalances import (
     concluded,
     is_open,
 )
+from rollcall.inputs.tolerances import AT_ONCE_MS, CLOCKS_WITHIN_MS
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 
 ABSENT = "the next generation's leader did not find it among the members"
@@ -158,7 +157,7 @@ def _was_there_before(one: LoggedRebalance) -> bool:
 
 
 def _may_be_before(first_ms: int | None, then_ms: int | None) -> bool:
-    return first_ms is None or then_ms is None or first_ms <= then_ms + CLOCKS_MS
+    return first_ms is None or then_ms is None or first_ms <= then_ms + CLOCKS_WITHIN_MS
 
 
 # ---------------------------------------------------------------- why it began, and who held it

@@ -10,17 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence, Set
 from itertools import takewhile
 
-from rollcall.inputs.printed.groups.holders import TOGETHER_MS
 from rollcall.inputs.printed.groups.logged_members import ENDS
 from rollcall.inputs.printed.groups.reasons import DOWNGRADED, LEFT_WITHOUT_A_WORD, Reason, cause_of, left_by
 from rollcall.inputs.printed.logged_facts import REMOVED_EPOCH, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, client_id_of, concluded
+from rollcall.inputs.tolerances import AT_ONCE_MS, BACK_AFTER_LEAVE_MS, TOGETHER_MS
 from rollcall.schemas.causes import Cause, CauseKind
 
-BACK_WITHIN_MS = 5_000
-"""A client that polled too late comes back, as a rule within seconds. One that did not for this long has closed."""
-AT_ONCE_MS = 1_000
-"""What one change brings is printed within this time, of every group that it concerns."""
 BY_A_MEMBER = (*REMOVED_EPOCH, FactKind.MEMBER_JOINED_EPOCH, FactKind.PATTERNS_SCANNED)
 _COMES_BACK = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED, FactKind.STATIC_MEMBER_REPLACED)
 _BROUGHT_BY = {
@@ -111,7 +107,7 @@ class Causes:
         began_ms = self._lines[place].at_ms
         if not client_id or began_ms is None or self._log_ends_ms is None:
             return True
-        if self._log_ends_ms - began_ms < BACK_WITHIN_MS or not self._came:
+        if self._log_ends_ms - began_ms < BACK_AFTER_LEAVE_MS or not self._came:
             return True  # Before Kafka 3.0 a broker prints at DEBUG alone who joins while a rebalance runs.
         later = takewhile(lambda one: one[0] >= place, reversed(self._came.get(client_id, [])))
         return any(other != member_id for _, other in later)

@@ -21,9 +21,9 @@ from rollcall.inputs.printed.groups.reasons import Reason
 from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE
 from rollcall.inputs.printed.lines.entries import DATED
-from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, ShownEffect
 from rollcall.schemas.causes import CauseKind, EndCause
-from rollcall.schemas.effects import UNKNOWN_END, Effect, GroupFound
+from rollcall.schemas.effects import UNKNOWN_END, GroupFound
 
 _Timed = tuple[int, Event | LoggedRebalance]
 """When it was; of a rebalance: when it was over, or its last line is there."""
@@ -36,7 +36,7 @@ class ClientLedger:
         self._type = GroupType.CONSUMER if group_type == "consumer" else GroupType.CLASSIC
         self._clients, self._rebalances = clients, rebalances
 
-    def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[Effect]:
+    def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[ShownEffect]:
         """Return the effects that rest on lines and rebalances with these ids, in order; the lines are whole."""
         timed: list[_Timed] = [*chain.from_iterable(own.events for own in self._clients), *_ends(self._rebalances)]
         timed.sort(key=itemgetter(0))

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from rollcall.inputs.printed.clocks import CLOCKS_MS
 from rollcall.inputs.printed.groups.between_clients import rebalances_between
-from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
-from rollcall.inputs.printed.groups.own_epochs import OwnHistory, is_newer_line
+from rollcall.inputs.printed.groups.own_epochs import OwnHistory
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, client_id_of, configured_id
+from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS, CLOCKS_WITHIN_MS
 from rollcall.schemas.causes import Cause, CauseKind
 
 
@@ -58,7 +57,7 @@ def _is_near(of_broker: LoggedRebalance, of_client: LoggedRebalance) -> bool:
     """Within what clocks differ by; where the client's lines have no time, the member id that both have is enough."""
     if of_client.began_at_ms is None:
         return bool(of_client.cause.member_id) and of_client.cause.member_id == of_broker.cause.member_id
-    return of_broker.began_at_ms is not None and abs(of_broker.began_at_ms - of_client.began_at_ms) <= CLOCKS_MS
+    return of_broker.began_at_ms is not None and abs(of_broker.began_at_ms - of_client.began_at_ms) <= CLOCKS_WITHIN_MS
 
 
 def _is_same(of_broker: Cause, of_client: Cause) -> bool:
@@ -93,18 +92,18 @@ def _say_who_came_last(rebalance: LoggedRebalance, own: Sequence[LoggedRebalance
     order = sorted(asked, key=lambda member_id: asked[member_id].at_ms or 0)
     last, before = order[-1], order[-2] if len(order) > 1 else None
     alone_ms = held.length_ms if before is None else (asked[last].at_ms or 0) - (asked[before].at_ms or 0)
-    if alone_ms >= BACK_WITHIN_MS / 2:
+    if alone_ms >= BACK_AT_HEARTBEAT_MS / 2:
         why = "its own log has its join, the last of all members'"
         rebalance.held_by = Holder(min(alone_ms, held.length_ms), last, True, why)
         rebalance.facts = [*rebalance.facts, asked[last]]
 
 
 def _name_clients(rebalances: Sequence[LoggedRebalance], clients: Sequence[OwnHistory]) -> None:
-    """A broker's lines have ids of the newer protocol alone: the client that prints such an id as its own has it."""
+    """Of some members a broker's lines have the id alone: the client that prints such an id as its own has it."""
     names: dict[str, set[str]] = {}
     for own in clients:
-        for fact in filter(is_newer_line, own.facts):
-            if fact.client_id and not client_id_of(fact.member_id):
+        for fact in own.facts:
+            if fact.client_id and fact.member_id:
                 names.setdefault(fact.member_id, set()).add(configured_id(fact.client_id))
     for one in rebalances:
         named = names.get(one.cause.member_id, set())

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.inputs.printed.groups.causes import Causes, cause_of_going
-from rollcall.inputs.printed.groups.holders import TOGETHER_MS, holder_of
+from rollcall.inputs.printed.groups.holders import holder_of
 from rollcall.inputs.printed.groups.logged_members import ENDS
 from rollcall.inputs.printed.groups.reasons import read_reason
 from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, rebalance_of
+from rollcall.inputs.tolerances import TOGETHER_MS
 from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.effects import UNKNOWN_END, JoinPhaseEnded
 

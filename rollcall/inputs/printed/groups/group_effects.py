@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import logging
 
+from rollcall.inputs.printed.groups.logged_effects import place_of
 from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
 from rollcall.inputs.printed.lines.entries import reason_of
 from rollcall.inputs.printed.logged_facts import BROKER, is_dated
-from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup, ShownEffect
 from rollcall.schemas.effects import Effect, GroupNotCovered
 
 log = logging.getLogger("rollcall.lines")
 
 
 def effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Effect]:
-    """The group's effects, in order of time; none if its lines have no dates, or do not name it.
+    """Return the effects of `shown_effects_of` alone."""
+    return [one.effect for one in shown_effects_of(group, goes_on=goes_on)]
+
+
+def shown_effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[ShownEffect]:
+    """Return the group's effects, in order of time; none if its lines have no dates, or do not name it.
 
     They rest on the lines and the rebalances that the group has. goes_on: of a broker's log that grows, whose next line
     may be about what runs after the last one.
@@ -33,7 +39,7 @@ def effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Effect]:
             log.error("group %a: its lines could not be followed", group.group_id)
             return []
         if group.group_type in SILENT_BUMPS:
-            return [GroupNotCovered(at_ms=first.at_ms or 0, why=group.group_type)]
+            return [ShownEffect(GroupNotCovered(at_ms=first.at_ms or 0, why=group.group_type), place_of(first))]
         rests_on = {*map(id, group.facts), *map(id, group.rebalances)}
         return group.ledger.effects(rests_on, goes_on=goes_on)
     except Exception as error:

@@ -8,20 +8,13 @@ from __future__ import annotations
 
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance
+from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS, HELD_AT_LEAST_MS, TIMER_LATE_MS, TOGETHER_MS
 from rollcall.schemas.causes import CauseKind
 
-SHORTEST_MS = 500
-"""A join phase that is shorter waited for nobody worth naming."""
-BACK_WITHIN_MS = 3_500
-"""Members come back at their next heartbeat, every 3 s as shipped: a join phase that is shorter was held by nobody."""
-TOGETHER_MS = 50
-"""A removal this close before the end of the join phase ended it."""
 INITIAL_DELAY_MS = 3_000
 """group.initial.rebalance.delay.ms as shipped."""
 COMMON_TIMEOUTS_MS = (5_000, 6_000)
 """Timeouts that people set are multiples of these: 6 s is the least that brokers allow as shipped."""
-TIMER_SLACK_MS = 50
-"""A timer fires this much late at most, on a broker that is not overloaded."""
 
 _REBALANCE_TIMEOUTS_MS = (30_000, 60_000, 300_000)
 """As Kafka's clients and others have them as shipped."""
@@ -53,7 +46,7 @@ def may_have_been_empty(rebalance: LoggedRebalance) -> bool:
 def holder_of(rebalance: LoggedRebalance) -> Holder | None:
     """Who held it; None: nobody for long, or the lines do not have its length."""
     length_ms = rebalance.join_phase_ms
-    if length_ms is None or length_ms < SHORTEST_MS or rebalance.joined_at_ms is None:
+    if length_ms is None or length_ms < HELD_AT_LEAST_MS or rebalance.joined_at_ms is None:
         return None
     for fact in reversed(rebalance.facts):
         why = _ENDED_BY.get(fact.kind)
@@ -63,7 +56,7 @@ def holder_of(rebalance: LoggedRebalance) -> Holder | None:
         if fact.member_id == rebalance.cause.member_id or not members:
             continue
         return Holder(length_ms, members[0], False, why, members if len(members) > 1 else ())
-    if length_ms < BACK_WITHIN_MS or was_empty(rebalance):
+    if length_ms < BACK_AT_HEARTBEAT_MS or was_empty(rebalance):
         return None
     return Holder(length_ms, "", True, _why(rebalance, length_ms), rebalance.others)
 
@@ -71,7 +64,7 @@ def holder_of(rebalance: LoggedRebalance) -> Holder | None:
 def _why(rebalance: LoggedRebalance, length_ms: int) -> str:
     """What a join phase waited for that was long."""
     is_alone = rebalance.members == 1 and rebalance.cause.kind is CauseKind.MEMBER_JOINED
-    if any(0 <= length_ms - each <= TOGETHER_MS for each in _REBALANCE_TIMEOUTS_MS):
+    if any(0 <= length_ms - each <= TIMER_LATE_MS for each in _REBALANCE_TIMEOUTS_MS):
         return f"{_AT_TIMEOUT}; {_NOBODY_CAME}" if is_alone else _AT_TIMEOUT
     if rebalance.members == 1:
         return _NOBODY_CAME if is_alone else _ONE_CAME
@@ -80,4 +73,4 @@ def _why(rebalance: LoggedRebalance, length_ms: int) -> str:
 
 def is_a_timeout(length_ms: int) -> bool:
     """Return whether a time is one that people set, and the little by which a timer fires late."""
-    return any(length_ms >= each and length_ms % each <= TIMER_SLACK_MS for each in COMMON_TIMEOUTS_MS)
+    return any(length_ms >= each and length_ms % each <= TIMER_LATE_MS for each in COMMON_TIMEOUTS_MS)

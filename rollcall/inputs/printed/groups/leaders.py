@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from rollcall.inputs.printed.error_names import CONFIG_MISMATCH
-from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
 from rollcall.inputs.printed.logged_facts import LEADS, FactKind, LoggedFact, between_ms, printer_of
 from rollcall.inputs.printed.logged_rebalances import Finding, Holder, LoggedRebalance, concluded, is_open
+from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS
 from rollcall.schemas.causes import CauseKind
 
 _GIVEN = re.compile(r"(?:\A\{|, )(?P<member_id>[^\s=,(){}\[\]]{1,400})=Assignment\(")
@@ -88,7 +88,7 @@ def _say_who_assigns(one: LoggedRebalance) -> None:
     joined = next(fact for fact in reversed(one.facts) if fact.kind is FactKind.JOINED)
     length_ms = between_ms(joined, latest)
     is_alone = len({printer_of(fact) for fact in one.facts}) == 1
-    if is_alone and latest.state == _AWAITS_ASSIGNMENT and (length_ms is None or length_ms >= BACK_WITHIN_MS):
+    if is_alone and latest.state == _AWAITS_ASSIGNMENT and (length_ms is None or length_ms >= BACK_AT_HEARTBEAT_MS):
         one.held_by = Holder(length_ms, leader_id, True, HAS_TO_ASSIGN)
 
 

@@ -21,7 +21,8 @@ from rollcall.inputs.printed.groups.logged_members import explain_departure
 from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE
 from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, is_dated
-from rollcall.schemas.effects import UNKNOWN_END, Effect
+from rollcall.inputs.printed.logged_rebalances import ShownEffect
+from rollcall.schemas.effects import UNKNOWN_END
 
 
 class Ledger:
@@ -44,7 +45,7 @@ class Ledger:
         if self._generations.running is not None:
             self._generations.running.held_by = holder_of(self._generations.running)
 
-    def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[Effect]:
+    def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[ShownEffect]:
         """Return the effects that rest on lines and rebalances with these ids, in order.
 
         goes_on: the next line may be about what runs after the last one.

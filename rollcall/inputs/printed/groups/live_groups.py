@@ -17,11 +17,12 @@ from typing import NamedTuple
 import msgspec
 
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.inputs.printed.groups.causes import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.forgeable import forgeable_places
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.group_effects import effects_of, shown_effects_of
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import ShownEffect
 from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.tolerances import BACK_AFTER_LEAVE_MS
 from rollcall.schemas.effects import (
     Effect,
     GroupNotCovered,
@@ -72,7 +73,12 @@ class NewEffects(NamedTuple):
 
     group_id: str
     first_seq: int
-    effects: list[Effect]
+    shown: list[ShownEffect]
+
+    @property
+    def effects(self) -> list[Effect]:
+        """The effects without their lines."""
+        return [one.effect for one in self.shown]
 
 
 class LiveGroups:
@@ -116,12 +122,13 @@ class LiveGroups:
             new = [fact for fact in group.facts if fact.line_number > given_line]
             if not new:
                 continue
-            effects = effects_of(group, goes_on=True)
+            shown = shown_effects_of(group, goes_on=True)
+            effects = [one.effect for one in shown]
             due_ms = _due_ms(new, effects)
             if now_ms >= due_ms:
-                due = self._give(group.group_id, effects, group.facts[-1].line_number)
+                due = self._give(group.group_id, shown, group.facts[-1].line_number)
                 settled |= {fact.line_number for fact in new if fact.may_be_forged}
-                if due.effects:
+                if due.shown:
                     yield due
                 old[group.group_id] = _old_lines(effects, group.facts)
             else:
@@ -166,13 +173,14 @@ class LiveGroups:
         ]
         return {group.group_id: effects_of(group, goes_on=True) for group in groups_in(known, is_marked=True)}
 
-    def _give(self, group_id: str, effects: list[Effect], last_line: int) -> NewEffects:
+    def _give(self, group_id: str, shown: list[ShownEffect], last_line: int) -> NewEffects:
         given = self._given(group_id)
-        new = continued(self._effects.get(group_id, []), effects, given)
-        latest_ms = max((effect.at_ms for effect in new), default=given.at_ms)
-        self.given[group_id] = Given(last_line, given.seq + len(new), latest_ms, _members(new, given.members))
-        self._effects[group_id] = effects
-        return NewEffects(group_id, given.seq + 1, new)
+        new = NewEffects(group_id, given.seq + 1, continued(self._effects.get(group_id, []), shown, given))
+        latest_ms = max((effect.at_ms for effect in new.effects), default=given.at_ms)
+        members = _members(new.effects, given.members)
+        self.given[group_id] = Given(last_line, given.seq + len(new.shown), latest_ms, members)
+        self._effects[group_id] = [one.effect for one in shown]
+        return new
 
     def _thin(self, old: dict[str, set[int]], now_ms: float) -> None:
         """Leaves out lines of groups, of which all was given, and begins what follows with the lines that are left."""
@@ -202,17 +210,17 @@ def _old_lines(effects: Sequence[Effect], facts: Sequence[LoggedFact]) -> set[in
     return lines - named - {fact.line_number for fact in facts[-FACTS_LEFT:]}
 
 
-def continued(before: Sequence[Effect], now: Sequence[Effect], given: Given) -> list[Effect]:
+def continued(before: Sequence[Effect], now: Sequence[ShownEffect], given: Given) -> list[ShownEffect]:
     """The effects to give where some were given before. before: what followed from the lines of then.
 
     Where more lines have changed what was given, that stays as it is. Of the time before, a member that is new, the end
     of a rebalance and that the group's type is not covered are given late. Nobody joins twice, and only members go.
     """
-    same = next((place for place, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), len(before))
+    same = next((place for place, (a, b) in enumerate(zip(before, now, strict=False)) if a != b.effect), len(before))
     same = min(same, len(now))
-    changed, members, new = before[same:], {*given.members}, list[Effect]()
+    changed, members, new = before[same:], {*given.members}, list[ShownEffect]()
     ended = {effect.to_generation_id for effect in changed if isinstance(effect, RebalanceEnded)}
-    for effect in now[same:]:
+    for effect, shown_by in now[same:]:
         is_late = changed and effect.at_ms <= given.at_ms
         match effect:
             case _ if effect in changed:
@@ -226,8 +234,9 @@ def continued(before: Sequence[Effect], now: Sequence[Effect], given: Given) -> 
             case _:
                 is_given = not is_late or isinstance(effect, GroupNotCovered)
         if is_given:
-            new.append(msgspec.structs.replace(effect, at_ms=given.at_ms) if is_late else effect)
-            members = _members(new[-1:], members)
+            effect_now = msgspec.structs.replace(effect, at_ms=given.at_ms) if is_late else effect
+            new.append(ShownEffect(effect_now, shown_by))
+            members = _members([effect], members)
     return new
 
 
@@ -252,7 +261,7 @@ def _due_ms(new: Sequence[LoggedFact], effects: Sequence[Effect]) -> int:
     is_settled = _is_at_rest(effects) and not any(fact.may_be_forged for fact in new)
     waits_ms = AT_REST_MS if is_settled else PAUSED_MS
     if any(fact.kind is FactKind.MEMBER_LEFT for fact in new):
-        waits_ms = max(waits_ms, BACK_WITHIN_MS + 1)
+        waits_ms = max(waits_ms, BACK_AFTER_LEAVE_MS + 1)
     return min(last_ms + waits_ms, first_ms + LONGEST_MS)
 
 

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from rollcall.inputs.printed.logged_facts import LoggedFact
-from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, ShownEffect
 from rollcall.schemas.effects import Effect
 
 Later = Callable[[], Effect | None]
@@ -29,10 +29,22 @@ class LoggedEffect(NamedTuple):
     """What it rests on: all lines of a rebalance, or one line. None: clients' lines."""
 
 
-def made(effects: Iterable[LoggedEffect]) -> list[Effect]:
+def made(effects: Iterable[LoggedEffect]) -> list[ShownEffect]:
     """Return the effects themselves, once all lines are read."""
-    contents = (one.content() if callable(one.content) else one.content for one in effects)
-    return [effect for effect in contents if effect is not None]
+    contents = ((one.content() if callable(one.content) else one.content, one.of) for one in effects)
+    return [ShownEffect(effect, _shown_by(effect, of)) for effect, of in contents if effect is not None]
+
+
+def _shown_by(effect: Effect, of: LoggedRebalance | LoggedFact | None) -> str:
+    """Return the line of an effect; of a rebalance, the first that was printed at that moment."""
+    lines = of.facts if isinstance(of, LoggedRebalance) else [of] if of else []
+    first = next((line for line in lines if line.at_ms == effect.at_ms), next(iter(lines), None))
+    return place_of(first) if first else ""
+
+
+def place_of(line: LoggedFact) -> str:
+    """Return where a line stands, as the id of a request of a log has it."""
+    return f"{line.file}:{line.line_number}"
 
 
 @dataclass

@@ -11,13 +11,14 @@ from dataclasses import replace
 
 from rollcall.inputs.printed.absence import could_stand
 from rollcall.inputs.printed.groups.leaders import members_of
-from rollcall.inputs.printed.groups.own_membership import GOES_WITHIN_MS, OwnMembership
+from rollcall.inputs.printed.groups.own_membership import OwnMembership
 from rollcall.inputs.printed.groups.own_part import LEFT, LONGEST_MS, OwnPart
 from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_in_words
 from rollcall.inputs.printed.groups.session_findings import in_a_rebalance
 from rollcall.inputs.printed.logged_facts import LEAVE_REFUSED, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, is_open, rebalance_of
+from rollcall.inputs.tolerances import LEFT_WITHIN_MS
 from rollcall.schemas.causes import Cause, CauseKind
 
 _LEARNT = (FactKind.GROUP_IS_REBALANCING, FactKind.REJOIN_WANTED)
@@ -185,7 +186,7 @@ class OwnGenerations:
         # Who leaves again, or as another member, had joined in between.
         left = self._part.left
         ids = {one.member_id for one in left.values()} - {"", fact.member_id}
-        return (between_ms(left.get(fact.kind, fact), fact) or 0) > GOES_WITHIN_MS or bool(fact.member_id and ids)
+        return (between_ms(left.get(fact.kind, fact), fact) or 0) > LEFT_WITHIN_MS or bool(fact.member_id and ids)
 
     # ------------------------------------------------------------ it learns, leaves and gives up
 

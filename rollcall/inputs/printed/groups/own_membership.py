@@ -21,14 +21,13 @@ from rollcall.inputs.printed.logged_facts import (
     says_that_it_is_no_member,
 )
 from rollcall.inputs.printed.logged_rebalances import concluded
+from rollcall.inputs.tolerances import LEFT_WITHIN_MS
 from rollcall.schemas.causes import Cause, CauseKind
 
 STALE, UNSUBSCRIBED = "STALE", "UNSUBSCRIBED"
 """States of a member of the newer protocol that has left: it polled too late, or closed."""
 REMOVED = ("FENCED", "FATAL")
 """States of one that its coordinator has removed."""
-GOES_WITHIN_MS = 10_000
-"""A client that is out and leaves later than this may have joined again, for which some clients have no line."""
 _LEFT_FOR_A_WHILE = -2
 """The epoch that a static member leaves with, which brings no new epoch of the group."""
 _OUT = (STALE, UNSUBSCRIBED, *REMOVED)
@@ -145,7 +144,7 @@ class OwnMembership:
         self.last_join = line
 
     def _go(self, line: LoggedFact) -> None:
-        is_late = self.lost is None or (between_ms(self.lost, line) or 0) > GOES_WITHIN_MS
+        is_late = self.lost is None or (between_ms(self.lost, line) or 0) > LEFT_WITHIN_MS
         self.knew_that_it_was_out = line.kind is FactKind.LEAVE_SENT and not is_late
         self.reason = Reason(CauseKind.UNKNOWN) if self.knew_that_it_was_out else self._reason_of(line)
         is_shown = line.kind is FactKind.LEAVE_SENT and not self.knew_that_it_was_out

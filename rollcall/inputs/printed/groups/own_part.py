@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rollcall.inputs.printed.absence import could_stand
-from rollcall.inputs.printed.groups.holders import BACK_WITHIN_MS
 from rollcall.inputs.printed.groups.leaders import members_of
 from rollcall.inputs.printed.logged_facts import (
     AWAITS_APPLICATION,
@@ -18,6 +17,7 @@ from rollcall.inputs.printed.logged_facts import (
     says_that_it_is_no_member,
 )
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance
+from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS
 from rollcall.schemas.causes import CauseKind
 
 LEFT = "left"
@@ -84,7 +84,7 @@ class OwnPart:
             waited_ms = one.joined_at_ms - since.at_ms
             is_joined = any(fact.kind in JOINS for fact in one.facts)
             is_near = is_joined or waited_ms <= LONGEST_MS
-            if waited_ms >= BACK_WITHIN_MS and is_near and one.generation_id != 1:
+            if waited_ms >= BACK_AT_HEARTBEAT_MS and is_near and one.generation_id != 1:
                 return Holder(waited_ms, "", not is_joined, WAITED_ALONE if members_of(one) == 1 else WAITED)
         if self.given_up is not None and self.asked is None:
             return Holder(None, "", True, OUTLASTED)
@@ -95,7 +95,7 @@ class OwnPart:
     def held_others(self, name: str, until: LoggedFact) -> Holder | None:
         """Return the client itself if others waited for it until a line. name: the client's."""
         length_ms = None if self.learnt is None else between_ms(self.learnt, until)
-        if length_ms is None or not BACK_WITHIN_MS <= length_ms <= LONGEST_MS:
+        if length_ms is None or not BACK_AT_HEARTBEAT_MS <= length_ms <= LONGEST_MS:
             return None
         if self.asked is None and until.state in AWAITS_APPLICATION:
             return Holder(length_ms, name, False, WAITS_FOR_APPLICATION)

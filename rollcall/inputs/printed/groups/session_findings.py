@@ -14,11 +14,8 @@ from rollcall.inputs.printed.client_rules import Rule, one_finding
 from rollcall.inputs.printed.error_names import NOT_COORDINATOR, error_name, error_said
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.tolerances import ALIVE_WITHIN_MS, AT_ONCE_MS
 
-BEATS_WITHIN_MS = 10_000
-"""A heartbeat this short before shows that the process was alive."""
-AT_ONCE_MS = 1_000
-"""Clients that lose one broker within this time have one cause in common."""
 _ANSWERS = {
     FactKind.GROUP_IS_REBALANCING: "that the group rebalances",
     FactKind.MEMBERSHIP_LOST: "that it is not a member",
@@ -72,7 +69,7 @@ def _heartbeats_unanswered(who: str, facts: Sequence[LoggedFact]) -> Iterator[Fi
             answer = None
         elif fact.kind is FactKind.HEARTBEATS_UNANSWERED:
             since_ms = None if answer is None else between_ms(answer, fact)
-            if answer is not None and (since_ms is None or since_ms <= BEATS_WITHIN_MS):
+            if answer is not None and (since_ms is None or since_ms <= ALIVE_WITHIN_MS):
                 yield Finding(
                     "client_session_timer",
                     f"By its own timer {who} had no successful answer to a heartbeat for its whole session timeout. "
@@ -107,7 +104,7 @@ def _heartbeats_went_on(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findi
             beat = fact
         elif fact.kind is FactKind.POLL_TIMEOUT and beat is not None:
             before_ms = between_ms(beat, fact)
-            if before_ms is not None and 0 <= before_ms <= BEATS_WITHIN_MS:
+            if before_ms is not None and 0 <= before_ms <= ALIVE_WITHIN_MS:
                 yield Finding(
                     "heartbeats_went_on",
                     f"{who} sent a heartbeat {duration(before_ms)} before its poll timeout: it was alive, its "
@@ -171,7 +168,7 @@ def _denies(named: LoggedFact, fact: LoggedFact) -> bool:
     """Whether the broker that was named says that it is not the coordinator; long after, it may be so no more."""
     if fact.kind is not FactKind.COORDINATOR_LOST:
         return error_name(fact.error) == NOT_COORDINATOR
-    is_soon = (between_ms(named, fact) or 0) <= BEATS_WITHIN_MS
+    is_soon = (between_ms(named, fact) or 0) <= ALIVE_WITHIN_MS
     return is_soon and fact.broker_id == named.broker_id and error_name(fact.reason) == NOT_COORDINATOR
 
 

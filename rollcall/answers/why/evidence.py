@@ -1,0 +1,50 @@
+"""What shows a rebalance: the line of each of its facts, or the request that it comes of.
+
+Knows the facts of the rebalance's time. Must not know how they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from rollcall.history.facts import OF_REQUESTS, Fact
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import RebalanceStarted
+
+
+class Evidence(NamedTuple):
+    """A fact, and what shows it."""
+
+    at_ms: int
+    effect: str
+    member_id: str
+    client_id: str
+    shown_by: str
+    """`server.log:12`, or a request's id; that of a recorded request is `kafka-request.log:12` too."""
+
+
+def evidence_of(facts: Iterable[Fact]) -> Iterator[Evidence]:
+    """Yield the facts of which it is known what shows them. facts: in order of time."""
+    for _, together in groupby(facts, key=attrgetter("at_ms")):
+        yield from _of_a_moment([*together])
+
+
+def _of_a_moment(facts: list[Fact]) -> Iterator[Evidence]:
+    """A fact of a recording names no request: it is the one that its member sent at that moment."""
+    sent = {fact.member_id: fact.request_id for fact in facts if _is_sent_now(fact)}
+    for fact in facts:
+        if fact.effect in OF_REQUESTS or fact.effect == EffectName.OFFSETS_COMMITTED:
+            continue
+        cause = fact.content.cause if isinstance(fact.content, RebalanceStarted) else None
+        member_id, client_id = (cause.member_id, cause.client_id) if cause else (fact.member_id, fact.client_id)
+        shown_by = fact.request_id or sent.get(member_id, "")
+        if shown_by:
+            yield Evidence(fact.at_ms, fact.effect, member_id, client_id, shown_by)
+
+
+def _is_sent_now(fact: Fact) -> bool:
+    is_reply = fact.effect == EffectName.REPLY and fact.received_at_ms == fact.at_ms
+    return bool(fact.member_id) and (is_reply or fact.effect == EffectName.REQUEST_PARKED)

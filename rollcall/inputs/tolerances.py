@@ -1,0 +1,79 @@
+"""How near in time is near enough, where printed lines, requests and records of one thing are laid side by side.
+
+Each is a judgement, with its reason. Kafka's defaults and what programs wait for stand where they are used. Knows
+numbers. Must not know lines or records.
+"""
+
+from __future__ import annotations
+
+# ---------------------------------------------------------------- two inputs, two clocks
+
+SAME_FACT_WITHIN_MS = 5_000
+"""Two inputs have one fact within this time: a busy broker writes a record and prints a line some time after the
+request, and a file may have whole seconds.
+"""
+IN_TRANSACTION_WITHIN_MS = 60_000
+"""A request log has a commit of a transaction this much earlier than the topic, where it counts from the end of the
+transaction: transaction.timeout.ms as shipped.
+"""
+CLOCKS_WITHIN_MS = 5_000
+"""Two machines print lines about one thing within this time, where their clocks are not compared."""
+CLOCK_AHEAD_MS = 1_000
+"""Times of a clock that is this much ahead are moved. What is found by time allows for a smaller difference."""
+PRINTED_LATE_MS = 100
+"""A program prints a line this much after what it is about: so clocks are compared no more exactly."""
+
+# ---------------------------------------------------------------- what one thing brings
+
+NOT_WAITED_MS = 1
+"""A join phase of this length waited for nobody: the coordinator ended it with the request that began it."""
+TOGETHER_MS = 50
+"""A coordinator prints what one request or timer brings within this time, as a removal and the end of a join phase."""
+TIMER_LATE_MS = 50
+"""A timer fires this much late at most, on a broker that is not overloaded."""
+SESSION_WITHIN_MS = 100
+"""Records of a heartbeat and of its session's end give the session timeout this exactly."""
+TIMEOUT_WITHIN_MS = 1_000
+"""Records of a revocation and of a member's removal give the rebalance timeout this exactly."""
+GIVEN_TOGETHER_MS = 100
+"""Member ids that are given out within this time may be one client's, which asks again at once."""
+AT_ONCE_MS = 1_000
+"""What one change brings is printed within this time: by all groups, by all clients, or later by the same client."""
+EXPIRED_TOGETHER_MS = 5_000
+"""Members that are cut off at once expire within the time between two heartbeats: 3 s as shipped."""
+EXPIRED_AROUND_MS = 60_000
+"""If others expire as well this long before and after, some members expire together by chance."""
+
+# ---------------------------------------------------------------- who comes back
+
+RETURNED_AT_ONCE_MS = 100
+"""A client that left by itself and goes on is back within this time. A process does not notice its session's end."""
+BACK_AT_HEARTBEAT_MS = 3_500
+"""Members come back at their next heartbeat, every 3 s as shipped. Nobody held a join phase that is shorter."""
+REJOINED_WITHIN_MS = 5_000
+"""The others learn of a classic rebalance and rejoin within this time. The topic has no record of its beginning."""
+BACK_AFTER_LEAVE_MS = 5_000
+"""A client that polled too late comes back within this time after its leave. One that does not has closed."""
+DELAY_OVER_WITHIN_MS = 5_000
+"""A Connect worker that asks to join within this time after the delay of its group waited for its end."""
+STEPPED_WITHIN_MS = 5_500
+"""A member takes its step towards a new epoch within this time, if nothing prevents it: 5 s between two heartbeats are
+group.consumer.heartbeat.interval.ms as brokers are shipped.
+"""
+HELD_AT_LEAST_MS = 500
+"""A join phase that is shorter waited for nobody worth naming."""
+SHORT_GENERATION_MS = 60_000
+"""A member that learns of the next rebalance within this time of its join was hardly in its generation."""
+
+# ---------------------------------------------------------------- who lived, and who went
+
+CLOSED_WITHIN_MS = 1_000
+"""A client that closes commits and leaves within this time."""
+ALIVE_WITHIN_MS = 10_000
+"""A heartbeat this short before shows that the process was alive: three are sent meanwhile as shipped."""
+LEFT_WITHIN_MS = 10_000
+"""A client that is out and leaves later than this may have joined again, for which some clients have no line."""
+REMOVED_WITHIN_MS = 600_000
+"""A removal longer ago is laid beside a client's line by the member id alone."""
+LEVEL_SHOWN_WITHIN_MS = 60_000
+"""A logger that shows a level within this time had it before, too."""

@@ -1,0 +1,63 @@
+"""What shows a rebalance: the lines of a log, or the requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rollcall.answers.why.explanation import Explanation, explain
+from rollcall.answers.why.sections import At, account_of, lines_of
+from rollcall.schemas.effect_rows import EffectRow
+from tests.views.histories import one_leaves
+from tests.why.reading import explained, printed, reader_of, recorded
+
+
+def evidence(rows: Sequence[EffectRow], generation_id: int) -> list[tuple[str, str]]:
+    """What of a rebalance is shown by which line or request."""
+    e = explain("g", reader_of(rows), generation_id)
+    section = account_of(e, shows_evidence=True).sections[-1]
+    assert [line.text for row in section.rows for line in row.lines] == [
+        line.text for line in lines_of(e, shows_evidence=True) if line.part == "evidence"
+    ]
+    assert all(isinstance(row.cells[0], At) for row in section.rows)
+    return [(str(row.cells[1]), str(row.cells[2]).rpartition("/")[2]) for row in section.rows]
+
+
+def test_each_fact_of_printed_lines_names_its_line() -> None:
+    assert evidence(printed("d-kill")["clicks-agg"], 2) == [
+        ("member removed: clicks-agg-1; rebalance started: clicks-agg-1", "d-kill.log.gz:34"),
+        ("state changed", "d-kill.log.gz:35"),
+        ("join phase ended; state changed", "d-kill.log.gz:36"),
+        ("state changed; rebalance ended", "d-kill.log.gz:37"),
+    ]
+
+
+def test_a_fact_of_a_recorded_request_names_the_line_of_that_request() -> None:
+    """No line shows an expiry, nor by whose request the join phase ended."""
+    assert evidence(recorded("log", "d-kill")["clicks-agg"], 2) == [
+        ("join received: clicks-agg-2", "requests.log.gz:159"),
+        ("join received: clicks-agg-0", "requests.log.gz:158"),
+        ("sync received: clicks-agg-2", "requests.log.gz:160"),
+        ("sync received: clicks-agg-0; assigned: clicks-agg-0", "requests.log.gz:161"),
+        ("assigned: clicks-agg-2", "requests.log.gz:160"),
+    ]
+
+
+def test_a_fact_of_a_request_names_the_request() -> None:
+    story = one_leaves()
+    sent = {row.request_id for row in story.rows if row.request_id}
+    shown = explained(story).evidence
+    assert shown
+    assert {one.shown_by for one in shown} <= sent
+
+
+def test_records_of_a_topic_are_not_named() -> None:
+    (section,) = (one for one in account_of(_of_topic(), shows_evidence=True).sections if one.key == "evidence")
+    assert (section.rows, section.if_none) == ([], "no line and no request of it is known")
+
+
+def _of_topic() -> Explanation:
+    return explain("tiles-cache", reader_of(recorded("topic", "q-consumer-slow")["tiles-cache"]))
+
+
+def test_a_page_has_no_evidence_unless_it_is_asked_for() -> None:
+    assert "evidence" not in {section.key for section in account_of(explained(one_leaves())).sections}
