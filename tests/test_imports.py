@@ -228,6 +228,7 @@ KNOW_THE_TABLE_FORMAT = {
     "rollcall.jobs.stream.sources": "the same",
     "rollcall.jobs.spark.jars": "Spark's connector",
     "rollcall.jobs.spark.connectors": "Spark's connector",
+    "rollcall.programs.extras": "names of packages",
 }
 MAY_KNOW = ("rollcall.tables", "benchmarks")
 INSIDE_TABLES = ("delta_log", "live_files", "compaction")
