@@ -131,6 +131,8 @@ LAYERS = {
         for name, layer in ROOMS.items()
     },
     "rollcall": Layer(own=("rollcall",), third_party=True),
+    # It takes a notebook's session.
+    "rollcall.notebook": Layer(own=("rollcall",), third_party=True, pyspark=True),
     # The start of programs and brokers, the wire's client, requests: there once for tests and benches.
     "benchmarks": Layer(own=("benchmarks", "tests", "rollcall"), third_party=True, pyspark=True),
 }

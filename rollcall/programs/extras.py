@@ -5,6 +5,8 @@ Knows the names by which packages are imported. Must not import one, nor know wh
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 from rollcall.programs.errors import UserError
@@ -37,3 +39,12 @@ def check_installed(package: str) -> None:
     """Raise ModuleNotFoundError if a package is missing: for what would import it late, or after others."""
     if find_spec(package) is None:
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+
+@contextmanager
+def naming_extra(what: str) -> Iterator[None]:
+    """Raises MissingExtra for a failed import of an extra's package. what: what needs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, what) or error from None
