@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from rollcall.programs.errors import UserError
+from rollcall.programs.version import VERSION
 
 EXTRAS = {
     "history": (
@@ -32,7 +33,9 @@ def missing_extra(error: ModuleNotFoundError, what: str) -> MissingExtra | None:
     extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
     if extra is None:
         return None
-    return MissingExtra(f"{what} needs {package}, which is not installed: pip install 'rollcall[{extra}]'")
+    # With its version, since another project of this name is published.
+    line = f"pip install 'rollcall[{extra}]=={VERSION}'"
+    return MissingExtra(f"{what} needs {package}, which is not installed: {line}")
 
 
 def check_installed(package: str) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rollcall.programs.extras import EXTRAS
+from rollcall.programs.version import VERSION
 from tests.source_tree import ROOT
 
 LOG = ROOT / "tests" / "captures" / "d-kill" / "requests.log.gz"
@@ -74,5 +75,5 @@ class Machine:
 
 def refusal(command: str, extra: str) -> re.Pattern[str]:
     """What a command prints whose extra is missing."""
-    line = re.escape(f"which is not installed: pip install 'rollcall[{extra}]'")
+    line = re.escape(f"which is not installed: pip install 'rollcall[{extra}]=={VERSION}'")
     return re.compile(rf"rollcall: rollcall {command} needs \w+, {line}\n")
