@@ -201,7 +201,7 @@ package: setup ## Pack the project for spark-submit's --py-files: dist/rollcall.
 	@$(ROLLCALL) package
 
 .PHONY: wheel
-wheel: setup ## Build dist/rollcall-*.whl, which pipx or `uv tool install` makes a command of, without a checkout.
+wheel: setup ## Build dist/rollcall-*.whl, which pipx or `uv tool install` makes a command of, without a checkout, in three sizes.
 	@rm -rf build/lib build/bdist.* dist/rollcall-*.whl
 	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
 	@rm -rf build/lib build/bdist.*
@@ -211,8 +211,8 @@ wheel: setup ## Build dist/rollcall-*.whl, which pipx or `uv tool install` makes
 lock: tools ## Resolve locks/ anew from the pins of pyproject.toml: UPGRADE=1 takes the newest of what is not pinned there.
 	@grep -oE '"(setuptools|uv)==[^"]*"' pyproject.toml | tr -d '"' | $(LOCK) - --output-file locks/build.txt
 	@$(LOCK) --extra dev pyproject.toml --output-file locks/dev.txt
-	@$(LOCK) --constraints locks/dev.txt --extra notebook pyproject.toml --output-file locks/notebook.txt
-	@$(LOCK) --constraints locks/dev.txt pyproject.toml --output-file locks/run.txt
+	@$(LOCK) --constraints locks/dev.txt --extra spark --extra notebook pyproject.toml --output-file locks/notebook.txt
+	@$(LOCK) --constraints locks/dev.txt --extra spark pyproject.toml --output-file locks/run.txt
 
 .PHONY: sbom
 sbom: tools ## Write dist/rollcall.cdx.json: a CycloneDX bill of what is installed.

@@ -1,4 +1,4 @@
-"""Starting beside a long history: a gateway, a coordinator and `rollcall run`, on a home of ten million effects.
+"""Starting: of commands alone, and of a gateway, a coordinator and `rollcall run` on a home of ten million effects.
 
 The home has 2,000 groups, of 20 members each in its history and of one in the coordinator's state. Must not know what
 is read at a start.
@@ -6,13 +6,17 @@ is read at a start.
 
 from __future__ import annotations
 
+import os
+import statistics
+import subprocess
 import time
 from collections.abc import Iterator
 
 from benchmarks.figures import Figure, at_most, bench
 from benchmarks.groups import GROUP_ID
 from benchmarks.long_history import write_history
-from benchmarks.processes import folder, peak_bytes, started
+from benchmarks.processes import ROOT, folder, peak_bytes, started
+from rollcall.programs.child_python import module_command
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
 from rollcall.tables.home import Home
@@ -24,9 +28,30 @@ from tests import requests
 from tests.peers_job.job import Job
 from tests.waiting import until
 
+EXPLAINED = "tests/printed/brokers/d-kill.log.gz"
+STARTS = 9
 EFFECTS, GROUPS = 10_000_000, 2_000
 _SESSION_MS = 1_800_000
 """The longest that a group takes: no member expires meanwhile."""
+
+
+@bench
+def of_commands() -> Iterator[Figure]:
+    """The median of several starts, CPU seconds, after one in which Python may compile."""
+    yield Figure("version_cpu", _cpu_seconds("--version"), "s", at_most(0.15))
+    yield Figure("explain_cpu", _cpu_seconds("explain", EXPLAINED), "s", at_most(0.4))
+
+
+def _cpu_seconds(*words: str) -> float:
+    environ = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    seconds = []
+    for _ in range(STARTS + 1):
+        process = subprocess.Popen(module_command("rollcall", *words), cwd=ROOT, env=environ, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0, words
+        seconds.append(used.ru_utime + used.ru_stime)
+    return statistics.median(seconds[1:])
 
 
 @bench

@@ -2,7 +2,7 @@
 
     rollcall package [dist/rollcall.zip]
 
-Knows where files lie. The packages that pyproject.toml pins are not in the zip: the cluster's Python must have them.
+Knows where files lie. The packages of rollcall[spark] are not in the zip: the cluster's Python must have them.
 """
 
 from __future__ import annotations

@@ -135,6 +135,8 @@ LAYERS = {
         for name, layer in ROOMS.items()
     },
     "rollcall": Layer(own=("rollcall",), third_party=True),
+    # It takes a notebook's session.
+    "rollcall.notebook": Layer(own=("rollcall",), third_party=True, pyspark=True),
     # The start of programs and brokers, the wire's client, requests: there once for tests and benches.
     "benchmarks": Layer(own=("benchmarks", "tests", "rollcall"), third_party=True, pyspark=True),
 }
@@ -232,6 +234,7 @@ KNOW_THE_TABLE_FORMAT = {
     "rollcall.jobs.stream.sources": "the same",
     "rollcall.jobs.spark.jars": "Spark's connector",
     "rollcall.jobs.spark.connectors": "Spark's connector",
+    "rollcall.programs.extras": "names of packages",
 }
 MAY_KNOW = ("rollcall.tables", "benchmarks")
 INSIDE_TABLES = ("delta_log", "live_files", "compaction")

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
 from rollcall.inputs.following.group_sessions import ask_sessions
+from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.config import PREFIX, JobConfig, load_config
 from rollcall.jobs.shadow.cluster_url import SCHEME, servers_of
 from rollcall.jobs.shadow.listed_offsets import ListedOffsets
@@ -25,7 +26,7 @@ from rollcall.jobs.shadow.program import Beside
 from rollcall.jobs.spark.jars import make_kafka_ready
 from rollcall.jobs.spark.kafka_cluster import KafkaCluster
 from rollcall.jobs.stream.query import stop_after_batch
-from rollcall.jobs.stream.sources.offsets_topic import COUNTS, TOPIC, Counted, load_offsets_topic
+from rollcall.jobs.stream.sources.offsets_topic import COUNTS, Counted, load_offsets_topic
 from rollcall.jobs.stream.topic_histories import tell_histories
 from rollcall.jobs.stream.topic_names import TopicNames
 from rollcall.jobs.stream.upkeep import Upkeep

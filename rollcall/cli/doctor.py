@@ -16,8 +16,8 @@ from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr-defined]
 
 from rollcall.answers.moments import latest_fact_ms
+from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.spark.jars import IS_CHECKOUT, JARS_FOLDER, missing_jars
-from rollcall.jobs.stream.sources.offsets_topic import TOPIC
 from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.kafka_options import client_settings
 from rollcall.programs.preflight import check_java, check_python, find_java

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -94,6 +94,25 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
         unread = unread_as_toml(one for read in answer.reads for one in read.unread)
         print(*map(visible, unread), sep="\n")
         return
+    chosen, asked = _chosen(answer, files, asked)
+    if form == "json":
+        print(msgspec.json.encode(as_json(answer, chosen)).decode())
+    else:
+        say_all(console, _answer_lines(answer, chosen, _with_texts(asked, chosen, _columns_of(console))))
+
+
+@copies_removed()
+def explained(paths: Sequence[str], asked: Asked) -> tuple[str, dict[str, Any]]:
+    """Return what explain prints as text, and what it prints as JSON. Raises UserError."""
+    files = files_of(paths)
+    answer = answer_of(files, asked.zone)
+    chosen, asked = _chosen(answer, files, asked)
+    lines = (visible(line.text) for line in _answer_lines(answer, chosen, _with_texts(asked, chosen, LONGEST_SHOWN)))
+    return "\n".join(lines), msgspec.to_builtins(as_json(answer, chosen))
+
+
+def _chosen(answer: Answer, files: Sequence[str], asked: Asked) -> tuple[list[LoggedGroup], Asked]:
+    """The groups that are asked for, those in trouble first, and what is asked with its time. Raises UserError."""
     if not any(read.facts or read.titles for read in answer.reads):
         raise nothing_understood(answer.reads)
     known = [group.group_id for group in answer.groups]
@@ -102,12 +121,11 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
     asked = asked.counted_from(max(_all_times(answer), default=_now_ms()))
     groups = sorted(answer.groups, key=lambda group: (-trouble_of(group), group.group_id))
     chosen = [part for group in groups if asked.group_id in ("", group.group_id) for part in (_within(group, asked),)]
-    if form == "json":
-        print(msgspec.json.encode(as_json(answer, chosen)).decode())
-    else:
-        if asked.shows_evidence:
-            asked = asked._replace(texts=texts_of(chosen), columns=_columns_of(console))
-        say_all(console, _answer_lines(answer, chosen, asked))
+    return chosen, asked
+
+
+def _with_texts(asked: Asked, chosen: Sequence[LoggedGroup], columns: int) -> Asked:
+    return asked._replace(texts=texts_of(chosen), columns=columns) if asked.shows_evidence else asked
 
 
 def _now_ms() -> int:

@@ -18,20 +18,22 @@ and in which order. Must not load Spark, pandas or Arrow unless Spark answers.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from rollcall.answers.moments import moment_of
 from rollcall.answers.queries import QueryError, check_home, check_query
-from rollcall.answers.sql.engine import ROWS_SHOWN, NoSuchName, NotEqual, NotParsed, ask
+from rollcall.answers.sql.engine import ROWS_SHOWN, NoSuchName, NotEqual, NotParsed, ask, ask_table
 from rollcall.shown.plain_answers import FORMATS, write_answer
 from rollcall.tables.home import Home, NotReadHere
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
+Answered = TypeVar("Answered")
 ENGINES = ("duckdb", "spark")
 
 
@@ -49,21 +51,37 @@ def frame_of(home: str | Path | Home, query: str, at: str = "") -> pd.DataFrame:
     import pandas as pd
 
     place = home if isinstance(home, Home) else Home(home)
-    check_query(query)
-    moment = moment_of(place, at) if at else None
-    check_home(place)
-    try:
-        with place.read_here() as here:
-            answer = ask(here.path, query, None if moment is None else moment.from_ms)
-    except NoSuchName as missing:
-        raise QueryError(f"query: {missing}") from None
-    except NotParsed as unclear:
-        raise QueryError(f"query: {unclear}") from None
-    except (NotEqual, NotReadHere):
+    answer = _by_duckdb(place, query, at, ask)
+    if answer is None:
         from rollcall.jobs.spark.answering import frame
 
         return frame(place, query, at or None)
     return pd.DataFrame(list(answer.rows), columns=[column.name for column in answer.columns])
+
+
+def table_of(home: str | Path | Home, query: str, at: str = "") -> pa.Table:
+    """As frame_of, but an Arrow table, which needs no pandas."""
+    place = home if isinstance(home, Home) else Home(home)
+    answer = _by_duckdb(place, query, at, ask_table)
+    if answer is None:
+        from rollcall.jobs.spark.answering import table
+
+        return table(place, query, at or None)
+    return answer
+
+
+def _by_duckdb(home: Home, query: str, at: str, ask: Callable[[Path, str, int | None], Answered]) -> Answered | None:
+    """DuckDB's answer. None: Spark has to be asked. Raises as answer_query does."""
+    check_query(query)
+    moment = moment_of(home, at) if at else None
+    check_home(home)
+    try:
+        with home.read_here() as here:
+            return ask(here.path, query, None if moment is None else moment.from_ms)
+    except (NoSuchName, NotParsed) as mistake:
+        raise QueryError(f"query: {mistake}") from None
+    except (NotEqual, NotReadHere):
+        return None
 
 
 def answer_query(

@@ -18,6 +18,7 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from rollcall.programs.errors import UserError
+from rollcall.programs.extras import SPARK, check_installed, missing_extra
 from rollcall.programs.running import run_program
 from rollcall.programs.typed import is_after_make
 
@@ -107,6 +108,8 @@ def _run(command: click.Command, name: str, arguments: list[str]) -> int | None:
         raise UserError(f"{_ended(error.format_message())} See {_path(error.ctx or context, name)} --help.") from None
     except click.ClickException as error:
         raise UserError(error.format_message()) from None
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, _path(context, name)) or error from None
 
 
 def _ended(sentence: str) -> str:
@@ -234,6 +237,13 @@ def format_option(words: Sequence[str]) -> Callable[[Decorated], Decorated]:
     return click.option(
         "--format", "form", default=words[0], type=OneOf(words), metavar="|".join(words), show_default=True
     )
+
+
+def engine_installed(context: click.Context, param: click.Parameter, engine: str | None) -> str | None:
+    """The callback of an option that names an engine."""
+    if engine == "spark":
+        check_installed(SPARK)
+    return engine
 
 
 def formats_option(function: Decorated) -> Decorated:

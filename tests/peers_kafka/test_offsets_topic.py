@@ -25,7 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from rollcall.cli.doctor import findings, kafka_settings
-from rollcall.jobs.stream.sources.offsets_topic import TOPIC
+from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.tables.home import Home
 from tests.peers_clients.fleet import Fleet
 from tests.peers_kafka.cluster_shadow import ClusterShadow

@@ -18,6 +18,9 @@ from tests.source_tree import ROOT
 from tests.supply.licences import BUILD, DEV, NOTEBOOK, RUN, locked, page
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+RUNS = [*PROJECT["project"]["dependencies"], *EXTRAS["history"], *EXTRAS["spark"]]
+"""What set-up installs of what the project names."""
 SUM = re.compile(r"[0-9a-f]{64}  [A-Za-z0-9._+-]+\.jar")
 
 
@@ -44,9 +47,8 @@ def test_every_package_is_one_version_and_has_the_sums_of_its_files(lock: Path) 
 
 
 def test_the_locks_hold_what_the_project_pins() -> None:
-    project = PROJECT["project"]
-    assert named(project["dependencies"]) <= pins(RUN)
-    extras = [word for words in project["optional-dependencies"].values() for word in words]
+    extras = [word for words in EXTRAS.values() for word in words]
+    assert named(RUNS) <= pins(RUN)
     assert named(extras) <= pins(DEV) | pins(NOTEBOOK)
     assert pins(RUN) <= pins(DEV)
     installer = [word for word in extras if word.startswith("uv==")]
@@ -94,7 +96,7 @@ def test_a_bill_of_materials_lists_them_by_version_and_licence(tmp_path: Path) -
         PROJECT["project"]["version"],
     )
     components = {(str(canonicalize_name(each["name"])), f"=={each['version']}") for each in reported["components"]}
-    assert named(PROJECT["project"]["dependencies"]) <= components
+    assert named(RUNS) <= components
     assert all(
         each.get("licenses") for each in reported["components"] if each["name"] in ("msgspec", "duckdb", "pyspark")
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,31 +14,38 @@ import pytest
 
 from rollcall.inputs.printed.dialects.catalog import DIALECTS
 from tests.source_tree import ROOT
+from tests.supply.built_wheel import built
 from tests.waiting import until
 
 EXPLAINED = ("was silent for its whole session timeout (45 s) and was removed", "records waited longer")
 WITHIN_S = 60.0
 """A busy machine's; alone it takes four."""
-NOT_COPIED = (".*", "build", "dist", "docs", "tests", "benchmarks", "*.egg-info", "__pycache__")
+LOG = ROOT / "tests" / "captures" / "d-kill" / "requests.log.gz"
+OF_ITS_OWN = ("views", "schemas", "jobs", "coordinator_udfs", "conf")
+"""Folders of a project that has the same names as folders of ours."""
+ASKED = """
+import jobs, schemas, views
+import rollcall
+from rollcall.__main__ import main
+assert main(["replay", {log!r}, "--home", "home"]) == 0
+print(rollcall.open("home").why("clicks-agg").text)
+import jobs, schemas, views
+assert {{one.OWNER for one in (jobs, schemas, views)}} == {{"the project"}}
+"""
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder into which the wheel was unpacked."""
     folder = tmp_path_factory.mktemp("wheel")
-    # Of a copy, since setuptools takes what an earlier build left behind.
-    shutil.copytree(ROOT, folder / "source", ignore=shutil.ignore_patterns(*NOT_COPIED))
-    building = ["wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index", "-w", str(folder), "./source"]
-    subprocess.run([sys.executable, "-m", "pip", *building], cwd=folder, check=True)
-    (wheel,) = folder.glob("rollcall-*.whl")
-    with zipfile.ZipFile(wheel) as files:
+    with zipfile.ZipFile(built(folder)) as files:
         files.extractall(folder / "site")
     return folder / "site"
 
 
 def environ(installed: Path, folder: Path) -> dict[str, str]:
-    """Of a machine that has the wheel and no Java."""
-    kept = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"}
+    """Of a machine that has the wheel and no Java, and of which this process has changed nothing for its Spark."""
+    kept = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PYTHONSAFEPATH")}
     return {**kept, "PATH": str(folder), "PYTHONPATH": str(installed), "XDG_CACHE_HOME": str(folder / "cache")}
 
 
@@ -75,6 +81,20 @@ def test_a_command_says_what_it_lacks(installed: Path, tmp_path: Path, words: st
     )
     assert says in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_project_with_folders_of_the_same_names_asks_and_is_left_alone(installed: Path, tmp_path: Path) -> None:
+    for name in OF_ITS_OWN:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text('OWNER = "the project"\n')
+    (tmp_path / "asked.py").write_text(ASKED.format(log=str(LOG)))
+    env = environ(installed, tmp_path)
+    for command in (["asked.py"], ["-m", "rollcall", "sql", "--home", "home", "select cause from rebalances"]):
+        done = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "session_expired" in done.stdout
 
 
 def test_what_it_packs_for_a_cluster_is_the_project_alone(installed: Path, tmp_path: Path) -> None:

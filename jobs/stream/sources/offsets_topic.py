@@ -11,13 +11,13 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.inputs.offsets_topic.history.fold import COMMITS
 from rollcall.inputs.offsets_topic.records.shapes import RECORD_TYPES
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.stream.sources.ticks import load_ticks
 from rollcall.schemas.tables import RECORDS
 
-TOPIC = "__consumer_offsets"
 COUNTS = "records"
 """The name of the counts that each batch's progress carries: see Counted."""
 TICK_MS = 2_000

@@ -2,18 +2,18 @@
 
 What is asked is one SELECT in a database of its own that reads the home's files and nothing else: DuckDB refuses any
 other file, the network, extensions and settings, which are locked. Knows which tables and views a query needs. Must not
-know Spark, pyarrow or how an answer is printed.
+know Spark or how an answer is printed, nor load pyarrow but for a table.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import duckdb
 from duckdb.sqltypes import DuckDBPyType
@@ -40,7 +40,14 @@ from rollcall.tables.readable_files import readable
 from rollcall.tables.recent_commits import RecentEffects, with_recent_commits
 from rollcall.tables.versions import TableError, is_table
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = ["NoSuchName", "NotEqual", "NotParsed", "NotSelect"]
+
+Fetched = TypeVar("Fetched")
+Fetch = Callable[[duckdb.DuckDBPyConnection, str], Fetched]
+"""What executes a statement, and takes of its answer."""
 
 _FETCHED = 10_000
 _ONCE = "TEMP TABLE"
@@ -85,15 +92,30 @@ def ask(
     limit: no more rows than that. is_duckdbs: the query is in DuckDB's own SQL. Raises NotEqual, also where DuckDB
     refuses the query, and NoSuchName; UserError while rows are read.
     """
-    found = Translated(query, ()) if is_duckdbs else statement(query) or spark_sql.translated(query, columns())
+    found = Translated(query, ()) if is_duckdbs else _in_duckdbs_sql(query)
+    connection, first = _asked(home, query, found, until_ms, _first_rows)
+    made = tuple(AnswerColumn(name, kind) for name, kind, *_ in connection.description)
+    return Answer(made, _rows(connection, first, limit))
+
+
+def ask_table(home: Path, query: str, until_ms: int | None = None) -> pa.Table:
+    """As ask, but the whole answer as an Arrow table."""
+    return _asked(home, query, _in_duckdbs_sql(query), until_ms, _table)[1]
+
+
+def _in_duckdbs_sql(query: str) -> Translated:
+    return statement(query) or spark_sql.translated(query, columns())
+
+
+def _asked(
+    home: Path, query: str, found: Translated, until_ms: int | None, fetch: Fetch[Fetched]
+) -> tuple[duckdb.DuckDBPyConnection, Fetched]:
     sql = _one_select(found.sql, query)
     try:
-        connection, first = _begun(home, names_in(query), until_ms, [*found.macros, sql])
+        return _begun(home, names_in(query), until_ms, [*found.macros, sql], fetch)
     except (duckdb.Error, TableError, OSError) as error:
         _check_column(error, query)
         raise NotEqual(_reason(error)) from error
-    made = tuple(AnswerColumn(name, kind) for name, kind, *_ in connection.description)
-    return Answer(made, _rows(connection, first, limit))
 
 
 def ask_each(home: Path, queries: Sequence[str], limit: int) -> Iterator[Answer]:
@@ -206,9 +228,9 @@ def _one_select(sql: str, query: str = "") -> str:
 
 
 def _begun(
-    home: Path, names: Collection[str], until_ms: int | None, statements: Sequence[str]
-) -> tuple[duckdb.DuckDBPyConnection, list[Any]]:
-    """The last statement under way, and its first rows, in a database with these views that reads their files alone."""
+    home: Path, names: Collection[str], until_ms: int | None, statements: Sequence[str], fetch: Fetch[Fetched]
+) -> tuple[duckdb.DuckDBPyConnection, Fetched]:
+    """What is fetched of the last statement, in a database with these views that reads their files alone."""
     connection = open_database()
     files = {table.name: paths for table, paths in _files_below(home, names).items()}
     kind, is_looked_at, has_one_thread = "VIEW", False, False
@@ -217,7 +239,11 @@ def _begun(
         effects = with_recent_commits(connection, home / EFFECTS_FOLDER, files["effects"], until_ms)
     while True:
         try:
-            return connection, _first_rows(connection, names, files, until_ms, statements, kind, effects)
+            _make_views(connection, names, files, until_ms, kind, effects)
+            for statement in statements[:-1]:
+                connection.execute(statement)
+            # A file that cannot be read may be noticed only now: the query is executed while its rows are fetched.
+            return connection, fetch(connection, statements[-1])
         except _OF_QUERIES:
             raise
         except duckdb.Error as error:
@@ -240,15 +266,22 @@ def _begun(
             connection.execute("SET threads = 1")
 
 
-def _first_rows(
+def _first_rows(connection: duckdb.DuckDBPyConnection, statement: str) -> list[Any]:
+    return connection.execute(statement).fetchmany(_FETCHED)
+
+
+def _table(connection: duckdb.DuckDBPyConnection, statement: str) -> pa.Table:
+    return connection.sql(statement).to_arrow_table()
+
+
+def _make_views(
     connection: duckdb.DuckDBPyConnection,
     names: Collection[str],
     files: dict[str, list[str]],
     until_ms: int | None,
-    statements: Sequence[str],
     kind: str,
     effects: RecentEffects | None,
-) -> list[Any]:
+) -> None:
     """effects: what is read in place of all effects; None: all of them are."""
     if names and JOINED_AS_WRITTEN.issuperset(names):
         connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
@@ -257,11 +290,8 @@ def _first_rows(
         if table.name in files:
             rows = effects.rows if effects and table.name == "effects" else None
             connection.execute(of_table(table, files[table.name], until_ms, rows=rows))
-    views = (statement for view in made_of(names, kind) for statement in macros_and_view(view, kind))
-    for statement in (*views, *statements):
+    for statement in (statement for view in made_of(names, kind) for statement in macros_and_view(view, kind)):
         connection.execute(statement)
-    # A file that cannot be read may be noticed only now: the query is executed while its rows are fetched.
-    return connection.fetchmany(_FETCHED)
 
 
 def lock(connection: duckdb.DuckDBPyConnection, files: Iterable[str]) -> None:

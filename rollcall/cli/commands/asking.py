@@ -17,6 +17,7 @@ from rollcall.programs.command_line import (
     DEFAULT_HOME,
     OneOf,
     at_option,
+    engine_installed,
     examples,
     format_option,
     formats_option,
@@ -52,7 +53,10 @@ def _uncollected() -> Iterator[None]:
 @format_option(("table", "json", "csv", "csv-raw"))
 @at_option("Show the state at this time")
 @click.option(
-    "--engine", type=click.Choice(["duckdb", "spark"]), help="Use only this engine (default: DuckDB, then Spark)."
+    "--engine",
+    type=click.Choice(["duckdb", "spark"]),
+    callback=engine_installed,
+    help="Use only this engine (default: DuckDB, then Spark).",
 )
 @home_option
 @_uncollected()
@@ -144,7 +148,12 @@ def status(homes: tuple[str, ...], named: tuple[str, ...], form: str) -> None:
 @click.command(epilog=examples("rollcall check", "rollcall check .rollcall-d-kill --format json"))
 @click.argument("home", metavar="[HOME]", envvar="ROLLCALL_HOME", default=DEFAULT_HOME)
 @click.option("--home", "named", metavar="FOLDER", default="", help="The same as HOME.")
-@click.option("--engine", type=click.Choice(["duckdb", "spark"]), help="Use only this engine (default: duckdb).")
+@click.option(
+    "--engine",
+    type=click.Choice(["duckdb", "spark"]),
+    callback=engine_installed,
+    help="Use only this engine (default: duckdb).",
+)
 @format_option(("text", "json"))
 @click.pass_context
 @_uncollected()

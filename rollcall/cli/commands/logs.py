@@ -11,6 +11,7 @@ import click
 
 from rollcall.programs.command_line import (
     conf_option,
+    engine_installed,
     examples,
     format_option,
     home_option,
@@ -19,6 +20,7 @@ from rollcall.programs.command_line import (
     zone_option,
 )
 from rollcall.programs.errors import UserError
+from rollcall.programs.extras import SPARK, check_installed
 
 WHATIF_OUT = "build/whatif.jsonl"
 _broker_settings = set_option("A broker setting that the log does not show")
@@ -43,6 +45,7 @@ _processes = click.option(
 @click.option(
     "--engine",
     type=click.Choice(("processes", "spark")),
+    callback=engine_installed,
     default="processes",
     show_default=True,
     help="Run in processes of this machine, or on Spark for logs too large for one machine.",
@@ -108,6 +111,7 @@ def shadow(
     whose __consumer_offsets is read; with a log both make one history. A cluster's TLS and SASL are settings
     kafka.* of FILE.
     """
+    check_installed(SPARK)
     from rollcall.jobs.shadow.cluster_url import SCHEME
     from rollcall.programs.terminal import Terminal
     from rollcall.tables.home import Home

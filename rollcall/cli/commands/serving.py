@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from rollcall.programs.command_line import conf_option, examples, home_option, place_options
+from rollcall.programs.extras import SPARK, check_installed
 
 
 @click.command(
@@ -39,6 +40,7 @@ def run(
     demo_seconds: str,
 ) -> int:
     """Run coordinator, gateway and demo fleet until Ctrl-C."""
+    check_installed(SPARK)  # Only its children import it.
     from rollcall.cli.run.choices import RunOptions
     from rollcall.cli.run.command import run_everything
 
@@ -65,6 +67,7 @@ def demo(listen: str, browser: bool) -> None:
 @conf_option
 def maintain(home: str, conf: Path | None) -> None:
     """Compact small files and remove expired rows. The home has no job running, or is a cluster's."""
+    check_installed(SPARK)
     from rollcall.jobs.config import load_config
     from rollcall.jobs.maintain import maintain as tend
     from rollcall.tables.home import Home
@@ -78,6 +81,7 @@ def maintain(home: str, conf: Path | None) -> None:
 @home_option
 def repartition(partitions: int, home: str) -> None:
     """Move a stopped home to another number of partitions."""
+    check_installed(SPARK)
     from rollcall.jobs.repartition import repartition as move
     from rollcall.tables.home import Home
 

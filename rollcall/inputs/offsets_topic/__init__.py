@@ -7,3 +7,5 @@
 Knows Kafka's records and the effects that they prove or suggest; the rules stand in docs/offsets-topic.md. Must not
 know Spark, a table, a clock or how a history is shown.
 """
+
+TOPIC = "__consumer_offsets"
