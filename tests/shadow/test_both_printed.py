@@ -21,9 +21,9 @@ from rollcall.inputs.request_log.lines.clock import LogClock
 from rollcall.inputs.request_log.lines.tail import LogTail
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.both import PrintedProgress
+from rollcall.jobs.shadow.following import Following
 from rollcall.jobs.shadow.merging_feed import BESIDE_LINES, MergingFeed
-from rollcall.jobs.shadow.printed_following import PrintedFollowing, PrintedKept, find_printed
+from rollcall.jobs.shadow.printed_source import PrintedKept, PrintedSource, find_printed
 from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
 from rollcall.schemas.effect_rows import row_of, texts_of
 from rollcall.schemas.effects import Effect
@@ -63,13 +63,16 @@ class Both:
         log_home, config = self.home.of_log, shadow_config({})
         kept = find_printed(log_home) or PrintedKept(str(self.log), "UTC")
         tail = LogTail(self.log, UTC, kept.position)
-        self.following = PrintedFollowing(log_home, kept, tail, config, StatusWriter(None), lambda: self.now_ms / 1000)
-        self.progress = PrintedProgress(self.following, CONFIG.log_hold_ms, lambda: self.now_ms / 1000)
-        self.merging = MergingFeed(self.home, CONFIG, lambda ids: {}, BESIDE_LINES, clock=lambda: self.now_ms / 1000)
+        source = PrintedSource(kept, self.now_s)
+        self.following = Following(log_home, source, tail, config, StatusWriter(None), self.now_s)
+        self.merging = MergingFeed(self.home, CONFIG, lambda ids: {}, BESIDE_LINES, clock=self.now_s)
+
+    def now_s(self) -> float:
+        return self.now_ms / 1000
 
     def look(self, topic_until_ms: int) -> None:
         self.following.step()
-        self.merging.step(self.progress.known(), topic_until_ms)
+        self.merging.step(self.following.known(CONFIG.log_hold_ms, self.now_ms), topic_until_ms)
 
     def write_topic(self, texts: list[str]) -> None:
         if texts:
