@@ -26,7 +26,7 @@ from rollcall.jobs.spark.connectors import check_connectors
 from rollcall.jobs.spark.home_lease import held
 from rollcall.jobs.spark.home_session import home_session
 from rollcall.jobs.spark.session import log_settings, submitted_settings
-from rollcall.jobs.spark.shutdown import StopSignal
+from rollcall.jobs.spark.shutdown import listen_in_jvm
 from rollcall.jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
 from rollcall.jobs.stream.stored_waits import WaitsReader
 from rollcall.jobs.stream.upkeep import Upkeep
@@ -34,6 +34,7 @@ from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.programs.command_line import conf_option, examples, home_option, run_command, set_option
 from rollcall.programs.log_lines import log_to_standard_error, tell
 from rollcall.programs.settings import read_file, read_pairs
+from rollcall.programs.stop_signal import StopSignal
 from rollcall.tables.home import LIVE, Home
 from rollcall.tables.job_status import STATUS_FILE, StatusWriter
 from rollcall.tables.lease import Lease
@@ -83,7 +84,8 @@ def _run(
     monitor: JobMonitor,
     besides: list[Beside],
 ) -> int:
-    stop = StopSignal(spark)
+    stop = StopSignal()
+    listen_in_jvm(stop, spark)
     status = StatusWriter(home.path if home.is_local else None)
     resting = WaitsReader(spark, Path(home.checkpoint)) if home.is_local and config.may_rest else None
 

@@ -9,13 +9,10 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from prometheus_client import CollectorRegistry
-from pyspark.sql.streaming.query import StreamingQuery
 
 from rollcall.jobs.config import PREFIX, JobConfig
 from rollcall.jobs.job_alarms import JobAlarms, receivers_for
 from rollcall.jobs.stream.job_metrics import JobMetrics, batch_of
-from rollcall.jobs.stream.query import unread_commits
-from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.log_lines import tell
 from rollcall.serve.listeners.monitor import HasRegistry, Health, Monitor
@@ -23,6 +20,9 @@ from rollcall.tables.home import Home
 from rollcall.tables.job_status import read_status
 
 if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from rollcall.jobs.stream.writers.batch_result import BatchResult
     from rollcall.serve.exporter.serving import Exporter
 
 
@@ -129,6 +129,9 @@ class JobMonitor:
         return time.time() - status.looked_at_ms / 1000
 
     def _unread(self) -> int | None:
+        # Imported here: a shadow of a log has metrics, and needs no Spark.
+        from rollcall.jobs.stream.query import unread_commits
+
         return None if self._query is None else unread_commits(self._query, self._home)
 
 

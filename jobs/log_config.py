@@ -16,8 +16,6 @@ from rollcall.jobs.config import JobConfig, Writer
 from rollcall.programs.settings import from_texts
 
 WRITER: Writer = "driver"
-TRIGGER_INTERVAL_MS = 250
-"""A shadow's: as often as it commits requests. Without an interval Spark asks for new ones fifty times a second."""
 OUT_OF_ORDER_MS = 86_400_000
 """How far rows of different groups may be apart in time, since rows of one group may be held back."""
 
@@ -29,7 +27,7 @@ def replay_config(settings: Mapping[str, str]) -> JobConfig:
 
 def shadow_config(settings: Mapping[str, str]) -> JobConfig:
     """A shadow's, whose groups may be at different times; else as replay_config."""
-    return _config(settings, watermark_delay_ms=OUT_OF_ORDER_MS, trigger_interval_ms=TRIGGER_INTERVAL_MS)
+    return _config(settings, watermark_delay_ms=OUT_OF_ORDER_MS)
 
 
 def _config(settings: Mapping[str, str], **more: Any) -> JobConfig:

@@ -23,7 +23,7 @@ from rollcall.jobs.spark.session import spark_session
 from rollcall.jobs.stream.checkpoint import read_version
 from rollcall.jobs.stream.upkeep import kept_of, tables_of
 from rollcall.tables import in_spark
-from rollcall.tables.home import Home, HomeError
+from rollcall.tables.home import LIVE, Home, HomeError
 from rollcall.tables.lasting_facts import keep_lasting_facts
 from rollcall.tables.upkeep import TableName, may_tend_requests, tend
 from rollcall.tables.versions import Versions, is_table
@@ -63,6 +63,8 @@ def maintain(home: Home, config: JobConfig) -> list[str]:
 
 def _unread_commits(home: Home) -> int:
     """How many commits of the request table the next start of the job has to read; it needs each of them."""
+    if home.read_note().get("kind", LIVE) != LIVE and not Path(home.checkpoint).exists():
+        return 0
     version = read_version(Path(home.checkpoint))
     return 0 if version is None else max(0, Versions(Path(home.requests)).latest() - version)
 

@@ -30,7 +30,7 @@ from rollcall.inputs.quarantined import quarantine_row
 from rollcall.inputs.request_log.configs_given import split_given
 from rollcall.inputs.request_log.entries import Entry, decode, encode
 from rollcall.inputs.request_log.group_following import GroupFollowing
-from rollcall.inputs.request_log.group_rows import GroupRows
+from rollcall.inputs.request_log.group_rows import ComparedRows
 from rollcall.inputs.request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
 from rollcall.inputs.request_log.lines.sections import Section, sections_of
 from rollcall.inputs.request_log.lines.silences import BEFORE_MS
@@ -215,7 +215,7 @@ def _follow_groups(found: object, config: GroupConfig, batches: Iterable[pa.Reco
 def _followed(found: Survey, config: GroupConfig, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[object, ...]]:
     tally, parity = Tally(), Parity()
     for group_id, placed in _groups(batches):
-        rows = GroupRows(parity)
+        rows = ComparedRows(parity)
         following = GroupFollowing(group_id, found, config, tally, rows)
         for number, entry in enumerate(each_once(placed, tally), 1):
             following.read(entry)
@@ -227,7 +227,7 @@ def _followed(found: Survey, config: GroupConfig, batches: Iterable[pa.RecordBat
     yield FOLLOWED, None, pickle.dumps((tally, parity))
 
 
-def _taken_out(group_id: str, rows: GroupRows) -> Iterator[tuple[object, ...]]:
+def _taken_out(group_id: str, rows: ComparedRows) -> Iterator[tuple[object, ...]]:
     for text in texts_of(group_id, rows.facts):
         yield FACTS, text, None
     for request in rows.requests:

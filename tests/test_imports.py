@@ -299,6 +299,10 @@ def test_who_is_on_call_does_not_wait_for_spark_or_arrow_to_load(module: str) ->
     assert loaded_by([module]).isdisjoint({"pyspark", "pyarrow", "pandas", "numpy", "deltalake"})
 
 
+def test_who_follows_a_log_does_not_wait_for_spark_to_load() -> None:
+    assert loaded_by(["rollcall.cli.shadow"]).isdisjoint({"pyspark", "py4j"})
+
+
 def test_a_heavy_module_is_seen_to_be_loaded() -> None:
     assert not loaded_by(["pandas"]).isdisjoint(HEAVY)
 

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.replay.spilled_log import SpilledLog, follow_bucket, read_log
 from rollcall.inputs.replay.work import Work
-from rollcall.inputs.request_log.group_following import Listener
+from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.survey import Survey
 from rollcall.programs.processes import Processes

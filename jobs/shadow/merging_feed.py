@@ -22,7 +22,7 @@ from rollcall.inputs.following.numbered_state import NumberedState, read_state
 from rollcall.inputs.offsets_topic.beside_growing_lines import IN_ORDER, GroupBeside, MergingLines
 from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, GroupMerged, Merging
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.shadow.log_progress import Known
+from rollcall.jobs.shadow.following import Known
 from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
 from rollcall.schemas.effect_rows import row_of, texts_of
 from rollcall.schemas.effects import Effect

@@ -1,22 +1,17 @@
-"""The one loop of every shadow: it looks at its input again and again, until a signal comes or a query fails.
+"""The one loop of every shadow: it looks at its input again and again, until a signal comes or the input fails.
 
-Knows what all shadows share: Spark where a query runs, the signal to stop, a status, output for people. Must not know
-the input.
+Knows what all shadows share: the signal to stop, a status, output for people. Must not know the input, nor Spark.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
-from rollcall.jobs.spark.home_session import home_session
-from rollcall.jobs.spark.shutdown import StopSignal
-from rollcall.jobs.stream.query import failure_of, stop_after_batch
+from rollcall.programs.stop_signal import StopSignal
 from rollcall.programs.terminal import Teller
 from rollcall.programs.visible import visible
 from rollcall.shown.watch import RebalanceLines
@@ -33,6 +28,14 @@ class Beside(Protocol):
     def stop(self) -> None: ...
 
 
+class Failure(NamedTuple):
+    """Why an input can no longer be followed."""
+
+    reason: str
+    whole_story: str
+    """The traceback."""
+
+
 class Followed(Protocol):
     """What a shadow follows: a broker's log, a cluster's topic, or both."""
 
@@ -41,15 +44,11 @@ class Followed(Protocol):
         """Its name for the user."""
 
     @property
-    def queries(self) -> list[StreamingQuery]:
-        """The queries that read it now."""
-
-    @property
     def counts(self) -> str:
         """What was read, in a line."""
 
     def goes_on(self) -> bool:
-        """Whether all its queries run. It may start one again that only the cluster's absence has ended."""
+        """Whether it can be followed. It may start a query again that only the cluster's absence has ended."""
 
     def not_known(self) -> Iterable[str]:
         """Sentences, printed at the start, about what this input cannot show."""
@@ -60,33 +59,26 @@ class Followed(Protocol):
     def step(self) -> bool:
         """One look at it; returns whether there may be more to read."""
 
-    def finish(self) -> None:
-        """Stops reading, and gives to the queries what was read."""
+    def finish(self, is_urgent: Callable[[], bool]) -> None:
+        """Stops reading, and writes what was read; stops at once if is_urgent returns true."""
+
+    def failure(self) -> Failure | None:
+        """Why it ended by itself; None if it did not."""
 
     def closing_lines(self) -> Iterable[str]:
-        """Sentences for a successful end, after the queries have stopped and their facts were read."""
+        """Sentences for a successful end, after `finish`."""
 
 
 class ShadowProgram:
-    """Runs a shadow on a home; one in a process. settings: Spark's, beside the usual ones; None: it has no query."""
+    """Runs a shadow on a home; one in a process."""
 
-    def __init__(self, home: Home, console: Console, settings: Mapping[str, str] | None) -> None:
+    def __init__(self, home: Home, console: Console) -> None:
         self.teller = Teller(console)
-        self._spark: SparkSession | None = None
-        if settings is not None:
-            with console.status("starting Spark"):
-                self._spark = home_session(home, "rollcall shadow", settings)
-        self.stop, self.status = StopSignal(self._spark), StatusWriter(home.path)
+        self.stop, self.status = StopSignal(), StatusWriter(home.path)
         self._home, self._rebalances = home, RebalanceLines(home.path)
 
-    @property
-    def spark(self) -> SparkSession:
-        """The session of a shadow that has a query."""
-        assert self._spark is not None
-        return self._spark
-
     def follow(self, followed: Followed) -> int:
-        """Follows it; returns the exit status: 1 if a query failed."""
+        """Follows it; returns the exit status: 1 if it failed."""
         upkeeps = followed.upkeeps()
         for upkeep in upkeeps:
             upkeep.start()
@@ -97,27 +89,18 @@ class ShadowProgram:
         while followed.goes_on() and not self.stop.wait(0 if has_more else POLL_S):
             has_more = followed.step()
             self.teller.attempt(self._tell_rebalances)
-        followed.finish()
-        for query in followed.queries:
-            if query.isActive:
-                stop_after_batch(query, lambda: self.stop.is_urgent)
+        followed.finish(lambda: self.stop.is_urgent)
         for upkeep in upkeeps:
             upkeep.stop()
         return self._report(followed)
 
-    def close(self) -> None:
-        """Stops Spark."""
-        if self._spark is not None:
-            self._spark.stop()
-
     def _report(self, followed: Followed) -> int:
         lines = list(followed.closing_lines())
-        for query in followed.queries:
-            reason = failure_of(query)
-            if reason is not None and not self.stop.wait(0):
-                self.status.failed(reason, str(query.exception()))
-                print(f"rollcall: the query failed: {visible(reason)}", file=sys.stderr)
-                return 1
+        failure = followed.failure()
+        if failure is not None and not self.stop.wait(0):
+            self.status.failed(*failure)
+            print(f"rollcall: the query failed: {visible(failure.reason)}", file=sys.stderr)
+            return 1
         self.status.stopped()
         for line in lines:
             self.teller.say(line)

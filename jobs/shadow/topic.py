@@ -20,12 +20,15 @@ from rollcall.inputs.following.group_sessions import ask_sessions
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.config import PREFIX, JobConfig, load_config
 from rollcall.jobs.shadow.cluster_url import SCHEME, servers_of
+from rollcall.jobs.shadow.kinds import TOPIC_SHADOW
 from rollcall.jobs.shadow.listed_offsets import ListedOffsets
 from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
-from rollcall.jobs.shadow.program import Beside
+from rollcall.jobs.shadow.program import Beside, Failure
+from rollcall.jobs.spark.home_session import home_session
 from rollcall.jobs.spark.jars import make_kafka_ready
 from rollcall.jobs.spark.kafka_cluster import KafkaCluster
-from rollcall.jobs.stream.query import stop_after_batch
+from rollcall.jobs.spark.shutdown import listen_in_jvm
+from rollcall.jobs.stream.query import failure_of, stop_after_batch
 from rollcall.jobs.stream.sources.offsets_topic import COUNTS, Counted, load_offsets_topic
 from rollcall.jobs.stream.topic_histories import tell_histories
 from rollcall.jobs.stream.topic_names import TopicNames
@@ -35,10 +38,10 @@ from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings
 from rollcall.programs.log_lines import tell
 from rollcall.programs.steady_clock import SteadyClock
+from rollcall.programs.stop_signal import StopSignal
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.job_status import StatusWriter
 
-TOPIC_SHADOW = "topic shadow"
 SOURCE = "offsets-topic"
 TRIGGER_INTERVAL_MS = 1_000
 """The least time between two batches' beginnings, unless the settings name another: commits come all the time."""
@@ -110,10 +113,6 @@ class TopicFollowing:
         taken_for = "" if self.kafka_version is None else f", taken for Kafka {self.kafka_version},"
         return f"{TOPIC} of {SCHEME}{dict(self.config.kafka_options)['kafka.bootstrap.servers']}{taken_for}"
 
-    @property
-    def queries(self) -> list[StreamingQuery]:
-        return [self.query]
-
     def goes_on(self) -> bool:
         """A query that failed because no broker answers is started again: its next batch waits for one a minute."""
         if self.query.isActive:
@@ -142,8 +141,14 @@ class TopicFollowing:
         self.maybe_start_again()
         return False
 
-    def finish(self) -> None:
-        """Nothing is in hand."""
+    def finish(self, is_urgent: Callable[[], bool]) -> None:
+        """Nothing is in hand but the running batch."""
+        if self.query.isActive:
+            stop_after_batch(self.query, is_urgent)
+
+    def failure(self) -> Failure | None:
+        reason = failure_of(self.query)
+        return None if reason is None else Failure(reason, str(self.query.exception()))
 
     def closing_lines(self) -> tuple[str, ...]:
         return ()
@@ -233,9 +238,11 @@ def maybe_sampler(home: Home, config: JobConfig) -> LogEndsSampler | None:
     return LogEndsSampler(home, ListedOffsets(settings), config.lag_interval_ms)
 
 
-def kafka_settings() -> dict[str, str]:
-    """Spark's settings to read from Kafka. Raises Missing."""
-    return {"spark.jars": ",".join(make_kafka_ready())}
+def kafka_session(home: Home, stop: StopSignal) -> SparkSession:
+    """A session that reads from Kafka for a home. Raises Missing, HomeError."""
+    spark = home_session(home, "rollcall shadow", {"spark.jars": ",".join(make_kafka_ready())})
+    listen_in_jvm(stop, spark)
+    return spark
 
 
 def check_cluster(home: Home, cluster_id: str, *, has_commits: bool) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from rollcall.jobs.stream.writers.batch_result import BatchResult
+if TYPE_CHECKING:
+    from rollcall.jobs.stream.writers.batch_result import BatchResult
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 REQUESTS = (0, 1, 10, 100, 1_000, 10_000, 50_000, 100_000, 200_000)

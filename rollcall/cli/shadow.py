@@ -13,10 +13,12 @@ input is read, nor how a query works.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
 
@@ -27,23 +29,24 @@ from rollcall.inputs.request_log.configs_given import sessions_given, split_give
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.tail import LogTail
 from rollcall.inputs.request_log.survey import settings_shown
-from rollcall.jobs.config import load_config
+from rollcall.jobs.config import JobConfig, load_config
 from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
 from rollcall.jobs.log_config import WRITER, shadow_config
 from rollcall.jobs.shadow.both import BothFollowing
-from rollcall.jobs.shadow.feed import ShadowState, Tail, find_kept, new_kept
+from rollcall.jobs.shadow.earlier_home import finish_earlier
+from rollcall.jobs.shadow.following import Following, Tail
+from rollcall.jobs.shadow.kinds import BOTH_SHADOW, PRINTED_BOTH_SHADOW, PRINTED_SHADOW, SHADOW, TOPIC_SHADOW
 from rollcall.jobs.shadow.lag_lines import LagLines
-from rollcall.jobs.shadow.log_following import SHADOW, LogFollowing
-from rollcall.jobs.shadow.printed_following import PRINTED_SHADOW, PrintedFollowing, PrintedKept, find_printed
-from rollcall.jobs.shadow.program import Followed, ShadowProgram
-from rollcall.jobs.shadow.topic import TOPIC_SHADOW, TopicFollowing, kafka_settings, topic_config
+from rollcall.jobs.shadow.printed_source import PrintedKept, PrintedSource, find_printed
+from rollcall.jobs.shadow.program import ShadowProgram
+from rollcall.jobs.shadow.request_source import RequestSource, ShadowState, find_kept, new_kept
 from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.job_status import StatusWriter
 
-BOTH_SHADOW = "shadow of both"
-PRINTED_BOTH_SHADOW = "shadow of a broker's log and a topic"
+if TYPE_CHECKING:
+    from rollcall.jobs.shadow.topic import TopicFollowing
 
 
 @dataclass(frozen=True)
@@ -75,71 +78,103 @@ class FollowedInputs:
 
 
 def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
-    """Follows it on a home until a signal comes. Returns 0, or 1 if a query failed. Raises UserError."""
+    """Follows it on a home until a signal comes. Returns 0, or 1 if it failed. Raises UserError."""
     log_to_standard_error(logging.WARNING)
     asked = _printed_or_not(home, asked)
-    config, sessions = topic_config(asked.cluster, asked.conf) if asked.cluster else None, sessions_given(asked.given)
-    served_by = config or load_config(asked.conf)
+    sessions, config = sessions_given(asked.given), _config_of(asked)
     with home.locked("a shadow"), ExitStack() as ends:
         if asked.kind != SHADOW:
             home.check_kind(asked.kind, WRITER)
         log_home, topic_home = (home.of_log, home.of_topic) if asked.log and asked.cluster else (home, home)
         for each in (log_home, topic_home):
             each.path.mkdir(exist_ok=True)
-        served = serve_metrics(home, served_by, ShadowMetrics())
+        served = serve_metrics(home, config, ShadowMetrics())
         ends.callback(served.close)
         tell_address(served)
-        has_requests = bool(asked.log) and not asked.is_printed
-        opened = _open(log_home, home, asked, console) if has_requests else None
+        opened = _open(log_home, home, asked, console) if asked.log else None
         if opened is not None:
-            ends.callback(opened[1].close)
-        settings = kafka_settings() if asked.cluster else None if asked.is_printed else {}
-        program = ShadowProgram(home, console, settings)
-        ends.callback(program.close)
-
-        def printed(status: StatusWriter) -> PrintedFollowing:
-            kept = _printed_kept(log_home, asked)
-            tail = LogTail(Path(kept.log), zone_of(kept.zone), kept.position, first_ms_of)
-            ends.callback(tail.close)
-            log_home.check_kind(PRINTED_SHADOW, WRITER)
-            return PrintedFollowing(log_home, kept, tail, shadow_config({}), status)
-
-        def log(status: StatusWriter) -> LogFollowing:
+            ends.callback(opened.tail.close)
+        program = ShadowProgram(home, console)
+        if not asked.cluster:
             assert opened is not None
-            return LogFollowing(log_home, *opened, program.spark, program.teller, status)
+            return program.follow(_following(log_home, opened, program, program.status))
+        topic = _topic(topic_home, asked, config, sessions, program, console, ends)
+        if opened is None:
+            return program.follow(topic)
+        if isinstance(opened.kept, ShadowState):
+            opened.kept.learn_version(topic.kafka_version)
+        log = _following(log_home, opened, program, StatusWriter(None))
+        return program.follow(BothFollowing(home, config, topic, log, program.status, is_printed=asked.is_printed))
 
-        def topic(status: StatusWriter) -> TopicFollowing:
-            assert config is not None
-            with console.status("asking the cluster"):
-                made = TopicFollowing(
-                    topic_home,
-                    config,
-                    program.spark,
-                    status,
-                    has_commits=asked.has_commits,
-                    may_rest=asked.kind == TOPIC_SHADOW,
-                    sessions=sessions,
-                )
-            ends.callback(made.cluster.close)
-            return made
 
-        def both(status: StatusWriter) -> BothFollowing:
-            assert config is not None
-            nowhere = StatusWriter(None)
-            of_topic = topic(nowhere)
-            if opened is not None:
-                opened[0].learn_version(of_topic.kafka_version)
-            of_log = printed(nowhere) if asked.is_printed else log(nowhere)
-            return BothFollowing(home, config, of_topic, of_log, status)
+def _config_of(asked: FollowedInputs) -> JobConfig:
+    if not asked.cluster:
+        return load_config(None)
+    # Imported here, as below: who follows a log alone needs no Spark.
+    from rollcall.jobs.shadow.topic import topic_config
 
-        makers: dict[str, Callable[[StatusWriter], Followed]] = {
-            SHADOW: log,
-            TOPIC_SHADOW: topic,
-            BOTH_SHADOW: both,
-            PRINTED_SHADOW: printed,
-            PRINTED_BOTH_SHADOW: both,
-        }
-        return program.follow(makers[asked.kind](program.status))
+    return topic_config(asked.cluster, asked.conf)
+
+
+def _topic(
+    home: Home,
+    asked: FollowedInputs,
+    config: JobConfig,
+    sessions: Mapping[str, int],
+    program: ShadowProgram,
+    console: Console,
+    ends: ExitStack,
+) -> TopicFollowing:
+    """Follows the cluster's topic; beside a log, its batches are not the status."""
+    from rollcall.jobs.shadow.topic import TopicFollowing, kafka_session
+
+    with console.status("starting Spark"):
+        spark = kafka_session(home, program.stop)
+    ends.callback(spark.stop)
+    status = StatusWriter(None) if asked.log else program.status
+    with console.status("asking the cluster"):
+        topic = TopicFollowing(
+            home,
+            config,
+            spark,
+            status,
+            has_commits=asked.has_commits,
+            may_rest=not asked.log,
+            sessions=sessions,
+        )
+    ends.callback(topic.cluster.close)
+    return topic
+
+
+class _Opened(NamedTuple):
+    """A log, from the place up to which it was read."""
+
+    kept: ShadowState | PrintedKept
+    tail: Tail
+
+
+def _open(home: Home, home_of_ends: Home, asked: FollowedInputs, console: Console) -> _Opened:
+    """Opens the log on its home; log ends go to home_of_ends. Raises UserError."""
+    if asked.is_printed:
+        printed = _printed_kept(home, asked)
+        tail = LogTail(Path(printed.log), zone_of(printed.zone), printed.position, first_ms_of)
+        home.check_kind(PRINTED_SHADOW, WRITER)
+        return _Opened(printed, tail)
+    kept = kept_of(home, str(Path(asked.log).absolute()), asked.zone, asked.given, console)
+    lines = tail_of(kept)
+    home.check_kind(SHADOW, WRITER)
+    if kept.requests is None:
+        finish_earlier(home, kept)
+    return _Opened(kept, LagLines(lines, home_of_ends.path))
+
+
+def _following(home: Home, opened: _Opened, program: ShadowProgram, status: StatusWriter) -> Following:
+    kept, tail = opened
+    source = PrintedSource(kept) if isinstance(kept, PrintedKept) else RequestSource(home, kept, program.teller.say)
+    following = Following(home, source, tail, shadow_config({}), status)
+    # An earlier version's, which nobody reads from now on.
+    shutil.rmtree(home.checkpoint, ignore_errors=True)
+    return following
 
 
 def _printed_or_not(home: Home, asked: FollowedInputs) -> FollowedInputs:
@@ -171,14 +206,6 @@ def _check_same(home: Home, kept: ShadowState | PrintedKept, log: str, zone: str
     for what, was, wanted in (("LOG", kept.log, log), ("ZONE", kept.zone, zone)):
         if was != wanted:
             raise HomeError(f"{home.shown} follows {what}={was}, not {wanted}: name another home.")
-
-
-def _open(home: Home, home_of_ends: Home, asked: FollowedInputs, console: Console) -> tuple[ShadowState, Tail]:
-    """Opens the log at the place up to which it was read, on a checked home; log ends go to home_of_ends."""
-    kept = kept_of(home, str(Path(asked.log).absolute()), asked.zone, asked.given, console)
-    tail = tail_of(kept)
-    home.check_kind(SHADOW, WRITER)
-    return kept, LagLines(tail, home_of_ends.path)
 
 
 def tail_of(kept: ShadowState) -> Tail:

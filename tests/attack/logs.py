@@ -15,14 +15,13 @@ from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.request_log.lines.files import LogLine, lines_in_order
 from rollcall.inputs.request_log.lines.line import LineReader
 from rollcall.inputs.request_log.lines.reading import Reading
-from rollcall.inputs.request_log.live import LiveImport
 from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally
-from rollcall.inputs.request_log.snapshot import Snapshots, restored
 from rollcall.programs.settings import from_texts
 from rollcall.tables.request_rows import request_rows
 from tests.attack.attacked import Attacked, Finding
 from tests.attack.recorded_texts import LOGS, changed, recorded_lines
 from tests.request_log.core_replay import Replay
+from tests.shadow.fed import Feed
 from tests.whole_log import WholeLog
 
 UTC = ZoneInfo("UTC")
@@ -137,22 +136,19 @@ class WholeLogs(Attacked):
         self._apply(list(log), log.config, log.tally)
 
     def _play_live(self, path: Path) -> None:
-        live, given = LiveImport(GroupConfig()), []
-        look_ms = 0
+        feed = Feed(GroupConfig(), LOOK_EVERY_MS)
         lines = list(lines_in_order(path, UTC))
-        for place, line in enumerate(lines):
-            if (line.at_ms or 0) >= look_ms:
-                given += live.release(live.tally.last_at_ms or 0)
-                look_ms = (line.at_ms or 0) + LOOK_EVERY_MS
+
+        def go_on(place: int) -> None:
             if place == len(lines) // 2:
-                tally = live.tally
-                live = restored(Snapshots(live).take(), GroupConfig())
-                if live.tally != tally:
+                tally = feed.live.tally
+                feed.go_on(GroupConfig())
+                if feed.live.tally != tally:
                     raise Finding("a live import that is continued has counted something else")
-            live.read(line)
-        given += live.release((live.tally.last_at_ms or 0) + OVER_MS)
-        given.sort(key=lambda ordered: ordered.request.received_at_ms)
-        self._apply(given, GroupConfig(), live.tally)
+
+        feed.feed(lines, go_on).look(OVER_MS)
+        given = sorted(feed.rows, key=lambda ordered: ordered.request.received_at_ms)
+        self._apply(given, GroupConfig(), feed.live.tally)
 
     def _apply(self, ordered: list[OrderedRequest], config: GroupConfig, tally: Tally) -> None:
         """Gives what came out of a log to those that take it."""

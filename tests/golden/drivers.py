@@ -1,4 +1,4 @@
-"""What each program says of a case, as sorted lines of text: `explain`, `replay`, and `shadow` of one printed log.
+"""What each program says of a case, as sorted lines of text: `explain`, `replay`, and `shadow` of one log.
 
 Knows the programs' entrances. Must not know which recordings there are.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -19,9 +19,11 @@ from deltalake import DeltaTable
 from rollcall.__main__ import main
 from rollcall.answers.sql.engine import ask
 from rollcall.inputs.explained_files import answer_of
+from rollcall.jobs.shadow.following import Following
 from rollcall.shown.explained_json import as_json
 from rollcall.tables.home import Home
-from tests.shadow.printed_shadow import finish, started
+from tests.shadow.finished_log import each_heartbeat
+from tests.shadow.ticks import finish
 
 _KILLS = 0.2
 _OF_PLACE = {"seq", "request_id", "request_seq", "at_date"}
@@ -61,8 +63,8 @@ def replayed(paths: Sequence[Path], home: Path) -> tuple[list[str], list[str]]:
     return _cleaned(map(_fact, rows), paths), sorted(reported)
 
 
-def followed(path: Path, home: Path, seed: int) -> list[str]:
-    """The facts of a shadow of a printed log that grows by random steps, and is killed now and then."""
+def followed(path: Path, home: Path, seed: int, started: Callable[[Home, Path], Following]) -> list[str]:
+    """The facts of a shadow of a log that grows by random steps, and is killed now and then."""
     chance, at = Random(seed), Home(home)
     whole, grown = gzip.decompress(path.read_bytes()), home.parent / f"{home.name}.log"
     grown.touch()
@@ -76,7 +78,15 @@ def followed(path: Path, home: Path, seed: int) -> list[str]:
         if chance.random() < _KILLS:
             following = started(at, grown)
     finish(following)
-    return sorted(map(_fact, DeltaTable(str(home / "effects")).to_pyarrow_table().to_pylist()))
+    rows = DeltaTable(str(home / "effects")).to_pyarrow_table().to_pylist()
+    return sorted(_followed(one) for row in rows for one in each_heartbeat(row))
+
+
+def _followed(row: dict[str, Any]) -> str:
+    """A fact. An accepted heartbeat goes by its member, since its run ends with a commit."""
+    if (row["effect"], row["api"], row["error_code"]) == ("reply", "Heartbeat", "NONE"):
+        return f"{row['group_id']} {row['at_ms']} heartbeat {row['member_id']}"
+    return _fact(row)
 
 
 def _reported(group_id: str, fields: Iterable[Any], candidates: Iterable[str]) -> str:

@@ -9,15 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from rollcall.jobs.shadow.following import Following
+from rollcall.tables.home import Home
 from tests.golden.cases import Case, lay_out
 from tests.golden.drivers import explained, followed, replayed
+from tests.shadow import printed_shadow, request_shadow
 
 KEPT = Path(__file__).parent / "golden.jsonl"
+STARTED: dict[str, Callable[[Home, Path], Following]] = {"lines": printed_shadow.started, "log": request_shadow.started}
+"""By the form of input, how its shadow is started."""
 SEED = 7
 
 
@@ -30,8 +35,8 @@ def say(case: Case) -> tuple[dict[str, Any], dict[str, list[str]]]:
         paths = lay_out(case, files)
         texts["explain"], explain_tells = explained(paths)
         texts["replay"], replay_tells = replayed(paths, Path(folder) / "home")
-        if case.name.endswith("/lines"):
-            texts["shadow"] = followed(paths[0], Path(folder) / "shadow", SEED)
+        if (started := STARTED.get(case.name.partition("/")[2])) is not None:
+            texts["shadow"] = followed(paths[0], Path(folder) / "shadow", SEED, started)
     both = sum((Counter(explain_tells) & Counter(replay_tells)).values())
     alone = {"explain alone": len(explain_tells) - both, "replay alone": len(replay_tells) - both}
     row: dict[str, Any] = {"case": case.name, "rebalances": {"both": both, **alone}}

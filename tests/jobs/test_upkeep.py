@@ -18,6 +18,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from rollcall.__main__ import main
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.maintain import maintain
+from rollcall.jobs.shadow.kinds import SHADOW
 from rollcall.jobs.stream import upkeep
 from rollcall.jobs.stream.home_tables import open_effects, open_quarantine, open_requests
 from rollcall.jobs.stream.sources.delta_table import RequestTableReader
@@ -239,6 +240,13 @@ def test_maintenance_leaves_requests_alone_until_the_job_has_read_them(tmp_path:
     source = RequestTableReader(home.requests, 0, 100)
     end = source.latestOffset(read, everything)
     assert [batch.num_rows for part in source.partitions(read, end) for batch in source.read(part)] == [1]
+
+
+def test_requests_that_no_query_reads_are_maintained(tmp_path: Path) -> None:
+    home = home_with(tmp_path, JobConfig())
+    home.check_kind(SHADOW, "driver")
+    add_requests(home, NOW_MS, 1)
+    assert maintain(home, JobConfig())[0] == "requests: put together, checkpointed and cleaned"
 
 
 def test_a_stopped_home_is_maintained_and_a_used_one_is_not(

@@ -62,7 +62,7 @@ MOMENTS = (
 SHADOWS = (
     Moment("the place in the log noted", "shadow", ("shadow/*.state",)),
     Moment("requests committed", "shadow", ("requests/_delta_log/*.json",)),
-    Moment("effects committed, Spark's commit not", "shadow", ("effects/_delta_log/*.json",)),
+    Moment("effects committed, their requests not", "shadow", ("effects/_delta_log/*.json",)),
     Moment("any", "shadow", ()),
 )
 TOPIC_SHADOWS = (

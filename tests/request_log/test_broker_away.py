@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.inputs.request_log.live import LiveImport
 from rollcall.schemas.effects import MemberRemoved, RebalanceStarted
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
@@ -43,7 +42,7 @@ def rebalances(found: Imported | Feed, group_id: str) -> list[tuple[int, str, st
 def read(broker: Broker, folder: Path) -> list[Imported | Feed]:
     broker.run(START_MS + END_MS)
     path = broker.write(folder / "requests.log")
-    return [imported(path), Feed(LiveImport(GroupConfig())).feed(lines_of(path)).end()]
+    return [imported(path), Feed(GroupConfig()).feed(lines_of(path)).end()]
 
 
 @pytest.mark.parametrize("groups", [1, 4])

@@ -20,8 +20,6 @@ from rollcall.inputs.request_log.following import group_model
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import LINE_MAX_BYTES, lines_in_order, read_lines
 from rollcall.inputs.request_log.lines.line import Kind, LineReader, Unreadable
-from rollcall.inputs.request_log.live import LiveImport
-from rollcall.inputs.request_log.snapshot import Snapshots, restored
 from tests.request_log.broker import START_MS, Broker, line
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported
@@ -134,7 +132,7 @@ def both(texts: list[str], folder: Path) -> tuple[Imported, Feed]:
     path = folder / "requests.log"
     path.write_text("".join(f"{text}\n" for text in texts))
     found = imported(path)
-    return found, Feed(LiveImport(GroupConfig())).feed(lines_of(path)).end()
+    return found, Feed(GroupConfig()).feed(lines_of(path)).end()
 
 
 def test_reasons_are_counted_by_kind_however_the_lines_differ(tmp_path: Path) -> None:
@@ -218,7 +216,9 @@ def test_a_group_whose_past_costs_too_much_is_given_up_and_the_others_are_report
         assert tally.given_up["stuck"].request_id.startswith("requests.log:")
         assert tally.given_up["stuck"].left_out >= 1
     assert [row.group_id for row in found.rows].count("g") > 100
-    assert restored(Snapshots(live.live).take(), GroupConfig()).tally == live.live.tally
+    tally = live.live.tally
+    live.go_on(GroupConfig())
+    assert live.live.tally == tally
 
 
 # ---------------------------------------------------------------- lengths

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.inputs.request_log.group_rows import LONGEST_MS, GroupRows, in_runs
+from rollcall.inputs.request_log.group_rows import LONGEST_MS, ComparedRows
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.parity import Parity
 from rollcall.programs.settings import from_texts
@@ -91,7 +91,7 @@ def is_taken_beat(row: EffectRow) -> bool:
 def written(path: Path) -> Written:
     log, parity = WholeLog(path, zone_of("UTC")), Parity()
     log.config = from_texts(GroupConfig, log.look_over().settings)
-    groups: defaultdict[str, GroupRows] = defaultdict(lambda: GroupRows(parity))
+    groups: defaultdict[str, ComparedRows] = defaultdict(lambda: ComparedRows(parity))
     log.follow(groups.__getitem__)
     for group in groups.values():
         group.close()
@@ -168,18 +168,6 @@ def test_a_run_is_short_and_has_more_than_one_heartbeat(name: str) -> None:
     runs = [request for request in requests if isinstance(request, HeartbeatRunRequest)]
     assert all(run.received_at_ms - run.from_ms <= LONGEST_MS for run in runs)
     assert all(sum(len(one.beats) for one in run.members) > 1 for run in runs)
-
-
-@pytest.mark.parametrize("name", LOGS)
-def test_a_shadows_commits_tell_the_same_in_runs_and_one_by_one(name: str) -> None:
-    log = log_of(name)
-    end_ms, size = log.tally.last_at_ms or 0, 400
-    packed = [row for start in range(0, len(log.rows), size) for row in in_runs(log.rows[start : start + size])]
-    single = streamed([row.request for row in log.rows], log.config, end_ms, 1 << 30)
-    in_one = streamed(packed, log.config, end_ms, 1 << 30)
-    for group_id, facts in single.items():
-        assert taken_beats(in_one[group_id]) == taken_beats(facts), group_id
-        assert Counter(others(in_one[group_id])) == Counter(others(facts)), group_id
 
 
 def test_a_log_at_rest_needs_far_fewer_rows() -> None:

@@ -9,10 +9,9 @@ import pytest
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.request_log.lines.files import LogLine
-from rollcall.inputs.request_log.live import LiveImport
-from rollcall.inputs.request_log.snapshot import Snapshots, restored
 from rollcall.inputs.request_log.topic_metadata import SKIPPED, Shown, TopicMetadata
 from tests.request_log.broker import START_MS, line
+from tests.shadow.fed import Feed
 
 FIRST, SECOND = "urzmpGetVtcfbz3DOZaGzA", "VRz9X6vTRFbZZQTCVCGTgw"
 
@@ -80,15 +79,15 @@ def test_sections_add_up_in_any_order() -> None:
 )
 def test_what_names_no_topic_or_cannot_be_read_is_passed_over(text: bytes) -> None:
     assert read((100, text)).shown == {}
-    live = LiveImport(GroupConfig())
+    live = Feed(GroupConfig()).live
     live.read(LogLine("requests.log", 1, START_MS, text))
     assert live.tally.skipped == {SKIPPED: 1}
 
 
 def test_a_log_that_is_followed_keeps_topics_over_a_restart() -> None:
-    live = LiveImport(GroupConfig())
-    live.read(LogLine("requests.log", 1, START_MS, metadata_line("t", FIRST, 4)))
-    assert live.names.names == {FIRST: "t"}
-    again = restored(Snapshots(live).take(), GroupConfig())
-    assert again.survey.topics.shown == {"t": [Shown(START_MS, 4, FIRST)]}
-    assert again.names.names == {FIRST: "t"}
+    feed = Feed(GroupConfig())
+    feed.live.read(LogLine("requests.log", 1, START_MS, metadata_line("t", FIRST, 4)))
+    assert feed.live.names.names == {FIRST: "t"}
+    feed.go_on(GroupConfig())
+    assert feed.live.survey.topics.shown == {"t": [Shown(START_MS, 4, FIRST)]}
+    assert feed.live.names.names == {FIRST: "t"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from deltalake import write_deltalake
@@ -25,10 +24,3 @@ class Deaths:
         write_deltalake(*arguments, **options)
         if self.writes % self.every == self.every // 2:
             raise Killed
-
-
-def clock_of(step_s: float) -> Iterator[float]:
-    at_s = 0.0
-    while True:
-        at_s += step_s
-        yield at_s

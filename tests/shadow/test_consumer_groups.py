@@ -12,8 +12,6 @@ import pytest
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.request_log.lines.files import lines_in_order
-from rollcall.inputs.request_log.live import LiveImport
-from rollcall.inputs.request_log.snapshot import Snapshots, restored
 from rollcall.schemas.effects import RebalanceStarted
 from tests.request_log.recordings import INCIDENTS, capture
 from tests.request_log.truth import BOTH_PROTOCOLS, FOLDER, certain_and_wrong, consumer_groups
@@ -25,7 +23,7 @@ REPORTED_WITHIN_MS = 13_000
 
 @cache
 def followed(name: str) -> Feed:
-    return Feed(LiveImport(GroupConfig())).feed(lines_of(FOLDER / name)).end()
+    return Feed(GroupConfig()).feed(lines_of(FOLDER / name)).end()
 
 
 @pytest.mark.parametrize("name", ["o-consumer-protocol", "q-consumer-slow"])
@@ -61,15 +59,12 @@ def test_a_change_is_reported_as_soon_as_its_members_were_heard(name: str) -> No
 def test_whoever_goes_on_from_a_snapshot_reports_the_same() -> None:
     name = "o-consumer-protocol"
     lines = lines_of(FOLDER / name)
-    first = Feed(LiveImport(GroupConfig())).feed(lines[:60])
-    kept = Snapshots(first.live).take()
-    second = Feed(restored(kept, GroupConfig())).feed(lines[60:]).end()
-    reported_in_two = [*first.rows, *second.rows]
-    assert {row.request.request_id for row in reported_in_two} == {
-        row.request.request_id for row in followed(name).rows
-    }
-    ours = effects_of(reported_in_two, GroupConfig(), second.live.tally.last_at_ms)
-    theirs = effects_of(followed(name).rows, GroupConfig(), second.live.tally.last_at_ms)
+    in_two = Feed(GroupConfig()).feed(lines[:60])
+    in_two.go_on(GroupConfig())
+    in_two.feed(lines[60:]).end()
+    assert {row.request.request_id for row in in_two.rows} == {row.request.request_id for row in followed(name).rows}
+    ours = effects_of(in_two.rows, GroupConfig(), in_two.live.tally.last_at_ms)
+    theirs = effects_of(followed(name).rows, GroupConfig(), in_two.live.tally.last_at_ms)
     assert {of: reported(effects) for of, effects in ours.items()} == {
         of: reported(effects) for of, effects in theirs.items()
     }
@@ -84,16 +79,14 @@ def test_who_follows_older_consumer_groups_reports_nothing_wrong_as_certain_also
     path = tmp_path / "requests.log"
     path.write_bytes(b"".join(texts[int(len(texts) * share) :]))
     lines = list(lines_in_order(path, ZoneInfo("UTC")))
-    feed = Feed(LiveImport(GroupConfig()))
+    feed = Feed(GroupConfig())
 
     def go_on(place: int) -> None:
         if place == len(lines) // 2:
-            feed.live = restored(Snapshots(feed.live).take(), GroupConfig())
+            feed.go_on(GroupConfig())
 
     feed.feed(lines, go_on).end()
-    assert [row.request for row in feed.rows] == [
-        row.request for row in Feed(LiveImport(GroupConfig())).feed(lines).end().rows
-    ]
+    assert [row.request for row in feed.rows] == [row.request for row in Feed(GroupConfig()).feed(lines).end().rows]
     effects = effects_of(feed.rows, GroupConfig(), feed.live.tally.last_at_ms)
     for group, true in json.loads((INCIDENTS / f"{name}.json").read_text()).items():
         started = [effect for effect in effects.get(group, []) if isinstance(effect, RebalanceStarted)]

@@ -14,10 +14,11 @@ from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.request_log.following.group_sessions import SESSION_OVER
 from rollcall.inputs.request_log.lines.files import lines_in_order
 from rollcall.inputs.request_log.lines.silences import SETTLED_MS, SILENT_MS
-from rollcall.inputs.request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS, LiveImport
+from rollcall.inputs.request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS
 from rollcall.inputs.request_log.section_reading import REPEATED
 from rollcall.inputs.request_log.snapshot import SnapshotError, Snapshots, restored
-from rollcall.schemas.effects import Effect, MemberRemoved, RebalanceEnded
+from rollcall.schemas.effects import Effect, MemberRemoved, RebalanceEnded, Reply
+from rollcall.schemas.errors import Error
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported
@@ -52,7 +53,7 @@ def config_of(path: Path) -> GroupConfig:
 
 @cache
 def followed(path: Path) -> Feed:
-    return Feed(LiveImport(config_of(path))).feed(lines_of(path)).end()
+    return Feed(config_of(path)).feed(lines_of(path)).end()
 
 
 def by_group(effects: list[tuple[str, Effect]]) -> dict[str, list[str]]:
@@ -90,10 +91,10 @@ def test_how_often_one_looks_changes_nothing(path: Path, look_every_ms: int) -> 
     lines = lines_of(path)
     if len(lines) > 5000:
         lines = lines[:5000]
-        theirs = Feed(LiveImport(config_of(path))).feed(lines).end()
+        theirs = Feed(config_of(path)).feed(lines).end()
     else:
         theirs = followed(path)
-    ours = Feed(LiveImport(config_of(path)), look_every_ms).feed(lines).end()
+    ours = Feed(config_of(path), look_every_ms).feed(lines).end()
     end_ms = ours.live.tally.last_at_ms
     mine, known = (effects_of(feed.rows, config_of(path), end_ms) for feed in (ours, theirs))
     assert {of: reported(effects) for of, effects in mine.items()} == {
@@ -128,6 +129,28 @@ def goes_on_ms(path: Path, at_ms: int) -> int:
 
 
 @every_log
+def test_a_request_goes_through_the_core_once_and_its_effects_are_those_of_the_core(path: Path) -> None:
+    """Applied again in their order, the requests lead to the same effects; more of them only of a later time."""
+    feed = followed(path)
+    again = effects_of(feed.rows, feed.live.config, feed.live.tally.last_at_ms)
+    assert feed.effects.keys() <= again.keys()
+    for group_id, effects in again.items():
+        mine, theirs = without_beats(feed.effects[group_id]), without_beats(effects)
+        assert list(map(repr, mine)) == list(map(repr, theirs[: len(mine)])), group_id
+        held = feed.live.groups.get(group_id)
+        assert held is None or all(one.at_ms >= held.follower.model.clock_ms for one in theirs[len(mine) :]), group_id
+
+
+def without_beats(effects: list[Effect]) -> list[Effect]:
+    """Without the answers to accepted heartbeats."""
+    return [
+        one
+        for one in effects
+        if not (isinstance(one, Reply) and one.api == "Heartbeat" and one.error_code is Error.NONE)
+    ]
+
+
+@every_log
 def test_rows_of_a_group_rise_and_none_comes_twice(path: Path) -> None:
     rows = followed(path).rows
     for group_id in {row.group_id for row in rows}:
@@ -143,12 +166,12 @@ def test_who_goes_on_from_a_snapshot_gives_the_rows_that_are_to_come(path: Path)
     """The import is thrown away and made again from its snapshot at forty places of the log."""
     lines = lines_of(path)
     places = {round(n * len(lines) / 41) for n in range(1, 41)}
-    feed = Feed(LiveImport(config_of(path)))
+    feed = Feed(config_of(path))
     keeper = [Snapshots(feed.live)]
 
     def go_on(place: int) -> None:
         if place in places:
-            feed.live = restored(keeper[0].take(), config_of(path))
+            feed.live = restored(keeper[0].take(), config_of(path), feed.listener_of)
             keeper[0] = Snapshots(feed.live)
 
     feed.feed(lines, go_on).end()
@@ -165,7 +188,7 @@ def test_a_log_that_begins_with_groups_formed_gives_the_rebalances_of_the_finish
     cut = tmp_path / "requests.log"
     cut.write_bytes(b"".join(text + b"\n" for text in lines[int(len(lines) * share) :]))
     known = imported(cut)
-    feed = Feed(LiveImport(GroupConfig())).feed(lines_in_order(cut, ZoneInfo("UTC"))).end()
+    feed = Feed(GroupConfig()).feed(lines_in_order(cut, ZoneInfo("UTC"))).end()
     ours = effects_of(feed.rows, GroupConfig(), feed.live.tally.last_at_ms)
     assert sorted(ended(group_id, effects) for group_id, effects in ours.items()) == sorted(
         ended(group_id, [effect for of, effect in known.effects if of == group_id]) for group_id in ours
@@ -191,9 +214,9 @@ def ended(group_id: str, effects: list[Effect]) -> tuple[str, list[tuple[int, in
 
 def test_a_snapshot_that_is_none_is_refused() -> None:
     with pytest.raises(SnapshotError):
-        restored(b"nonsense", GroupConfig())
+        restored(b"nonsense", GroupConfig(), Feed(GroupConfig()).listener_of)
     with pytest.raises(SnapshotError, match="version 1 is not known, 2 is"):
-        restored(msgspec.msgpack.encode({"version": 1, "moments": {}}), GroupConfig())
+        restored(msgspec.msgpack.encode({"version": 1, "moments": {}}), GroupConfig(), Feed(GroupConfig()).listener_of)
 
 
 # ------------------------------------------------------------ what a group of a simulated broker shows
@@ -202,7 +225,7 @@ def test_a_snapshot_that_is_none_is_refused() -> None:
 def play(tmp_path: Path, until_ms: int, stage: Broker) -> Feed:
     stage.run(START_MS + until_ms)
     path = stage.write(tmp_path / "requests.log")
-    return Feed(LiveImport(GroupConfig())).feed(lines_in_order(path, ZoneInfo("UTC")))
+    return Feed(GroupConfig()).feed(lines_in_order(path, ZoneInfo("UTC")))
 
 
 def test_a_group_at_rest_is_reported_within_two_seconds(tmp_path: Path) -> None:
@@ -296,7 +319,7 @@ def test_lines_that_are_broken_are_counted_and_stop_nothing() -> None:
             ]
         if place % 50 == 0:
             broken.append(line._replace(at_ms=(line.at_ms or 0) - 3_600_000, text=b"[] another time"))
-    feed = Feed(LiveImport(GroupConfig())).feed(broken).end()
+    feed = Feed(GroupConfig()).feed(broken).end()
     assert rebalances(feed) == rebalances(followed(CAPTURES[0]))
     assert len(feed.rows) == len(followed(CAPTURES[0]).rows)
     tally = feed.live.tally

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.inputs.request_log.live import LOOK_AHEAD_MS, LiveImport
-from rollcall.jobs.shadow.log_progress import NOTHING_KNOWN, Known, known_of
+from rollcall.inputs.request_log.live import LOOK_AHEAD_MS
+from rollcall.jobs.shadow.following import Known
+from rollcall.jobs.shadow.request_source import known_of
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.shadow.fed import CAPTURES, Feed, lines_of
@@ -20,7 +21,7 @@ SMALL = [path for path in CAPTURES if path.name != "j-busy-1"]
 class Noting(Feed):
     """Holds what an import gives against what was known before."""
 
-    known: Known = NOTHING_KNOWN
+    known: Known = Known({}, -1)
     behind_ms: list[int]
     """How far behind the log's time what is known of each group was."""
 
@@ -37,7 +38,7 @@ class Noting(Feed):
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.name)
 def test_what_comes_later_happened_later(path: Path) -> None:
-    noting = Noting(LiveImport(GroupConfig()), 1_000)
+    noting = Noting(GroupConfig(), 1_000)
     noting.feed(lines_of(path))
     noting.look(HOLD_MS)
     noting.end()
@@ -49,7 +50,7 @@ def test_a_group_that_beats_is_known_sooner_than_one_that_is_silent(tmp_path: Pa
     for who in range(2):
         MemberOf(broker, "g", f"m{who}").start()
     broker.run(START_MS + 60_000)
-    noting = Noting(LiveImport(GroupConfig()), 1_000)
+    noting = Noting(GroupConfig(), 1_000)
     noting.feed(lines_of(broker.write(tmp_path / "requests.log")))
     assert max(noting.behind_ms) < 2 * LOOK_AHEAD_MS
     assert noting.known.of("another") < noting.known.of("g") - HOLD_MS + 2 * LOOK_AHEAD_MS

@@ -19,8 +19,9 @@ from rollcall.schemas.effects import Effect
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import read_status
 from tests.shadow.deaths import Deaths, Killed
-from tests.shadow.printed_shadow import UTC, finish, started
+from tests.shadow.printed_shadow import UTC, started
 from tests.shadow.shadow_program import Shadow
+from tests.shadow.ticks import finish
 from tests.source_tree import ROOT
 from tests.waiting import until
 

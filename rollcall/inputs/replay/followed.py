@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
 from rollcall.inputs.replay.spilled_log import Share, follow_bucket
-from rollcall.inputs.request_log.group_rows import GroupRows
+from rollcall.inputs.request_log.group_rows import ComparedRows
 from rollcall.inputs.request_log.log_ends import lag_of
 from rollcall.inputs.request_log.parity import Parity
 from rollcall.inputs.request_log.recorded import Tally
@@ -37,10 +37,10 @@ class Followed(NamedTuple):
 def follow_into_files(bucket: int, share: Share, found: Survey, config: GroupConfig, folder: Path) -> Followed:
     """Follows a bucket's groups, and writes rows of the tables to files in a folder."""
     out, parity = RowFiles(folder / f"followed-{bucket:03}"), Parity()
-    groups: dict[str, GroupRows] = {}
+    groups: dict[str, ComparedRows] = {}
 
-    def listener_of(group_id: str) -> GroupRows:
-        groups[group_id] = GroupRows(parity)
+    def listener_of(group_id: str) -> ComparedRows:
+        groups[group_id] = ComparedRows(parity)
         return groups[group_id]
 
     def progress(more: int) -> None:
@@ -55,7 +55,7 @@ def follow_into_files(bucket: int, share: Share, found: Survey, config: GroupCon
     return Followed(bucket, tally, parity, out.files)
 
 
-def _write(out: RowFiles, groups: dict[str, GroupRows]) -> None:
+def _write(out: RowFiles, groups: dict[str, ComparedRows]) -> None:
     requests = [
         request_line(request, group_id) + b"\n" for group_id, group in groups.items() for request in group.requests
     ]

@@ -21,10 +21,11 @@ from rollcall.inputs.replay.spill import Piece, Spill, bucket_of, pieces_of
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.entries import Entry, decode, encode
-from rollcall.inputs.request_log.group_following import GroupFollowing, Listener
+from rollcall.inputs.request_log.group_following import GroupFollowing
 from rollcall.inputs.request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
 from rollcall.inputs.request_log.lines.files import about_bytes
 from rollcall.inputs.request_log.lines.sections import Section, sections_of
+from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.section_reading import Placed, SectionReading, each_once, in_order
 from rollcall.inputs.request_log.survey import Survey, Surveying, is_looked_at

@@ -13,7 +13,6 @@ from __future__ import annotations
 from array import array
 from math import inf
 from operator import attrgetter
-from typing import Protocol
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
@@ -23,9 +22,9 @@ from rollcall.inputs.request_log.following.group_model import GroupModel
 from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.lines.in_order import InOrder
 from rollcall.inputs.request_log.lines.line import UNSEEN_PROTOCOL
-from rollcall.inputs.request_log.recorded import LoggedRequest, OrderedRequest, Tally
+from rollcall.inputs.request_log.listener import Listener, Numbered
+from rollcall.inputs.request_log.recorded import LoggedRequest, Tally
 from rollcall.inputs.request_log.survey import Survey, WaitsToCome
-from rollcall.schemas.effects import Effect
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest
 
 LOOK_AHEAD_MS = 10_000
@@ -38,37 +37,22 @@ _AT_ONCE = 64
 _NO_WAITS: array[float] = array("d")
 
 
-class Listener(Protocol):
-    """Takes a group's requests and effects, in order."""
-
-    def take(self, ordered: OrderedRequest) -> None:
-        """A request whose time and place are final, before its effects."""
-
-    def take_effects(self, effects: list[Effect]) -> None:
-        """The effects of a request or of a deadline."""
-
-    def accept(self, beat: OrderedRequest) -> None:
-        """A heartbeat whose only effect was an answer without an error."""
-
-
 class GroupFollowing:
     """A group while its requests are read."""
 
     def __init__(self, group_id: str, found: Survey, config: GroupConfig, tally: Tally, listener: Listener) -> None:
         """config: the broker's settings. tally: takes what was inferred and given up, beside what reading counted."""
-        self._tally, self._listener, self._end_ms = tally, listener, found.end_ms
+        self._tally, self._end_ms = tally, found.end_ms
         names = TopicNames()
         names.names.update(found.topic_names)
         names.ids_for_names = found.ids_for_names
-        model = GroupModel(Group(group_id), config, tally, self._take, listener.take_effects, self._accept)
+        model = GroupModel(Group(group_id), config, tally, Numbered(listener))
         self._follower = Follower(model, found, names, found.silences)
         self._waits = WaitsToCome(found.waits.get(group_id, _NO_WAITS))
         self._pending: InOrder[LoggedRequest] = InOrder(attrgetter("began_ms"))
         self._held = 0
         self._read_ms = 0
         self._is_newer = False
-        self._at_ms = -1
-        self._seq = 0
 
     def read(self, entry: LoggedRequest) -> None:
         """Takes in a request, in order of the lines."""
@@ -93,23 +77,9 @@ class GroupFollowing:
         self._follower.finish(self._end_ms)
         model = self._follower.model
         while (due_ms := model.next_due_ms(self._end_ms)) is not None:
-            model.take_effects(expire_due(model.group, due_ms, model.config))
+            model.listener.take_effects(expire_due(model.group, due_ms, model.config))
 
     def _take_before(self, until_ms: float, at_most: int | None) -> None:
         for entry in self._pending.take_before(until_ms, at_most):
             self._held -= 1
             self._follower.take(entry)
-
-    def _take(self, ordered: OrderedRequest) -> None:
-        self._number(ordered)
-        self._listener.take(ordered)
-
-    def _accept(self, beat: OrderedRequest) -> None:
-        self._number(beat)
-        self._listener.accept(beat)
-
-    def _number(self, ordered: OrderedRequest) -> None:
-        """Gives a request its place among those of its millisecond."""
-        request = ordered.request
-        self._seq = self._seq + 1 if request.received_at_ms == self._at_ms else 0
-        self._at_ms, request.request_seq = request.received_at_ms, self._seq

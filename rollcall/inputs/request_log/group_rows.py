@@ -8,8 +8,6 @@ Knows ordered requests, effects and what fits into a run; knows no line, no tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rollcall.inputs.request_log.parity import Comparing, Parity
 from rollcall.inputs.request_log.recorded import OrderedRequest
 from rollcall.schemas.effect_rows import EffectRow, row_of
@@ -44,67 +42,42 @@ class OpenRun:
         return self._packer.run(self._first.request_id, request_seq=self._last_seq)
 
 
-def in_runs(requests: Iterable[OrderedRequest]) -> list[StreamRequest]:
-    """The rows of a commit. requests: all its requests, those of each group in order; so are its rows.
-
-    A run ends before any other request of its group and with the commit: no time passes for a group before all its
-    heartbeats up to then are there.
-    """
-    rows: list[StreamRequest] = []
-    runs: dict[str, OpenRun] = {}
-    for ordered in requests:
-        request, run = ordered.request, runs.get(ordered.group_id)
-        beat = request if isinstance(request, HeartbeatRequest) and ordered.recorded is not None else None
-        if run is not None and beat is not None and run.maybe_add(beat):
-            continue
-        if run is not None:
-            rows.append(runs.pop(ordered.group_id).request())
-        if beat is not None:
-            runs[ordered.group_id] = OpenRun(beat)
-        else:
-            rows.append(request)
-    return rows + [run.request() for run in runs.values()]
-
-
 class GroupRows:
     """The listener of one group. `requests` and `facts` hold what was not taken out yet, in order."""
 
-    def __init__(self, parity: Parity) -> None:
+    def __init__(self, at_ms: int = -1, seq: int = 0) -> None:
+        """at_ms, seq: the time of the last fact, and its number in that millisecond."""
         self.requests: list[StreamRequest] = []
         self.facts: list[EffectRow] = []
-        self._comparing = Comparing(parity)
+        self.at_ms, self.seq = at_ms, seq
         self._run: OpenRun | None = None
-        self._at_ms = -1
-        self._seq = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many rows are not taken out, with that of an open run."""
+        return len(self.requests) + len(self.facts) + (self._run is not None)
 
     def take(self, ordered: OrderedRequest) -> None:
         """A request, before its effects."""
-        self._end_run()
+        self.end_run()
         self.requests.append(ordered.request)
-        self._comparing.take(ordered)
 
     def take_effects(self, effects: list[Effect]) -> None:
         """The effects of a request or of a deadline."""
         if effects:
-            self._end_run()
+            self.end_run()
             self._add(effects)
-            self._comparing.take_effects(effects)
 
     def accept(self, beat: OrderedRequest) -> None:
         """An accepted heartbeat."""
-        self._comparing.accept(beat)
         request = beat.request
         assert isinstance(request, HeartbeatRequest)
         if self._run is None or not self._run.maybe_add(request):
-            self._end_run()
+            self.end_run()
             self._run = OpenRun(request)
 
-    def close(self) -> None:
-        """Nothing more comes."""
-        self._end_run()
-        self._comparing.close()
-
-    def _end_run(self) -> None:
+    def end_run(self) -> None:
+        """Adds the run that is open."""
         if self._run is None:
             return
         request, self._run = self._run.request(), None
@@ -114,11 +87,34 @@ class GroupRows:
     def _add(self, effects: list[Effect]) -> None:
         """Rows of facts, numbered within their millisecond."""
         for effect in effects:
-            if effect.at_ms == self._at_ms:
-                self._seq += 1
-            else:
-                self._at_ms, self._seq = effect.at_ms, 0
-            self.facts.append(row_of(effect, self._seq))
+            self.seq = self.seq + 1 if effect.at_ms == self.at_ms else 0
+            self.at_ms = effect.at_ms
+            self.facts.append(row_of(effect, self.seq))
+
+
+class ComparedRows(GroupRows):
+    """The same, with recorded answers compared on the way: of a recording that ends."""
+
+    def __init__(self, parity: Parity) -> None:
+        super().__init__()
+        self._comparing = Comparing(parity)
+
+    def take(self, ordered: OrderedRequest) -> None:
+        super().take(ordered)
+        self._comparing.take(ordered)
+
+    def take_effects(self, effects: list[Effect]) -> None:
+        super().take_effects(effects)
+        self._comparing.take_effects(effects)
+
+    def accept(self, beat: OrderedRequest) -> None:
+        super().accept(beat)
+        self._comparing.accept(beat)
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self.end_run()
+        self._comparing.close()
 
 
 def _taken(run: HeartbeatRunRequest) -> HeartbeatsTaken:

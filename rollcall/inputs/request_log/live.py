@@ -1,4 +1,4 @@
-"""A log that is still being written, as ordered requests: the same as of a replay, as soon as they are known.
+"""A log that is still being written, as ordered requests and effects: those of a replay, as soon as they are known.
 
 Lines go in as they are read. The requests of each group come out in its order, those of different groups in any order.
 The requests of a group at rest come out within a second, or as soon as a heartbeat shows its rest (see `rest_proofs`).
@@ -30,7 +30,8 @@ from rollcall.inputs.request_log.lines.line import LineReader
 from rollcall.inputs.request_log.lines.reading import Reading
 from rollcall.inputs.request_log.lines.silences import SETTLED_MS, SILENT_MS, Silences
 from rollcall.inputs.request_log.lines.work_times import WorkTimes
-from rollcall.inputs.request_log.recorded import LoggedRequest, OrderedRequest, Quarantined, Tally
+from rollcall.inputs.request_log.listener import Listener, Numbered
+from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.survey import CameBack, Survey
 from rollcall.schemas.messages import (
     AlterConfigsRequest,
@@ -61,36 +62,26 @@ class Held:
     """One group: its requests that are read and not taken, and its model."""
 
     follower: Follower
+    numbered: Numbered
     rest_proofs: RestProofs = field(default_factory=RestProofs)
     entries: list[LoggedRequest] = field(default_factory=list)
     """Requests that are read and not taken, in order of time."""
-    ordered: list[OrderedRequest] = field(default_factory=list)
-    """Requests that are taken and not given."""
-    at_ms: int = -1
-    """received_at_ms of the last request given."""
-    seq: int = 0
-    """request_seq of the last request given."""
     changes: int = 0
-    """Grows whenever the group changes."""
-
-    def give(self) -> list[OrderedRequest]:
-        """The requests that are taken and not given, with rising numbers."""
-        given = self.ordered.copy()
-        self.ordered.clear()
-        self.changes += len(given)
-        for ordered in given:
-            at_ms = max(ordered.request.received_at_ms, self.at_ms)
-            self.seq = self.seq + 1 if at_ms == self.at_ms else 0
-            self.at_ms = ordered.request.received_at_ms = at_ms
-            ordered.request.request_seq = self.seq
-        return given
+    """Grows whenever its requests change; what else changes it is a call of its listener."""
 
 
 class LiveImport:
-    """One log: `read` takes lines, `release` gives requests, `snapshot` keeps its state."""
+    """One log: `read` takes lines, `release` gives requests and effects, `snapshot` keeps its state."""
 
-    def __init__(self, config: GroupConfig, quarantine: Callable[[Quarantined], None] = lambda line: None) -> None:
+    def __init__(
+        self,
+        config: GroupConfig,
+        listener_of: Callable[[str], Listener],
+        quarantine: Callable[[Quarantined], None] = lambda line: None,
+    ) -> None:
+        """listener_of: makes the listener of a group."""
         self.config = config
+        self._listener_of = listener_of
         self.tally = Tally()
         self.names = TopicNames()
         self.came_back = CameBack()
@@ -113,23 +104,20 @@ class LiveImport:
         for entry in self.work_times.read(line.at_ms, logged):
             self.hold(entry)
 
-    def release(self, now_ms: float) -> list[OrderedRequest]:
-        """All requests that are known by now, those of each group in its order."""
+    def release(self, now_ms: float) -> None:
+        """Gives the listeners all that is known by now."""
         last_ms = self.tally.last_at_ms
         if last_ms is None:
-            return []
+            return
         if now_ms > last_ms:
             for entry in self.work_times.rest():
                 self.hold(entry)
-        released: list[OrderedRequest] = []
         for group_id, held in list(self.groups.items()):
             self._take(held, now_ms)
             if not held.entries:
                 self._let_time_pass(held, self._silent_until_ms(held, last_ms, now_ms))
-                if not held.follower.model.group.is_kept and now_ms > held.at_ms + FORGOTTEN_AFTER_MS:
+                if not held.follower.model.group.is_kept and now_ms > held.numbered.at_ms + FORGOTTEN_AFTER_MS:
                     del self.groups[group_id]
-            released += held.give()
-        return released
 
     def reconfigure(self, config: GroupConfig) -> None:
         """From now on the broker is taken to have these settings."""
@@ -141,11 +129,10 @@ class LiveImport:
         """A group's share, made where it is new."""
         held = self.groups.get(group_id)
         if held is None:
-            ordered: list[OrderedRequest] = []
-            model = GroupModel(Group(group_id), self.config, self.tally, ordered.append)
-            held = self.groups[group_id] = Held(
-                Follower(model, self.survey, self.names, self.silences), ordered=ordered
-            )
+            numbered = Numbered(self._listener_of(group_id))
+            model = GroupModel(Group(group_id), self.config, self.tally, numbered)
+            follower = Follower(model, self.survey, self.names, self.silences)
+            held = self.groups[group_id] = Held(follower, numbered)
         return held
 
     def hold(self, entry: LoggedRequest) -> None:
@@ -209,7 +196,7 @@ class LiveImport:
         decided_ms = self.silences.decided_until_ms(broker, now_ms)
         until_ms = min(self.silences.alive_ms(broker, last_ms), now_ms - LOOK_AHEAD_MS, decided_ms)
         silence = self.silences.last(broker)
-        if silence is None or held.at_ms >= silence.until_ms or now_ms >= silence.until_ms + RETURN_WITHIN_MS:
+        if silence is None or held.numbered.at_ms >= silence.until_ms or now_ms >= silence.until_ms + RETURN_WITHIN_MS:
             return until_ms
         has_ended = now_ms - last_ms > SILENT_MS
         return until_ms if has_ended else min(silence.from_ms, until_ms)

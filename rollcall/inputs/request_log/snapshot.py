@@ -22,6 +22,7 @@ from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
 from rollcall.inputs.request_log.following.rest_proofs import RestProofs
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.silences import Silences
+from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.live import BACK_WITHIN_MS, Held, LiveImport
 from rollcall.inputs.request_log.recorded import GivenUp, LoggedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.topic_metadata import Shown
@@ -54,7 +55,6 @@ class _Group(msgspec.Struct):
     """The group as the state store has it; null where nothing is to be remembered of it."""
     clock_ms: int
     inferred: int
-    silences: int
     work_left: int
     given_up: GivenUp | None
     parked: list[_Entry]
@@ -161,14 +161,14 @@ class Snapshots:
 
     def _group(self, group_id: str, held: Held) -> _Kept:
         kept = self._kept.get(group_id)
-        if kept is not None and kept.held is held and kept.changes == held.changes:
+        changes = held.changes + held.numbered.calls
+        if kept is not None and kept.held is held and kept.changes == changes:
             return kept
         follower, model = held.follower, held.follower.model
         group = _Group(
             document=encode(model.group).document if model.group.is_kept else None,
             clock_ms=model.clock_ms,
             inferred=model.inferred,
-            silences=model.silences,
             work_left=model.work_left,
             given_up=follower.given_up,
             parked=[_entry(entry) for entry in model.parked.values()],
@@ -178,16 +178,19 @@ class Snapshots:
             partition_counts=follower.causes.partition_counts,
             rest_proofs=held.rest_proofs,
             entries=[_entry(entry) for entry in held.entries if not entry.is_taken],
-            at_ms=held.at_ms,
-            seq=held.seq,
+            at_ms=held.numbered.at_ms,
+            seq=held.numbered.seq,
             found=sorted(model.found),
             is_elsewhere=model.is_elsewhere,
         )
-        return _Kept(held, held.changes, msgspec.Raw(_encoder.encode(group)))
+        return _Kept(held, changes, msgspec.Raw(_encoder.encode(group)))
 
 
 def restored(
-    data: bytes, config: GroupConfig, quarantine: Callable[[Quarantined], None] = lambda line: None
+    data: bytes,
+    config: GroupConfig,
+    listener_of: Callable[[str], Listener],
+    quarantine: Callable[[Quarantined], None] = lambda line: None,
 ) -> LiveImport:
     """The import from a snapshot. Raises SnapshotError."""
     try:
@@ -198,7 +201,7 @@ def restored(
         groups = {group_id: _group_decoder.decode(raw) for group_id, raw in snapshot.groups.items()}
     except msgspec.MsgspecError as error:
         raise SnapshotError(str(error)) from None
-    imported = LiveImport(config, quarantine)
+    imported = LiveImport(config, listener_of, quarantine)
     _restore_tally(imported.tally, snapshot.tally)
     imported.reader.consumer_groups.update(snapshot.consumer_groups)
     names = imported.names
@@ -232,7 +235,7 @@ def _restore_group(imported: LiveImport, group_id: str, kept: _Group) -> None:
     follower, model = held.follower, held.follower.model
     model.group = Group(group_id) if kept.document is None else decode(group_id, kept.document)
     follower.is_begun = kept.clock_ms > 0
-    model.clock_ms, model.inferred, model.silences = kept.clock_ms, kept.inferred, kept.silences
+    model.clock_ms, model.inferred = kept.clock_ms, kept.inferred
     model.work_left, model.found, model.is_elsewhere = kept.work_left, set(kept.found), kept.is_elsewhere
     follower.given_up = kept.given_up
     if kept.given_up is not None:
@@ -240,7 +243,7 @@ def _restore_group(imported: LiveImport, group_id: str, kept: _Group) -> None:
     model.remember_parked(_reads(imported, kept.parked))
     follower.clock.broker, follower.clock.is_away = kept.broker, kept.is_away
     model.offered, follower.causes.partition_counts = kept.offered, kept.partition_counts
-    held.rest_proofs, held.at_ms, held.seq = kept.rest_proofs, kept.at_ms, kept.seq
+    held.rest_proofs, held.numbered.at_ms, held.numbered.seq = kept.rest_proofs, kept.at_ms, kept.seq
     held.entries = _reads(imported, kept.entries)
     for entry in held.entries:
         follower.read(entry)

@@ -52,10 +52,10 @@ class GroupClock:
                 return request_ms
         return at_ms
 
-    def pass_silence(self, until_ms: float, absent_ms: float = inf, *, is_emitted: bool = False) -> None:
+    def pass_silence(self, until_ms: float, absent_ms: float = inf) -> None:
         """Lets time pass while the group sends nothing. No line shows then that a session has ended.
 
-        absent_ms: the last time at which the broker may have been away. is_emitted: observations record the time.
+        absent_ms: the last time at which the broker may have been away.
         """
         model = self.model
         while (due_ms := model.next_due_ms(until_ms)) is not None:
@@ -70,8 +70,6 @@ class GroupClock:
                 model.clock_ms = max(model.clock_ms, due.deadline_ms + 1)
             else:
                 model.adopt_deadline(model.try_deadline(due_ms))
-            if is_emitted:
-                model.emit_silence()
 
     # ------------------------------------------------------------ parked requests
 

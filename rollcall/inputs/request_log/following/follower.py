@@ -110,9 +110,9 @@ class Follower:
         self._try(partial(self.clock.answer_overdue, until_ms))
 
     def pass_silence(self, until_ms: int) -> None:
-        """Lets time pass while the group is silent: deadlines up to then fire, and observations record it."""
+        """Lets time pass while the group is silent: deadlines up to then fire."""
         self.model.allow_work()
-        self._try(partial(self.clock.pass_silence, until_ms, is_emitted=True))
+        self._try(partial(self.clock.pass_silence, until_ms))
 
     def _try(self, act: Callable[[], None], request_id: str = "") -> None:
         """Gives the group up where it costs more work than it may. request_id: the request that is left out then."""

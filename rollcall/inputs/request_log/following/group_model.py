@@ -18,6 +18,7 @@ from rollcall.coordinator_udfs.protocol.step import expire_due, next_due_ms, ste
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.inputs.request_log.explaining.context import Context, Explanation
 from rollcall.inputs.request_log.following.trial import Trial, fits
+from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.recorded import LoggedRequest, OrderedRequest, Tally
 from rollcall.schemas.effects import Effect, Reply, RequestDropped, RequestParked
 from rollcall.schemas.errors import Error
@@ -32,10 +33,6 @@ _TRIAL_WORK = 10
 _number = re.compile(r"\+\d+$")
 
 
-def _ignore(effects: list[Effect]) -> None:
-    """Ignores effects: for a model whose requests are applied once more by their receiver."""
-
-
 class GaveUp(Exception):
     """The trials of a group cost more than they may."""
 
@@ -47,12 +44,7 @@ class GroupModel:
     group: Group
     config: GroupConfig
     tally: Tally
-    emit: Callable[[OrderedRequest], None]
-    """Takes the requests in their final order, each before its effects."""
-    take_effects: Callable[[list[Effect]], None] = _ignore
-    """Takes the effects of requests and deadlines, as soon as they are final."""
-    accept: Callable[[OrderedRequest], None] | None = None
-    """Takes heartbeats whose only effect is an answer without an error; None: they are treated as other requests."""
+    listener: Listener
     clock_ms: int = 0
     """The time of the last request or deadline."""
     parked: dict[str, LoggedRequest] = field(default_factory=dict)
@@ -61,8 +53,6 @@ class GroupModel:
     """When the first of the recorded answers to them was given."""
     inferred: int = 0
     """How many requests without a line were emitted."""
-    silences: int = 0
-    """How many observations were emitted that only let time pass."""
     offered: dict[str, JoinGroupRequest] = field(default_factory=dict)
     """Newcomers' first JoinGroups, by the id that each was given for the second one."""
     found: set[str] = field(default_factory=set)
@@ -169,22 +159,22 @@ class GroupModel:
     def apply(self, entry: LoggedRequest, at_ms: int) -> None:
         """Applies a request whose outcome is known to fit, without a trial."""
         effects = step(self.group, entry.request, at_ms, self.config)
-        self._give(self.emit, entry, at_ms)
+        self._give(self.listener.take, entry, at_ms)
         self._note(effects, entry)
 
     def touch(self, entry: LoggedRequest, at_ms: int) -> None:
         """Applies a heartbeat that is answered as recorded: it only restarts the session."""
         turn = self._turn
         turn.now_ms = turn.armed_from_ms = at_ms
-        if self.accept is not None and entry.recorded.error is Error.NONE:
+        if entry.recorded.error is Error.NONE:
             keep_alive(self.group, self.group.members[entry.member_id], turn)
-            self._give(self.accept, entry, at_ms)
+            self._give(self.listener.accept, entry, at_ms)
         else:
             assert isinstance(entry.request, HeartbeatRequest)
-            self._give(self.emit, entry, at_ms)
+            self._give(self.listener.take, entry, at_ms)
             turn.effects = []
             heartbeat(self.group, entry.request, turn)
-            self.take_effects(turn.effects)
+            self.listener.take_effects(turn.effects)
 
     def adopt(self, trial: Trial, entry: LoggedRequest | None = None) -> None:
         """Adopts a trial; entry: the recorded request that was tried."""
@@ -192,10 +182,10 @@ class GroupModel:
         self.clock_ms = max(self.clock_ms, trial.at_ms)
         if entry is None:
             self._note(trial.effects, None)
-        elif self.accept is not None and _is_accepted_alone(entry, trial.effects):
-            self._give(self.accept, entry, trial.at_ms)
+        elif _is_accepted_alone(entry, trial.effects):
+            self._give(self.listener.accept, entry, trial.at_ms)
         else:
-            self._give(self.emit, entry, trial.at_ms)
+            self._give(self.listener.take, entry, trial.at_ms)
             self._note(trial.effects, entry)
 
     def adopt_deadline(self, fired: Trial) -> None:
@@ -213,7 +203,7 @@ class GroupModel:
             self.tally.inferred[why] += 1
             self.inferred += 1
             request.received_at_ms = max(self.clock_ms, trial.at_ms)
-            self.emit(OrderedRequest(self.group.group_id, request, None))
+            self.listener.take(OrderedRequest(self.group.group_id, request, None))
             self.adopt(trial)
 
     def adopt_first(
@@ -226,13 +216,6 @@ class GroupModel:
                 self.adopt_unlogged(requests, trials)
                 return requests
         return None
-
-    def emit_silence(self) -> None:
-        """Emits an observation that only lets time pass up to now."""
-        self.silences += 1
-        request_id = f"silence+{self.silences}@{self.clock_ms}"
-        silence = self.seen(request_id, "", received_at_ms=self.clock_ms, is_silent=True)
-        self.emit(OrderedRequest(self.group.group_id, silence, None))
 
     def seen(self, request_id: str, why: str, **facts: object) -> GroupObservedRequest:
         """An observation of the group."""
@@ -269,7 +252,7 @@ class GroupModel:
         self._update_owed()
 
     def _note(self, effects: list[Effect], entry: LoggedRequest | None) -> None:
-        self.take_effects(effects)
+        self.listener.take_effects(effects)
         has_answered = False
         for effect in effects:
             if isinstance(effect, RequestParked) and entry is not None:

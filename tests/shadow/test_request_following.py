@@ -1,13 +1,13 @@
-"""A log into the request table: each request once, wherever the program is killed; a home says what it follows."""
+"""A growing request log in a home: each request and fact once, wherever the program is killed."""
 
 from __future__ import annotations
 
 import gzip
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
@@ -21,27 +21,24 @@ from rollcall.coordinator_udfs.protocol.heartbeat_run import beats_of, request_o
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN
-from rollcall.inputs.request_log.lines.tail import LogTail
-from rollcall.inputs.request_log.live import LiveImport
 from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.feed import ShadowFeed, find_kept, new_kept
+from rollcall.jobs.shadow.following import Following
+from rollcall.jobs.shadow.request_source import find_kept, new_kept
+from rollcall.schemas.effect_rows import row_of
 from rollcall.schemas.fan_out import group_id_of
 from rollcall.schemas.messages import GroupObservedRequest, HeartbeatRequest, HeartbeatRunRequest, StreamRequest
 from rollcall.tables.home import Home, HomeError
-from tests.shadow.deaths import Deaths, Killed, clock_of
+from rollcall.tables.job_status import read_status
+from tests.shadow.deaths import Deaths, Killed
 from tests.shadow.fed import INCIDENTS, Feed, lines_of
+from tests.shadow.finished_log import each_heartbeat
+from tests.shadow.request_shadow import started
+from tests.shadow.ticks import finish
 from tests.source_tree import ROOT
 
 LOG = ROOT / "tests" / "captures" / "d-kill" / "requests.log.gz"
+LINES = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
 QUIET = Console(quiet=True)
-
-
-def feed_on(home: Home, path: Path, settings: dict[str, str] | None = None, step_s: float = 0.3) -> ShadowFeed:
-    """A program that starts on a home."""
-    kept = find_kept(home) or new_kept(str(path), "UTC", settings or {}, SettingsSeen())
-    ticks = clock_of(step_s)
-    tail = LogTail(path, ZoneInfo("UTC"), kept.position)
-    return ShadowFeed(home, shadow_config(kept.settings), kept, tail, lambda: next(ticks))
 
 
 def reported(requests: Iterable[StreamRequest]) -> dict[str, list[tuple[str, int]]]:
@@ -66,41 +63,115 @@ def requests_in(home: Home) -> list[StreamRequest]:
     return [msgspec.json.decode(row["request"], type=StreamRequest) for row in table]
 
 
+def facts_in(home: Home) -> Counter[tuple[str, ...]]:
+    """Every fact, and the answer to every heartbeat of a run; no two have one place."""
+    rows = DeltaTable(home.effects).to_pyarrow_table().to_pylist()
+    assert len({(row["group_id"], row["at_ms"], row["seq"]) for row in rows}) == len(rows)
+    beats = {id(row): [*each_heartbeat(row)] for row in rows}
+    return Counter(_fact(one) for row in rows for one in beats[id(row)])
+
+
+def _fact(row: dict[str, Any]) -> tuple[str, ...]:
+    """A heartbeat that was accepted goes by its member, since its run has one id."""
+    if (row["effect"], row["api"], row["error_code"]) == ("reply", "Heartbeat", "NONE"):
+        return row["group_id"], str(row["at_ms"]), row["member_id"]
+    return row["group_id"], str(row["at_ms"]), row["effect"], str(row["detail"])
+
+
+def facts_of(feed: Feed) -> Counter[tuple[str, ...]]:
+    """The same of an import that was never stopped."""
+    given = [(group_id, row_of(effect, 0)) for group_id, effects in feed.effects.items() for effect in effects]
+    found = Counter(_fact({**msgspec.structs.asdict(row), "group_id": group_id}) for group_id, row in given)
+    return found + Counter((group_id, str(at_ms), member_id) for group_id, at_ms, member_id in feed.beats)
+
+
+def started_at_last(home: Home, path: Path) -> Following:
+    """A program that may be killed while it starts, too."""
+    while True:
+        with suppress(Killed):
+            return started(home, path)
+
+
+def pieces_of(lines: list[bytes], size: int) -> list[bytes]:
+    return [b"".join(lines[at : at + size]) for at in range(0, len(lines), size)]
+
+
 @pytest.mark.parametrize("every", [2, 5, 7])
-def test_each_request_is_in_the_table_once_wherever_the_program_is_killed(
+def test_each_request_and_fact_is_in_its_table_once_wherever_the_program_is_killed(
     every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rollcall.tables.appending.write_deltalake", Deaths(every))
-    lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
     bad = b"[2026-11-21 05:38:30,000] DEBUG Completed request:{cut\n"
-    pieces = [b"".join([*lines[at : at + 10], bad]) for at in range(0, len(lines), 10)]
+    pieces = [piece + bad for piece in pieces_of(LINES, 10)]
     path, home, deaths = tmp_path / LOG.name.removesuffix(".gz"), Home(tmp_path / "home"), 0
     path.touch()
-    home.path.mkdir()
-    feed = feed_on(home, path)
+    following = started(home, path)
     for piece in [*pieces, *[b""] * 40]:
         with path.open("ab") as file:
             file.write(piece)
         try:
-            feed.step()
+            following.step()
         except Killed:
             deaths += 1
-            feed = feed_on(home, path)
+            following = started_at_last(home, path)
     assert deaths >= 3
     monkeypatch.undo()
-    feed_until_over(feed)
+    finish(following)
     plain = [line._replace(file=path.name) for line in lines_with(bad)]
-    ours = Feed(LiveImport(shadow_config({}).group), 1).feed(plain).end().rows
-    assert reported(requests_in(home)) == reported(row.request for row in ours)
+    ours = Feed(shadow_config({}).group, 1).feed(plain).end()
+    assert reported(requests_in(home)) == reported(row.request for row in ours.rows)
+    assert facts_in(home) == facts_of(ours)
     quarantined = DeltaTable(home.quarantine).to_pyarrow_table().to_pylist()
     assert len(quarantined) == len({row["source"] for row in quarantined}) == len(pieces)
 
 
-def feed_until_over(feed: ShadowFeed) -> None:
-    ticks = clock_of(30.0)
-    feed._clock = lambda: 10_000 + next(ticks)
-    for _ in range(30):
-        feed.step()
+def test_requests_whose_facts_are_committed_are_written_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program is killed between the two commits, each time."""
+    path, home = tmp_path / LOG.name.removesuffix(".gz"), Home(tmp_path / "home")
+    path.touch()
+
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    deaths = 0
+    for piece in [*pieces_of(LINES, 40), b""]:
+        with path.open("ab") as file:
+            file.write(piece)
+        following = started(home, path)
+        with monkeypatch.context() as patched:
+            patched.setattr("rollcall.jobs.shadow.request_source.append_once", die)
+            try:
+                for _ in range(4):
+                    following.step()
+            except Killed:
+                deaths += 1
+    assert deaths >= 3
+    finish(started(home, path))
+    ours = Feed(shadow_config({}).group, 1).feed(line._replace(file=path.name) for line in lines_of(LOG)).end()
+    assert reported(requests_in(home)) == reported(row.request for row in ours.rows)
+    assert facts_in(home) == facts_of(ours)
+
+
+def test_a_log_that_is_rotated_is_followed_to_its_end_and_in_the_next_file(tmp_path: Path) -> None:
+    path, home = tmp_path / "requests.log", Home(tmp_path / "home")
+    path.write_bytes(b"".join(LINES[:200]))
+    following = started(home, path)
+    following.step()
+    with path.open("ab") as file:
+        file.write(b"".join(LINES[200:240]))
+    path.rename(tmp_path / "requests.log.2026-11-21-05")
+    path.write_bytes(b"".join(LINES[240:]))
+    for _ in range(5):
+        following.step()
+    finish(following)
+    assert following.counts == "485 lines read, 463 used, 0 in quarantine"
+    plain = [line._replace(file=path.name) for line in lines_of(LOG)]
+    assert facts_in(home) == facts_of(Feed(GroupConfig(), 1).feed(plain).end())
+    status = read_status(home.path)
+    assert status is not None
+    assert status.effects == DeltaTable(home.effects).to_pyarrow_table().num_rows
 
 
 def lines_with(bad: bytes) -> list[Any]:
@@ -119,27 +190,24 @@ def test_settings_that_the_log_gives_away_on_the_way_are_learnt_before_anything_
 ) -> None:
     """The broker had group.max.size=3 and an initial delay of 1 s, which nobody says; what is given stays as it is."""
     log = next(path for path in INCIDENTS if path.name.startswith("full-group"))
-    home, path, learnt = Home(tmp_path / "home"), tmp_path / log.name, []
-    home.path.mkdir()
+    home, path = Home(tmp_path / "home"), tmp_path / log.name
     path.touch()
-    feed = feed_on(home, path, {"group.min.session.timeout.ms": "6000"})
-    lines = gzip.decompress(log.read_bytes()).splitlines(keepends=True)
-    for at in range(0, len(lines), 5):
+    said = list[str]()
+    following = started(home, path, {"group.min.session.timeout.ms": "6000"}, said.append)
+    for place, piece in enumerate(pieces_of(gzip.decompress(log.read_bytes()).splitlines(keepends=True), 5)):
         with path.open("ab") as file:
-            file.write(b"".join(lines[at : at + 5]))
-        feed.step()
-        if feed.has_learnt:
-            learnt.append(feed.learn())
-            feed = feed_on(home, path)
-    feed_until_over(feed)
-    assert learnt[-1] == {
-        "group.min.session.timeout.ms": "6000",
-        "group.initial.rebalance.delay.ms": "1000",
-        "group.max.size": "3",
-    }
-    known = Feed(LiveImport(GroupConfig(group_max_size=3, group_initial_rebalance_delay_ms=1000)), 1)
-    ours = known.feed(lines_of(log)).end().rows
-    assert reported(requests_in(home)) == reported(row.request for row in ours)
+            file.write(piece)
+        following.step()
+        if place % 3 == 0:
+            following = started(home, path, say=said.append)
+    finish(following)
+    assert said[-1] == (
+        "rollcall: the broker has group.initial.rebalance.delay.ms=1000 group.max.size=3 "
+        "group.min.session.timeout.ms=6000, as the log shows."
+    )
+    known = Feed(GroupConfig(group_max_size=3, group_initial_rebalance_delay_ms=1000), 1).feed(lines_of(log)).end()
+    assert reported(requests_in(home)) == reported(row.request for row in known.rows)
+    assert facts_in(home) == facts_of(known)
 
 
 @pytest.mark.parametrize(
@@ -160,18 +228,16 @@ def test_the_clusters_version_counts_where_neither_the_log_nor_the_user_says_one
 def test_what_a_user_says_is_set_for_a_group_holds_after_a_restart(tmp_path: Path) -> None:
     """The log has no line that says it, and the members are first heard of after the restart."""
     home, path = Home(tmp_path / "home"), tmp_path / "requests.log"
-    home.path.mkdir()
     path.write_bytes(b"")
-    feed = feed_on(home, path, {"groups.orders.consumer.session.timeout.ms": "8000"})
-    feed.step()
-    feed = feed_on(home, path)
+    started(home, path, {"groups.orders.consumer.session.timeout.ms": "8000"}).step()
+    following = started(home, path)
     lines = gzip.decompress(next(one for one in INCIDENTS if one.name == "sessions.log.gz").read_bytes()).splitlines(
         keepends=True
     )
     path.write_bytes(b"".join(line for line in lines if b"_CONFIGS" not in line))
-    while feed.step():
+    while following.step():
         pass
-    feed_until_over(feed)
+    finish(following)
     set_for = {
         request.why: request.configs
         for request in requests_in(home)
@@ -182,21 +248,20 @@ def test_what_a_user_says_is_set_for_a_group_holds_after_a_restart(tmp_path: Pat
 
 def test_the_log_is_reported_to_its_end_once_it_stands_still(tmp_path: Path) -> None:
     home, path = Home(tmp_path / "home"), tmp_path / "requests.log"
-    home.path.mkdir()
-    path.write_bytes(gzip.decompress(LOG.read_bytes()))
-    feed = feed_on(home, path)
-    while feed.step():
-        pass
-    feed_until_over(feed)
-    assert sum(map(len, reported(requests_in(home)).values())) == feed.live.tally.used == 463
-    assert [file.name for file in (home.path / "shadow").iterdir()] == [f"{feed.commits:012d}.state"]
+    path.write_bytes(b"".join(LINES))
+    following = started(home, path)
+    finish(following)
+    assert following.counts == "485 lines read, 463 used, 0 in quarantine"
+    assert sum(map(len, reported(requests_in(home)).values())) == 463
+    status = read_status(home.path)
+    assert status is not None
+    assert [file.name for file in (home.path / "shadow").iterdir()] == [f"{status.batch_id:012d}.state"]
 
 
 def test_a_home_whose_state_is_gone_or_broken_is_refused(tmp_path: Path) -> None:
     home, path = Home(tmp_path / "home"), tmp_path / "requests.log"
-    home.path.mkdir()
-    path.write_bytes(gzip.decompress(LOG.read_bytes()))
-    feed_until_over(feed_on(home, path))
+    path.write_bytes(b"".join(LINES))
+    finish(started(home, path))
     [state] = (home.path / "shadow").iterdir()
     state.write_bytes(b"nonsense")
     with pytest.raises(HomeError, match="cannot be read"):
@@ -208,9 +273,8 @@ def test_a_home_whose_state_is_gone_or_broken_is_refused(tmp_path: Path) -> None
 
 def test_a_home_follows_one_log_with_the_settings_it_began_with(tmp_path: Path) -> None:
     home, path = Home(tmp_path / "home"), tmp_path / "requests.log"
-    home.path.mkdir()
-    path.write_bytes(gzip.decompress(LOG.read_bytes()))
-    feed_until_over(feed_on(home, path, {"group.max.size": "7"}))
+    path.write_bytes(b"".join(LINES))
+    finish(started(home, path, {"group.max.size": "7"}))
     assert kept_of(home, str(path), "UTC", {"group.max.size": "7"}, QUIET).position.number == 485
     with pytest.raises(HomeError, match=r"group\.max\.size=7, not 8"):
         kept_of(home, str(path), "UTC", {"group.max.size": "8"}, QUIET)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-import pytest
-
 from tests.shadow.finished_log import expected
 from tests.shadow.shadow_program import PATIENCE_S, Shadow
 from tests.source_tree import ROOT
@@ -17,7 +15,6 @@ OTHER_SETTINGS = ROOT / "tests/request_log/incidents/full-group.log.gz"
 """Of a broker with group.max.size=3 and an initial delay of 1 s."""
 
 
-@pytest.mark.nightly
 def test_a_shadow_that_is_killed_twice_has_the_finished_logs_history(tmp_path: Path) -> None:
     answers, facts = expected(LOG)
     lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
@@ -44,12 +41,11 @@ def test_a_shadow_that_is_killed_twice_has_the_finished_logs_history(tmp_path: P
     assert sorted(str(e["group_id"]) for e in expiries) == ["audit-trail", "clicks-agg", "views-agg"]
 
 
-@pytest.mark.nightly
-def test_settings_that_the_log_gives_away_are_learnt_by_the_running_query(tmp_path: Path) -> None:
+def test_settings_that_the_log_gives_away_are_learnt_by_the_running_shadow(tmp_path: Path) -> None:
     answers, facts = expected(OTHER_SETTINGS)
     shadow = Shadow(tmp_path)
     try:
-        until(shadow.is_running, "the query", PATIENCE_S)
+        until(shadow.is_running, "the shadow", PATIENCE_S)
         shadow.write(gzip.decompress(OTHER_SETTINGS.read_bytes()).splitlines(keepends=True))
         shadow.await_effects(lambda count: count >= facts, "all of it")
         out = shadow.stop()

@@ -1,0 +1,30 @@
+"""A shadow of a request log as a test drives it: it is started on a home, and steps with the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from rollcall.inputs.request_log.broker_settings import SettingsSeen
+from rollcall.inputs.request_log.lines.tail import LogTail
+from rollcall.jobs.log_config import shadow_config
+from rollcall.jobs.shadow.following import Following
+from rollcall.jobs.shadow.request_source import RequestSource, find_kept, new_kept
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import StatusWriter
+from tests.shadow.ticks import Stepped, Ticks
+
+
+def started(
+    home: Home,
+    path: Path,
+    settings: dict[str, str] | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    step_s: float = 0.3,
+) -> Following:
+    """A program that starts on a home, at its first start or after a kill."""
+    home.path.mkdir(exist_ok=True)
+    kept = find_kept(home) or new_kept(str(path), "UTC", settings or {}, SettingsSeen())
+    tail, ticks = LogTail(path, ZoneInfo("UTC"), kept.position), Ticks(step_s)
+    return Stepped(home, RequestSource(home, kept, say, ticks), tail, shadow_config({}), StatusWriter(home.path), ticks)
