@@ -39,17 +39,22 @@ NEEDED = {
         "export": ["--home", "home", "--listen", "127.0.0.1:0"],
         "gateway": ["--home", "home", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"],
         "demo": ["--no-browser"],
+        "shadow": [str(LOG), "--home", "followed"],
     },
     "spark": {
         "run": ["--no-demo"],
-        "shadow": [str(LOG)],
         "maintain": [],
         "repartition": ["--partitions", "4"],
     },
 }
 """Words with which each command gets as far as it needs its extra; in the order in which they can be run."""
-SERVERS = ("page", "export", "gateway", "demo")
-ENGINES = (["sql", "select 1", "--engine", "spark"], ["replay", str(LOG), "--engine", "spark"])
+SERVERS = ("page", "export", "gateway", "demo", "shadow")
+BY_SPARK = (
+    ["sql", "select 1", "--engine", "spark"],
+    ["replay", str(LOG), "--engine", "spark"],
+    ["shadow", "kafka://broker:9092"],
+)
+"""Words that need it of commands that do without it otherwise."""
 NAMED_OTHERWISE = {"kafka-python": "kafka", "delta-spark": "delta"}
 BROUGHT_ALONG = {"numpy", "py4j"}
 """What pandas and pyspark pin, and we import too."""
@@ -91,7 +96,7 @@ def test_the_smallest_says_what_all_others_need(smallest: Machine) -> None:
         for name, one in zip(NEEDED[extra], done, strict=True):
             assert one.status == 2, (name, one)
             assert refusal(name, extra).fullmatch(one.err), (name, one)
-    for words, one in zip(ENGINES, smallest.runs(*ENGINES), strict=True):
+    for words, one in zip(BY_SPARK, smallest.runs(*BY_SPARK), strict=True):
         assert refusal(words[0], "spark").fullmatch(one.err), one
 
 
@@ -119,7 +124,7 @@ def _command(name: str) -> list[str]:
 
 
 def test_the_middle_says_what_spark_needs(tmp_path: Path) -> None:
-    asked = [*commands("spark"), *ENGINES]
+    asked = [*commands("spark"), *BY_SPARK]
     for words, one in zip(asked, Machine(tmp_path, ["spark"]).runs(*asked), strict=True):
         assert one.status == 2, (words, one)
         assert refusal(words[0], "spark").fullmatch(one.err), (words, one)

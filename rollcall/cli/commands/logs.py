@@ -111,7 +111,6 @@ def shadow(
     whose __consumer_offsets is read; with a log both make one history. A cluster's TLS and SASL are settings
     kafka.* of FILE.
     """
-    check_installed(SPARK)
     from rollcall.jobs.shadow.cluster_url import SCHEME
     from rollcall.programs.terminal import Terminal
     from rollcall.tables.home import Home
@@ -133,6 +132,8 @@ def shadow(
         raise UserError(
             f"LOG={logs[0]}: CONF= and OFFSETS= are said of a cluster, kafka://host:port, and this is a log."
         )
+    if clusters:
+        check_installed(SPARK)
     from rollcall.cli.replay import settings_of
     from rollcall.cli.shadow import FollowedInputs, follow
 
