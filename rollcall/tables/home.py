@@ -154,11 +154,11 @@ class Home:
     def check_kind(self, kind: str, writer: str) -> None:
         """Raises HomeError: the home holds another kind of history, or another writer's. Notes both in a new home."""
         note = self.read_note()
-        if note:
-            self._refuse_other("kind", note.get("kind"), kind)
+        if "kind" in note:
+            self._refuse_other("kind", note["kind"], kind)
             self._refuse_other("writer", note.get("writer"), writer)
             return
-        self.write_note({"kind": kind, "writer": writer, "made_at_ms": int(time.time() * 1000)})
+        self.write_note({"kind": kind, "writer": writer, "made_at_ms": int(time.time() * 1000), **note})
 
     def forget_kind(self) -> None:
         """Lets a home without a history take one of any kind."""

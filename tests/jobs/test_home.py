@@ -49,6 +49,15 @@ def test_a_home_keeps_to_one_kind_of_history_and_one_writer(tmp_path: Path) -> N
         home.check_kind(LIVE, "cluster")
 
 
+def test_a_home_of_which_only_its_session_is_noted_takes_any_kind(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.write_note({"made_with": {"cores": 2}})
+    home.check_kind(REPLAY, "driver")
+    assert (home.read_note()["kind"], home.read_note()["made_with"]) == (REPLAY, {"cores": 2})
+    with pytest.raises(HomeError, match="holds a replay history, not a live one"):
+        home.check_kind(LIVE, "driver")
+
+
 def test_a_damaged_note_is_named(tmp_path: Path) -> None:
     (tmp_path / "home.json").write_text("{")
     with pytest.raises(HomeError, match=r"home\.json cannot be read"):
