@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rollcall.answers.why.explanation import Explanation, explain
 from rollcall.answers.why.sections import At, account_of, lines_of
 from rollcall.schemas.effect_rows import EffectRow
-from tests.views.histories import one_leaves
+from tests.views.histories import one_expires, one_leaves
 from tests.why.reading import explained, printed, reader_of, recorded
 
 
@@ -40,6 +40,20 @@ def test_a_fact_of_a_recorded_request_names_the_line_of_that_request() -> None:
         ("sync received: clicks-agg-0; assigned: clicks-agg-0", "requests.log.gz:161"),
         ("assigned: clicks-agg-2", "requests.log.gz:160"),
     ]
+
+
+def test_a_fact_names_the_request_of_its_kind_where_a_member_sent_two_at_once() -> None:
+    """clicks-agg-2 joins by line 231 and syncs by line 233, both at 05:39:10.081."""
+    shown = evidence(recorded("log", "d-kill")["clicks-agg"], 3)
+    assert ("join received: clicks-agg-2", "requests.log.gz:231") in shown
+    assert ("sync received: clicks-agg-2", "requests.log.gz:233") in shown
+
+
+def test_no_request_shows_an_expiry() -> None:
+    story = one_expires()
+    shown = {one.effect for one in explained(story).evidence}
+    assert shown
+    assert not shown & {"member_removed", "rebalance_started"}
 
 
 def test_a_fact_of_a_request_names_the_request() -> None:
