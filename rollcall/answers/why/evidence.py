@@ -5,6 +5,7 @@ Knows the facts of the rebalance's time. Must not know how they are shown.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import attrgetter
@@ -42,23 +43,25 @@ def evidence_of(facts: Iterable[Fact]) -> Iterator[Evidence]:
 
 
 def _of_a_moment(facts: list[Fact]) -> Iterator[Evidence]:
-    sent = [fact for fact in facts if _is_sent_now(fact)]
+    sent = defaultdict[str, list[Fact]](list)
+    for fact in filter(_is_sent_now, facts):
+        sent[fact.member_id].append(fact)
     for fact in facts:
         if fact.effect in OF_REQUESTS or fact.effect == EffectName.OFFSETS_COMMITTED:
             continue
         cause = fact.content.cause if isinstance(fact.content, RebalanceStarted) else None
         member_id, client_id = (cause.member_id, cause.client_id) if cause else (fact.member_id, fact.client_id)
-        shown_by = fact.request_id or _request_of(fact, member_id, sent)
+        shown_by = fact.request_id or _request_of(fact, sent.get(member_id, ()))
         if shown_by:
             yield Evidence(fact.at_ms, fact.effect, member_id, client_id, shown_by)
 
 
-def _request_of(fact: Fact, member_id: str, sent: Iterable[Fact]) -> str:
+def _request_of(fact: Fact, sent: Iterable[Fact]) -> str:
     """A fact of a recording names no request: it is the only one of its member at that moment that leads to such."""
     if fact.cause in CAUSES and CAUSES[fact.cause].ends == "expired":
         return ""
     apis = _APIS.get(fact.effect, _OTHER_APIS)
-    ids = {one.request_id for one in sent if one.member_id == member_id and one.api in apis}
+    ids = {one.request_id for one in sent if one.api in apis}
     return ids.pop() if len(ids) == 1 else ""
 
 
