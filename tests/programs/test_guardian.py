@@ -17,7 +17,8 @@ from tests.waiting import until
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="the guardian needs Linux's /proc")
 
 # A process in a session of its own with a child in one more, as Spark's JVM with its Python daemon.
-SLEEPS = "import time; time.sleep(600)"
+# A signal that comes just before a sleep is noticed when the sleep is over: so each is short.
+SLEEPS = "import time\nfor _ in range(6_000): time.sleep(0.1)"
 STARTS = f"""
 import subprocess, sys
 from rollcall.programs.guardian import mark_of
@@ -86,7 +87,7 @@ def test_what_an_earlier_program_left_is_ended_by_the_next_one() -> None:
     mark = mark_of(gone.pid)
     gone.wait()
     environ = {**os.environ, VARIABLE: f"{os.environ.get(VARIABLE, '')} {mark}"}
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env=environ) as left:
+    with subprocess.Popen([sys.executable, "-c", SLEEPS], env=environ) as left:
         subprocess.run([sys.executable, "-c", GUARDED], check=True)
         assert left.wait() == -signal.SIGTERM
 
