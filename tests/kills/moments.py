@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -30,14 +31,19 @@ class Moment(NamedTuple):
     files: tuple[str, ...]
     """Patterns in the home: the first new file that fits one; none: any moment of the next seconds."""
 
-    def wait(self, home: Path, dice: random.Random) -> None:
-        """Until it has come."""
+    def wait(self, home: Path, dice: random.Random, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Until it has come. is_over: it cannot come any more."""
         if not self.files:
             ends_at = time.monotonic() + dice.uniform(0, ANY_WITHIN_S)
             until(lambda: time.monotonic() >= ends_at, self.name, every_s=0.01)
             return
         before = self._found(home)
-        until(lambda: self._found(home) - before, lambda: f"{self.name}: nothing new", AT_MOST_S, LOOK_EVERY_S)
+        until(
+            lambda: self._found(home) - before or is_over(),
+            lambda: f"{self.name}: nothing new",
+            AT_MOST_S,
+            LOOK_EVERY_S,
+        )
 
     def _found(self, home: Path) -> set[Path]:
         return {path for pattern in self.files for path in home.glob(pattern)}
