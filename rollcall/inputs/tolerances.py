@@ -77,3 +77,60 @@ REMOVED_WITHIN_MS = 600_000
 """A removal longer ago is laid beside a client's line by the member id alone."""
 LEVEL_SHOWN_WITHIN_MS = 60_000
 """A logger that shows a level within this time had it before, too."""
+
+# ---------------------------------------------------------------- requests and their answers, in a request log
+
+LINE_LATE_MS = 1_000
+"""A line is written this late at most after its request was handled: answers are sent, commits are replicated."""
+ANSWERED_AT_ONCE_MS = 50
+"""A request whose answer took longer waited for others, or for a busy broker."""
+PARKED_WITHIN_MS = 5.0
+"""A JoinGroup or SyncGroup that is parked reaches its group within this time after a handler took it up."""
+PARKED_MS = 20.0
+"""A request that was parked for longer was answered together with others."""
+BETWEEN_LINES_MS = 0.23
+"""Lines of one millisecond are taken to be this far apart; many lines are spread evenly."""
+OVERDUE_MS = 3.0
+"""A parked request is surely no longer parked this long after its recorded answer."""
+ANSWERED_EARLIER_MS = 50
+"""The answer of a parked request may be recorded this long before the coordinator's rules give it ..."""
+ANSWERED_LATER_MS = 3_000
+"""... and this long after."""
+NEIGHBOUR_WITHIN_MS = 2.0
+"""The broker may have worked first on a request that arrived this much later: the first attempt."""
+FARTHER_NEIGHBOUR_WITHIN_MS = 30.0
+"""The same, for a second attempt if the first explains no answer."""
+
+# ---------------------------------------------------------------- deadlines that a request log has no line for
+
+FIRED_EARLIER_MS = 25
+"""A deadline that the rules put this much later than a request or an answer may have fired before it in the broker."""
+DEADLINE_LATE_MS = 2_000
+"""A deadline that the rules put this much earlier than a request may have fired after it in the broker."""
+TIMERS_TOGETHER_MS = 30
+"""Timers fire late by up to this much: which of two such close ones fires first a log does not show."""
+SESSION_LATE_MS = 250
+"""A broker may notice the end of a session this much later."""
+DELAY_LATE_MS = 80
+"""A first member may be seen to wait this much longer than the initial delay."""
+SHORT_OF_A_DELAY_MS = 200
+"""An initial delay that ends this much earlier than its deadline has reached it. Only an expiry ends it earlier."""
+
+# ---------------------------------------------------------------- a broker that was away
+
+BROKER_SILENT_MS = 5_000
+"""A broker without a line for this long may have been away: no session is shorter, and members beat more often."""
+HOLE_MS = 600_000
+"""In a longer time without a line single sessions are not examined."""
+DOWN_AT_LEAST_MS = 500
+"""No broker begins anew in a shorter time."""
+RESTART_SHOWN_WITHIN_MS = 5_000
+"""Connections show that a broker began anew, and groups that they are loaded, within this time."""
+RETURN_WITHIN_MS = 10_000
+"""Members send requests again within this time after their broker was away."""
+BACK_SHOWN_WITHIN_MS = 7_500
+"""A leave without a reason may be a poll timeout if its process is back within this time. Where a consumer group
+changes, the answers to its members' next heartbeats show what has changed.
+"""
+TOPIC_SHOWN_WITHIN_MS = 15_000
+"""Members get new partitions of a topic within this time: three heartbeats."""

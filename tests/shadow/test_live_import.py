@@ -13,10 +13,10 @@ import pytest
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.request_log.following.group_sessions import SESSION_OVER
 from rollcall.inputs.request_log.lines.files import lines_in_order
-from rollcall.inputs.request_log.lines.silences import SETTLED_MS, SILENT_MS
-from rollcall.inputs.request_log.live import LOOK_AHEAD_MS, RETURN_WITHIN_MS
+from rollcall.inputs.request_log.live import LOOK_AHEAD_MS
 from rollcall.inputs.request_log.section_reading import REPEATED
 from rollcall.inputs.request_log.snapshot import SnapshotError, Snapshots, restored
+from rollcall.inputs.tolerances import BROKER_SILENT_MS, LINE_LATE_MS, RETURN_WITHIN_MS
 from rollcall.schemas.effects import Effect, MemberRemoved, RebalanceEnded, Reply
 from rollcall.schemas.errors import Error
 from tests.request_log.broker import START_MS, Broker
@@ -123,7 +123,9 @@ def goes_on_ms(path: Path, at_ms: int) -> int:
     """The time, or when the log went on after that if it stood still then or soon after: only lines let time pass."""
     times = [line.at_ms or 0 for line in lines_of(path)]
     stills = [
-        (a, b) for a, b in pairwise(times) if b - a > STOOD_STILL_MS and a - COMPLETE_WITHIN_MS < at_ms < b + SILENT_MS
+        (a, b)
+        for a, b in pairwise(times)
+        if b - a > STOOD_STILL_MS and a - COMPLETE_WITHIN_MS < at_ms < b + BROKER_SILENT_MS
     ]
     return max([at_ms, *(b + RETURN_WITHIN_MS - COMPLETE_WITHIN_MS + 1000 for _, b in stills)])
 
@@ -238,7 +240,7 @@ def test_a_group_at_rest_is_reported_within_two_seconds(tmp_path: Path) -> None:
         ms for ms, (_, row) in zip(late, feed.released, strict=True) if row.request.received_at_ms > START_MS + 12_000
     ]
     assert len(at_rest) > 100
-    assert max(at_rest) <= SETTLED_MS + 1000
+    assert max(at_rest) <= LINE_LATE_MS + 1000
 
 
 def test_nothing_is_reported_from_the_first_sign_of_a_rebalance_until_it_is_over(tmp_path: Path) -> None:

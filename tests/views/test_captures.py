@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rollcall.inputs.request_log.following.passed_deadlines import TOGETHER_MS
+from rollcall.inputs.tolerances import TIMERS_TOGETHER_MS
 from tests.request_log.truth import NAMES, groups, host_at
 from tests.views.story import write_effects
 from tests.views.view_rows import Views
@@ -91,8 +91,8 @@ def test_slack_runs_out_for_those_that_expired_and_for_nobody_else(name: str, re
         for row in slack:
             if row.end_cause == "session_expired":
                 # Of sessions that are over at about the same time it is open which ended first.
-                assert row.slack_ms <= TOGETHER_MS
-                assert row.longest_gap_ms >= row.session_timeout_ms - TOGETHER_MS
+                assert row.slack_ms <= TIMERS_TOGETHER_MS
+                assert row.longest_gap_ms >= row.session_timeout_ms - TIMERS_TOGETHER_MS
             elif row.longest_gap_ms is not None:
                 assert row.slack_ms > 0
 

@@ -15,6 +15,7 @@ from rollcall.coordinator_udfs.protocol.config import KEYS, GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState
 from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion
 from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.tolerances import DELAY_LATE_MS
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
@@ -24,8 +25,6 @@ from rollcall.schemas.messages import (
     JoinGroupResponse,
 )
 
-LATE_AT_MOST_MS = 80
-"""How much longer than the initial delay a first member may be seen to wait."""
 FIRST_GENERATION = 1
 _IDS_KEPT = 100_000
 _DEFAULTS = GroupConfig()
@@ -135,7 +134,7 @@ class SettingsSeen:
         if wait_ms is None or (self.shows_default_delay and wait_ms >= default_ms) or _shows_default_delay(wait_ms):
             return None
         whole_ms = int(wait_ms // 100 * 100)
-        return whole_ms if wait_ms - whole_ms <= LATE_AT_MOST_MS else int(wait_ms)
+        return whole_ms if wait_ms - whole_ms <= DELAY_LATE_MS else int(wait_ms)
 
     def _least_session_ms(self) -> int | None:
         refused = [ms for ms in self.refused if all(ms < taken for taken in self.taken)]
@@ -162,4 +161,4 @@ def _version_of(group: DescribedConsumerGroup) -> KafkaVersion | None:
 def _shows_default_delay(wait_ms: float) -> bool:
     """Whether a first member's wait is about a multiple of the default delay."""
     default_ms = _DEFAULTS.group_initial_rebalance_delay_ms
-    return wait_ms >= default_ms and wait_ms % default_ms <= LATE_AT_MOST_MS
+    return wait_ms >= default_ms and wait_ms % default_ms <= DELAY_LATE_MS

@@ -28,11 +28,12 @@ from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.line import LineReader
 from rollcall.inputs.request_log.lines.reading import Reading
-from rollcall.inputs.request_log.lines.silences import SETTLED_MS, SILENT_MS, Silences
+from rollcall.inputs.request_log.lines.silences import Silences
 from rollcall.inputs.request_log.lines.work_times import WorkTimes
 from rollcall.inputs.request_log.listener import Listener, Numbered
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.survey import CameBack, Survey
+from rollcall.inputs.tolerances import BACK_SHOWN_WITHIN_MS, BROKER_SILENT_MS, LINE_LATE_MS, RETURN_WITHIN_MS
 from rollcall.schemas.messages import (
     AlterConfigsRequest,
     ConsumerGroupHeartbeatRequest,
@@ -46,12 +47,6 @@ LOOK_AHEAD_MS = 5_000
 """How much of the log is read beyond a request that changes its group, or whose time is not proven to be at rest."""
 FIRST_LOOK_AHEAD_MS = 10_000
 """How much is read beyond the first request of a group that is older than the log: heartbeats name its members."""
-BACK_WITHIN_MS = 7_500
-"""A leave without a reason may be a poll timeout if its process is back within this time. Where a consumer group
-changes, the answers to its members' next heartbeats show what has changed.
-"""
-RETURN_WITHIN_MS = 10_000
-"""Members send requests again within this time after their broker was away."""
 FORGOTTEN_AFTER_MS = 3_600_000
 """How long a group that is gone stays in memory, because some of its members may not know it yet."""
 _began = attrgetter("began_ms")
@@ -149,7 +144,7 @@ class LiveImport:
     # ------------------------------------------------------------ one group
 
     def _take(self, held: Held, now_ms: float) -> None:
-        written_ms = now_ms - SETTLED_MS
+        written_ms = now_ms - LINE_LATE_MS
         rested_ms = held.rest_proofs.rested_ms(written_ms)
         taken = 0
         for entry in held.entries:
@@ -184,11 +179,11 @@ class LiveImport:
         if not held.follower.model.group.is_known and not is_join:
             return FIRST_LOOK_AHEAD_MS
         if is_consumer:
-            return BACK_WITHIN_MS
+            return BACK_SHOWN_WITHIN_MS
         if not isinstance(request, LeaveGroupRequest) or request.request_id in self.came_back.leaves:
             return LOOK_AHEAD_MS
         has_reason = any(member.reason for member in request.members)
-        return LOOK_AHEAD_MS if has_reason else BACK_WITHIN_MS
+        return LOOK_AHEAD_MS if has_reason else BACK_SHOWN_WITHIN_MS
 
     def _silent_until_ms(self, held: Held, last_ms: int, now_ms: float) -> float:
         """How far an idle group's clock may advance, ms since the epoch. It stops while the log is silent."""
@@ -198,7 +193,7 @@ class LiveImport:
         silence = self.silences.last(broker)
         if silence is None or held.numbered.at_ms >= silence.until_ms or now_ms >= silence.until_ms + RETURN_WITHIN_MS:
             return until_ms
-        has_ended = now_ms - last_ms > SILENT_MS
+        has_ended = now_ms - last_ms > BROKER_SILENT_MS
         return until_ms if has_ended else min(silence.from_ms, until_ms)
 
     @staticmethod

@@ -23,9 +23,10 @@ from rollcall.inputs.request_log.following.rest_proofs import RestProofs
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.silences import Silences
 from rollcall.inputs.request_log.listener import Listener
-from rollcall.inputs.request_log.live import BACK_WITHIN_MS, Held, LiveImport
+from rollcall.inputs.request_log.live import Held, LiveImport
 from rollcall.inputs.request_log.recorded import GivenUp, LoggedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.topic_metadata import Shown
+from rollcall.inputs.tolerances import BACK_SHOWN_WITHIN_MS
 from rollcall.schemas.messages import JoinGroupRequest
 
 VERSION = 2
@@ -141,7 +142,9 @@ class Snapshots:
             version=VERSION,
             tally=_Tally(**{name: getattr(imported.tally, name) for name in _Tally.__struct_fields__}),
             names=imported.names.names,
-            left=[(*by, *at) for by, at in imported.came_back.left.items() if at[1] > last_ms - 2 * BACK_WITHIN_MS],
+            left=[
+                (*by, *at) for by, at in imported.came_back.left.items() if at[1] > last_ms - 2 * BACK_SHOWN_WITHIN_MS
+            ],
             leaves=sorted(imported.came_back.leaves),
             work_times=_WorkTimes(
                 at_ms=imported.work_times.at_ms,

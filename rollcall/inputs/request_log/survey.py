@@ -30,6 +30,7 @@ from rollcall.inputs.request_log.lines.silences import Broker, Silence, Silences
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.request_log.section_reading import SectionReading
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
+from rollcall.inputs.tolerances import RETURNED_AT_ONCE_MS
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
@@ -41,8 +42,6 @@ from rollcall.schemas.messages import (
 
 LONG_WAIT_MS = 4000
 """Longer waits are noted in this pass; shorter ones fit in the look-ahead buffer."""
-AWAY_AT_LEAST_MS = 100
-"""A process that is back sooner only changed its subscription."""
 _CONNECTIONS_KEPT = 200_000
 
 
@@ -100,7 +99,7 @@ class CameBack:
             self.left[by] = (request.request_id, entry.began_ms)
         elif isinstance(request, JoinGroupRequest) and not request.member_id and by in self.left:
             leave_id, left_ms = self.left.pop(by)
-            if entry.began_ms - left_ms >= AWAY_AT_LEAST_MS:
+            if entry.began_ms - left_ms >= RETURNED_AT_ONCE_MS:
                 self.leaves.add(leave_id)
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and entry.recorded.error is Error.NONE:
             self._note_heartbeat(request)

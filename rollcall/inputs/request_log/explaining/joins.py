@@ -22,6 +22,7 @@ from rollcall.inputs.request_log.explaining.context import (
     with_protocols,
 )
 from rollcall.inputs.request_log.explaining.rebalances import explain_full
+from rollcall.inputs.tolerances import ANSWERED_AT_ONCE_MS
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     GroupObservedRequest,
@@ -35,8 +36,6 @@ from rollcall.schemas.messages import (
 FIRST_GENERATION = 1
 UNSEEN_PROTOCOL = "unseen"
 """A placeholder for a member's protocol, which is only known to differ from another member's."""
-AT_ONCE_MS = 50
-"""An answer that took longer had to wait for others."""
 
 
 def explain_join(context: Context, request: JoinGroupRequest) -> Iterator[Explanation]:
@@ -91,7 +90,7 @@ def _explain_joined(context: Context, request: JoinGroupRequest, response: JoinG
             named = with_protocols(group, request.protocols)
             yield [context.seen("a member nobody saw join", members=[*named, before], **types)]
         why = "a group formed before it was seen"
-        if context.entry.recorded.remote_ms <= AT_ONCE_MS and not _is_forming(context, generation_id):
+        if context.entry.recorded.remote_ms <= ANSWERED_AT_ONCE_MS and not _is_forming(context, generation_id):
             yield [context.seen(why, **current, **stable)]
         members = [*_members_before(context, response, before.member_id), before]
         formed = {"is_complete": True, "generation_id": generation_id - 1, "members": members, **types, **stable}
@@ -114,7 +113,7 @@ def _is_forming(context: Context, generation_id: int) -> bool:
         (
             isinstance(entry.recorded.response, JoinGroupResponse)
             and entry.recorded.response.generation_id == generation_id
-            and abs(entry.recorded.answered_at_ms - context.entry.recorded.answered_at_ms) <= AT_ONCE_MS
+            and abs(entry.recorded.answered_at_ms - context.entry.recorded.answered_at_ms) <= ANSWERED_AT_ONCE_MS
         )
         or (generation_named(entry.request) == generation_id - 1 and entry.recorded.error in ACCEPTED)
         for entry in context.upcoming

@@ -17,13 +17,10 @@ from rollcall.inputs.request_log.following.passed_deadlines import PassedDeadlin
 from rollcall.inputs.request_log.following.trial import Trial
 from rollcall.inputs.request_log.lines.silences import Silence, Silences
 from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.tolerances import FIRED_EARLIER_MS, OVERDUE_MS
 
 COORDINATOR_AWAY = "the coordinator is away"
 COORDINATOR_BACK = "a coordinator has loaded the group"
-FIRES_BEFORE_ANSWER_MS = 25
-"""A deadline may be later in the model than the recorded answer it leads to by up to this much."""
-OVERDUE_MS = 3.0
-"""A parked request is surely no longer parked this long after its recorded answer."""
 
 
 @dataclass(slots=True)
@@ -82,7 +79,7 @@ class GroupClock:
         model = self.model
         while model.owed_ms < until_ms:
             overdue = model.first_owed
-            due_ms = model.next_due_ms(overdue.recorded.answered_at_ms + FIRES_BEFORE_ANSWER_MS)
+            due_ms = model.next_due_ms(overdue.recorded.answered_at_ms + FIRED_EARLIER_MS)
             fired = None if due_ms is None else model.try_deadline(due_ms)
             if fired is not None and fired.fits:
                 model.adopt_deadline(fired)

@@ -23,13 +23,14 @@ from rollcall.inputs.request_log.following.group_model import GaveUp, GroupModel
 from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN, Sessions
 from rollcall.inputs.request_log.following.inferring import Causes
 from rollcall.inputs.request_log.following.order import Order
-from rollcall.inputs.request_log.following.placing import NEAR_MS, Placing
+from rollcall.inputs.request_log.following.placing import Placing
 from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.following.topics_seen import TopicsSeen
 from rollcall.inputs.request_log.following.without_trial import can_skip_trial
 from rollcall.inputs.request_log.lines.silences import Silences
 from rollcall.inputs.request_log.recorded import GivenUp, LoggedRequest
 from rollcall.inputs.request_log.survey import Survey
+from rollcall.inputs.tolerances import NEIGHBOUR_WITHIN_MS
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     AlterConfigsRequest,
@@ -167,7 +168,7 @@ class Follower:
 
     def _take_readers_first(self, entry: LoggedRequest) -> None:
         """A fetch sees a commit only when that is answered; one that saw the offsets before it comes first."""
-        for other in self.order.near(entry, NEAR_MS):
+        for other in self.order.near(entry, NEIGHBOUR_WITHIN_MS):
             is_fetch = isinstance(other.request, OffsetFetchRequest)
             if is_fetch and self.model.try_request(other, self.model.when(other)).fits:
                 self.take(other)

@@ -22,10 +22,10 @@ from rollcall.inputs.request_log.explaining.context import Explanation
 from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
 from rollcall.inputs.request_log.following.group_model import GroupModel
 from rollcall.inputs.request_log.following.order import Order
-from rollcall.inputs.request_log.following.session_proofs import FIRES_LATE_MS
 from rollcall.inputs.request_log.following.trial import Trial
 from rollcall.inputs.request_log.lines.line import is_classic_member_id
 from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.tolerances import HOLE_MS, SESSION_LATE_MS
 from rollcall.schemas.causes import EndCause
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
@@ -53,8 +53,6 @@ _BEATS_MISSED = 2
 """A member without a request for longer than this many heartbeat intervals is silent."""
 _BEATS_A_SESSION = 9
 """As Kafka's defaults have it."""
-_HOLE_MS = 600_000
-"""In a longer time without a line single sessions are not examined."""
 _GROUP_CONFIG_SOURCE = 8
 
 
@@ -233,7 +231,7 @@ class Sessions:
         if not fits or not (is_proven or model.try_request(entry, at_least_ms, trials[-1].group).fits):
             return None
         for member in (each for each in expired if each.classic is None):
-            outlived_ms = proven_ms - member.last_seen_at_ms - FIRES_LATE_MS
+            outlived_ms = proven_ms - member.last_seen_at_ms - SESSION_LATE_MS
             bounds.narrow(max(0, outlived_ms), at_ms - member.last_seen_at_ms)
         likely_ms = bounds.likely_ms
         if not bounds.hold(self.in_force.session_timeout_ms) and likely_ms:
@@ -259,14 +257,14 @@ class Sessions:
         after a hole of the log. So the sessions of a consumer group are longer than assumed.
         """
         model, consumer = self.model, self.model.group.consumer
-        anew_ms = due.deadline_ms if at_ms - due.deadline_ms < _HOLE_MS else at_ms
+        anew_ms = due.deadline_ms if at_ms - due.deadline_ms < HOLE_MS else at_ms
         alive = [ObservedMember(member_id=due.member_id)]
         model.observe(model.seen(request_id, EPOCH_STAYED, members=alive), anew_ms)
         member = None if consumer is None else consumer.members.get(due.member_id)
         if member is None or member.classic is not None:
             return
         bounds = self._bounds
-        bounds.narrow(at_ms - member.last_seen_at_ms - FIRES_LATE_MS, 0)
+        bounds.narrow(at_ms - member.last_seen_at_ms - SESSION_LATE_MS, 0)
         if SESSION_TIMEOUT in model.group.configs and not bounds.hold(self.in_force.session_timeout_ms):
             longer = {name: value for name, value in model.group.configs.items() if name != SESSION_TIMEOUT}
             if bounds.likely_ms:

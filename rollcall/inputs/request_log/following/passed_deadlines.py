@@ -23,13 +23,10 @@ from rollcall.inputs.request_log.following.session_proofs import shown_end
 from rollcall.inputs.request_log.following.trial import Trial
 from rollcall.inputs.request_log.lines.silences import Silence
 from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.tolerances import DEADLINE_LATE_MS, TIMERS_TOGETHER_MS
 from rollcall.schemas.effects import Reply
 from rollcall.schemas.messages import JoinGroupRequest
 
-LATE_MS = 2000
-"""A deadline that is earlier than a request by up to this much may have fired after it in the broker."""
-TOGETHER_MS = 30
-"""Timers fire late by up to this much: which of two such close ones fires first a log does not show."""
 MOST_SURVIVALS = 20
 """If a member survives more sessions of silence, its coordinator was away, or the log has a hole."""
 
@@ -185,7 +182,7 @@ class PassedDeadline:
     def _has_ended(self) -> bool:
         """Whether it is a session that has ended, as far as the recording allows it."""
         is_possible = self.is_session and self.heard is None
-        return is_possible and ((self.may_be_earlier and self.late_ms > LATE_MS) or self.fires_before)
+        return is_possible and ((self.may_be_earlier and self.late_ms > DEADLINE_LATE_MS) or self.fires_before)
 
     # ------------------------------------------------------------ rules: each says whether it has settled the deadline
 
@@ -193,7 +190,7 @@ class PassedDeadline:
         """An answer shows it. A found member may be a static one that has left, which raises no epoch."""
         is_alive = self.is_session and self.heard is None and self.is_shown is False
         is_known = self.due.member_id not in self.model.found
-        goes_on = is_alive and (self.late_ms > LATE_MS or (is_known and self.fits_before))
+        goes_on = is_alive and (self.late_ms > DEADLINE_LATE_MS or (is_known and self.fits_before))
         if goes_on:
             self.sessions.note_survived(self.due, self.at_ms, self.entry.request.request_id)
         return goes_on
@@ -223,7 +220,7 @@ class PassedDeadline:
 
     def sessions_end_together(self) -> bool:
         """Sessions that have ended at about the same time end together; which ended first is not known."""
-        group, until_ms = self.model.group, self.due.deadline_ms + TOGETHER_MS
+        group, until_ms = self.model.group, self.due.deadline_ms + TIMERS_TOGETHER_MS
         if not self._has_ended:
             return False
         members = group.members if group.consumer is None else group.consumer.members
@@ -251,7 +248,7 @@ class PassedDeadline:
     def _ends_join_phase(self) -> bool:
         """Applies what the recording implies, so that a join phase that ends now ends as recorded."""
         model, deadline_ms = self.model, self.due.deadline_ms
-        if self.fired.fits or self.due.timer is not Timer.JOIN or model.owed_ms > deadline_ms + LATE_MS:
+        if self.fired.fits or self.due.timer is not Timer.JOIN or model.owed_ms > deadline_ms + DEADLINE_LATE_MS:
             return False
 
         def ends_it(trials: list[Trial]) -> bool:
@@ -265,7 +262,7 @@ class PassedDeadline:
 
     def fires_after_the_request(self) -> bool:
         """The broker's timer fired a little late."""
-        is_after = self._heard_ms - self.due.deadline_ms <= LATE_MS
+        is_after = self._heard_ms - self.due.deadline_ms <= DEADLINE_LATE_MS
         if is_after:
             self.request_ms = max(self.model.clock_ms, self.due.deadline_ms)
         return is_after

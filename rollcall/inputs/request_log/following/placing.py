@@ -20,7 +20,7 @@ from rollcall.inputs.request_log.explaining.consumers import NOT_EXPLAINED
 from rollcall.inputs.request_log.explaining.context import Context
 from rollcall.inputs.request_log.explaining.explanations import explain
 from rollcall.inputs.request_log.explaining.rebalances import explain_full
-from rollcall.inputs.request_log.following.clock import OVERDUE_MS, GroupClock
+from rollcall.inputs.request_log.following.clock import GroupClock
 from rollcall.inputs.request_log.following.group_model import GroupModel
 from rollcall.inputs.request_log.following.inferring import Causes
 from rollcall.inputs.request_log.following.order import LOOKED_AT, Order
@@ -28,17 +28,18 @@ from rollcall.inputs.request_log.following.passed_deadlines import PassedDeadlin
 from rollcall.inputs.request_log.following.topics_seen import TopicsSeen
 from rollcall.inputs.request_log.following.trial import Trial
 from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.tolerances import (
+    ANSWERED_AT_ONCE_MS,
+    FARTHER_NEIGHBOUR_WITHIN_MS,
+    FIRED_EARLIER_MS,
+    NEIGHBOUR_WITHIN_MS,
+    OVERDUE_MS,
+)
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupRequest
 
-EARLY_MS = 25
-"""A deadline that is later than a request by up to this much may have fired before it in the broker."""
-NEAR_MS, FARTHER_MS = 2.0, 30.0
-"""The broker may have worked on a neighbour first that arrived within this time after a request: two attempts."""
 MOST_NEIGHBOURS = 3
 MOST_PATHS = 8
-LONG_MS = 50
-"""A broker that took less was not busy."""
 MOST_LOOKED_AT = 200
 """This many of the next requests are tried to see whether a client has joined without a line."""
 _PARTS = 4
@@ -80,7 +81,7 @@ class Placing:
             trial = next(fitting for guess in GUESSES if (fitting := guess(self)) is not None)
         elif is_asked_to_rejoin and not trial.answers(entry.request.request_id):
             # By this trial it would wait for that answer.
-            trial = self._after_neighbours(NEAR_MS, at_once=True) or trial
+            trial = self._after_neighbours(NEIGHBOUR_WITHIN_MS, at_once=True) or trial
         if trial.fits:
             trial = self._at_the_best_time(trial)
         elif entry.joins_consumers and error is not Error.NONE:
@@ -108,7 +109,7 @@ class Placing:
     def _after_a_deadline(self) -> Trial | None:
         """A deadline that is due about now fired before the request."""
         model, entry = self.model, self.entry
-        due_ms = model.next_due_ms(max(self.at_ms, entry.until_ms) + EARLY_MS)
+        due_ms = model.next_due_ms(max(self.at_ms, entry.until_ms) + FIRED_EARLIER_MS)
         due = None if due_ms is None else earliest(model.group)
         sessions, pass_absence = self.clock.sessions, self.clock.pass_absence
         if due_ms is None or due is None:
@@ -200,7 +201,7 @@ class Placing:
         """
         model, long_ms, after = self.model, self.entry.until_ms - trial.at_ms, trial.group.consumer
         had_ms = None if model.group.consumer is None else model.group.consumer.target_at_ms
-        if after is None or after.target_at_ms == had_ms or long_ms < LONG_MS:
+        if after is None or after.target_at_ms == had_ms or long_ms < ANSWERED_AT_ONCE_MS:
             return trial
         following = list(islice(self.order.in_order(), LOOKED_AT))
         best, most = trial, model.try_in_turn(following, trial.at_ms, trial.group)[1]
@@ -222,8 +223,8 @@ class Placing:
         model, order, entry = self.model, self.order, self.entry
         if order.is_too_deep or (model.group.is_known and not model.group.is_empty):
             return
-        first = order.first_to_be_assigned(entry, FARTHER_MS)
-        leader = None if first is not None else order.first_to_lead(model.group, entry, FARTHER_MS)
+        first = order.first_to_be_assigned(entry, FARTHER_NEIGHBOUR_WITHIN_MS)
+        leader = None if first is not None else order.first_to_lead(model.group, entry, FARTHER_NEIGHBOUR_WITHIN_MS)
         if leader is not None and model.try_request(leader, model.clock_ms).fits:
             first = leader
         if first is not None:
@@ -233,7 +234,7 @@ class Placing:
         """A request that changes the group waits for neighbours that fit before it and not after it."""
         model = self.model
         while trial.fits and trial.has_changed(model.group):
-            near = self.order.near(self.entry, NEAR_MS)
+            near = self.order.near(self.entry, NEIGHBOUR_WITHIN_MS)
             earlier = next(filter(partial(self._is_after, trial), near), None)
             if earlier is None:
                 break
@@ -305,8 +306,8 @@ def _names(entry: LoggedRequest, member_id: str) -> bool:
 
 GUESSES: tuple[Callable[[Placing], Trial | None], ...] = (
     Placing._after_a_deadline,
-    lambda placing: placing._after_neighbours(NEAR_MS),
-    lambda placing: placing._after_neighbours(FARTHER_MS),
+    lambda placing: placing._after_neighbours(NEIGHBOUR_WITHIN_MS),
+    lambda placing: placing._after_neighbours(FARTHER_NEIGHBOUR_WITHIN_MS),
     Placing._after_sessions,
     Placing._with_topics,
     Placing._later,

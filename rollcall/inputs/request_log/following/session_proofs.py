@@ -9,6 +9,7 @@ from rollcall.coordinator_udfs.protocol.deadlines import Due
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.tolerances import SESSION_LATE_MS
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -17,9 +18,6 @@ from rollcall.schemas.messages import (
     JoinGroupResponse,
     LeaveGroupRequest,
 )
-
-FIRES_LATE_MS = 250
-"""A broker may notice the end of a session this much later."""
 
 
 def shown_end(group: Group, later: Iterable[LoggedRequest], due: Due) -> bool | None:
@@ -40,7 +38,7 @@ def shown_end(group: Group, later: Iterable[LoggedRequest], due: Due) -> bool | 
 def _shown_by(group: Group, entry: LoggedRequest, due: Due, risen: int) -> bool | None:
     """The same by one answer. risen: the epoch that a consumer group has reached by then."""
     request, error = entry.request, entry.recorded.error
-    is_later, shown = entry.began_ms > due.deadline_ms + FIRES_LATE_MS, None
+    is_later, shown = entry.began_ms > due.deadline_ms + SESSION_LATE_MS, None
     match request:
         case JoinGroupRequest() if entry.joined_generation_id > group.generation_id:
             response = entry.recorded.response

@@ -23,13 +23,11 @@ from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.following.trial import Trial
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
+from rollcall.inputs.tolerances import TOPIC_SHOWN_WITHIN_MS
 from rollcall.schemas.causes import CauseKind
 from rollcall.schemas.cluster_sizes import is_believable
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-
-SHOWN_WITHIN_MS = 15_000
-"""Members get new partitions within a few heartbeats."""
 
 
 class Seen(NamedTuple):
@@ -90,7 +88,7 @@ class TopicsSeen:
         """What may be new, the likeliest first."""
         consumer = self.model.group.consumer
         known = (consumer.cluster if consumer is not None else None) or {}
-        until_ms = entry.began_ms + SHOWN_WITHIN_MS
+        until_ms = entry.began_ms + TOPIC_SHOWN_WITHIN_MS
         ahead = takewhile(lambda other: other.began_ms <= until_ms, self.order.since(entry))
         for shown in (*self._by_lines(entry), _shown(ahead), _shown([entry])):
             grown = known | {topic: max(count, known.get(topic, 0)) for topic, count in shown.items()}

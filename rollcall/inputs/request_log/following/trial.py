@@ -14,17 +14,10 @@ from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.inputs.request_log.parity import difference
 from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.tolerances import ANSWERED_EARLIER_MS, ANSWERED_LATER_MS, SHORT_OF_A_DELAY_MS
 from rollcall.schemas.effects import Effect, Reply, RequestDropped, RequestParked
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import JoinGroupRequest, SyncGroupRequest
-
-ANSWERED_EARLIER_MS = 50
-"""How long before the model answers a parked request its answer may have been recorded."""
-ANSWERED_LATER_MS = 3000
-"""How long after."""
-
-SHORT_OF_A_DELAY_MS = 200
-"""How much earlier than its deadline an initial delay may end; only an expiry ends it early."""
 
 Parked = Mapping[str, LoggedRequest]
 

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import msgspec
 
 from rollcall.inputs.request_log.lines.connections import Connections, open_at
-from rollcall.inputs.request_log.lines.silences import BEFORE_MS, SILENT_MS, is_accepted, member_of
+from rollcall.inputs.request_log.lines.silences import is_accepted, member_of
 from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.tolerances import ALIVE_WITHIN_MS, BROKER_SILENT_MS
 
 _until = attrgetter("until_ms")
 
@@ -68,7 +69,7 @@ class BrokerTimes(msgspec.Struct):
             self.spans[broker] = [UnbrokenTime(at_ms, at_ms, arrived_ms)]
             return
         last = spans[-1]
-        if at_ms - last.last_ms > SILENT_MS:
+        if at_ms - last.last_ms > BROKER_SILENT_MS:
             spans.append(UnbrokenTime(at_ms, at_ms, arrived_ms))
             return
         if at_ms > last.last_ms:
@@ -80,11 +81,11 @@ class BrokerTimes(msgspec.Struct):
         broker = self.broker_of.get(file)
         if broker is None:
             first_ms, last_ms = self.leads.setdefault(file, (at_ms, at_ms))
-            if last_ms < at_ms <= last_ms + SILENT_MS:
+            if last_ms < at_ms <= last_ms + BROKER_SILENT_MS:
                 self.leads[file] = first_ms, at_ms
             return
         last = self.spans[broker][-1]
-        if last.last_ms < at_ms <= last.last_ms + SILENT_MS:
+        if last.last_ms < at_ms <= last.last_ms + BROKER_SILENT_MS:
             last.last_ms = at_ms
 
     def add(self, later: BrokerTimes) -> None:
@@ -92,7 +93,7 @@ class BrokerTimes(msgspec.Struct):
         for file, (first_ms, last_ms) in later.leads.items():
             if file not in self.broker_of:
                 self.leads.setdefault(file, (first_ms, last_ms))
-            elif first_ms - self.spans[self.broker_of[file]][-1].last_ms <= SILENT_MS:
+            elif first_ms - self.spans[self.broker_of[file]][-1].last_ms <= BROKER_SILENT_MS:
                 self._note_alive(file, first_ms)
                 self._note_alive(file, last_ms)
         self.broker_of.update(later.broker_of)
@@ -119,7 +120,7 @@ class BrokerTimes(msgspec.Struct):
             Gap(broker, before.last_ms, after.first_ms)
             for broker, spans in self.spans.items()
             for before, after in pairwise(spans)
-            if after.arrived_ms > before.last_ms + SILENT_MS
+            if after.arrived_ms > before.last_ms + BROKER_SILENT_MS
         ]
         return restarts + silences
 
@@ -139,9 +140,9 @@ def gaps_come_back_from(gaps: Iterable[Gap], entries: Iterable[LoggedRequest]) -
         if not member:
             continue
         near = of_broker[entry.broker]
-        for place in range(bisect_left(near, at_ms - BEFORE_MS, key=_until), len(near)):
+        for place in range(bisect_left(near, at_ms - ALIVE_WITHIN_MS, key=_until), len(near)):
             gap = near[place]
-            if at_ms < gap.from_ms - BEFORE_MS:
+            if at_ms < gap.from_ms - ALIVE_WITHIN_MS:
                 break
             if at_ms <= gap.from_ms:
                 members.add((gap, member))

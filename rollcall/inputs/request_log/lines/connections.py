@@ -16,13 +16,10 @@ from typing import NamedTuple
 import msgspec
 
 from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.tolerances import DOWN_AT_LEAST_MS, RESTART_SHOWN_WITHIN_MS
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import HeartbeatRequest
 
-DOWN_AT_LEAST_MS = 500
-"""No broker begins anew in a shorter time."""
-SHOWN_WITHIN_MS = 5_000
-"""How long after a broker began anew its connections show that, and its groups that they are loaded."""
 _KEPT = 10_000
 _numbered = re.compile(r":\d+-(\d+-\d+)$")
 """What follows the client's address: its port, the network thread and the connection's number."""
@@ -103,7 +100,7 @@ class Connections(msgspec.Struct):
         for (_, before_ms), (after_ms, _) in (two for each in of_number.values() for two in pairwise(sorted(each))):
             within = closed[bisect_left(closed, (before_ms, 0)) : bisect_left(closed, (after_ms, 0))]
             # Which of several it was is not known.
-            if len(within) == 1 and after_ms <= within[0][1] + SHOWN_WITHIN_MS:
+            if len(within) == 1 and after_ms <= within[0][1] + RESTART_SHOWN_WITHIN_MS:
                 found.update(within)
         return [Restart(from_ms, began_ms, self._loaded_ms(began_ms)) for from_ms, began_ms in sorted(found)]
 
@@ -120,7 +117,7 @@ class Connections(msgspec.Struct):
 
     def _loaded_ms(self, began_ms: int) -> int:
         loaded_ms = min(each.loaded_ms for each in self.open.values() if each.first_ms >= began_ms)
-        return loaded_ms if loaded_ms <= began_ms + SHOWN_WITHIN_MS else NOT_YET_MS
+        return loaded_ms if loaded_ms <= began_ms + RESTART_SHOWN_WITHIN_MS else NOT_YET_MS
 
 
 def open_at(entry: LoggedRequest) -> Open:

@@ -20,6 +20,7 @@ from rollcall.inputs.request_log.lines.files import LINE_MAX_BYTES, LogLine
 from rollcall.inputs.request_log.lines.wire import Message, code_of, error_of, message_of
 from rollcall.inputs.request_log.recorded import BLANK, OF_LAG, OTHER_LINE, LoggedRequest, Recorded
 from rollcall.inputs.request_log.topic_metadata import KEY, SKIPPED, SKIPPED_VERSIONS, VERSIONS_KEY, TopicMetadata
+from rollcall.inputs.tolerances import PARKED_WITHIN_MS
 from rollcall.schemas.errors import Error
 from rollcall.schemas.fan_out import group_id_of, groups_named, listed_in, split
 from rollcall.schemas.messages import (
@@ -71,8 +72,6 @@ _UNGROUPED = frozenset({"FindCoordinator", "ListGroups", "ListConfigResources"})
 PASSED_ON = "a broker's line and the controller's tell of one request"
 OF_NO_GROUP = "configs of no group"
 _HEAD = b"] DEBUG " + COMPLETED
-_SETTLES_WITHIN_MS = 5.0
-"""A JoinGroup or SyncGroup that is parked reaches its group within this time after a handler took it up."""
 _CONNECTIONS_KEPT = 100_000
 _GROUPS_KEPT = 100_000
 _HEADS_KEPT = 1000
@@ -179,7 +178,7 @@ class LineReader:
         recorded = _recorded(error, at_ms, completed, message)
         began_ms = at_ms - total_ms + completed.request_queue_time_ms
         if isinstance(request, JoinGroupRequest | SyncGroupRequest):
-            until_ms = began_ms + completed.local_time_ms + min(completed.remote_time_ms, _SETTLES_WITHIN_MS)
+            until_ms = began_ms + completed.local_time_ms + min(completed.remote_time_ms, PARKED_WITHIN_MS)
         else:
             until_ms = max(began_ms, float(at_ms))
         parts: list[GroupRequest] = [*split(request)]

@@ -13,17 +13,18 @@ from math import inf
 
 import msgspec
 
-from rollcall.inputs.request_log.lines.connections import DOWN_AT_LEAST_MS, SHOWN_WITHIN_MS, Connections, open_at
+from rollcall.inputs.request_log.lines.connections import Connections, open_at
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.tolerances import (
+    ALIVE_WITHIN_MS,
+    BROKER_SILENT_MS,
+    DOWN_AT_LEAST_MS,
+    LINE_LATE_MS,
+    RESTART_SHOWN_WITHIN_MS,
+)
 from rollcall.schemas.errors import Error
 
-SILENT_MS = 5_000
-"""A broker without a line for this long may have been away: no session is shorter, and members beat more often."""
-SETTLED_MS = 1_000
-"""How late a line may be written after its request was handled: answers are sent, commits are replicated."""
-BEFORE_MS = 10_000
-"""A member that sent a request this shortly before a silence was there when it began."""
 GROUPS_AT_LEAST = 2
 _MEMBERS_KEPT = 100_000
 _FORGOTTEN_AFTER_MS = 3_600_000
@@ -85,7 +86,7 @@ class Silences(msgspec.Struct):
             self._note(line.file, entry)
         if not logged and line.at_ms is not None:
             broker = self.brokers.get(self.broker_of.get(line.file, ""))
-            if broker is not None and line.at_ms - broker.alive_ms <= SILENT_MS:
+            if broker is not None and line.at_ms - broker.alive_ms <= BROKER_SILENT_MS:
                 broker.alive_ms = max(broker.alive_ms, line.at_ms)
 
     def _note(self, file: str, entry: LoggedRequest) -> None:
@@ -95,7 +96,7 @@ class Silences(msgspec.Struct):
             broker = self.brokers[entry.broker] = Broker(at_ms, {}, [])
         self.broker_of[file] = entry.broker
         member = member_of(entry)
-        if at_ms - broker.alive_ms > SILENT_MS:
+        if at_ms - broker.alive_ms > BROKER_SILENT_MS:
             _note_silence(broker, at_ms)
         if broker.silences:
             _note_what_shows(broker.silences[-1], entry, member, at_ms)
@@ -104,7 +105,7 @@ class Silences(msgspec.Struct):
         if member:
             broker.heard[member] = at_ms
         if len(broker.heard) > _MEMBERS_KEPT:
-            broker.heard = {each: ms for each, ms in broker.heard.items() if ms >= at_ms - BEFORE_MS}
+            broker.heard = {each: ms for each, ms in broker.heard.items() if ms >= at_ms - ALIVE_WITHIN_MS}
 
     def of(self, broker: str, at_ms: int) -> Silence | None:
         """The silence of a broker that a time lies in."""
@@ -123,7 +124,7 @@ class Silences(msgspec.Struct):
     def decided_until_ms(self, broker: str, now_ms: float) -> float:
         """Up to when it is known whether a broker began anew; later, lines that are still to be read may show that."""
         found = self.brokers.get(broker)
-        if found is None or found.paused is None or now_ms > found.paused[1] + SHOWN_WITHIN_MS + SETTLED_MS:
+        if found is None or found.paused is None or now_ms > found.paused[1] + RESTART_SHOWN_WITHIN_MS + LINE_LATE_MS:
             return inf
         return found.paused[0]
 
@@ -157,7 +158,7 @@ def is_accepted(entry: LoggedRequest) -> bool:
 
 def _note_silence(broker: Broker, until_ms: int) -> None:
     from_ms = broker.alive_ms
-    before = {member for member, seen_ms in broker.heard.items() if seen_ms >= from_ms - BEFORE_MS}
+    before = {member for member, seen_ms in broker.heard.items() if seen_ms >= from_ms - ALIVE_WITHIN_MS}
     broker.heard.clear()
     kept = [each for each in broker.silences if each.is_of_broker or each.until_ms >= until_ms - _FORGOTTEN_AFTER_MS]
     broker.silences = [*kept, Silence(from_ms, until_ms, before, set())]
@@ -168,7 +169,8 @@ def _note_connection(broker: Broker, entry: LoggedRequest) -> None:
     connection, seen = entry.request.connection or "", open_at(entry)
     known = broker.connections.open.get(connection)
     if broker.paused is not None and (
-        seen.first_ms > broker.paused[1] + SHOWN_WITHIN_MS or (known is not None and known.first_ms <= broker.paused[0])
+        seen.first_ms > broker.paused[1] + RESTART_SHOWN_WITHIN_MS
+        or (known is not None and known.first_ms <= broker.paused[0])
     ):
         broker.paused = None
     if broker.paused is None and known is None and 0 < broker.answered_ms <= seen.first_ms - DOWN_AT_LEAST_MS:
@@ -182,13 +184,13 @@ def _note_connection(broker: Broker, entry: LoggedRequest) -> None:
     last = broker.silences[-1] if broker.silences else None
     if last is not None and not last.has_loaded and broker.paused is not None:
         loaded_ms = min(each.loaded_ms for each in broker.connections.open.values())
-        if loaded_ms <= broker.paused[1] + SHOWN_WITHIN_MS:
+        if loaded_ms <= broker.paused[1] + RESTART_SHOWN_WITHIN_MS:
             last.until_ms, last.has_loaded, broker.paused = loaded_ms, True, None
 
 
 def _note_what_shows(silence: Silence, entry: LoggedRequest, member: str, at_ms: int) -> None:
     # The broker was there since the request arrived; before, it was away for less than any session.
-    if at_ms - entry.recorded.total_ms <= silence.from_ms + SILENT_MS:
+    if at_ms - entry.recorded.total_ms <= silence.from_ms + BROKER_SILENT_MS:
         silence.is_disproved = True
-    elif at_ms <= silence.until_ms + BEFORE_MS and member in silence.before and is_accepted(entry):
+    elif at_ms <= silence.until_ms + ALIVE_WITHIN_MS and member in silence.before and is_accepted(entry):
         silence.back.add(entry.group_id)

@@ -12,11 +12,8 @@ from __future__ import annotations
 from math import floor
 
 from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.tolerances import BETWEEN_LINES_MS, PARKED_MS
 
-BETWEEN_LINES_MS = 0.23
-"""How far apart lines of one millisecond are taken to be; many lines are spread evenly."""
-WAITED_MS = 20.0
-"""A request that was parked for longer was answered together with others."""
 _CONNECTIONS_KEPT = 100_000
 _LEAST_MS = 0.001
 
@@ -55,7 +52,7 @@ class WorkTimes:
     def _decide(self, entry: LoggedRequest, later_ms: float) -> None:
         """later_ms: how far into its millisecond the answer was sent."""
         recorded, request = entry.recorded, entry.request
-        began_ms = entry.began_ms + (recorded.sending_ms if recorded.remote_ms > WAITED_MS else later_ms)
+        began_ms = entry.began_ms + (recorded.sending_ms if recorded.remote_ms > PARKED_MS else later_ms)
         at_least_ms = self.began_ms.get(request.connection, 0.0) + _LEAST_MS
         if began_ms < at_least_ms:
             began_ms = at_least_ms
