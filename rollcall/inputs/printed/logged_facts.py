@@ -277,6 +277,11 @@ def says_that_it_is_no_member(fact: LoggedFact) -> bool:
     return is_unknown_member(fact)
 
 
+def in_a_rebalance(fact: LoggedFact) -> bool:
+    """Whether the coordinator's last answer was that a rebalance goes on."""
+    return "rebalance in progress" in fact.error
+
+
 def between_ms(first: LoggedFact, last: LoggedFact) -> int | None:
     """How long after one line another was printed; None: one of them has no time."""
     return None if first.at_ms is None or last.at_ms is None else last.at_ms - first.at_ms

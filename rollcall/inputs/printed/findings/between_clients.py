@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rollcall.history.words import duration, some
+from rollcall.inputs.printed.findings.session_findings import common_causes
 from rollcall.inputs.printed.groups.assigned import went_elsewhere
 from rollcall.inputs.printed.groups.between_clients import absent_members
 from rollcall.inputs.printed.groups.leaders import listed, without_assignments
-from rollcall.inputs.printed.groups.session_findings import common_causes
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_partitions import partitions_in
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance, shortest_name

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from rollcall.history.words import count, duration, some
-from rollcall.inputs.printed.groups.session_findings import at_once
+from rollcall.inputs.printed.findings.session_findings import at_once
 from rollcall.inputs.printed.lines.entries import DATED, Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup

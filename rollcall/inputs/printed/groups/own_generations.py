@@ -14,8 +14,7 @@ from rollcall.inputs.printed.groups.leaders import members_of
 from rollcall.inputs.printed.groups.own_membership import OwnMembership
 from rollcall.inputs.printed.groups.own_part import LEFT, LONGEST_MS, OwnPart
 from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_in_words
-from rollcall.inputs.printed.groups.session_findings import in_a_rebalance
-from rollcall.inputs.printed.logged_facts import LEAVE_REFUSED, FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_facts import LEAVE_REFUSED, FactKind, LoggedFact, between_ms, in_a_rebalance
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, is_open, rebalance_of
 from rollcall.inputs.tolerances import LEFT_WITHIN_MS

@@ -12,7 +12,7 @@ from typing import TypeVar
 from rollcall.history.words import count, duration
 from rollcall.inputs.printed.client_rules import Rule, one_finding
 from rollcall.inputs.printed.error_names import NOT_COORDINATOR, error_name, error_said
-from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms, in_a_rebalance
 from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.tolerances import ALIVE_WITHIN_MS, AT_ONCE_MS
 
@@ -49,11 +49,6 @@ def _sessions_given_up(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findin
             is_inferred=True,
             candidates=("a version of the client that does not count such answers", "heartbeats really stopped"),
         )
-
-
-def in_a_rebalance(fact: LoggedFact) -> bool:
-    """Whether the coordinator's last answer was that a rebalance goes on."""
-    return "rebalance in progress" in fact.error
 
 
 def _heartbeats_unanswered(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
