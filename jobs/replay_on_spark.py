@@ -33,13 +33,13 @@ from rollcall.inputs.request_log.group_following import GroupFollowing
 from rollcall.inputs.request_log.group_rows import ComparedRows
 from rollcall.inputs.request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
 from rollcall.inputs.request_log.lines.sections import Section, sections_of
-from rollcall.inputs.request_log.lines.silences import BEFORE_MS
 from rollcall.inputs.request_log.log_ends import lag_of
 from rollcall.inputs.request_log.parity import Parity
 from rollcall.inputs.request_log.recorded import Quarantined, Tally
 from rollcall.inputs.request_log.section_reading import Placed, SectionReading, each_once
 from rollcall.inputs.request_log.survey import Survey, Surveying, is_looked_at
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
+from rollcall.inputs.tolerances import ALIVE_WITHIN_MS
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.log_config import replay_config
 from rollcall.jobs.stream.home_tables import properties_of
@@ -179,7 +179,9 @@ def _with_groups(in_order: DataFrame, gaps: list[Gap], tasks: int) -> list[tuple
     if gaps:
         requests = in_order.where(F.col("kind") == REQUEST)
         if len(gaps) <= _MOST_WINDOWS:
-            near = [F.col("order_ms").between(gap.from_ms - BEFORE_MS, gap.until_ms + BEFORE_MS) for gap in gaps]
+            near = [
+                F.col("order_ms").between(gap.from_ms - ALIVE_WITHIN_MS, gap.until_ms + ALIVE_WITHIN_MS) for gap in gaps
+            ]
             requests = requests.where(reduce(lambda one, other: one | other, near))
         came_back = _of_groups(requests, tasks).mapInArrow(partial(_came_back, gaps), "data binary")
         for row in came_back.collect():
