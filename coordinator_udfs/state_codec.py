@@ -15,8 +15,9 @@ import msgspec
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState
 from rollcall.coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
-from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group, Member, PendingMember
+from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group
 from rollcall.coordinator_udfs.protocol.java_maps import MemberTable
+from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
 from rollcall.coordinator_udfs.protocol.rebalance_record import Rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState
 

@@ -5,7 +5,8 @@ Knows what a version changes in an answer; knows no state of a group.
 
 from __future__ import annotations
 
-from rollcall.coordinator_udfs.protocol.group import Group, Member, ParkedJoin, ParkedSync
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.members import Member, ParkedJoin, ParkedSync
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.effects import Reply, RequestDropped, RequestParked
 from rollcall.schemas.errors import Error

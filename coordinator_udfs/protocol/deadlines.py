@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberTimer
-from rollcall.coordinator_udfs.protocol.group import Group, Member, PendingMember
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
 from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
 from rollcall.schemas.effects import TimerArmed
 

@@ -1,8 +1,8 @@
-"""A group and its members: what is remembered between two requests, and the counts kept in step with it.
+"""A group: what is remembered between two requests, and the counts kept in step with it.
 
-A deadline is a field on its owner, so whoever removes the owner removes the deadline. A parked request is data on its
-member. Fields that begin with an underscore are indexes, kept in step here and nowhere else, never stored. Knows no
-request and makes no decision of the protocol. Source: Kafka's ClassicGroup and ClassicGroupMember.
+A deadline is a field on its owner, so whoever removes the owner removes the deadline. Fields that begin with an
+underscore are indexes, kept in step here and nowhere else, never stored. Knows no request and makes no decision of the
+protocol. Source: Kafka's ClassicGroup.
 """
 
 from __future__ import annotations
@@ -22,90 +22,10 @@ from rollcall.coordinator_udfs.protocol.held_bytes import (
     size_of_gone,
     size_of_pending,
 )
+from rollcall.coordinator_udfs.protocol.members import Member, ParkedJoin, PendingMember
 from rollcall.coordinator_udfs.protocol.rebalance_record import Rebalance
 from rollcall.coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
 from rollcall.schemas.causes import EndCause
-
-
-@dataclass(slots=True)
-class ParkedJoin:
-    """A JoinGroup whose answer waits for the end of the join phase."""
-
-    request_id: str
-    api_version: int
-    received_at_ms: int
-    recorded_leader_id: str | None = None
-    """As in JoinGroupRequest."""
-
-
-@dataclass(slots=True)
-class ParkedSync:
-    """A SyncGroup whose answer waits for the leader's assignment."""
-
-    request_id: str
-    api_version: int
-    received_at_ms: int
-
-
-@dataclass(slots=True)
-class Member:
-    """A member of a group."""
-
-    member_id: str
-    client_id: str
-    client_host: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    protocols: dict[str, bytes]
-    """Name to metadata, in the member's order of preference."""
-    joined_at_ms: int
-    group_instance_id: str | None = None
-    assignment: bytes = b""
-    is_new: bool = False
-    """True while its first JoinGroup is parked."""
-    parked_join: ParkedJoin | None = None
-    parked_sync: ParkedSync | None = None
-    session_deadline_ms: int | None = None
-    """None while no session timer runs."""
-    last_seen_at_ms: int = 0
-    """Its last accepted request of any kind."""
-    has_known_timeouts: bool = True
-    """False where a recording shows the member but not its JoinGroup; then none of its timers runs."""
-    session_start: int = 0
-    """The number of its session timer, in the order in which the group started them."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the history: the client id, or the instance id where there is no client id."""
-        return self.client_id or self.group_instance_id or self.member_id
-
-    @property
-    def supported(self) -> Iterable[str | None]:
-        """The names of its protocols; one None if they are unknown, as for a member that only a recording shows."""
-        return self.protocols.keys() or (None,)
-
-    @property
-    def has_satisfied_heartbeat(self) -> bool:
-        """True while a parked request keeps the member alive; a first, parked JoinGroup does not."""
-        return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
-
-    def copy(self) -> Member:
-        """An independent copy, five times as fast as `copy.copy`: reading a log needs thousands of them."""
-        return Member(*_fields_of_member(self))
-
-
-_fields_of_member = attrgetter(*(field.name for field in fields(Member)))
-
-
-@dataclass(slots=True)
-class PendingMember:
-    """An id given out with MEMBER_ID_REQUIRED that has not come back yet; never static."""
-
-    member_id: str
-    client_id: str
-    client_host: str
-    session_deadline_ms: int
-    session_start: int = 0
 
 
 @dataclass(slots=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.answers import answer
 from rollcall.coordinator_udfs.protocol.cause import cause_of_leaving
-from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.membership import refusal_of_member, remove_member
 from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState

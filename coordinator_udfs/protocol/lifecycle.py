@@ -10,7 +10,8 @@ from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.answers import drop, send_join, send_sync
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import load_consumer_group
 from rollcall.coordinator_udfs.protocol.deadlines import arm_session, arm_sweep
-from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.rebalance import end_timers, move, prepare_rebalance, transition
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from rollcall.coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, size_of_consumer
-from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.held_bytes import (
     size_of_bytes,
     size_of_classic,
@@ -18,6 +18,7 @@ from rollcall.coordinator_udfs.protocol.held_bytes import (
     size_of_text,
     size_of_topics,
 )
+from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.membership import protocols_of
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 

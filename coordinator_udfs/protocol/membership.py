@@ -10,7 +10,8 @@ from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.answers import drop, park_join, send_join
 from rollcall.coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from rollcall.coordinator_udfs.protocol.deadlines import arm_session
-from rollcall.coordinator_udfs.protocol.group import Group, Member, Roster
+from rollcall.coordinator_udfs.protocol.group import Group, Roster
+from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn

@@ -20,8 +20,9 @@ from rollcall.coordinator_udfs.protocol.consumer.observed import (
     see_sessions,
 )
 from rollcall.coordinator_udfs.protocol.deadlines import arm_session
-from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group, Member
+from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group
 from rollcall.coordinator_udfs.protocol.lifecycle import create_group, load_group
+from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.membership import remove_member
 from rollcall.coordinator_udfs.protocol.rebalance import (
     assign_and_stabilize,

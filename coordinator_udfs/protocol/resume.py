@@ -11,7 +11,8 @@ from dataclasses import replace
 from rollcall.coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
 from rollcall.coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
-from rollcall.coordinator_udfs.protocol.group import Group, Member, PendingMember
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
 
 
 def resume_group(group: Group, from_ms: int, config: GroupConfig, except_from_ms: int | None = None) -> None:

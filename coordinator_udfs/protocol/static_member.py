@@ -10,7 +10,8 @@ from typing import assert_never
 from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.answers import current_members, park_join, send_join, send_sync
 from rollcall.coordinator_udfs.protocol.deadlines import arm_session
-from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of
 from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance, select_protocol
 from rollcall.coordinator_udfs.protocol.states import GroupState

@@ -18,8 +18,9 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
-from rollcall.coordinator_udfs.protocol.group import Group, Member, PendingMember
+from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.lifecycle import load_group, unload_group
+from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from rollcall.coordinator_udfs.protocol.turn import Turn

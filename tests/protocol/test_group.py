@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.coordinator_udfs.protocol.group import Group, Member, ParkedJoin, ParkedSync, PendingMember
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.members import Member, ParkedJoin, ParkedSync, PendingMember
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 

@@ -6,8 +6,9 @@ from itertools import permutations
 
 import pytest
 
-from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.java_strings import hash_code, hash_map_order, utf16_length
+from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.rebalance import select_protocol
 from tests.protocol.rules import rule
 

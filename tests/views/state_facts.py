@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 

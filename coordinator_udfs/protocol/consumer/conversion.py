@@ -23,10 +23,11 @@ from rollcall.coordinator_udfs.protocol.consumer.group import (
 )
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import become_consumer_group, look_at_topics, state_of
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
-from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.history import note_assigned, rebalance_ended, state_changed
 from rollcall.coordinator_udfs.protocol.java_strings import hash_map_order
 from rollcall.coordinator_udfs.protocol.lifecycle import create_group
+from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.rebalance import end_timers, prepare_rebalance, select_protocol, selected_topics
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from rollcall.coordinator_udfs.protocol.consumer.consumer_group_heartbeat import says_nothing_new
-from rollcall.coordinator_udfs.protocol.group import Group, Member
+from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.heartbeat import error_of_heartbeat
+from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.schemas.errors import Error
