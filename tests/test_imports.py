@@ -68,7 +68,9 @@ ROOMS = {
     "history": Layer(own=("history", "schemas")),
     "inputs": Layer(own=up_to("inputs"), third_party=True),
     "inputs.tolerances": Layer(own=()),
-    "inputs.request_log": Layer(own=("inputs.request_log", "tables.lag", *up_to("coordinator_udfs")), third_party=True),
+    "inputs.request_log": Layer(
+        own=("inputs.request_log", "inputs.tolerances", "tables.lag", *up_to("coordinator_udfs")), third_party=True
+    ),
     "inputs.offsets_topic": Layer(
         own=("inputs.offsets_topic", "inputs.tolerances", "history", *up_to("coordinator_udfs")), third_party=True
     ),
@@ -98,7 +100,14 @@ ROOMS = {
     "answers.whatif": Layer(
         own=(
             *("answers.whatif", "answers.simulation", "answers.clients", "answers.why", "history"),
-            *("inputs.request_log", "tables.lag", "coordinator_udfs.protocol", "schemas", "programs"),
+            *(
+                "inputs.request_log",
+                "inputs.tolerances",
+                "tables.lag",
+                "coordinator_udfs.protocol",
+                "schemas",
+                "programs",
+            ),
         )
     ),
     "serve.listeners": Layer(own=("serve.listeners", "programs"), third_party=True),
