@@ -128,7 +128,7 @@ def _innermost(context: click.Context | None, command: click.Command) -> click.C
     return command.get_command(context, context.invoked_subcommand) or command
 
 
-_MAKES_NAME = re.compile(r"(?<![^\s(`])([A-Z][A-Z_]*)=(?:([01])\b)?(?=(\S?))")
+_MAKES_NAME = re.compile(r"(?<![^\s(`])([A-Z][A-Z_]*)=(?:([01])\b)?(?=(\S*))")
 _OTHER_NAMES = {"ROLLCALL_HOME": "HOME", FORMATS: "FORMATS", "FROM": "CLUSTER", "FILE": "LOG"}
 
 
@@ -136,7 +136,8 @@ def with_options(sentence: str, command: click.Command) -> str:
     """Return a sentence that names make's variables, `NAME=value`, with a command's own options and arguments."""
 
     def spelt(found: re.Match[str]) -> str:
-        name, switch, value = _OTHER_NAMES.get(found[1], found[1]), found[2] or "", found[3].strip(";:,.)")
+        name, switch = _OTHER_NAMES.get(found[1], found[1]), found[2] or ""
+        value = found[3].strip(";:,.)") or found[3].startswith(("..", ".:"))  # These are folders.
         param = next((param for param in command.params if name in _makes_names(param)), None)
         if param is None:
             return found[0]

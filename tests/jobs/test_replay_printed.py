@@ -272,3 +272,18 @@ def test_a_file_of_none_of_them_says_what_was_looked_for(tmp_path: Path, capsys:
     said = capsys.readouterr()
     assert "no line of a broker's log, a client's log, a request log or a dump of __consumer_offsets" in said.err
     assert "parity" not in said.out
+
+
+def test_why_says_nothing_of_owners_before_a_compacted_dump_shows_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, dump = tmp_path / "home", CAPTURES / "n-classic-mixed" / "offsets-topic-compacted.jsonl.gz"
+    assert replayed(home, dump, BROKERS / "n-classic-mixed.log.gz") == 0
+    for generation_id in range(2, 8):
+        capsys.readouterr()
+        assert main(["why", "parcels-track", "--generation", str(generation_id), "--home", str(home)]) == 0
+        told = capsys.readouterr().out
+        assert "nobody ->" not in told
+        assert "omebody consumed all the time." not in told
+        assert "whether somebody consumed all the time is not known" in told
+        assert "WHAT MOVED\n  unknown" in told

@@ -163,7 +163,7 @@ def test_a_subscription_that_begins_a_log_may_be_that_of_a_member_that_joins() -
         "[GroupId shares] Member m updated its subscribed topics to: [a, b].",
         "[GroupId shares] Bumped group epoch to 6 with metadata hash 8.",
     )
-    first, then = group_of(*(broker.format(minute, text) for minute, text in enumerate(printed, 1))).rebalances
+    first, then = group_of(*(broker.format(place // 2, text) for place, text in enumerate(printed, 2))).rebalances
     assert [each.kind for each in first.cause.candidates] == [CauseKind.MEMBER_JOINED, CauseKind.SUBSCRIPTION_CHANGED]
     assert (then.cause.kind, then.cause.is_inferred) == (CauseKind.SUBSCRIPTION_CHANGED, False)
 

@@ -24,13 +24,13 @@ TOPIC = "8l8rBsX6TMqbHE6QgWshde"
 A, B, C = "hjWzAEmmRlOfypB2_GB_8R", "7nc1qt8rSeyTwBh__vZELR", "s0XcN8mETuGqvH1s3XwK4w"
 
 
-def group_of(*printed: str, gap_s: int = 1) -> LoggedGroup:
-    """Group g by lines that come some seconds apart, from 00:00:00 on."""
-    return groups_of(*printed, gap_s=gap_s)[0]
+def group_of(*printed: str, gap_s: int = 1, at_s: Sequence[int] = ()) -> LoggedGroup:
+    """Group g by lines that come some seconds apart, from 00:00:00 on, or at the given seconds."""
+    return groups_of(*printed, gap_s=gap_s, at_s=at_s)[0]
 
 
-def groups_of(*printed: str, gap_s: int = 1) -> list[LoggedGroup]:
-    times = [divmod(place * gap_s, 60) for place in range(len(printed))]
+def groups_of(*printed: str, gap_s: int = 1, at_s: Sequence[int] = ()) -> list[LoggedGroup]:
+    times = [divmod(second, 60) for second in at_s or range(0, len(printed) * gap_s, gap_s)]
     lines = [
         f"[2026-03-01 00:{minute:02}:{second:02},000] {HEADING}{text}"
         for (minute, second), text in zip(times, printed, strict=True)
@@ -276,7 +276,7 @@ def test_a_removal_without_its_bump_is_told_and_its_epoch_is_open(because: str, 
 
 
 def test_a_removal_long_before_a_bump_did_not_bring_it() -> None:
-    group = group_of(joins(A), bumped(4), fenced(A), joins(B), bumped(6), gap_s=30)
+    group = group_of(joins(A), bumped(4), fenced(A), joins(B), bumped(6), at_s=(0, 0, 30, 60, 60))
     assert epochs_of(group) == [
         (4, "member_joined", A, False),
         (None, "session_expired", A, False),
@@ -302,7 +302,8 @@ def test_a_later_epoch_of_a_member_ends_what_may_bring_the_next() -> None:
 
 
 def test_brokers_before_4_1_print_no_bump_for_a_removal() -> None:
-    group = group_of(joins(A), bumped(2, ""), joins(B), bumped(3, ""), fenced(A), joins(A), bumped(5, ""), gap_s=30)
+    lines = joins(A), bumped(2, ""), joins(B), bumped(3, ""), fenced(A), joins(A), bumped(5, "")
+    group = group_of(*lines, at_s=(0, 0, 30, 30, 60, 90, 90))
     assert epochs_of(group) == [
         (2, "member_joined", A, False),
         (3, "member_joined", B, False),
@@ -349,7 +350,7 @@ def test_who_is_kept_out_to_the_end_is_told_too() -> None:
 
 def test_a_static_member_that_leaves_for_a_while_brings_no_epoch() -> None:
     away = f"[GroupId g] Static member {A} with instance id i temporarily left the consumer group."
-    group = group_of(joins(B), bumped(3), away, bumped(4))
+    group = group_of(joins(B), bumped(3), away, bumped(4), at_s=(0, 0, 1, 2))
     assert [one[2] for one in epochs_of(group)] == [B, ""]
     assert group_of(away).rebalances == []
 

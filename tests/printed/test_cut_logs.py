@@ -1,8 +1,8 @@
-"""What is concluded from a part of a log agrees with the whole: recorded logs at WARN alone, or cut in time."""
+"""What is concluded from a part of a log agrees with the whole: recorded logs at WARN alone, cut, or with holes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import product
 from random import Random
@@ -65,11 +65,20 @@ def cuts_of(name: str) -> dict[str, Keeps]:
         within = places[int(first * len(places)) : int(last * len(places))] or [(0, 0)]
         return lambda fact: within[0] <= place_of(fact) <= within[-1]
 
+    def holes(count: int, share: float) -> Keeps:
+        longest = max(1, round(2 * share * len(places)))
+        begins = [random.randrange(len(places)) for _ in range(count)] if places else []
+        missing = [places[one : one + random.randint(1, longest)] for one in begins]
+        return lambda fact: not any(hole[0] <= place_of(fact) <= hole[-1] for hole in missing)
+
     return {
         "warnings": lambda fact: fact.level >= Level.WARN,
         "first half": window(0, 0.5),
         "last half": window(0.5, 1),
         "middle": window(begin, begin + length),
+        "one hole": holes(1, 0.25),
+        "holes": holes(6, 0.03),
+        "small holes": holes(6, 0.01),
     }
 
 
@@ -89,7 +98,7 @@ OF_LINES = frozenset(
     (
         *("owners", "generations_missing", "expired_apart", "coordinator_not_found", "given_nothing", "idle_member"),
         *("client_learned_of_it", "left_others_rebalance", "partitions_missing", "rejoin_unanswered", "own_partitions"),
-        *("assignment_refused", "id_without_a_join"),
+        *("assignment_refused", "coordinator_moved", "id_without_a_join", "join_refused"),
     )
 )
 """Findings of what stands in lines, whatever others stand elsewhere."""
@@ -160,9 +169,19 @@ def contradictions(part: LoggedGroup, of_whole: Whole) -> Iterator[str]:
         is_named = held is not None and bool(held.member_id or held.why in OWN)
         if held is not None and is_named and not any(may_hold(held, each.held_by) for each in same):
             yield f"holder {one.generation_id} {held} of {[each.held_by for each in same]}"
+        yield from counted_otherwise(one, same)
     for finding in part.findings:
         if not (finding.is_inferred or finding.finding in OF_LINES or of_whole.says(finding)):
             yield f"{finding.finding}: {finding.sentence}"
+
+
+def counted_otherwise(one: LoggedRebalance, same: Sequence[LoggedRebalance]) -> Iterator[str]:
+    """How many members it has, where the whole log has another number for the same generation."""
+    of_it = [each for each in same if each.to_generation_id == one.to_generation_id]
+    for which in ("members", "members_before", "members_after"):
+        counts = {getattr(each, which) for each in of_it}
+        if getattr(one, which) is not None and of_it and getattr(one, which) not in counts:
+            yield f"{which} of {one.to_generation_id}: {getattr(one, which)}, not {counts}"
 
 
 def found_in(name: str) -> list[str]:

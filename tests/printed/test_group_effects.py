@@ -36,10 +36,16 @@ FORMED = (
 
 
 def printed(
-    *messages: str, heading: str = "[GroupCoordinator id=1 topic=__consumer_offsets partition=4] "
+    *messages: str,
+    heading: str = "[GroupCoordinator id=1 topic=__consumer_offsets partition=4] ",
+    gap_ms: int = 1_000,
 ) -> list[Effect]:
     """The facts of group g by lines that come a second apart, from 00:00:01 on."""
-    lines = [f"[2026-03-01 00:00:{second:02},000] INFO {heading}{text}" for second, text in enumerate(messages, 1)]
+    times = (divmod(1_000 + place * gap_ms, 1_000) for place in range(len(messages)))
+    lines = [
+        f"[2026-03-01 00:00:{second:02},{ms:03}] INFO {heading}{text}"
+        for (second, ms), text in zip(times, messages, strict=True)
+    ]
     return effects_of(next(group for group in groups_in(merged([read_lines("server.log", lines)]))))
 
 
@@ -316,6 +322,7 @@ def test_a_static_member_that_comes_back_brings_an_epoch_only_by_other_topics() 
         *(back.format("y3", "y2"), subscribes.format("y3"), bumped(5)),
         *(back.format("y4", "y3"), back.format("y1", "y4"), bumped(6)),
         *(expires.format("y1"), bumped(7), joins.format("y1"), subscribes.format("y1"), bumped(8)),
+        gap_ms=100,
     )
     assert [(one.cause.kind, one.cause.member_id, one.members_after) for one in of(RebalanceEnded, effects)[2:]] == [
         (CauseKind.SUBSCRIPTION_CHANGED, "x", 2),

@@ -60,6 +60,8 @@ def test_each_variable_of_make_in_a_sentence_is_an_option_of_some_command() -> N
         (["explain", KILLED, "--zone", "Nowhere"], "--zone Nowhere: is not a time zone's name"),
         (["explain", KILLED, "--until", "soon"], "--until soon: invalid time; expected "),
         (["replay", "no-such.log"], "no-such.log: there is no such file or folder"),
+        (["replay", "../no-such"], "rollcall: ../no-such: there is no such file or folder"),
+        (["replay", "no-such", "nor-this"], "no-such: there is no such file or folder"),
         (["replay", KILLED, "--set", "a"], "--set a: is not of the form key=value"),
         (["whatif", KILLED], "--set names nothing to try, such as --set "),
         (["shadow", "kafka://h:1", "--zone", "Asia/Kolkata"], "kafka://h:1: --zone and --set of a broker are said of"),
@@ -102,6 +104,8 @@ def test_after_make_the_error_names_makes_variable(
         ("FRESH=1 clears it", "--fresh clears it"),
         ("SET=a=1 and SET=; SET=, ZONE=.", "--set a=1 and --set; --set, --zone."),
         ("a file DAY=1 of LOG=x LOG=", "a file DAY=1 of x LOG"),
+        ("LOG=../x: is a folder; LOG=./y, LOG=.: and LOG=..: too", "../x: is a folder; ./y, .: and ..: too"),
+        ("LOG=.hidden is a file, and names LOG=.", ".hidden is a file, and names LOG."),
         ("nested:SET=1", "nested:SET=1"),
     ],
 )

@@ -22,7 +22,15 @@ from rollcall.history.members import Membership, Names, memberships_of
 from rollcall.history.rebalances import Choice, Rebalance, Span, choose
 from rollcall.schemas.causes import row_of
 from rollcall.schemas.consumer_effects import GroupTypeChanged
-from rollcall.schemas.effects import UNKNOWN_END, Assigned, Effect, JoinPhaseEnded, RebalanceEnded, StateChanged
+from rollcall.schemas.effects import (
+    UNKNOWN_END,
+    Assigned,
+    Effect,
+    GroupFound,
+    JoinPhaseEnded,
+    RebalanceEnded,
+    StateChanged,
+)
 
 AFTERWARDS_MS = 5 * 60_000
 """How long after a rebalance partitions that move back are looked for."""
@@ -69,7 +77,7 @@ class Explanation(Course):
     are_requests_known: bool = True
     """False if no request around it is known, as for a group known only from the offsets topic, or only then."""
     are_owners_known: bool = True
-    """False if a recording does not show what some member owned, or how many members there were."""
+    """False if a recording does not show what some member owned, or how many members there were, or begins later."""
     kind: GroupKind = CLASSIC
     """What kind of group it was when the rebalance ended."""
     conversions: tuple[GroupTypeChanged, ...] = ()
@@ -144,11 +152,12 @@ def _explained(
     names = Names(around)
     effects = [*effects_in(facts)]
     holdings = holdings_of(effects)
-    moved = moves_of(holdings, round_from_ms, end_ms, names)
+    is_before_known = all(one.at_ms < round_from_ms for one in effects if isinstance(one, GroupFound))
+    moved = moves_of(holdings, round_from_ms, end_ms, names, is_before_known=is_before_known)
     phase = _join_phase(effects, rebalance, end_ms)
     actions = [fact for fact in facts if meanwhile.actions_from_ms <= fact.at_ms <= end_ms]
     others = [one for one in around if one.member_id != cause.member_id and one.is_member_in(round_from_ms, end_ms)]
-    are_owners_known = _are_owners_known(effects)
+    are_owners_known = is_before_known and _are_owners_known(effects)
     are_requests_known = any(fact.effect in OF_REQUESTS for fact in facts if fact.at_ms >= meanwhile.actions_from_ms)
     slack, unknown_slack = slack_of(actions if are_requests_known else [], others, names)
     protocol_type = _protocol_type(effects, end_ms)

@@ -49,10 +49,11 @@ class Moves(NamedTuple):
         return sum(one.before is not None and one.before == one.after for one in self.owners.values())
 
 
-def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Names) -> Moves:
+def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Names, *, is_before_known: bool) -> Moves:
     """What moved between the beginning and the end of a rebalance.
 
-    A partition has no owner from the moment when its owner gives it up until it is assigned again.
+    A partition has no owner from the moment when its owner gives it up until it is assigned again. is_before_known:
+    whoever owned a partition at the beginning is known; else one without a known owner may have stayed where it was.
     """
     by_partition: dict[Partition, list[Holding]] = {}
     for holding in holdings:
@@ -62,6 +63,8 @@ def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Name
         before = [one for one in intervals if one.from_ms < from_ms and (one.to_ms is None or one.to_ms >= from_ms)]
         after = [one for one in intervals if one.is_held_at(end_ms)]
         afterwards = [one for one in intervals if one.from_ms > end_ms]
+        if not (before or is_before_known):
+            continue
         unheld_ms = _unheld_ms(before, [*after, *afterwards])
         if unheld_ms is not None:
             found.unheld_ms[partition] = unheld_ms

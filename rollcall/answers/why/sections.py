@@ -267,7 +267,7 @@ def _moved(e: Explanation) -> Section:
         key="moved",
         title="What moved",
         rows=rows,
-        if_none="nothing" if e.holdings else "unknown",
+        if_none="nothing" if e.holdings and e.are_owners_known else "unknown",
         sentences=tuple(below),
         shown=SHOWN_MOVES,
         rest=f"and {len(rows) - SHOWN_MOVES} more lines; JSON output lists each partition",

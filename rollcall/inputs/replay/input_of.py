@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from rollcall.history.words import count
 from rollcall.inputs.not_understood import not_understood
 from rollcall.inputs.offsets_topic.dumps.reading import DumpError, is_dump
-from rollcall.inputs.printed.lines.files import files_of, path_of
+from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, path_of
 from rollcall.inputs.replay.inputs import BothInput, Input, LogInput, TopicInput
 from rollcall.inputs.replay.printed import LogKind, PrintedInput, kind_of_log
 from rollcall.inputs.replay.printed_beside import PrintedBeside
@@ -29,9 +29,12 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     Beside printed logs, a path of an unknown kind is one, too: the client of an application may print nothing. Beside
     a dump it is read as a request log.
 
-    Raises InputError: paths that do not go together, or settings that nothing in them uses; NotUnderstood: the only
-    path is of an unknown kind; LogFileError, DumpError, ConfigError.
+    Raises InputError: one is not there, they do not go together, or a setting that nothing in them uses; NotUnderstood:
+    the only path is of an unknown kind; LogFileError, DumpError, ConfigError.
     """
+    for path in paths:
+        if str(path) != STANDARD_INPUT and not path.exists():
+            raise InputError(f"LOG={path}: there is no such file or folder.")
     dumps = [path for path in paths if _is_dump(path)]
     kinds = {path: kind_of_log(path) for path in paths if path not in dumps}
     is_printed = LogKind.PRINTED in kinds.values()

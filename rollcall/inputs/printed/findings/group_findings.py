@@ -26,6 +26,8 @@ _NAMED = 2
 LONGEST_SESSION_MS = 45_000
 """The longest session timeout that clients have as shipped."""
 _NAMES_NOT_ALL = (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.GROUP_TAKEN_OVER)
+_GOES_ON = (FactKind.JOIN_PHASE_ENDED, FactKind.ASSIGNMENT_RECEIVED, FactKind.GROUP_EMPTIED)
+"""Lines which show that a rebalance ran up to them."""
 _JOIN_PHASE = "PreparingRebalance"
 _WAITED_FOR = ("the join phase waits for it", "it joined, and the broker's level hides that line")
 
@@ -177,14 +179,13 @@ def _initial_delay(group: LoggedGroup) -> Iterator[Finding]:
 
 
 def _inside(group: LoggedGroup) -> Iterator[Finding]:
-    """Members that expired while a rebalance ran: they did not begin it."""
-    for one in group.rebalances:
-        for fact in one.facts:
-            if (
-                fact.kind is FactKind.MEMBER_EXPIRED
-                and one.began_at_ms is not None
-                and fact.member_id != one.cause.member_id
-            ):
+    """Members that expired while a rebalance ran, as a later line of it shows: they did not begin it, nor the next."""
+    for one, after in zip(group.rebalances, (*group.rebalances[1:], None), strict=False):
+        last = max((place for place, fact in enumerate(one.facts) if fact.kind in _GOES_ON), default=-1)
+        shown = one.facts if one.outcome == "superseded" else one.facts[: last + 1]
+        for fact in shown if one.began_at_ms is not None else ():
+            is_culprit = after is not None and any(fact is other for other in after.facts)
+            if fact.kind is FactKind.MEMBER_EXPIRED and fact.member_id != one.cause.member_id and not is_culprit:
                 yield Finding(
                     "expired_inside",
                     f"{fact.member_id} expired while the rebalance to generation {one.generation_id} ran; it did not "

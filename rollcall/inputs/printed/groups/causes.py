@@ -28,6 +28,8 @@ _MISSING = Reason(
     candidates=(*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT),
 )
 """Why a member may be missing in a target assignment."""
+_WITHOUT_A_LINE = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.MEMBER_JOINED, *_MISSING.candidates)
+"""Why an epoch began whose topics are the same: a subscription has a line at DEBUG alone, or a line is missing."""
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
 
@@ -132,8 +134,7 @@ class Causes:
     def of_epoch(self, place: int, since: Sequence[int], members: Container[str]) -> tuple[Cause, list[LoggedFact]]:
         """Return that of an epoch, and the lines that say it. since: where the lines are that may have brought it."""
         bump = self._lines[place]
-        is_hash_new = bump.reason != self._known_hash
-        self._known_hash = bump.reason or self._known_hash
+        known_hash, self._known_hash = self._known_hash, bump.reason or self._known_hash
         lines = {one: self._lines[one] for one in since}
         replaced = {line.member_id: line for line in lines.values() if _is_replacement(line)}
         doers = [one for one, line in lines.items() if line.kind in BY_A_MEMBER and not _is_replacement(line)]
@@ -145,10 +146,10 @@ class Causes:
             return _by_subscribing(subscribed[-1], replaced.get(who), is_member=who in members)
         if replaced:
             return cause_of(Reason(CauseKind.UNKNOWN, candidates=(CauseKind.STATIC_MEMBER_REPLACED, *_OF_TOPICS))), []
-        if not bump.reason:
+        if not bump.reason or not known_hash:
             return Cause(kind=CauseKind.UNKNOWN), []
-        if not is_hash_new:
-            return Cause(kind=CauseKind.SUBSCRIPTION_CHANGED, is_inferred=True), []
+        if bump.reason == known_hash:
+            return cause_of(Reason(CauseKind.SUBSCRIPTION_CHANGED, candidates=_WITHOUT_A_LINE)), []
         if bump.at_ms is not None and self._is_elsewhere(bump.at_ms):
             return Cause(kind=CauseKind.METADATA_CHANGED, is_inferred=True), []
         return cause_of(Reason(CauseKind.UNKNOWN, candidates=_OF_TOPICS)), []

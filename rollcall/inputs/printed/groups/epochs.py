@@ -17,6 +17,7 @@ from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.groups.standing import FIRST_EPOCH, UNKNOWN_STATE
 from rollcall.inputs.printed.logged_facts import REMOVED_EPOCH, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, rebalance_of
+from rollcall.inputs.tolerances import AT_ONCE_MS, TOGETHER_MS
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 from rollcall.schemas.effects import UNKNOWN_END
 
@@ -44,14 +45,17 @@ class Epochs:
         """Who subscribed before the latest epoch, and has not gone since."""
         self._target: tuple[int, Set[str]] = 0, frozenset()
         """The latest target's epoch, and its members as far as its line has them."""
+        self._not_seen = set[str]()
+        """Known members of which nothing is seen since lines were missing: they may have gone and come again."""
         self._reached: dict[str, int] = {}
         """By member, the epoch in which it has all that it is to have."""
 
     def take(self, place: int, line: LoggedFact) -> None:
         """Take a line that only groups of the newer protocols have."""
         is_new = (-1 if line.generation_id is None else line.generation_id) > self._highest
-        is_missing = line.kind in _OF_AN_EPOCH and line.member_id and line.member_id not in self._members.current
-        if is_missing or not self._names_goers:
+        who = line.member_id
+        is_shown = line.kind in (*_OF_AN_EPOCH, *REMOVED_EPOCH) and not self._members.has_gone(who)
+        if (who and is_shown and who not in self._members.current) or not self._names_goers:
             self._standing.is_whole = False
         match line.kind:
             case FactKind.MEMBER_JOINED_EPOCH:
@@ -74,6 +78,7 @@ class Epochs:
             case FactKind.MEMBER_PROGRESSED:
                 # A new group has the epoch before the first one without a bump.
                 if is_new and (line.generation_id or 0) >= FIRST_EPOCH:
+                    self._miss_lines()
                     self._leave_unnumbered(self._since)
                     self._begin(replace(rebalance_of(line), generation_id=line.generation_id, facts=[line]))
                 self._progress(line)
@@ -113,6 +118,9 @@ class Epochs:
             one.facts.append(line)
         else:
             cause, lines = self._cause_of(place, line)
+            is_unexplained = cause.kind is CauseKind.SUBSCRIPTION_CHANGED and not lines
+            if is_target or is_unexplained or not self._follows(line):
+                self._miss_lines()
             self._leave_unnumbered([one for one in self._since if self._lines[one] not in lines])
             one = _bumped(line, epoch, cause, [*lines, line])
             if is_target and not line.partitions:
@@ -131,13 +139,25 @@ class Epochs:
     def _cause_of(self, place: int, line: LoggedFact) -> tuple[Cause, list[LoggedFact]]:
         """Why an epoch began that a line shows first, and the lines that say it."""
         is_target, (before_epoch, before) = line.kind is FactKind.TARGET_COMPUTED, self._target
-        since = [one for one in self._since if is_target or _may_bring(self._lines[one], line)]
-        members = self._members.current.keys() | self._subscribed
+        follows = self._follows(line)
+        is_unprinted = is_target and follows and self._bumps_silently  # The target may come long after its bump.
+        since = [one for one in self._since if is_unprinted or _may_bring(self._lines[one], line, follows=follows)]
+        members = (self._members.current.keys() | self._subscribed) - self._not_seen if follows else frozenset[str]()
         cause, lines = self._causes.of_epoch(place, since, members)
         if lines or (self._names_goers and not is_target):
             return cause, lines
-        follows = line.generation_id == before_epoch + 1
-        return self._causes.of_targets(place, before if follows else frozenset(), members_in(line)), []
+        is_next = line.generation_id == before_epoch + 1
+        return self._causes.of_targets(place, before if is_next else frozenset(), members_in(line)), []
+
+    def _follows(self, line: LoggedFact) -> bool:
+        """Whether a line's epoch is the one after the latest, so that none between has lost its lines."""
+        latest = self._running.written.generation_id
+        return latest is not None and line.generation_id == latest + 1
+
+    def _miss_lines(self) -> None:
+        """Lines are missing before the latest one, maybe of members that came or went."""
+        self._standing.is_whole = False
+        self._not_seen = self._members.current.keys() | self._subscribed
 
     def _leave_unnumbered(self, places: Sequence[int]) -> None:
         """No line has the epochs of the members that were removed at these places."""
@@ -164,6 +184,7 @@ class Epochs:
         """An epoch runs from now on, if it has a number. is_beginning: it begins now, or is known from now."""
         running, since = self._running, (self._lines[place] for place in self._since)
         self._subscribed.update(line.member_id for line in since if line.kind is FactKind.MEMBER_SUBSCRIBED)
+        self._not_seen = self._not_seen - {line.member_id for line in one.facts}
         self._latest, self._since = one, []
         if one.generation_id is None:
             running.rebalances.append(one)
@@ -224,9 +245,15 @@ def _bumped(line: LoggedFact, epoch: int | None, cause: Cause, lines: list[Logge
     )
 
 
-def _may_bring(line: LoggedFact, bump: LoggedFact) -> bool:
-    """Whether a line may say why an epoch was bumped. A removal long before does not: its own bump has no line."""
-    return line.kind not in REMOVED_EPOCH or between_ms(line, bump) is None or is_at_once(line, bump)
+def _may_bring(line: LoggedFact, bump: LoggedFact, *, follows: bool) -> bool:
+    """Whether a line may say why an epoch was bumped. What a member did long before does not: that had its own bump.
+
+    follows: no epoch lies between the bump and the one before. Else a scan long before may have brought that one.
+    """
+    gap_ms = between_ms(line, bump)
+    if gap_ms is None or (follows and line.kind is FactKind.PATTERNS_SCANNED):
+        return True
+    return 0 <= gap_ms <= (AT_ONCE_MS if follows else TOGETHER_MS)
 
 
 # ---------------------------------------------------------------- before the lines are taken

@@ -22,6 +22,8 @@ from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.effects import UNKNOWN_END, JoinPhaseEnded
 
 _GOES = (FactKind.MEMBER_LEFT, FactKind.MEMBER_EXPIRED)
+_IN_STABLE = "during Stable"
+"""In the reason of a rebalance that began when the one before was over."""
 _ASKED = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
 
 
@@ -83,9 +85,9 @@ class Generations:
 
     def _begin(self, place: int, line: LoggedFact) -> None:
         before = self.running
-        # It follows the one whose assignment is awaited: no line is missing.
+        # It follows the one whose assignment is awaited: no line is missing, unless the reason says otherwise.
         is_next = before is not None and before.joined_at_ms is not None and line.generation_id == before.generation_id
-        self._running.end("superseded" if is_next else UNKNOWN_END)
+        self._running.end("superseded" if is_next and _IN_STABLE not in line.reason else UNKNOWN_END)
         one, reason = rebalance_of(line), read_reason(line.reason)
         one.from_generation_id, one.began_at_ms = line.generation_id, line.at_ms
         one.generation_id = one.to_generation_id

@@ -55,6 +55,8 @@ class OwnGenerations:
         self._unmoved = set[int | None]()
         """Generations of joins that left the generation as it was."""
         self._generation_id: int | None = None
+        self._is_ahead = False
+        """It was given partitions since, and no line has its join: it may have a later generation."""
         self._is_out = False
         """It left, or was removed, and has not joined since."""
         self._is_new = False
@@ -150,7 +152,7 @@ class OwnGenerations:
         if self._part is None or self._part.is_over:
             self._close()
             self._part = OwnPart(replace(rebalance_of(fact), began_at_ms=fact.at_ms))
-            if self._generation_id is not None:
+            if self._generation_id is not None and not self._is_ahead:
                 self._part.one.from_generation_id = self._generation_id
                 self._part.one.generation_id = self._generation_id + 1
         return self._part
@@ -163,7 +165,10 @@ class OwnGenerations:
         self._part.one.generation_id = fact.generation_id
         if not self._is_next(fact):
             self._part.one.from_generation_id = None
+            self._part.learnt = None  # It waited, or let others wait, in an earlier generation.
+            self._part.waits_since = self._part.waits_since if self._is_out else None
         self._generation_id, self._is_out, self._part.is_joined = fact.generation_id, False, True
+        self._is_ahead = False
         return self._part
 
     def _is_next(self, fact: LoggedFact) -> bool:
@@ -336,6 +341,7 @@ class OwnGenerations:
             self._show(fact)
         if self._part is None:
             return
+        self._is_ahead = not self._part.is_joined
         one = self._part.one
         one.facts.append(fact)
         one.ended_at_ms, one.outcome = fact.at_ms, "completed"

@@ -89,7 +89,8 @@ class OwnPart:
         if self.given_up is not None and self.asked is None:
             return Holder(None, "", True, OUTLASTED)
         out = next(filter(says_that_it_is_no_member, one.facts), latest)
-        until = self.asked or (None if self.is_joined else out)
+        is_over = self.is_joined or one.ended_at_ms is not None  # Its lines may lack that it asked.
+        until = self.asked or (None if is_over else out)
         return None if until is None else self.held_others(name, until)
 
     def held_others(self, name: str, until: LoggedFact) -> Holder | None:

@@ -11,7 +11,8 @@ from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
 from rollcall.inputs.printed.groups.logged_effects import Written
 from rollcall.inputs.printed.groups.logged_members import Members
-from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact
+from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, between_ms
+from rollcall.inputs.tolerances import AT_ONCE_MS
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effects import GroupCreated, GroupFound, GroupObserved, GroupRemoved, StateChanged
 
@@ -56,7 +57,11 @@ class Standing:
         generation_id = -1 if numbered is None or numbered.generation_id is None else numbered.generation_id
         self._members.form()
         if self.type is GroupType.CONSUMER:
-            is_new = lines[place].kind is FactKind.MEMBER_JOINED_EPOCH and 0 < generation_id <= FIRST_EPOCH
+            joined = lines[place]
+            is_bumped = numbered is not None and numbered.kind is FactKind.EPOCH_BUMPED
+            after_ms = between_ms(joined, numbered) if numbered is not None and is_bumped else 0
+            is_first = 0 < generation_id <= FIRST_EPOCH and (after_ms or 0) <= AT_ONCE_MS
+            is_new = joined.kind is FactKind.MEMBER_JOINED_EPOCH and is_first
         else:
             is_new = numbered is not None and numbered.kind is FactKind.REBALANCE_BEGAN and generation_id == 0
         at_ms = self._written.at_ms
