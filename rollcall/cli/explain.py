@@ -21,7 +21,13 @@ from rollcall.answers.no_such_group import no_such_group
 from rollcall.history.words import count, some
 from rollcall.inputs.evidence_lines import Texts, texts_of
 from rollcall.inputs.explained_files import REQUEST_LOG, Answer, answer_of
-from rollcall.inputs.not_understood import LONGEST_SHOWN, notes_of, nothing_understood
+from rollcall.inputs.not_understood import (
+    LONGEST_SHOWN,
+    WHAT_WAS_LOOKED_FOR,
+    is_understood,
+    notes_of,
+    nothing_understood,
+)
 from rollcall.inputs.printed.course import course
 from rollcall.inputs.printed.findings.common_causes import alike_at_once
 from rollcall.inputs.printed.following import KEPT, Following
@@ -229,6 +235,8 @@ def _answer_lines(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked) -
         yield Line(f"{read.file}: {_summary(read)}")
         for note in (*notes_of(read), *unread_sentences(read.unread)):
             yield Line(f"  {short(note)}")
+    if any(read.lines and not is_understood(read) for read in answer.reads):
+        yield Line(WHAT_WAS_LOOKED_FOR)
     yield from _none_within(answer, groups)
     common, own = _apart(groups)
     if common:

@@ -14,7 +14,7 @@ from rollcall.inputs.printed.reading import FileRead
 from rollcall.inputs.printed.unread import unread_sentences
 from rollcall.programs.errors import UserError
 
-WHAT_WAS_LOOKED_FOR = "no line about a consumer group was found in it: looked for lines of {}".format(
+WHAT_WAS_LOOKED_FOR = "A file is understood if it has lines about consumer groups, of {}.".format(
     ", ".join(dialect.title.replace("'s log", "").replace("' log", "") for dialect in DIALECTS)
 )
 LONGEST_SHOWN = 160
@@ -62,13 +62,18 @@ def nothing_understood(reads: Sequence[FileRead]) -> NotUnderstood:
     return not_understood([read.file for read in reads], first_line, below, are_empty=is_empty)
 
 
+def is_understood(read: FileRead) -> bool:
+    """Return True if a line of a file is about a group, or shows what printed it."""
+    return bool(read.facts or read.titles)
+
+
 def notes_of(read: FileRead) -> list[str]:
     """Return the notes on a file, with its first line if nothing in it is understood."""
-    if read.facts or read.titles:
+    if is_understood(read):
         return [*read.notes]
     if not read.lines:
         return [*read.notes, "it is empty"]
     line = read.first_line
     first = f'its first line: "{line[:LONGEST_SHOWN]}"' if is_text(line) else "it is not UTF-8 text"
     of_redpanda = [PRINTS_NO_REBALANCES] if is_laid_out_as_redpanda_s(line) else []
-    return [*read.notes, WHAT_WAS_LOOKED_FOR, first, *of_redpanda]
+    return [*read.notes, first, *of_redpanda]

@@ -103,9 +103,11 @@ def test_who_is_only_concluded_to_have_kept_others_waiting_is_marked() -> None:
 
 
 def test_a_file_without_lines_about_groups_says_what_was_looked_for(tmp_path: Path) -> None:
-    other = tmp_path / "other.log"
+    other, third = tmp_path / "other.log", tmp_path / "third.log"
     other.write_text("GET / HTTP/1.1\n")
-    text = shown(str(other), KILLED)
+    third.write_text("GET /index.html HTTP/1.1\n")
+    text = shown(str(other), str(third), KILLED)
+    assert text.count("A file is understood if it has lines about consumer groups, of") == 1
     assert "not understood, 1 line, 0 about groups" in text
     assert 'its first line: "GET / HTTP/1.1"' in text
     (tmp_path / "empty.log").write_text("")
