@@ -16,7 +16,7 @@ from rollcall.answers.queries import check_home
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.why.cost import Asked
 from rollcall.answers.why.past import Read
-from rollcall.history.facts import COLUMNS as OF_FACTS
+from rollcall.history.facts import COLUMNS
 from rollcall.schemas.tables import EFFECTS
 from rollcall.tables.duck_database import files_of, open_database, quoted, rows_of
 from rollcall.tables.home import Home, HomeError
@@ -26,7 +26,6 @@ from rollcall.tables.versions import TableError, is_table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-COLUMNS = (*OF_FACTS, "request_id")
 _LAST_MS = 253_402_300_799_999
 """The end of the year 9999, the latest day there is a date for."""
 

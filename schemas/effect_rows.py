@@ -5,7 +5,7 @@ Knows which column holds which field of an effect; knows no Spark. Columns: `rol
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, get_args
 
@@ -23,6 +23,7 @@ from rollcall.schemas.effects import (
     Reply,
 )
 from rollcall.schemas.messages import Response
+from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import EFFECTS, Table
 from rollcall.schemas.wire_fields import carried, carried_names
 
@@ -88,6 +89,16 @@ def row_of(effect: Effect, seq: int) -> EffectRow:
             detail_of_response(effect.response, effect.api_version),
         )
     return _ROW_OF[type(effect)](effect, seq)
+
+
+def rows_of(effects: Iterable[ShownEffect], first_seq: int) -> list[EffectRow]:
+    """Rows of effects, numbered in their order. What shows them stands where the id of a request would."""
+    rows = []
+    for seq, (effect, shown_by) in enumerate(effects, first_seq):
+        row = row_of(effect, seq)
+        row.request_id = shown_by or None
+        rows.append(row)
+    return rows
 
 
 def detail_of_response(response: Response, version: int) -> str | None:

@@ -96,7 +96,7 @@ EFFECTS = Table(
         Column("seq", "long", "its place among the group's facts of the same at_ms; order by at_ms, seq"),
         Column("effect", "string", "what kind of fact: reply, member_joined, rebalance_ended, ..."),
         Column("at_ms", "long", "when it happened on the group's clock, ms since the epoch"),
-        Column("request_id", "string", "the request it answers or comes of; of printed lines, file and line"),
+        Column("request_id", "string", "the request it answers or comes of, or the line or record that shows it"),
         Column("api", "string", "that request's API"),
         Column("api_version", "int", "a reply: the version it is shaped for"),
         Column("error_code", "string", "a reply: Kafka's name of its error, NONE included"),

@@ -49,7 +49,7 @@ def up_to(floor: str) -> tuple[str, ...]:
 
 STATES = ("coordinator_udfs.protocol.states", "coordinator_udfs.protocol.consumer.states")
 BEFORE_VENV = ("programs.errors", "programs.visible", "programs.running")
-EFFECTS = ("schemas.causes", "schemas.shapes", "schemas.effects", "schemas.consumer_effects")
+EFFECTS = ("schemas.causes", "schemas.shapes", "schemas.effects", "schemas.shown_effects", "schemas.consumer_effects")
 PAGE = ("serve.page", "serve.listeners", "answers.sql", "answers.views", "answers.why", "answers.pictures")
 ROOMS = {
     "programs": Layer(own=up_to("programs"), third_party=True),

@@ -8,7 +8,7 @@ facts are merged, nor Spark.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -24,8 +24,8 @@ from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, GroupMerge
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.following import Known
 from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
-from rollcall.schemas.effect_rows import row_of, texts_of
-from rollcall.schemas.effects import Effect
+from rollcall.schemas.effect_rows import rows_of, texts_of
+from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import EFFECTS, QUARANTINE
 from rollcall.tables.appending import append_once
 from rollcall.tables.home import Home
@@ -199,7 +199,7 @@ class MergingFeed:
             for fact in [*left_out, *((fact for fact, _ in decided.topic_changed) if is_topic else ())]:
                 del self._waiting[group_id, is_topic, fact.at_ms, fact.seq]
         self._decide(_rows_of(group_id, decided.added), is_topic=False)
-        self._decide(_rows_of(group_id, [(fact.seq, effect) for fact, effect in decided.topic_changed]), is_topic=True)
+        self._decide(_rows_of(group_id, [(fact.seq, shown) for fact, shown in decided.topic_changed]), is_topic=True)
         self.found.left_out += len(decided.log_left_out)
         self.found.note(group_id, decided.compared, decided.differences)
 
@@ -220,8 +220,9 @@ class MergingFeed:
         return self._kept
 
 
-def _rows_of(group_id: str, effects: Sequence[tuple[int, Effect]]) -> pa.Table:
-    return typed_rows(texts_of(group_id, [row_of(effect, seq) for seq, effect in effects])).select(_COLUMNS)
+def _rows_of(group_id: str, effects: Iterable[tuple[int, ShownEffect]]) -> pa.Table:
+    rows = [row for seq, shown in effects for row in rows_of([shown], seq)]
+    return typed_rows(texts_of(group_id, rows)).select(_COLUMNS)
 
 
 def _copies_of(home: Home) -> str:

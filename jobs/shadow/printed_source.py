@@ -18,9 +18,8 @@ from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import LogLine, is_far_ahead
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.recorded import Quarantined
-from rollcall.inputs.shown_rows import rows_of
 from rollcall.jobs.shadow.following import Known
-from rollcall.schemas.effect_rows import texts_of
+from rollcall.schemas.effect_rows import rows_of, texts_of
 from rollcall.tables.home import Home
 
 FOLDER = "printed"

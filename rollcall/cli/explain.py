@@ -343,6 +343,8 @@ def _rebalance_lines(one: LoggedRebalance, group: LoggedGroup, asked: Asked) -> 
     if one.held_by is not None:
         yield Line(f"    {short(holder_sentence(one.held_by))}")
     yield from _evidence_lines(one.facts, asked)
+    if asked.shows_evidence:
+        yield from (Line(f"      {record}") for record in one.records)
 
 
 def _evidence_lines(facts: Iterable[LoggedFact], asked: Asked) -> Iterator[Line]:

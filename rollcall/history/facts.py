@@ -27,9 +27,10 @@ COLUMNS = (
     "member_id",
     "client_id",
     "cause",
+    "request_id",
     "detail",
 )
-_OF_A_FACT = (*COLUMNS[:-1], "request_id")
+_OF_A_FACT = COLUMNS[:-1]
 REBALANCES = (
     EffectName.REBALANCE_STARTED,
     EffectName.REBALANCE_ENDED,
@@ -82,7 +83,7 @@ class Fact:
     client_id: str = ""
     cause: str = ""
     request_id: str = ""
-    """The request that it answers or comes of, or its printed line. Only `why` reads it."""
+    """The request that it answers or comes of, or its printed line or record. Only evidence reads it."""
     content: Effect | None = None
     """The effect in its detail; None if the columns have everything, as for an answer or a heartbeat of a run."""
 

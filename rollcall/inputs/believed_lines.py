@@ -17,12 +17,14 @@ from rollcall.history.facts import NEWER_ID_LENGTH, Fact, effects_in, in_order
 from rollcall.history.rebalances import rebalances_of
 from rollcall.history.words import count
 from rollcall.inputs.offsets_topic.beside_lines import enriched
+from rollcall.inputs.offsets_topic.record_names import shown_by_both
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, ShownEffect, evidence_of, is_open
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of, is_open
 from rollcall.inputs.recordings import GroupRecorded
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import Effect, GroupFound, GroupObserved, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import AFTER_THE_LOGS
 
 _Seen = tuple[int, int]
@@ -56,8 +58,12 @@ def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
     facts = [fact for fact in recorded.facts if fact.content is not None]
     logged = {place for place, fact in enumerate(facts) if fact.seq < recorded.topic_from_seq}
     found = enriched([*effects_in(facts)], [one.effect for one in shown], logged)
-    now = [replace(fact, content=found.changed.get(place, fact.content)) for place, fact in enumerate(facts)]
-    now = [fact for fact in now if fact.content is not None]
+    line_of = {id(one.effect): one.shown_by for one in shown}
+    now = []
+    for place, fact in enumerate(facts):
+        if (content := found.changed.get(place, fact.content)) is not None:
+            line = line_of.get(id(found.by.get(place)), "")
+            now.append(replace(fact, content=content, request_id=shown_by_both(fact.request_id, line)))
     if found.completed is not None:
         by = next((one.shown_by for one in shown if _is_same(one.effect, found.completed)), "")
         kind = EffectName.REBALANCE_ENDED

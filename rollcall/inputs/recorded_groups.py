@@ -15,6 +15,7 @@ from rollcall.history.kinds import CONSUMER_GROUP
 from rollcall.history.rebalances import Rebalance, rebalances_of
 from rollcall.history.words import duration
 from rollcall.inputs.believed_lines import NO_TIMES, Beside, beside, is_near, span
+from rollcall.inputs.offsets_topic.record_names import record_in
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source
@@ -111,6 +112,7 @@ def _rebalances(group_id: str, recorded: GroupRecorded, clock: Clock) -> Iterato
         said.facts = [
             _as_line(fact, place, clock) for fact in own if (place := recorded.lines.get(fact.seq)) is not None
         ]
+        said.records = [*dict.fromkeys(record for fact in own if (record := record_in(fact.request_id)))]
         yield said
 
 

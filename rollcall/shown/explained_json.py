@@ -72,6 +72,7 @@ def rebalance_json(one: LoggedRebalance) -> dict[str, Any]:
         "sentence": cause_sentence(one),
         "own_part": own_part(one) or None,
         "evidence": _evidence(one.facts),
+        "records": one.records,
     }
 
 

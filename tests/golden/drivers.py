@@ -26,7 +26,7 @@ from tests.shadow.finished_log import each_heartbeat
 from tests.shadow.ticks import finish
 
 _KILLS = 0.2
-_OF_PLACE = {"seq", "request_id", "request_seq", "at_date"}
+_OF_PLACE = {"seq", "request_seq", "at_date"}
 """Columns that say where a fact stands, and not what it is."""
 _SHARED = ("generation_id", "cause", "is_inferred", "cause_member_id", "cause_client_id", "cause_client_host")
 _REBALANCES = """
@@ -79,7 +79,7 @@ def followed(path: Path, home: Path, seed: int, started: Callable[[Home, Path], 
             following = started(at, grown)
     finish(following)
     rows = DeltaTable(str(home / "effects")).to_pyarrow_table().to_pylist()
-    return sorted(_followed(one) for row in rows for one in each_heartbeat(row))
+    return _cleaned((_followed(one) for row in rows for one in each_heartbeat(row)), [grown])
 
 
 def _followed(row: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ import io
 import json
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,6 +23,7 @@ from rollcall.inputs.explained_files import answer_of
 from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
 from rollcall.inputs.offsets_topic.dumps.log_record import BadLine
 from rollcall.inputs.offsets_topic.dumps.reading import Dump
+from rollcall.inputs.offsets_topic.record_names import record_in
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.recorded_groups import beside_lines
 from rollcall.inputs.recordings import Recordings
@@ -50,6 +51,10 @@ RECORDINGS = [
 QUERY = """
     select group_id, to_generation_id, cause, is_inferred, cause_member_id, cause_client_id, cause_client_host,
       cause_candidates from rebalances
+"""
+EVIDENCE = """
+    select group_id, request_id, if(effect = 'rebalance_started', generation_id + 1, generation_id) as to_generation_id
+    from effects where effect in ('rebalance_started', 'rebalance_ended')
 """
 NAMES = ("group_id", "cause", "is_inferred", "cause_member_id", "cause_client_id", "cause_client_host")
 _Said = tuple[Any, ...]
@@ -146,6 +151,31 @@ def test_a_topic_from_which_compaction_removed_records_is_merged_as_in_a_home(
     home = replayed(tmp_path / "home", log, dump)
     capsys.readouterr()
     assert culprits(answer(capsys, log, dump)) == culprits_in(home)
+
+
+@pytest.mark.parametrize(
+    "recordings",
+    [paths for paths in RECORDINGS if paths[0].name == TOPIC],
+    ids=lambda paths: "-".join(path.parts[-2] for path in paths),
+)
+def test_of_every_rebalance_it_names_what_shows_it_in_a_home(
+    recordings: tuple[Path, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A home names a rebalance's records too, and of its lines those that know it better."""
+    home = replayed(tmp_path / "home", *recordings)
+    capsys.readouterr()
+    of_home, explained = defaultdict[_Said, set[str]](set), defaultdict[_Said, set[str]](set)
+    for row in ask(home, EVIDENCE).rows_by_column():
+        of_home[row["group_id"], row["to_generation_id"]].update(row["request_id"].split(", "))
+    for group_id, one in rebalances(answer(capsys, *recordings)):
+        lines = {f"{entry['file']}:{entry['line']}" for entry in one["evidence"]}
+        explained[group_id, one["generation_id"]] |= lines | {*one["records"]}
+    assert of_home.keys() == explained.keys()
+    for rebalance, shown_by in of_home.items():
+        assert shown_by <= explained[rebalance]
+        assert {one for one in explained[rebalance] if record_in(one)} == {one for one in shown_by if record_in(one)}
+    lines = {one for shown_by in of_home.values() for one in shown_by if not record_in(one)}
+    assert bool(lines) is (len(recordings) > 1)
 
 
 def fail(line: BadLine) -> None:

@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from rollcall.inputs.offsets_topic.history.state import History, read_document, 
 from rollcall.inputs.offsets_topic.records.decoding import Record, decode
 from rollcall.inputs.offsets_topic.topic_names import names_of
 from rollcall.schemas.effects import CauseFound, Effect, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.shown_effects import ShownEffect
 from tests.source_tree import ROOT
 
 CAPTURES = ROOT / "tests" / "captures"
@@ -43,12 +44,16 @@ SESSIONS = {
 
 @dataclass
 class Folded:
-    """What came of a dump. reported: effects by group, in the order in which they were reported."""
+    """What came of a dump. shown: effects by group with their records, in the order in which they were reported."""
 
     records: list[Record]
     names: dict[str, str]
-    reported: dict[str, list[Effect]]
+    shown: dict[str, list[ShownEffect]]
     histories: dict[str, History]
+
+    @cached_property
+    def reported(self) -> dict[str, list[Effect]]:
+        return {group: [one.effect for one in shown] for group, shown in self.shown.items()}
 
     def of(self, group: str, kind: type[Effect]) -> list[Any]:
         return [effect for effect in self.reported.get(group, []) if isinstance(effect, kind)]
@@ -76,14 +81,14 @@ def fold(
     given = list(records)
     known = names_of(given) if names is None else names
     histories: dict[str, History] = {}
-    reported: dict[str, list[Effect]] = defaultdict(list)
+    shown: dict[str, list[ShownEffect]] = defaultdict(list)
     for (group, _), request in groupby(given, lambda record: (record.group_id, record.timestamp_ms)):
         history = histories.get(group) or History(group_id=group, session_ms=(sessions or {}).get(group, -1))
-        reported[group] += apply(history, request, known)
+        shown[group] += apply(history, request, known)
         histories[group] = read_document(write_document(history))
     for group, history in histories.items():
-        reported[group] += finish(history, known)
-    return Folded(given, known, dict(reported), histories)
+        shown[group] += finish(history, known)
+    return Folded(given, known, dict(shown), histories)
 
 
 def decoded(records: Iterable[LogRecord]) -> list[Record]:

@@ -246,9 +246,9 @@ def test_records_in_any_order_lead_to_facts_and_never_to_an_error(records: list[
         records.sort(key=lambda one: one.timestamp_ms)
     reported = []
     for one in records:
-        reported += apply(history, [one], {})
+        reported += [shown.effect for shown in apply(history, [one], {})]
         history = read_document(write_document(history))
-    reported += finish(history, {})
+    reported += [shown.effect for shown in finish(history, {})]
     for place, effect in enumerate(reported):
         assert row_of(effect, place).at_ms is not None
     held = [(name, n) for one in history.members.values() for name, numbers in one.held.items() for n in numbers]

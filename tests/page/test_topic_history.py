@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.why.telling import NO_REQUESTS
+from rollcall.inputs.offsets_topic.record_names import record_in
 from rollcall.schemas.causes import name_of
 from tests.offsets_topic.folded import CLASSIC, CONSUMER
 from tests.offsets_topic.homes import home_of
@@ -54,4 +55,7 @@ def test_a_rebalance_is_reported_without_the_waits_and_the_slack_that_nobody_kno
         assert NO_REQUESTS in shown.text
         assert {"held", "slack"}.isdisjoint(shown.tables)
         assert not {"Rejoined", "Synced", "Held the others"} & set(shown.tables["members"][0])
+        assert shown.tables["evidence"][1:]
+        assert all(record_in(row[2]) == row[2] for row in shown.tables["evidence"][1:])
+        assert f"Show all {len(shown.tables['evidence']) - 1}" in shown.text
         assert client.get("/rebalance.svg", params={"group": group_id, "generation": generation_id}).status_code == 200

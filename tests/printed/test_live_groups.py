@@ -26,7 +26,7 @@ from rollcall.inputs.printed.groups.live_groups import (
 from rollcall.inputs.printed.growing_log import GrowingLog
 from rollcall.inputs.printed.lines.files import open_blocks
 from rollcall.inputs.printed.logged_facts import LoggedFact
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup, ShownEffect
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import read_files, read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.tolerances import BACK_AFTER_LEAVE_MS
@@ -39,6 +39,7 @@ from rollcall.schemas.effects import (
     MemberRemoved,
     RebalanceEnded,
 )
+from rollcall.schemas.shown_effects import ShownEffect
 from tests.source_tree import ROOT
 
 BROKERS = sorted((ROOT / "tests" / "printed" / "brokers").glob("*.log.gz"))

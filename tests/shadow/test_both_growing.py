@@ -5,17 +5,19 @@ from __future__ import annotations
 import gzip
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from deltalake import write_deltalake
 
 from rollcall.__main__ import main
 from rollcall.inputs.offsets_topic.beside_lines import enriched
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.offsets_topic.record_names import record_in, shown_by_both
+from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.reading import read_files
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
@@ -28,8 +30,8 @@ from rollcall.jobs.shadow.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, Mer
 from rollcall.jobs.shadow.printed_source import PrintedKept, PrintedSource, find_printed
 from rollcall.jobs.shadow.request_source import RequestSource, find_kept, new_kept
 from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
-from rollcall.schemas.effect_rows import row_of, texts_of
-from rollcall.schemas.effects import Effect
+from rollcall.schemas.effect_rows import rows_of, texts_of
+from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import EFFECTS
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter
@@ -45,8 +47,8 @@ AFTER_END_MS = 60_000
 KILLS = 0.2
 """The share of looks after which the programs are killed."""
 _COLUMNS = [name for name in EFFECTS.names if name not in EFFECTS.partition_by]
-Facts = dict[str, list[tuple[int, str, str | None]]]
-"""By group: at_ms, effect and detail, in order of time."""
+Facts = dict[str, list[tuple[int, str, str | None, str]]]
+"""By group: at_ms, effect, detail and what shows it, in order of time."""
 
 
 def printed_source(home: Home, log: Path, clock: Callable[[], float]) -> tuple[Source, Position]:
@@ -105,25 +107,33 @@ def lines_of(log: Path) -> list[tuple[int, bytes]]:
 def replayed(name: str) -> Facts:
     """What a replay makes of both."""
     groups = groups_in(read_files([str(BROKERS / f"{name}.log.gz")], UTC)[0].facts)
-    lines = {group.group_id: effects_of(group) for group in groups}
+    lines = {group.group_id: shown_effects_of(group) for group in groups}
     found: Facts = {}
-    for group_id, topic in capture(name).reported.items():
-        topic = sorted(topic, key=lambda effect: effect.at_ms)
-        made = enriched(topic, lines.get(group_id, []))
-        kept = [made.changed.get(place, effect) for place, effect in enumerate(topic)]
-        found[group_id] = facts([*made.added, *(effect for effect in kept if effect is not None)])
+    for group_id, topic in capture(name).shown.items():
+        topic, own = sorted(topic, key=lambda one: one.effect.at_ms), lines.get(group_id, [])
+        made = enriched([one.effect for one in topic], [one.effect for one in own])
+        line_of = {id(one.effect): one.shown_by for one in own}
+        facts = [ShownEffect(one, line_of[id(one)]) for one in made.added]
+        for place, (effect, record) in enumerate(topic):
+            if (now := made.changed.get(place, effect)) is not None:
+                line = line_of.get(id(made.by.get(place)), "")
+                facts.append(ShownEffect(now, shown_by_both(record, line)))
+        rows = rows_of(facts, 0)
+        found[group_id] = sorted((_fact(msgspec.structs.asdict(row)) for row in rows), key=str)
     return found
 
 
-def facts(effects: Iterable[Effect]) -> list[tuple[int, str, str | None]]:
-    rows = [row_of(effect, 0) for effect in effects]
-    return sorted(((row.at_ms or 0, row.effect, row.detail) for row in rows), key=str)
+def _fact(row: dict[str, Any]) -> tuple[int, str, str | None, str]:
+    """A log is named by its place in a folder of its own."""
+    record, line = record_in(row["request_id"] or ""), (row["request_id"] or "").rpartition(":")[2]
+    shown_by = shown_by_both(record, line if line != record else "")
+    return row["at_ms"], row["effect"], row["detail"], shown_by
 
 
 def written(home: Home) -> Facts:
     found: defaultdict[str, list[Any]] = defaultdict(list)
     for row in read_rows(home.effects):
-        found[row["group_id"]].append((row["at_ms"], row["effect"], row["detail"]))
+        found[row["group_id"]].append(_fact(row))
     return {group_id: sorted(rows, key=str) for group_id, rows in found.items()}
 
 
@@ -131,9 +141,7 @@ def grow(both: Both, name: str, lines: list[tuple[int, bytes]]) -> None:
     """Both grow, the topic is read now and then, and the programs are killed; then nothing is written any more."""
     chance = random.Random(name)
     topic = [
-        (effect.at_ms, group_id, row_of(effect, seq))
-        for group_id, effects in capture(name).reported.items()
-        for seq, effect in enumerate(effects, 1)
+        (row.at_ms or 0, group_id, row) for group_id, shown in capture(name).shown.items() for row in rows_of(shown, 1)
     ]
     topic_ms = 0
     for now_ms in range(lines[0][0] - STEP_MS, lines[-1][0] + AFTER_END_MS, STEP_MS):

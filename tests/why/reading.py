@@ -14,8 +14,7 @@ from rollcall.answers.why.past import Read
 from rollcall.history.facts import Fact, facts_of
 from rollcall.history.rebalances import Span
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
-from rollcall.inputs.shown_rows import rows_of
-from rollcall.schemas.effect_rows import EffectRow, row_of
+from rollcall.schemas.effect_rows import EffectRow, row_of, rows_of
 from tests.offsets_topic.folded import capture as folded
 from tests.printed.recorded import groups_of
 from tests.request_log.imported import imported
@@ -65,8 +64,7 @@ def capture(name: str) -> dict[str, list[EffectRow]]:
 @cache
 def topic(name: str) -> dict[str, list[EffectRow]]:
     """What a capture's offsets topic says, as rows, by group."""
-    reported = folded(name).reported.items()
-    return {group_id: [row_of(effect, place) for place, effect in enumerate(effects)] for group_id, effects in reported}
+    return {group_id: rows_of(shown, 0) for group_id, shown in folded(name).shown.items()}
 
 
 @cache

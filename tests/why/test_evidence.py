@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rollcall.answers.why.explanation import Explanation, explain
+from rollcall.answers.why.explanation import explain
 from rollcall.answers.why.sections import At, account_of, lines_of
 from rollcall.schemas.effect_rows import EffectRow
 from tests.views.histories import one_expires, one_leaves
@@ -64,13 +64,21 @@ def test_a_fact_of_a_request_names_the_request() -> None:
     assert {one.shown_by for one in shown} <= sent
 
 
-def test_records_of_a_topic_are_not_named() -> None:
-    (section,) = (one for one in account_of(_of_topic(), shows_evidence=True).sections if one.key == "evidence")
-    assert (section.rows, section.if_none) == ([], "no line and no request of it is known")
-
-
-def _of_topic() -> Explanation:
-    return explain("tiles-cache", reader_of(recorded("topic", "q-consumer-slow")["tiles-cache"]))
+def test_each_fact_of_a_topic_names_its_record() -> None:
+    assert evidence(recorded("topic", "n-classic-mixed")["rates-feed"], 2) == [
+        ("member removed: rates-feed-1; join phase ended", "__consumer_offsets-4@18"),
+        ("assigned: rates-feed-0; assigned: rates-feed-2; rebalance ended; state changed", "__consumer_offsets-4@18"),
+    ]
+    assert evidence(recorded("topic", "q-consumer-slow")["tiles-cache"], 3) == [
+        ("member joined: tiles-cache-1", "__consumer_offsets-1@57"),
+        ("rebalance started: tiles-cache-1; state changed", "__consumer_offsets-1@58"),
+        ("state changed", "__consumer_offsets-1@61"),
+        ("member progressed: tiles-cache-1", "__consumer_offsets-1@62"),
+        ("member progressed: tiles-cache-0", "__consumer_offsets-1@68"),
+        ("rebalance ended", "__consumer_offsets-1@106"),
+        ("member removed: tiles-cache-0", "__consumer_offsets-1@105"),
+        ("rebalance started: tiles-cache-0; state changed", "__consumer_offsets-1@106"),
+    ]
 
 
 def test_a_page_has_no_evidence_unless_it_is_asked_for() -> None:

@@ -1,4 +1,4 @@
-"""What shows a rebalance: the line of each of its facts, or the request that it comes of.
+"""What shows a rebalance: the line or the record of each of its facts, or the request that it comes of.
 
 Knows the facts of the rebalance's time. Must not know how they are shown.
 """
@@ -33,7 +33,7 @@ class Evidence(NamedTuple):
     member_id: str
     client_id: str
     shown_by: str
-    """`server.log:12`, or a request's id; that of a recorded request is `kafka-request.log:12` too."""
+    """`server.log:12`, `__consumer_offsets-7@1234`, or a request's id, which is `kafka-request.log:12` if recorded."""
 
 
 def evidence_of(facts: Iterable[Fact]) -> Iterator[Evidence]:

@@ -34,6 +34,7 @@ from rollcall.history.words import at_most, clock, count, duration, ended, parti
 from rollcall.schemas.causes import name_of
 
 NO_LAG = "not known: commits or ends of logs may be missing from before it until the group had caught up"
+NO_EVIDENCE = "no line, record or request of it is known"
 SLACK = "How close the others were to expiring"
 SHOWN_MEMBERS, SHOWN_MOVES, SHOWN_SLACK = 20, 30, 5
 """How many rows a form with little room shows."""
@@ -95,6 +96,8 @@ class Section:
     shown: int = 0
     """How many rows are shown if there is little room, 0: all; `rest` mentions the others."""
     rest: str = ""
+    is_folded: bool = False
+    """Whether its rows are out of sight until they are asked for, in a form that can do so."""
 
 
 @dataclass(frozen=True)
@@ -392,5 +395,5 @@ def _evidence(e: Explanation) -> Section:
             what = effect.replace("_", " ") + (f": {name}" if name else "")
             lines.append(Line("evidence", shown_by, what, at_ms, name, member_id or None))
         rows.append(Row((At(at_ms), "; ".join(line.text for line in lines), shown_by), tuple(lines)))
-    columns = ("At (UTC)", "What", "Line or request")
-    return Section("evidence", "Evidence", rows, columns, if_none="no line and no request of it is known")
+    columns = ("At (UTC)", "What", "Line, record or request")
+    return Section("evidence", "Evidence", rows, columns, if_none=NO_EVIDENCE, is_folded=True)

@@ -7,7 +7,7 @@ go to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from operator import attrgetter
 
 import msgspec
@@ -15,8 +15,10 @@ import msgspec
 from rollcall.history.facts import Fact
 from rollcall.inputs.offsets_topic.beside_lines import Before, enriched_after, unended
 from rollcall.inputs.offsets_topic.beside_log.merging import Decided
+from rollcall.inputs.offsets_topic.record_names import shown_by_both
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effects import Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.shown_effects import ShownEffect
 
 IN_ORDER = frozenset(EffectName) - {EffectName.OFFSETS_COMMITTED}
 """The facts of the topic that wait for lines. Those of lines are no facts of the history by themselves."""
@@ -32,6 +34,8 @@ class GroupBeside(msgspec.Struct):
     before: Before = msgspec.field(default_factory=Before)
     lines: list[_Line] = []
     """What was printed lately."""
+    shown_by: list[str] = []
+    """The place of each of these in its log; what an earlier version kept has none."""
     is_removed: bool = True
     """Whether the topic has no such group by its last fact."""
     added: int = 0
@@ -47,6 +51,7 @@ class MergingLines:
 
     def __init__(self, group: GroupBeside | None = None) -> None:
         self.group = group or GroupBeside()
+        self.group.shown_by += [""] * (len(self.group.lines) - len(self.group.shown_by))
         self._lines: list[Fact] = []
         self._topic: list[Fact] = []
 
@@ -66,6 +71,7 @@ class MergingLines:
             self._lines.append(fact)
             if isinstance(fact.content, _Line):
                 self.group.lines.append(fact.content)
+                self.group.shown_by.append(fact.request_id)
         for fact in topic:
             self.group.heard_ms = max(self.group.heard_ms, fact.at_ms)
             self._topic.append(fact)
@@ -82,17 +88,22 @@ class MergingLines:
             return decided
         self._topic = [fact for fact in self._topic if fact.at_ms > until_ms]
         known = [(fact, fact.content) for fact in now if fact.content is not None]
-        found = enriched_after(group.before, [content for _, content in known], [*group.lines, *_open(group.lines)])
-        changed = {id(fact): found.changed[place] for place, (fact, _) in enumerate(known) if place in found.changed}
+        lines = [ShownEffect(*one) for one in zip(group.lines, group.shown_by, strict=True)]
+        lines += _open(lines)
+        found = enriched_after(group.before, [content for _, content in known], [one.effect for one in lines])
+        line_of = {id(one.effect): one.shown_by for one in lines}
+        changed = {id(fact): place for place, (fact, _) in enumerate(known) if place in found.changed}
         for fact in now:
             group.is_removed = fact.effect == EffectName.GROUP_REMOVED
             if id(fact) not in changed:
                 decided.topic_kept.append(fact)
-            elif (content := changed[id(fact)]) is None:
+            elif (content := found.changed[place := changed[id(fact)]]) is None:
                 decided.topic_left_out.append(fact)
             else:
-                decided.topic_changed.append((fact, content))
-        decided.added = [(group.added + place, one) for place, one in enumerate(found.added, 1)]
+                line = line_of.get(id(found.by.get(place)), "")
+                decided.topic_changed.append((fact, ShownEffect(content, shown_by_both(fact.request_id, line))))
+        added = [ShownEffect(one, line_of[id(one)]) for one in found.added]
+        decided.added = [*enumerate(added, group.added + 1)]
         decided.compared = found.in_both
         group.added += len(found.added)
         self._forget(group.until_ms - LINES_KEPT_MS)
@@ -100,6 +111,7 @@ class MergingLines:
 
     def _forget(self, before_ms: int) -> None:
         group, before = self.group, self.group.before
+        group.shown_by = [by for line, by in zip(group.lines, group.shown_by, strict=True) if line.at_ms >= before_ms]
         group.lines = [line for line in group.lines if line.at_ms >= before_ms]
         for member_id in [member_id for member_id, times_ms in before.gone.items() if times_ms[-1] < before_ms]:
             if member_id not in before.members or before.members[member_id].at_ms <= before.gone[member_id][-1]:
@@ -109,13 +121,12 @@ class MergingLines:
         before.ends_now = {key: cause for key, cause in before.ends_now.items() if key[0] >= before_ms}
 
 
-def _open(lines: Iterable[_Line]) -> Iterator[Effect]:
+def _open(lines: Iterable[ShownEffect]) -> list[ShownEffect]:
     """The last rebalance, if lines tell its beginning alone: an epoch's end is printed with the next one."""
-    last: RebalanceStarted | None = None
-    for line in lines:
+    found: list[ShownEffect] = []
+    for line, shown_by in lines:
         if isinstance(line, RebalanceStarted):
-            last = line
+            found = [ShownEffect(unended(line), shown_by)]
         elif isinstance(line, RebalanceEnded):
-            last = None
-    if last is not None:
-        yield unended(last)
+            found = []
+    return found

@@ -59,6 +59,8 @@ class Enriched:
 
     changed: dict[int, Effect | None] = field(default_factory=dict)
     """None: the fact is left out."""
+    by: dict[int, Effect] = field(default_factory=dict)
+    """What of the lines is in the changed facts."""
     added: list[Effect] = field(default_factory=list)
     """Rebalances of generations that the topic has no record of."""
     completed: RebalanceEnded | None = None
@@ -151,7 +153,7 @@ class _Beside:
             self._members[fact.member_id] = fact
             joined = _latest_by(self._joins[fact.member_id], fact.at_ms)
             if joined is not None and fact.is_inferred and place not in self._logged:
-                self._change(place, replace(fact, at_ms=min(joined.at_ms, fact.at_ms), is_inferred=False))
+                self._change(place, replace(fact, at_ms=min(joined.at_ms, fact.at_ms), is_inferred=False), joined)
             return
         self._gone.setdefault(fact.member_id, []).append(fact.at_ms)
         known = self._members.get(fact.member_id)
@@ -178,6 +180,7 @@ class _Beside:
                 candidates=now.candidates,
                 client_reason=removed.client_reason,
             ),
+            removed,
         )
 
     # ------------------------------------------------------------ rebalances
@@ -186,18 +189,19 @@ class _Beside:
         """An epoch rose."""
         said = self._near(fact.from_generation_id + 1, fact.at_ms)
         if said is not None:
-            self._change(place, replace(fact, cause=self._cause(fact.cause, said, is_logged=place in self._logged)))
+            cause = self._cause(fact.cause, said, is_logged=place in self._logged)
+            self._change(place, replace(fact, cause=cause), None if cause is fact.cause else said)
 
     def _take_rebalance(self, place: int, fact: RebalanceEnded) -> None:
         """A generation was formed, or an epoch was over."""
         said = self._near(fact.to_generation_id, fact.at_ms if fact.started_at_ms is None else fact.started_at_ms)
         went_at_ms = fact.known_from_ms if fact.started_at_ms is None else fact.started_at_ms
-        now = self._went_otherwise(fact, fact.at_ms if went_at_ms is None else went_at_ms)
+        went = now = self._went_otherwise(fact, fact.at_ms if went_at_ms is None else went_at_ms)
         if said is not None:
             self.found.in_both += 1
-            now = self._with_lines(now, said, is_logged=place in self._logged)
+            now = self._with_lines(went, said, is_logged=place in self._logged)
         if now is not fact:
-            self._change(place, now)
+            self._change(place, now, None if now == went else said)
 
     def completed(self, facts: Sequence[Effect | None]) -> RebalanceEnded | None:
         """The end of what runs in the last facts: by the lines, or unknown if a later one is in them."""
@@ -313,8 +317,10 @@ class _Beside:
     def _latest_rebalance(self, generation_id: int, until_ms: int) -> RebalanceEnded | None:
         return next((one for one in reversed(self._rebalances[generation_id]) if one.at_ms <= until_ms), None)
 
-    def _change(self, place: int, fact: Effect) -> None:
+    def _change(self, place: int, fact: Effect, by: Effect | None) -> None:
         self.found.changed[place] = fact
+        if by is not None:
+            self.found.by[place] = by
 
 
 def _is_open(cause: Cause) -> bool:

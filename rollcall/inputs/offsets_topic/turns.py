@@ -14,8 +14,8 @@ from rollcall.inputs.offsets_topic.history.fold import apply, finish
 from rollcall.inputs.offsets_topic.history.state import DocumentError, History, read_document, write_document
 from rollcall.inputs.offsets_topic.records.decoding import Record, Skipped, decode
 from rollcall.inputs.offsets_topic.records.layout import RecordError
-from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, row_of
-from rollcall.schemas.effects import Effect
+from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, rows_of
+from rollcall.schemas.shown_effects import ShownEffect
 
 
 class SentRecord(NamedTuple):
@@ -103,12 +103,10 @@ def _read(row: SentRecord, rows: list[EffectRow], raw_max_bytes: int) -> Record 
     return None if isinstance(record, Skipped) else record
 
 
-def _numbered(effects: Sequence[Effect], history: History) -> list[EffectRow]:
+def _numbered(facts: Sequence[ShownEffect], history: History) -> list[EffectRow]:
     """Rows of facts, each with its place among all of its group."""
-    rows = []
-    for effect in effects:
-        history.seq += 1
-        rows.append(row_of(effect, history.seq))
+    rows = rows_of(facts, history.seq + 1)
+    history.seq += len(rows)
     return rows
 
 

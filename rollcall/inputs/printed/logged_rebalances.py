@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from rollcall.inputs.printed.lines.entries import DATED, Clock
 from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
-from rollcall.schemas.effects import Effect
+from rollcall.schemas.shown_effects import ShownEffect
 
 NOT_NAMED = "group not named"
 GROUP_NOT_NAMED = f"({NOT_NAMED})"
@@ -121,6 +121,8 @@ class LoggedRebalance:
     source: Source = Source.LINES
     facts: list[LoggedFact] = field(default_factory=list)
     """The lines that say all this, in order."""
+    records: list[str] = field(default_factory=list)
+    """The topic's records that do, as `__consumer_offsets-7@1234`."""
     came: list[tuple[LoggedFact, LoggedFact]] = field(default_factory=list)
     """Of clients that were no members before: where each asked to join, and where it had joined."""
     known_from_ms: int = 0
@@ -196,14 +198,6 @@ class Finding(NamedTuple):
     def moment(self) -> str | None:
         """The time of its first line."""
         return moment_of(self.first.at_ms, self.first.clock, is_whole_seconds=self.first.is_whole_seconds)
-
-
-class ShownEffect(NamedTuple):
-    """An effect of lines, and the line that shows it."""
-
-    effect: Effect
-    shown_by: str
-    """`server.log:12`, as the id of a request of a log."""
 
 
 class WalkedLines(Protocol):

@@ -16,7 +16,7 @@ from rich.console import Console
 from rollcall.history.words import count, some
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, open_blocks, path_of, text_of
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup, ShownEffect
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import FileRead, align, may_matter, merged, read_files
 from rollcall.inputs.printed.story import NOT_FOLLOWED, groups_in
 from rollcall.inputs.printed.unread import unread_sentences
@@ -26,9 +26,9 @@ from rollcall.inputs.replay.row_files import RowFiles
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.files import about_bytes_of
 from rollcall.inputs.request_log.lines.line import COMPLETED
-from rollcall.inputs.shown_rows import rows_of
 from rollcall.programs.terminal import say
-from rollcall.schemas.effect_rows import texts_of
+from rollcall.schemas.effect_rows import rows_of, texts_of
+from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.tables.home import Home
 from rollcall.tables.rows import typed_rows
 

@@ -17,19 +17,19 @@ from rollcall.history.facts import COLUMNS, facts_of, in_order
 from rollcall.history.words import count, some
 from rollcall.inputs.believed_lines import beside
 from rollcall.inputs.offsets_topic.beside_lines import ENRICHED
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup, ShownEffect
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.recordings import OF_REBALANCES, GroupRecorded
 from rollcall.inputs.replay.building import Files
 from rollcall.inputs.replay.inputs import Input, TopicInput
 from rollcall.inputs.replay.printed import PrintedInput, write_effects
 from rollcall.inputs.replay.row_files import RowFiles, rows_in, take_rows
 from rollcall.inputs.replay.work import Work
-from rollcall.inputs.shown_rows import rows_of
 from rollcall.programs.terminal import say
 from rollcall.programs.typed import as_typed
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effect_rows import texts_of
+from rollcall.schemas.effect_rows import rows_of, texts_of
 from rollcall.schemas.effects import RebalanceEnded
+from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import AFTER_THE_LOGS
 from rollcall.tables.home import Home
 from rollcall.tables.rows import typed_rows

@@ -184,7 +184,7 @@ class Pages:
         if e is None:
             return self._missing(request, fields, f"{shown.shortened(fields.group_id)} had no such rebalance.")
         near = await run_in_threadpool(details.neighbours, self.history, e, fields.until_ms)
-        account = await run_in_threadpool(account_of, e)
+        account = await run_in_threadpool(account_of, e, shows_evidence=True)
         return self.page(
             request,
             "rebalance.html",

@@ -28,7 +28,8 @@ from rollcall.inputs.offsets_topic.beside_log.eras import (
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effects import CauseFound, Effect
+from rollcall.schemas.effects import CauseFound
+from rollcall.schemas.shown_effects import ShownEffect
 
 OF_BOTH = OF_GROUPS | {EffectName.OFFSETS_COMMITTED}
 """The facts that both inputs have."""
@@ -50,9 +51,9 @@ class Decided:
     topic_kept: list[Fact] = field(default_factory=list)
     topic_left_out: list[Fact] = field(default_factory=list)
     """Facts that the log has as well."""
-    topic_changed: list[tuple[Fact, Effect]] = field(default_factory=list)
+    topic_changed: list[tuple[Fact, ShownEffect]] = field(default_factory=list)
     """Facts that are in the history with what the log knows better."""
-    added: list[tuple[int, Effect]] = field(default_factory=list)
+    added: list[tuple[int, ShownEffect]] = field(default_factory=list)
     """What only the log has of a group of the topic, each with its seq."""
     compared: int = 0
     """How many things both have."""

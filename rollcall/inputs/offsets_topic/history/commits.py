@@ -31,7 +31,7 @@ def emit_commit(key: OffsetCommitKey, value: OffsetCommitValue, at_ms: int, stor
         commit_timestamp_ms=value.commit_timestamp,
     )
     member_id = "" if owner is None else owner.member_id
-    last = story.facts[-1] if story.facts else None
+    last = story.last
     if isinstance(last, OffsetsCommitted) and (last.at_ms, last.member_id) == (at_ms, member_id):
         last.offsets.append(offset)
         return
@@ -50,7 +50,7 @@ def emit_removal(key: OffsetCommitKey, at_ms: int, story: Story) -> None:
     if not of_topic:
         history.last_commit_ms.pop(key.topic, None)
     why = why_gone(at_ms, committed_ms)
-    last = story.facts[-1] if story.facts else None
+    last = story.last
     if isinstance(last, OffsetsRemoved) and (last.at_ms, last.why) == (at_ms, why):
         same = next((one for one in last.offsets if one.topic == key.topic), None)
         if same is None:

@@ -47,17 +47,13 @@ def emit_member(member_id: str, value: MemberMetadataValue, at_ms: int, story: S
     """A member's own record: it joined, replaced a static member, or changed its fields."""
     history, operation = story.history, _operation(story.history, at_ms)
     member = history.members.get(member_id) or history.converting.pop(member_id, None)
-    new = _member(member_id, value, at_ms)
+    new = _member(member_id, value, at_ms, story.offset)
     if member is not None and not member.is_nameless:
         history.members[member_id] = _go_on(member, new, at_ms, story)
         return
     if member is not None:
-        new.epoch, new.state, new.state_since_ms, new.held = (
-            member.epoch,
-            member.state,
-            member.state_since_ms,
-            member.held,
-        )
+        for name in ("epoch", "state", "state_since_ms", "held", "step_shown_at"):
+            setattr(new, name, getattr(member, name))
         history.members[member_id] = new
         if epochs.has_begun(history):
             epochs.emit_found_member(new, at_ms, story)
@@ -71,7 +67,8 @@ def emit_member(member_id: str, value: MemberMetadataValue, at_ms: int, story: S
     operation.returned.append(member_id)
     if old.server_assignor != new.server_assignor:
         operation.voted.append(member_id)
-    story.removed(old, at_ms, REPLACED, replaced_by=member_id)
+    with story.shown_at(old.shown_at):
+        story.removed(old, at_ms, REPLACED, replaced_by=member_id)
     story.joined(new, at_ms, replaces_member_id=old.member_id)
     story.subscribed(new, at_ms)
 
@@ -81,6 +78,7 @@ def emit_member_gone(member_id: str, at_ms: int, story: Story) -> None:
     history, operation = story.history, _operation(story.history, at_ms)
     member = history.members.pop(member_id, None)
     if member is not None and not member.is_nameless:
+        member.shown_at = story.offset
         operation.gone.append(member)
 
 
@@ -90,7 +88,17 @@ def _go_on(member: Member, new: Member, at_ms: int, story: Story) -> Member:
     is_other = (member.topics, member.pattern) != (new.topics, new.pattern)
     has_other_terms = is_other or member.rebalance_timeout_ms != new.rebalance_timeout_ms
     has_other_vote = member.server_assignor != new.server_assignor or member.is_classic != new.is_classic
-    for name in ("since_ms", "held", "target", "commits", "epoch", "state", "state_since_ms", "is_away"):
+    for name in (
+        "since_ms",
+        "held",
+        "target",
+        "commits",
+        "epoch",
+        "state",
+        "state_since_ms",
+        "is_away",
+        "step_shown_at",
+    ):
         setattr(new, name, getattr(member, name))
     if member.server_assignor != new.server_assignor:
         operation.voted.append(new.member_id)
@@ -105,7 +113,7 @@ def _go_on(member: Member, new: Member, at_ms: int, story: Story) -> Member:
     return new
 
 
-def _member(member_id: str, value: MemberMetadataValue, at_ms: int) -> Member:
+def _member(member_id: str, value: MemberMetadataValue, at_ms: int, shown_at: int) -> Member:
     classic = value.classic_member_metadata
     return Member(
         member_id=member_id,
@@ -120,6 +128,7 @@ def _member(member_id: str, value: MemberMetadataValue, at_ms: int) -> Member:
         is_classic=classic is not None,
         since_ms=at_ms,
         recorded_at_ms=at_ms,
+        shown_at=shown_at,
     )
 
 
@@ -202,6 +211,7 @@ def emit_current(member_id: str, value: CurrentMemberAssignmentValue, at_ms: int
     if (member.epoch, member.state) != (value.member_epoch, state):
         member.state_since_ms = at_ms
     member.epoch, member.state, member.held, member.recorded_at_ms = value.member_epoch, state, held, at_ms
+    member.step_shown_at = story.offset
     is_back = member.is_away
     member.is_away = value.member_epoch == AWAY_EPOCH
     epochs.take_from_others(member, history)
@@ -244,7 +254,7 @@ def emit_pattern(pattern: str, value: RegularExpressionValue, at_ms: int, story:
     """A pattern matches these topics; the epoch that follows rose for it."""
     _operation(story.history, at_ms).resolved.append(pattern)
     if epochs.has_begun(story.history):
-        last = story.facts[-1] if story.facts else None
+        last = story.last
         topics = PatternTopics(pattern=pattern, topics=list(value.topics))
         if isinstance(last, PatternsResolved) and last.at_ms == at_ms:
             last.patterns.append(topics)
@@ -275,14 +285,17 @@ def end_operation(story: Story) -> None:
     history, operation = story.history, story.history.operation
     if epochs.has_begun(history):
         for member in operation.came:
-            epochs.emit_newcomer(member, operation.at_ms, story)
-            story.joined(member, operation.at_ms)
-            story.subscribed(member, operation.at_ms)
+            with story.shown_at(member.shown_at):
+                epochs.emit_newcomer(member, operation.at_ms, story)
+                story.joined(member, operation.at_ms)
+                story.subscribed(member, operation.at_ms)
         for member in operation.gone:
             verdict = epochs.verdict_of(member, operation, operation.at_ms, history)
-            story.removed(member, operation.at_ms, verdict)
+            with story.shown_at(member.shown_at):
+                story.removed(member, operation.at_ms, verdict)
         if operation.gone:
-            epochs.update_state(operation.at_ms, story)
+            with story.shown_at(operation.gone[-1].shown_at):
+                epochs.update_state(operation.at_ms, story)
     operation.came, operation.gone, operation.resolved = [], [], []
     operation.changed, operation.coming = [], []
 

@@ -11,7 +11,14 @@ from typing import assert_never
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState
 from rollcall.inputs.offsets_topic.history.classic import evidence_of
 from rollcall.inputs.offsets_topic.history.departures import REPLACED, Evidence, Verdict, judge, judge_absent, returning
-from rollcall.inputs.offsets_topic.history.state import Departure, EpochRebalance, History, Member, Operation
+from rollcall.inputs.offsets_topic.history.state import (
+    NO_RECORD,
+    Departure,
+    EpochRebalance,
+    History,
+    Member,
+    Operation,
+)
 from rollcall.inputs.offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
 from rollcall.inputs.offsets_topic.records.shapes import ConsumerGroupMetadataValue
 from rollcall.inputs.tolerances import RETURNED_AT_ONCE_MS
@@ -34,14 +41,15 @@ def has_begun(history: History) -> bool:
 def emit_created(at_ms: int, story: Story) -> None:
     """The first records of a group: its first member created it, or took over an Empty classic group of that name."""
     history = story.history
-    came = history.operation.came
+    first = history.operation.came[0]
     is_taken_over = history.ending_at_ms == at_ms
-    if not is_taken_over:
-        story.emit(GroupCreated(at_ms=at_ms))
     from_type = GroupType.CLASSIC if is_taken_over else None
     _become_consumer(FIRST_EPOCH, history)
     why = "replaced" if is_taken_over else "created"
-    story.type_changed(from_type, GroupType.CONSUMER, why, at_ms, came[0].name if came else "")
+    with story.shown_at(first.shown_at):
+        if not is_taken_over:
+            story.emit(GroupCreated(at_ms=at_ms))
+        story.type_changed(from_type, GroupType.CONSUMER, why, at_ms, first.name)
     history.state = ConsumerGroupState.EMPTY
 
 
@@ -60,12 +68,15 @@ def emit_upgraded(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -
         verdict = judge_absent(evidence_of(old, at_ms, history, is_exact=False), is_back=new is not None)
         if new is not None and verdict is REPLACED:
             del came[new.member_id]
-            story.removed(old, at_ms, verdict, replaced_by=new.member_id)
-            story.joined(new, at_ms, is_inferred=True, replaces_member_id=old.member_id)
+            with story.shown_at(new.shown_at):
+                story.removed(old, at_ms, verdict, replaced_by=new.member_id)
+                story.joined(new, at_ms, is_inferred=True, replaces_member_id=old.member_id)
         else:
-            story.removed(old, at_ms, verdict)
+            with story.shown_at(NO_RECORD):  # What shows it is that it has none.
+                story.removed(old, at_ms, verdict)
     for member in came.values():
-        story.joined(member, at_ms, is_inferred=True)
+        with story.shown_at(member.shown_at):
+            story.joined(member, at_ms, is_inferred=True)
     history.converting, history.converted_at_ms = {}, -1
     history.operation.came = []
     _become_consumer(value.epoch, history)
@@ -100,9 +111,11 @@ def emit_found(epoch: int, at_ms: int, story: Story) -> None:
 
 def emit_found_member(member: Member, at_ms: int, story: Story) -> None:
     """A member that joined before the first record that is left."""
-    story.joined(member, at_ms, is_inferred=True)
+    with story.shown_at(member.shown_at):
+        story.joined(member, at_ms, is_inferred=True)
     if member.state_since_ms:
-        story.assigned(member, at_ms, max(member.epoch, 0))
+        with story.shown_at(member.step_shown_at):
+            story.assigned(member, at_ms, max(member.epoch, 0))
 
 
 def _become_consumer(epoch: int, history: History) -> None:
@@ -127,12 +140,14 @@ def emit_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: i
     cause = cause_by(CauseKind.MEMBER_JOINED, came[0]) if came else _cause(value, operation, verdicts, history)
     story.epoch_ended(at_ms, "superseded", members_before)
     for member, verdict in verdicts:
-        story.removed(member, at_ms, verdict)
+        with story.shown_at(member.shown_at):
+            story.removed(member, at_ms, verdict)
         _remember(member, verdict, operation, value.epoch, at_ms, history)
     for member in operation.came:
-        _emit_return(member, at_ms, story)
-        story.joined(member, at_ms)
-        story.subscribed(member, at_ms)
+        with story.shown_at(member.shown_at):
+            _emit_return(member, at_ms, story)
+            story.joined(member, at_ms)
+            story.subscribed(member, at_ms)
     history.rebalance = EpochRebalance(
         from_epoch=history.generation_id,
         started_at_ms=at_ms,

@@ -27,14 +27,17 @@ from rollcall.inputs.offsets_topic.records.shapes import (
     TargetAssignmentMemberValue,
     TargetAssignmentMetadataValue,
 )
-from rollcall.schemas.effects import Effect, GroupNotCovered
+from rollcall.schemas.effects import GroupNotCovered
+from rollcall.schemas.shown_effects import ShownEffect
 
 COMMITS, GROUP, EPOCH, MEMBER = (0, 1), 2, 3, 5
 """Record types that the fold distinguishes; see RECORD_TYPES."""
 
 
-def apply(history: History, records: Iterable[Record], names: Mapping[str, str]) -> list[Effect]:
-    """The facts that records of one group lead to, in order; changes the history. names: topic names by id.
+def apply(history: History, records: Iterable[Record], names: Mapping[str, str]) -> list[ShownEffect]:
+    """The facts that records of one group lead to, in order, each with its record; changes the history.
+
+    names: topic names by id.
 
     Facts that the rest of a request's records may change are held back (`History.is_held_back`) until the next record
     of another time, or `finish`.
@@ -50,7 +53,7 @@ def apply(history: History, records: Iterable[Record], names: Mapping[str, str])
     return story.facts
 
 
-def finish(history: History, names: Mapping[str, str]) -> list[Effect]:
+def finish(history: History, names: Mapping[str, str]) -> list[ShownEffect]:
     """The facts that were held back, once it is known that nothing follows."""
     story = Story(history, names)
     consumer.end_operation(story)
@@ -60,13 +63,16 @@ def finish(history: History, names: Mapping[str, str]) -> list[Effect]:
 
 
 def _tell(record: Record, story: Story) -> None:
+    story.history.partition = record.partition
     if not record.is_covered:
+        story.offset = record.offset
         _emit_not_covered(record, story)
         return
     at_ms = record.timestamp_ms
     if record.type not in COMMITS:
         consumer.end_operation_before(at_ms, story)
     lifecycle.end_before(at_ms, story)
+    story.offset = record.offset
     if record.value is None:
         _emit_tombstone(record, at_ms, story)
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.inputs.offsets_topic.history.commits import why_gone
 from rollcall.inputs.offsets_topic.history.departures import Verdict
-from rollcall.inputs.offsets_topic.history.state import Operation
+from rollcall.inputs.offsets_topic.history.state import NO_RECORD, Operation
 from rollcall.inputs.offsets_topic.history.story import Story
 from rollcall.schemas.causes import EndCause
 from rollcall.schemas.effects import GroupRemoved
@@ -21,6 +21,7 @@ def emit_classic_gone(at_ms: int, story: Story) -> None:
     history = story.history
     if history.group_type is GroupType.CONSUMER:
         return
+    history.end_shown_at = story.offset
     if history.members:
         history.converting, history.converted_at_ms, history.members = history.members, at_ms, {}
         return
@@ -34,6 +35,7 @@ def emit_consumer_gone(at_ms: int, story: Story) -> None:
     operation = history.operation
     if history.group_type is GroupType.CLASSIC:
         return
+    history.end_shown_at = story.offset
     if operation.at_ms == at_ms and operation.gone:
         history.converting = {member.member_id: member for member in operation.gone}
         history.converted_at_ms = at_ms
@@ -53,7 +55,8 @@ def end_before(at_ms: int, story: Story) -> None:
 def end_group(story: Story) -> None:
     """Ends a group without members whose record was removed, if it did not go on as the other kind."""
     if story.history.ending_at_ms != -1:
-        _emit_removed(story.history.ending_at_ms, story)
+        with story.shown_at(story.history.end_shown_at):
+            _emit_removed(story.history.ending_at_ms, story)
 
 
 def end_conversion(story: Story) -> None:
@@ -62,10 +65,11 @@ def end_conversion(story: Story) -> None:
     if not history.converting:
         return
     at_ms = history.converted_at_ms
-    for member in history.converting.values():
-        story.removed(member, at_ms, _NOT_REPORTED)
-    history.converting = {}
-    _emit_removed(at_ms, story)
+    with story.shown_at(history.end_shown_at):
+        for member in history.converting.values():
+            story.removed(member, at_ms, _NOT_REPORTED)
+        history.converting = {}
+        _emit_removed(at_ms, story)
 
 
 def _emit_removed(at_ms: int, story: Story) -> None:
@@ -81,5 +85,6 @@ def _emit_removed(at_ms: int, story: Story) -> None:
     history.protocol_type, history.protocol_name, history.leader_id = None, None, None
     history.metadata_hash, history.target_epoch = None, -1
     history.converted_at_ms = history.ending_at_ms = -1
+    history.end_shown_at = NO_RECORD
     history.partition_counts, history.is_followup_due, history.departures = {}, False, []
     history.downgrade_cause = None

@@ -19,6 +19,10 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """Functions that turn a document of one version into the next, by the version they read."""
 
 
+NO_RECORD = -1
+"""The offset of a record that is not known, or that there is not."""
+
+
 class DocumentError(ValueError):
     """A document that cannot be read; the text says why."""
 
@@ -68,6 +72,11 @@ class Member(DocumentPart):
     """A static member that left and means to return."""
     is_nameless: bool = False
     """Its own record was not seen: it was compacted away."""
+    shown_at: int = NO_RECORD
+    """The offset of its own record, once it is gone of the record that says so; only in a consumer group, as the next.
+    """
+    step_shown_at: int = NO_RECORD
+    """The offset of the record of its latest step."""
     commits: Commits = msgspec.field(default_factory=Commits)
 
     @property
@@ -127,6 +136,8 @@ class History(DocumentPart):
     v: int = VERSION
     seq: int = 0
     """How many facts were emitted."""
+    partition: int = NO_RECORD
+    """The partition that has the group's records."""
     session_ms: int = -1
     """The session timeout of members of the newer protocol, if a user gave it; the topic does not have it."""
     group_type: GroupType | None = None
@@ -165,6 +176,8 @@ class History(DocumentPart):
     ending_at_ms: int = -1
     """When the record of a group without members was removed, until it is clear that it does not go on as the other
     kind."""
+    end_shown_at: int = NO_RECORD
+    """The offset of the record that said either."""
     downgrade_cause: Cause | None = None
     """Why it became a classic group again, which is the cause of its next rebalance."""
     departures: list[Departure] = []

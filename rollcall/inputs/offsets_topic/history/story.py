@@ -5,11 +5,13 @@ never a guess.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.inputs.offsets_topic.history.departures import Verdict
-from rollcall.inputs.offsets_topic.history.state import History, Member
+from rollcall.inputs.offsets_topic.history.state import NO_RECORD, History, Member
+from rollcall.inputs.offsets_topic.record_names import name_of_record
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
 from rollcall.schemas.consumer_effects import GroupTypeChanged, MemberSubscribed
 from rollcall.schemas.effects import (
@@ -22,6 +24,7 @@ from rollcall.schemas.effects import (
     StateChanged,
     TopicPartitions,
 )
+from rollcall.schemas.shown_effects import ShownEffect
 
 
 class Story:
@@ -29,11 +32,28 @@ class Story:
 
     def __init__(self, history: History, names: Mapping[str, str]) -> None:
         self.history = history
-        self.facts: list[Effect] = []
+        self.facts: list[ShownEffect] = []
+        self.offset = NO_RECORD
+        """The record that shows what is emitted."""
         self._names = names
 
     def emit(self, effect: Effect) -> None:
-        self.facts.append(effect)
+        shown_by = "" if self.offset == NO_RECORD else name_of_record(self.history.partition, self.offset)
+        self.facts.append(ShownEffect(effect, shown_by))
+
+    @contextmanager
+    def shown_at(self, offset: int) -> Iterator[None]:
+        """What is emitted meanwhile is shown by another record than the one at hand, or by none."""
+        before, self.offset = self.offset, offset
+        try:
+            yield
+        finally:
+            self.offset = before
+
+    @property
+    def last(self) -> Effect | None:
+        """The fact before."""
+        return self.facts[-1].effect if self.facts else None
 
     def topic(self, topic_id: str) -> str:
         """A topic's name by its id; the id itself if the name is not known."""

@@ -21,9 +21,10 @@ from rollcall.inputs.printed.groups.reasons import Reason
 from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE
 from rollcall.inputs.printed.lines.entries import DATED
-from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, ShownEffect
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
 from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.effects import UNKNOWN_END, GroupFound
+from rollcall.schemas.shown_effects import ShownEffect
 
 _Timed = tuple[int, Event | LoggedRebalance]
 """When it was; of a rebalance: when it was over, or its last line is there."""

@@ -11,8 +11,9 @@ from rollcall.inputs.printed.groups.logged_effects import place_of
 from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
 from rollcall.inputs.printed.lines.entries import reason_of
 from rollcall.inputs.printed.logged_facts import BROKER, is_dated
-from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup, ShownEffect
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup
 from rollcall.schemas.effects import Effect, GroupNotCovered
+from rollcall.schemas.shown_effects import ShownEffect
 
 log = logging.getLogger("rollcall.lines")
 

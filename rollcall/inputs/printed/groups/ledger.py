@@ -21,8 +21,8 @@ from rollcall.inputs.printed.groups.logged_members import explain_departure
 from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE
 from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, is_dated
-from rollcall.inputs.printed.logged_rebalances import ShownEffect
 from rollcall.schemas.effects import UNKNOWN_END
+from rollcall.schemas.shown_effects import ShownEffect
 
 
 class Ledger:

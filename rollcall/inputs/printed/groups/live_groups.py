@@ -20,7 +20,6 @@ from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.inputs.printed.groups.forgeable import forgeable_places
 from rollcall.inputs.printed.groups.group_effects import effects_of, shown_effects_of
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
-from rollcall.inputs.printed.logged_rebalances import ShownEffect
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.tolerances import BACK_AFTER_LEAVE_MS
 from rollcall.schemas.effects import (
@@ -33,6 +32,7 @@ from rollcall.schemas.effects import (
     RebalanceStarted,
     StateChanged,
 )
+from rollcall.schemas.shown_effects import ShownEffect
 
 AT_REST_MS = 1_000
 """How long after its last line the effects of a group at rest are given."""

@@ -11,8 +11,9 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from rollcall.inputs.printed.logged_facts import LoggedFact
-from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, ShownEffect
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
 from rollcall.schemas.effects import Effect
+from rollcall.schemas.shown_effects import ShownEffect
 
 Later = Callable[[], Effect | None]
 """Makes an effect of which later lines may show more, once all are read. None: it is no fact."""
