@@ -68,7 +68,7 @@ replay: setup ## Replay a broker's request log, its server.log, a dump of __cons
 	  $${PROCESSES:+--processes "$$PROCESSES"} -- "$$LOG"
 
 .PHONY: shadow
-shadow: $(if $(FROM),archive,setup) ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, a broker's log (server.log or kafka-request.log): LOG=file, SET=, ZONE=, or both; ROLLCALL_HOME=.
+shadow: setup ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port, CONF=, OFFSETS=0, a broker's log (server.log or kafka-request.log): LOG=file, SET=, ZONE=, or both; ROLLCALL_HOME=.
 	@test -n "$$LOG$$FROM" || { echo "rollcall: missing FROM= or LOG=; for example: make shadow FROM=kafka://host:port" >&2; exit 2; }
 	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- $${LOG:+"$$LOG"} $${FROM:+"$$FROM"}
 

@@ -182,23 +182,6 @@ ALERTS = Table(
 )
 """One row is one message about an alarm to one receiver."""
 
-RECORDS = Table(
-    (
-        Column("group_id", "string", "the group that the key names, null where it names none that can be read"),
-        Column("partition", "int", "the partition of __consumer_offsets"),
-        Column("offset", "long", "its offset in that partition"),
-        Column("timestamp_ms", "long", "when it was written, ms since the epoch"),
-        Column("key", "binary", "the record's key"),
-        Column("value", "binary", "the record's value, null for a tombstone"),
-    )
-)
-"""One row is one record of __consumer_offsets, transactions settled."""
-
-HISTORY_STATE = Table(
-    (Column("document", "string", "what is remembered of a group: see `rollcall.inputs.offsets_topic.history.state`"),)
-)
-"""A group's row in the state store of the query that folds those records. Frozen, as STATE is."""
-
 STATE = Table(
     (
         Column("state", "string", "Empty, PreparingRebalance, CompletingRebalance, Stable or Dead"),

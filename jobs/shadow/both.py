@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
+from uuid import uuid4
 
-from rollcall.inputs.both_inputs import BothMerged, lines_beside, merging_lines
+from rollcall.inputs.both_inputs import BothMerged, NamesOf, lines_beside, merging_lines
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.following import Following
 from rollcall.jobs.shadow.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, MergingFeed, Rule
@@ -18,9 +19,6 @@ from rollcall.jobs.shadow.program import Beside, Failure
 from rollcall.jobs.stream.upkeep import Upkeep
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter
-
-if TYPE_CHECKING:
-    from rollcall.jobs.shadow.topic import TopicFollowing
 
 MERGE_EVERY_S = 1.0
 
@@ -38,27 +36,27 @@ _OF_LINES = _Kind(BESIDE_LINES, lines_beside, ("a group that the topic lacks is 
 
 
 class BothFollowing:
-    """A log and a topic on homes inside a home. status: gets each commit of merged facts. is_printed: the log is what
-    its broker prints.
+    """A log and a topic on homes inside a home. names: of the cluster's topics, by id. status: gets each commit of
+    merged facts. is_printed: the log is what its broker prints.
     """
 
     def __init__(
         self,
         home: Home,
         config: JobConfig,
-        topic: TopicFollowing,
-        log: Following,
+        topic: Following[Any, Any],
+        log: Following[Any, Any],
+        names: NamesOf,
         status: StatusWriter,
         *,
         is_printed: bool,
     ) -> None:
         self._log, self._topic, self._status = log, topic, status
-        topic.home_of_ends = home
         self._kind, self._hold_ms = _OF_LINES if is_printed else _OF_REQUESTS, config.log_hold_ms
-        self._merging = MergingFeed(home, config, topic.cluster.names, self._kind.rule)
+        self._merging = MergingFeed(home, config, names, self._kind.rule)
         self._merged_at = 0.0
         self._upkeep = Upkeep(home, config, lambda: None)
-        status.running(topic.query.id, int(time.time() * 1000))
+        status.running(str(uuid4()), int(time.time() * 1000))
 
     @property
     def shown(self) -> str:
@@ -78,21 +76,20 @@ class BothFollowing:
         return [self._upkeep, *self._topic.upkeeps(), *self._log.upkeeps()]
 
     def step(self) -> bool:
-        has_more = self._log.step()
-        self._topic.step()
+        has_more = [each.step() for each in (self._log, self._topic)]
         if time.monotonic() >= self._merged_at + MERGE_EVERY_S:
             # The progress is asked before the homes are read, so that all facts up to it are read.
-            known = self._log.known(self._hold_ms, time.time() * 1000)
-            decided = self._merging.step(known, self._topic.read_until_ms())
+            log, topic = (each.known(self._hold_ms, time.time() * 1000) for each in (self._log, self._topic))
+            decided = self._merging.step(log, topic.all_others_ms)
             if decided:
                 self._status.batch_done(self._merging.commits, decided, 0)
             self._merged_at = time.monotonic()
-        return has_more
+        return any(has_more)
 
     def finish(self, is_urgent: Callable[[], bool]) -> None:
         self._log.finish()
         self._merging.close()
-        self._topic.finish(is_urgent)
+        self._topic.finish()
 
     def failure(self) -> Failure | None:
         return self._topic.failure()

@@ -6,14 +6,13 @@ Knows the query. Must not know a state.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from multiprocessing import get_context
 from pathlib import Path
 
 from rollcall.jobs.log_config import shadow_config
 from rollcall.jobs.shadow.request_source import ShadowState
+from rollcall.jobs.shadow.spark_once import run_once
 from rollcall.jobs.stream.checkpoint import read_version
-from rollcall.programs.log_lines import tell
-from rollcall.tables.home import Home, HomeError
+from rollcall.tables.home import Home
 from rollcall.tables.versions import Versions, is_table
 
 
@@ -22,13 +21,7 @@ def finish_earlier(home: Home, kept: ShadowState) -> None:
     read = read_version(Path(home.checkpoint))
     if not is_table(home.requests) or read is None or read >= Versions(Path(home.requests)).latest():
         return
-    tell("an earlier version has left requests without their facts; Spark finishes them, this once.")
-    # A process of its own: its JVM ends with it.
-    process = get_context("spawn").Process(target=_answer_all, args=(home.location, kept.settings))
-    process.start()
-    process.join()
-    if process.exitcode:
-        raise HomeError(f"{home.shown} could not be taken over from the earlier version: see above.")
+    run_once(home, "requests without their facts; Spark finishes them", _answer_all, kept.settings)
 
 
 def _answer_all(location: str, settings: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ rows are written. Must not know what a line says.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rollcall.inputs.request_log.lines.files import LogLine
@@ -27,7 +27,7 @@ SAID_AFTER_LINES = 10_000
 class LagLines:
     """The lines of another tail. home: where rows go. clock: seconds."""
 
-    def __init__(self, tail: Tail, home: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, tail: Tail[LogLine, Position], home: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._tail, self._home, self._clock = tail, home, clock
         self._news = LagNews()
         self._lines = 0
@@ -37,8 +37,8 @@ class LagLines:
     def position(self) -> Position:
         return self._tail.position
 
-    def poll(self, lines_at_most: int) -> list[LogLine]:
-        lines = self._tail.poll(lines_at_most)
+    def poll(self, at_most: int) -> Sequence[LogLine]:
+        lines = self._tail.poll(at_most)
         for line in lines:
             self._news.take_in(line)
         if self._lines < SAID_AFTER_LINES <= self._lines + len(lines) and not self._news.lines:

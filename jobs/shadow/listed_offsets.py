@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
@@ -54,7 +54,7 @@ def as_kafka_spells(topic_id: str) -> str:
 class ListedOffsets:
     """One cluster. Every method raises OSError: the cluster does not answer."""
 
-    def __init__(self, settings: Mapping[str, str]) -> None:
+    def __init__(self, settings: Mapping[str, Any]) -> None:
         self._admin = AdminClient({**settings, "client.id": CLIENT_ID}, logger=_quiet)
 
     def close(self) -> None:

@@ -114,14 +114,14 @@ class MergingFeed:
         """Counts of the merged facts."""
         return self._kept.found
 
-    def step(self, log: Known, topic_until_ms: int | None) -> int:
+    def step(self, log: Known, topic_until_ms: int) -> int:
         """Reads new facts of both homes and commits the decided ones; returns how many facts were committed.
 
         log, topic_until_ms: up to which time each home is complete. Ask for them before the call, since the facts up to
-        then are read here. topic_until_ms: None if not known; a group's own records come in order.
+        then are read here. topic_until_ms: -1 if not known; a group's own records come in order.
         """
         took = self._take_effects()
-        self._topic_until_ms = max(self._topic_until_ms, topic_until_ms or -1)
+        self._topic_until_ms = max(self._topic_until_ms, topic_until_ms)
         for group_id, merging in list(self._merging.items()):
             topic_ms = max(self._topic_until_ms, merging.group.heard_ms) - self._hold_ms
             self._settle(group_id, merging, min(log.of(group_id), topic_ms))

@@ -6,9 +6,10 @@ The state has the facts that later lines may change. Must not know what a line s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
+import pyarrow as pa
 
 from rollcall.inputs.following.numbered_state import last_state
 from rollcall.inputs.printed.groups.live_groups import Given, LiveGroups
@@ -18,9 +19,10 @@ from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import LogLine, is_far_ahead
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.recorded import Quarantined
-from rollcall.jobs.shadow.following import Known
+from rollcall.jobs.shadow.following import Known, UnfitLines
 from rollcall.schemas.effect_rows import rows_of, texts_of
 from rollcall.tables.home import Home
+from rollcall.tables.rows import typed_rows
 
 FOLDER = "printed"
 APP_ID = "rollcall-printed"
@@ -52,7 +54,7 @@ def find_printed(home: Home) -> PrintedKept | None:
     return last_state(home.path / FOLDER, home.effects, APP_ID, PrintedKept, "how far the log was read")
 
 
-class PrintedSource:
+class PrintedSource(UnfitLines):
     """A broker's log of which the home holds this state. clock: seconds."""
 
     folder, app_id = FOLDER, APP_ID
@@ -61,8 +63,8 @@ class PrintedSource:
     )
 
     def __init__(self, kept: PrintedKept, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
         self._kept, self._clock = kept, clock
-        self.unfit: list[Quarantined] = []
         self._log = GrowingLog(kept.log, zone_of(kept.zone), kept.unread)
         self._groups = LiveGroups(kept.facts, kept.given)
         self._log_ms = max((fact.at_ms for fact in kept.facts if fact.at_ms is not None), default=kept.position.at_ms)
@@ -85,7 +87,7 @@ class PrintedSource:
     def due_rows(self) -> int:
         return len(self._due)
 
-    def read(self, lines: list[LogLine], *, is_pause: bool) -> None:
+    def read(self, lines: Sequence[LogLine], *, is_pause: bool) -> None:
         self._kept.lines += len(lines)
         if lines or (is_pause and self._log.unread):
             self._take(self._log.read([(line.number, _text(line)) for line in lines], is_pause=is_pause), lines)
@@ -100,9 +102,9 @@ class PrintedSource:
         ended = self._clock()
         self._look_at = ended + (ended - now) / LOOKS_SHARE
 
-    def take_due(self) -> list[str]:
+    def take_due(self) -> pa.Table:
         texts, self._due = self._due, []
-        return texts
+        return typed_rows(texts)
 
     def state(self, position: Position) -> PrintedKept:
         kept = self._kept
@@ -125,14 +127,14 @@ class PrintedSource:
     def closing_lines(self) -> Iterable[str]:
         return ()
 
-    def _take(self, read: Read, lines: list[LogLine]) -> None:
+    def _take(self, read: Read, lines: Sequence[LogLine]) -> None:
         self._groups.take(read.facts)
         self._kept.facts_read += len(read.facts)
         self._kept.doubtful += len(read.doubtful)
         self.unfit += [Quarantined(line.file, line.number, line.broken, "") for line in lines if line.broken]
         self.unfit += [Quarantined(entry.file, entry.line_number, why, entry.text) for entry, why in read.doubtful]
 
-    def _note_time(self, lines: list[LogLine]) -> None:
+    def _note_time(self, lines: Sequence[LogLine]) -> None:
         """Notes the last line's time. One a day ahead may be wrong, unless the file's own clock has it too."""
         if lines:
             self._in_file_ms = lines[-1].at_ms

@@ -48,7 +48,7 @@ class Followed(Protocol):
         """What was read, in a line."""
 
     def goes_on(self) -> bool:
-        """Whether it can be followed. It may start a query again that only the cluster's absence has ended."""
+        """Whether it can be followed."""
 
     def not_known(self) -> Iterable[str]:
         """Sentences, printed at the start, about what this input cannot show."""
@@ -99,7 +99,7 @@ class ShadowProgram:
         failure = followed.failure()
         if failure is not None and not self.stop.wait(0):
             self.status.failed(*failure)
-            print(f"rollcall: the query failed: {visible(failure.reason)}", file=sys.stderr)
+            print(f"rollcall: the shadow failed: {visible(failure.reason)}", file=sys.stderr)
             return 1
         self.status.stopped()
         for line in lines:

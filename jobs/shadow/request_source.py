@@ -7,9 +7,10 @@ says, nor when facts are committed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
+import pyarrow as pa
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
@@ -20,10 +21,9 @@ from rollcall.inputs.request_log.group_rows import GroupRows
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.live import LiveImport
-from rollcall.inputs.request_log.recorded import Quarantined
 from rollcall.inputs.request_log.snapshot import SnapshotError, Snapshots, restored
 from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.following import Known
+from rollcall.jobs.shadow.following import Known, UnfitLines
 from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.programs.settings import from_texts
 from rollcall.schemas.effect_rows import texts_of
@@ -32,7 +32,7 @@ from rollcall.shown.replay_report import given_up
 from rollcall.tables.appending import append_once
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.request_rows import request_line
-from rollcall.tables.rows import read_lines
+from rollcall.tables.rows import read_lines, typed_rows
 
 FOLDER = "shadow"
 APP_ID = "rollcall-shadow"
@@ -87,7 +87,7 @@ def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen) 
     return ShadowState(log, zone, dict(given), seen, {**seen.shown(), **given}, Position(), None, requests=b"")
 
 
-class RequestSource:
+class RequestSource(UnfitLines):
     """A request log of which the home holds this state. say: for sentences to the user. clock: seconds.
 
     Raises HomeError: the kept state cannot be read.
@@ -103,10 +103,10 @@ class RequestSource:
         say: Callable[[str], None] = lambda line: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__()
         self._kept, self._say, self._clock = kept, say, clock
         config = shadow_config(kept.settings)
         self._requests = open_requests(home, config)
-        self.unfit: list[Quarantined] = []
         self.due_rows = 0
         self._groups: dict[str, GroupRows] = {}
         try:
@@ -129,7 +129,7 @@ class RequestSource:
         tally = self.live.tally
         return f"{tally.read} lines read, {tally.used} used, {tally.quarantined.total()} in quarantine"
 
-    def read(self, lines: list[LogLine], *, is_pause: bool) -> None:
+    def read(self, lines: Sequence[LogLine], *, is_pause: bool) -> None:
         for line in lines:
             self.live.read(line)
         if lines:
@@ -149,7 +149,7 @@ class RequestSource:
         self.live.release(last_ms + silent_ms)
         self.due_rows = sum(group.waiting for group in self._groups.values())
 
-    def take_due(self) -> list[str]:
+    def take_due(self) -> pa.Table:
         texts, lines = list[str](), list[bytes]()
         for group_id, group in self._groups.items():
             group.end_run()
@@ -159,7 +159,7 @@ class RequestSource:
             group.requests.clear()
         self._kept.requests, self.due_rows = b"".join(lines), 0
         self._groups = {group_id: group for group_id, group in self._groups.items() if group_id in self.live.groups}
-        return texts
+        return typed_rows(texts)
 
     def state(self, position: Position) -> ShadowState:
         kept = self._kept

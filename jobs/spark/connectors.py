@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.spark.jars import DELTA_COORDINATES
-from rollcall.jobs.spark.kafka_cluster import KafkaCluster
+from rollcall.jobs.spark.kafka_cluster import check_topic
 from rollcall.jobs.stream.sources.kafka import CONNECTOR
 from rollcall.programs.preflight import Missing
 
@@ -29,9 +29,4 @@ def check_connectors(spark: SparkSession, config: JobConfig) -> None:
         return
     if not isinstance(jvm.org.apache.spark.sql.kafka010.KafkaSourceProvider, JavaClass):
         raise Missing(f"spark.coordinator.source=kafka needs Spark's connector: add --packages {CONNECTOR}.")
-    options = dict(config.kafka_options)
-    cluster = KafkaCluster(spark, options, f"kafka.bootstrap.servers={options['kafka.bootstrap.servers']}")
-    try:
-        cluster.check_topic(config.kafka_topic)
-    finally:
-        cluster.close()
+    check_topic(spark, dict(config.kafka_options), config.kafka_topic)

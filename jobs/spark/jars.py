@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rollcall.jobs.spark.internal_topics import write_with_internal_topics
 from rollcall.programs.preflight import Missing, check_java, run_online
 from rollcall.programs.running import run_program
 from rollcall.programs.version import ROOT, VERSION
@@ -47,15 +46,13 @@ KAFKA_COORDINATES = {
     f"{_TOKENS}:4.0.0": ("org.apache.kafka:*", "org.apache.hadoop:*"),
 }
 """With what is left out of each."""
-KAFKA_CONNECTOR = "spark-sql-kafka-0-10_2.13-4.2.0.jar"
-TOKEN_PROVIDER = "spark-token-provider-kafka-0-10_2.13-4.0.0.jar"
+_TOKENS_JAR = "spark-token-provider-kafka-0-10_2.13-4.0.0.jar"
 KAFKA_JARS = {
     "commons-pool2-2.13.1.jar": "f77a5060d6936a9144023584232f9de3f2248f1abfe156e9d31795f18770674f",
     "kafka-clients-3.9.2.jar": "014b4ef36884478a932641818b080c36a8f8e2e92dc771e800c9d2694f4f83d8",
-    KAFKA_CONNECTOR: "64539c45e5d39f7ddb747312c239f38f5208d08c1a0ddf7d70beb2fbd9373705",
-    TOKEN_PROVIDER: "f2be3b76f9e6cbe63379d4e4e0dc14f59dbf056ae2ad16ff15ac108004c86767",
+    "spark-sql-kafka-0-10_2.13-4.2.0.jar": "64539c45e5d39f7ddb747312c239f38f5208d08c1a0ddf7d70beb2fbd9373705",
+    _TOKENS_JAR: "f2be3b76f9e6cbe63379d4e4e0dc14f59dbf056ae2ad16ff15ac108004c86767",
 }
-KAFKA_JAR_NAMES = tuple(KAFKA_JARS)
 
 
 def missing_jars(folder: Path = JARS_FOLDER, names: Sequence[str] = JAR_NAMES) -> list[str]:
@@ -152,20 +149,10 @@ def make_ready() -> None:
         resolve()
 
 
-def make_kafka_ready(folder: Path = KAFKA_JARS_FOLDER) -> list[str]:
-    """The absolute paths of the JARs of Spark's Kafka connector, resolved if they are not there. Raises Missing.
-
-    The connector is the copy that reads internal topics as well: see `rollcall.jobs.spark.internal_topics`.
-    """
-    if missing_jars(folder, KAFKA_JAR_NAMES):
+def make_kafka_ready(folder: Path = KAFKA_JARS_FOLDER) -> None:
+    """Resolves the JARs of Spark's Kafka connector unless they are there. Raises Missing."""
+    if missing_jars(folder, tuple(KAFKA_JARS)):
         _resolve("Resolving Spark's Kafka connector", folder, KAFKA_COORDINATES, KAFKA_JARS)
-    copy = folder / f"with-internal-topics-{KAFKA_CONNECTOR}"
-    if not copy.is_file():
-        unfinished = copy.with_suffix(f".{os.getpid()}")
-        write_with_internal_topics(folder / KAFKA_CONNECTOR, unfinished)
-        os.replace(unfinished, copy)
-    others = [folder / name for name in KAFKA_JAR_NAMES if name != KAFKA_CONNECTOR]
-    return [str(path.resolve()) for path in (copy, *others)]
 
 
 if __name__ == "__main__":

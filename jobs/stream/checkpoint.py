@@ -19,14 +19,8 @@ def read_version(checkpoint: Path) -> int | None:
     finished = finished_batches(checkpoint)
     if not finished:
         return -1
-    offset = _offsets(checkpoint, max(finished))[0]
+    offset = offsets_of(checkpoint, max(finished))[0]
     return int(offset["version"]) if "version" in offset else None
-
-
-def last_offsets(checkpoint: Path, batches: int) -> list[list[dict[str, Any]]]:
-    """The end offsets of each source in the last started batches, the latest first; fewer if there were fewer."""
-    begun = sorted(_begun(checkpoint), reverse=True)
-    return [_offsets(checkpoint, number) for number in begun[:batches]]
 
 
 def finished_batches(checkpoint: Path) -> list[int]:
@@ -34,7 +28,7 @@ def finished_batches(checkpoint: Path) -> list[int]:
     return _numbers(checkpoint / "commits")
 
 
-def _begun(checkpoint: Path) -> list[int]:
+def begun_batches(checkpoint: Path) -> list[int]:
     """The numbers of started batches that are still kept."""
     return _numbers(checkpoint / "offsets")
 
@@ -46,14 +40,23 @@ def _numbers(folder: Path) -> list[int]:
         return []
 
 
-def _offsets(checkpoint: Path, batch: int) -> list[dict[str, Any]]:
+def offsets_of(checkpoint: Path, batch: int) -> list[dict[str, Any]]:
+    """The end offset of each source in a started batch."""
     # A line for the format's version, one for the batch, then one for each source's offset.
     return [json.loads(line) for line in (checkpoint / "offsets" / str(batch)).read_text().splitlines()[2:]]
 
 
+def query_id(checkpoint: Path) -> str:
+    """The query's id, which its commits carry; empty: it was never started."""
+    try:
+        return str(json.loads((checkpoint / "metadata").read_text())["id"])
+    except FileNotFoundError:
+        return ""
+
+
 def shuffle_partitions(checkpoint: Path) -> int | None:
     """The number of shuffle partitions of the state; None before the first batch."""
-    begun = _begun(checkpoint)
+    begun = begun_batches(checkpoint)
     if not begun:
         return None
     settings = frozen_settings((checkpoint / "offsets" / str(max(begun))).read_text())

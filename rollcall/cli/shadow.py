@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -29,7 +29,7 @@ from rollcall.inputs.request_log.configs_given import sessions_given, split_give
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.tail import LogTail
 from rollcall.inputs.request_log.survey import settings_shown
-from rollcall.jobs.config import JobConfig, load_config
+from rollcall.jobs.config import load_config
 from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
 from rollcall.jobs.log_config import WRITER, shadow_config
 from rollcall.jobs.shadow.both import BothFollowing
@@ -40,13 +40,11 @@ from rollcall.jobs.shadow.lag_lines import LagLines
 from rollcall.jobs.shadow.printed_source import PrintedKept, PrintedSource, find_printed
 from rollcall.jobs.shadow.program import ShadowProgram
 from rollcall.jobs.shadow.request_source import RequestSource, ShadowState, find_kept, new_kept
+from rollcall.jobs.shadow.topic import FollowedTopic, topic_config
 from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.job_status import StatusWriter
-
-if TYPE_CHECKING:
-    from rollcall.jobs.shadow.topic import TopicFollowing
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,8 @@ def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
     """Follows it on a home until a signal comes. Returns 0, or 1 if it failed. Raises UserError."""
     log_to_standard_error(logging.WARNING)
     asked = _printed_or_not(home, asked)
-    sessions, config = sessions_given(asked.given), _config_of(asked)
+    sessions = sessions_given(asked.given)
+    config = topic_config(asked.cluster, asked.conf) if asked.cluster else load_config(None)
     with home.locked("a shadow"), ExitStack() as ends:
         if asked.kind != SHADOW:
             home.check_kind(asked.kind, WRITER)
@@ -98,59 +97,25 @@ def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
         if not asked.cluster:
             assert opened is not None
             return program.follow(_following(log_home, opened, program, program.status))
-        topic = _topic(topic_home, asked, config, sessions, program, console, ends)
+        with console.status("asking the cluster"):
+            followed = FollowedTopic(topic_home, config, has_commits=asked.has_commits)
+            status = program.status if opened is None else StatusWriter(None)
+            topic = followed.following(status, home, sessions)
+        ends.callback(topic.close)
         if opened is None:
             return program.follow(topic)
         if isinstance(opened.kept, ShadowState):
-            opened.kept.learn_version(topic.kafka_version)
+            opened.kept.learn_version(followed.kafka_version)
         log = _following(log_home, opened, program, StatusWriter(None))
-        return program.follow(BothFollowing(home, config, topic, log, program.status, is_printed=asked.is_printed))
-
-
-def _config_of(asked: FollowedInputs) -> JobConfig:
-    if not asked.cluster:
-        return load_config(None)
-    # Imported here, as below: who follows a log alone needs no Spark.
-    from rollcall.jobs.shadow.topic import topic_config
-
-    return topic_config(asked.cluster, asked.conf)
-
-
-def _topic(
-    home: Home,
-    asked: FollowedInputs,
-    config: JobConfig,
-    sessions: Mapping[str, int],
-    program: ShadowProgram,
-    console: Console,
-    ends: ExitStack,
-) -> TopicFollowing:
-    """Follows the cluster's topic; beside a log, its batches are not the status."""
-    from rollcall.jobs.shadow.topic import TopicFollowing, kafka_session
-
-    with console.status("starting Spark"):
-        spark = kafka_session(home, program.stop)
-    ends.callback(spark.stop)
-    status = StatusWriter(None) if asked.log else program.status
-    with console.status("asking the cluster"):
-        topic = TopicFollowing(
-            home,
-            config,
-            spark,
-            status,
-            has_commits=asked.has_commits,
-            may_rest=not asked.log,
-            sessions=sessions,
-        )
-    ends.callback(topic.cluster.close)
-    return topic
+        names, status = followed.cluster.names, program.status
+        return program.follow(BothFollowing(home, config, topic, log, names, status, is_printed=asked.is_printed))
 
 
 class _Opened(NamedTuple):
     """A log, from the place up to which it was read."""
 
     kept: ShadowState | PrintedKept
-    tail: Tail
+    tail: Tail[Any, Any]
 
 
 def _open(home: Home, home_of_ends: Home, asked: FollowedInputs, console: Console) -> _Opened:
@@ -168,10 +133,10 @@ def _open(home: Home, home_of_ends: Home, asked: FollowedInputs, console: Consol
     return _Opened(kept, LagLines(lines, home_of_ends.path))
 
 
-def _following(home: Home, opened: _Opened, program: ShadowProgram, status: StatusWriter) -> Following:
+def _following(home: Home, opened: _Opened, program: ShadowProgram, status: StatusWriter) -> Following[Any, Any]:
     kept, tail = opened
     source = PrintedSource(kept) if isinstance(kept, PrintedKept) else RequestSource(home, kept, program.teller.say)
-    following = Following(home, source, tail, shadow_config({}), status)
+    following: Following[Any, Any] = Following(home, source, tail, shadow_config({}), status)
     # An earlier version's, which nobody reads from now on.
     shutil.rmtree(home.checkpoint, ignore_errors=True)
     return following
@@ -208,7 +173,7 @@ def _check_same(home: Home, kept: ShadowState | PrintedKept, log: str, zone: str
             raise HomeError(f"{home.shown} follows {what}={was}, not {wanted}: name another home.")
 
 
-def tail_of(kept: ShadowState) -> Tail:
+def tail_of(kept: ShadowState) -> LogTail:
     """The log, from the place up to which it was read. Raises LogFileError, ZoneError."""
     return LogTail(Path(kept.log), zone_of(kept.zone), kept.position)
 

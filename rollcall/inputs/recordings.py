@@ -27,7 +27,7 @@ from rollcall.inputs.offsets_topic.history.state import History
 from rollcall.inputs.offsets_topic.records.decoding import Record, decode, group_id_of
 from rollcall.inputs.offsets_topic.records.layout import RecordError
 from rollcall.inputs.offsets_topic.topic_names import named, names_of
-from rollcall.inputs.offsets_topic.turns import SentRecord, end, fold
+from rollcall.inputs.offsets_topic.turns import end, fold
 from rollcall.inputs.printed.broker_version import broker_version_in
 from rollcall.inputs.printed.lines.files import path_of
 from rollcall.inputs.replay.spill import buckets_for
@@ -259,11 +259,11 @@ def _fold(files: Sequence[str], kinds: frozenset[EffectName], found: Recordings)
     unreadable, records = 0, iter(dump)
     while some := list(islice(records, _RECORDS_AT_ONCE)):
         folded.last_ms = max(folded.last_ms, *(record.timestamp_ms for record in some), 0)
-        of_groups: defaultdict[str, list[SentRecord]] = defaultdict(list)
+        of_groups: defaultdict[str, list[LogRecord]] = defaultdict(list)
         for record in some:
             ends_ms[record.partition] = max(ends_ms[record.partition], record.timestamp_ms)
             if (group_id := group_id_of(record.key)) is not None:
-                of_groups[group_id].append(SentRecord(*record[:5]))
+                of_groups[group_id].append(record)
                 partitions[group_id] = record.partition
         for group_id, own in of_groups.items():
             history = histories.setdefault(group_id, History(group_id=group_id))

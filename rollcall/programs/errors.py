@@ -20,3 +20,7 @@ class UserError(Exception):
 
 class ConfigError(UserError):
     """A setting that cannot be used; the text names its key and its value."""
+
+
+class ClusterError(UserError):
+    """A Kafka cluster does not answer, or not to this user; the text says why."""

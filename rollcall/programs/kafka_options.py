@@ -12,11 +12,23 @@ from rollcall.programs.errors import ConfigError
 
 KAFKA_PREFIX = "kafka."
 _SAME = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "ssl.key.password")
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _HOSTS = "ssl.endpoint.identification.algorithm"
 _PEM_FILES = {
     "ssl.truststore": ("ssl.ca.location",),
     "ssl.keystore": ("ssl.certificate.location", "ssl.key.location"),
 }
+_PEM_TEXTS = {
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+}
+_TO_PEM = {
+    "JKS": "`keytool -importkeystore -srckeystore STORE -destkeystore STORE.p12 -deststoretype PKCS12` and then "
+    "`openssl pkcs12 -in STORE.p12 -out STORE.pem -nodes` make",
+    "PKCS12": "`openssl pkcs12 -in STORE -out STORE.pem -nodes` makes",
+}
+"""What makes a PEM file of a store of Java's."""
 _LOGIN = {"username": "sasl.username", "password": "sasl.password"}
 _SECURITY = ("ssl.", "sasl.", "security.")
 
@@ -24,16 +36,21 @@ _SECURITY = ("ssl.", "sasl.", "security.")
 def client_settings(options: Mapping[str, str]) -> dict[str, str]:
     """The job's options `kafka.*` about servers and security as confluent-kafka's clients spell them.
 
-    The other options are the job's own. Certificate stores are PEM files; logins are user name and password of PLAIN
-    and SCRAM. Raises ConfigError: one about security has no such form.
+    The other options are the job's own. Certificate stores are PEM, as files or texts; logins are user name and
+    password of PLAIN and SCRAM. Raises ConfigError: one about security has no such form.
     """
     own = {key.removeprefix(KAFKA_PREFIX): text for key, text in options.items()}
     found = {key: own.pop(key) for key in _SAME if key in own}
+    found |= {name: own.pop(key) for key, name in _PEM_TEXTS.items() if key in own}
     for store, names in _PEM_FILES.items():
         location, kind = own.pop(f"{store}.location", ""), own.pop(f"{store}.type", "JKS")
         if location and kind != "PEM":
-            raise ConfigError(f"kafka.{store}.type={kind}: confluent-kafka reads PEM alone")
+            how = f", which {_TO_PEM[kind]} of it" if kind in _TO_PEM else ""
+            raise ConfigError(f"kafka.{store}.type={kind}: confluent-kafka reads PEM alone{how}")
+        own.pop(f"{store}.password", None)
         found |= dict.fromkeys(names, location) if location else {}
+    if (mechanism := found.get("sasl.mechanism", _MECHANISMS[0])) not in _MECHANISMS:
+        raise ConfigError(f"kafka.sasl.mechanism={mechanism}: confluent-kafka logs in here by {', '.join(_MECHANISMS)}")
     login = own.pop("sasl.jaas.config", "")
     for name, key in _LOGIN.items() if login else ():
         value = re.search(rf'{name}\s*=\s*"((?:[^"\\]|\\.)*)"', login)

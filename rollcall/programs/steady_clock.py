@@ -32,10 +32,6 @@ class SteadyClock:
             self._at_ns, self._since_ns = max(wall_ns, self._at_ns + passed_ns - self._since_ns), passed_ns
             return self._at_ns // NS_A_MS
 
-    def wall_is_behind_ms(self) -> int:
-        """How far the clock on the wall was set back and has not caught up."""
-        return self.now_ms() - self._wall_ns() // NS_A_MS
-
 
 now_ms = SteadyClock().now_ms
 """The process's own."""

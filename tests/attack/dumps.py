@@ -15,16 +15,14 @@ from pathlib import Path
 from random import Random
 
 import msgspec
-import pyarrow as pa
 
 from rollcall.inputs.offsets_topic.dumps.log_record import BadLine, LogRecord
 from rollcall.inputs.offsets_topic.dumps.reading import Dump, DumpError
 from rollcall.inputs.offsets_topic.records.decoding import Record, decode, group_id_of
 from rollcall.inputs.offsets_topic.records.layout import RecordError
 from rollcall.inputs.offsets_topic.topic_names import names_of
-from rollcall.inputs.offsets_topic.turns import SentRecord, take_turn, unreadable
+from rollcall.inputs.offsets_topic.turns import take_turn, unreadable
 from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, texts_of
-from rollcall.schemas.tables import RECORDS
 from tests.attack import hostile
 from tests.attack.attacked import Attacked, Finding
 from tests.attack.recorded_texts import changed
@@ -97,13 +95,10 @@ class OffsetDumps(Attacked):
         return dump.lines
 
     def _fold(self, records: list[LogRecord], batches: int) -> None:
-        columns = [(group_id_of(record.key), *record[:5]) for record in records]
-        if columns:
-            pa.table(dict(zip(RECORDS.names, zip(*columns, strict=True), strict=True)), schema=RECORDS.arrow)
         names = names_of(one for one in map(_decoded, records) if isinstance(one, Record))
-        groups: dict[str | None, list[SentRecord]] = defaultdict(list)
+        groups: dict[str | None, list[LogRecord]] = defaultdict(list)
         for record in records:
-            groups[group_id_of(record.key)].append(SentRecord(*record[:5]))
+            groups[group_id_of(record.key)].append(record)
         for group_id, rows in groups.items():
             if group_id is None:
                 self._take("", unreadable(rows, _RAW_MAX_BYTES))

@@ -147,30 +147,6 @@ def test_time_moves_the_offset_a_tick_at_a_time(table: str, monkeypatch: pytest.
         assert ticks[1:] == [2000, 2000, 2001, 2002, 1800], "it ticks on after a clock was set back"
 
 
-def test_a_query_that_may_rest_ticks_no_more_once_batches_bring_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    offsets = tmp_path / "offsets"
-    offsets.mkdir()
-
-    def begin(batch: int, offset: int) -> None:
-        (offsets / str(batch)).write_text(f'v1\n{{}}\n{{"topic":{{"0":{offset}}}}}\n{{"tick":{1000 + batch}}}')
-
-    def ticks(start: int, now_s: float) -> bool:
-        monkeypatch.setattr("time.time", partial(float, now_s))
-        return TicksReader(2000, str(tmp_path)).latestOffset({"tick": start}, ALL) != {"tick": start}
-
-    assert ticks(0, 2000.0)
-    for batch, offset in enumerate((6, 7, 7, 7)):
-        begin(batch, offset)
-    assert ticks(1003, 2008.0), "what waits for the end of its request may wait still"
-    begin(4, 7)
-    assert not ticks(1004, 2010.0)
-    assert ticks(1004, 2068.0), "it says that it is alive"
-    begin(5, 8)
-    assert ticks(1005, 2012.0)
-
-
 def test_a_stream_that_is_to_end_neither_ticks_nor_reads_what_comes_later(table: str) -> None:
     append(table, "a")
     source = RequestTableReader(table, 500, 9)

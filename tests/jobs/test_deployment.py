@@ -17,7 +17,6 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from rollcall.jobs.spark.jars import KAFKA_JAR_NAMES
 from rollcall.programs.version import VERSION
 from tests.source_tree import ROOT
 
@@ -92,12 +91,6 @@ def test_each_logger_that_is_kept_quiet_is_a_class_of_sparks() -> None:
     for jar in (Path(pyspark.__file__).parent / "jars").glob("*.jar"):
         wanted -= set(zipfile.ZipFile(jar).namelist())
     assert not wanted
-
-
-def test_the_image_has_each_connector_once() -> None:
-    # The image links what begins with another letter than the copy for internal topics.
-    assert "kafka/[!w]*.jar" in (ROOT / "conf" / "image" / "Dockerfile").read_text()
-    assert all(not name.startswith("w") for name in KAFKA_JAR_NAMES)
 
 
 @pytest.fixture

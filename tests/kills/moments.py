@@ -72,9 +72,9 @@ SHADOWS = (
     Moment("any", "shadow", ()),
 )
 TOPIC_SHADOWS = (
-    Moment("a batch planned", "topic shadow", ("checkpoint/offsets/[0-9]*",)),
-    Moment("effects committed, Spark's commit not", "topic shadow", ("effects/_delta_log/*.json",)),
-    Moment("the state being written", "topic shadow", ("checkpoint/state/*/*/*", "checkpoint/state/*/*/.*")),
+    Moment("the places in the topic noted", "topic shadow", ("offsets-topic/*.state",)),
+    Moment("effects written, not committed", "topic shadow", ("effects/at_date=*/part-*",)),
+    Moment("effects committed", "topic shadow", ("effects/_delta_log/*.json",)),
     Moment("any", "topic shadow", ()),
 )
 BOTH_SHADOWS = (

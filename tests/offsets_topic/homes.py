@@ -8,9 +8,10 @@ from pathlib import Path
 
 from deltalake import write_deltalake
 
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.history.state import History
 from rollcall.inputs.offsets_topic.records.decoding import group_id_of
-from rollcall.inputs.offsets_topic.turns import SentRecord, end, fold
+from rollcall.inputs.offsets_topic.turns import end, fold
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.stream.home_tables import open_effects
 from rollcall.schemas.effect_rows import texts_of
@@ -23,9 +24,9 @@ RAW_MAX_BYTES = 1_000
 
 def home_of(folder: Path, name: str, file: str = "offsets-topic") -> Path:
     """Writes the effects of a capture's topic into a folder."""
-    records: dict[str, list[SentRecord]] = defaultdict(list)
+    records: dict[str, list[LogRecord]] = defaultdict(list)
     for record in read_dump(CAPTURES / name / f"{file}.jsonl.gz"):
-        records[str(group_id_of(record.key))].append(SentRecord(*record[:5]))
+        records[str(group_id_of(record.key))].append(record)
     names = capture(name, file).names
     texts: list[str] = []
     for group, rows in records.items():

@@ -13,7 +13,7 @@ import pytest
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.records.decoding import encode_key, encode_value, group_id_of
 from rollcall.inputs.offsets_topic.records.shapes import GroupKey, GroupMetadataValue
-from rollcall.inputs.offsets_topic.turns import FoldedRecords, SentRecord, take_turn, unreadable
+from rollcall.inputs.offsets_topic.turns import FoldedRecords, take_turn, unreadable
 from rollcall.schemas.effect_rows import QUARANTINED, EffectRow
 from tests.offsets_topic.folded import CAPTURES, NAMES, capture, read_dump
 
@@ -21,18 +21,14 @@ RAW_MAX_BYTES = 60
 EMPTY = GroupMetadataValue(protocol_type="", generation=0, protocol=None, leader=None, members=[])
 
 
-def rows_of(records: Iterable[LogRecord]) -> list[SentRecord]:
-    return [SentRecord(*record[:5]) for record in records]
-
-
-def by_group(name: str) -> dict[str, list[SentRecord]]:
-    found: dict[str, list[SentRecord]] = defaultdict(list)
-    for row in rows_of(read_dump(CAPTURES / name / "offsets-topic.jsonl.gz")):
+def by_group(name: str) -> dict[str, list[LogRecord]]:
+    found: dict[str, list[LogRecord]] = defaultdict(list)
+    for row in read_dump(CAPTURES / name / "offsets-topic.jsonl.gz"):
         found[str(group_id_of(row.key))].append(row)
     return found
 
 
-def reported_at_once(group: str, rows: list[SentRecord], names: Mapping[str, str]) -> FoldedRecords:
+def reported_at_once(group: str, rows: list[LogRecord], names: Mapping[str, str]) -> FoldedRecords:
     """All records in one turn, after which nothing follows."""
     whole = take_turn(group, rows, None, names, RAW_MAX_BYTES)
     end = take_turn(group, [], whole.document, names, RAW_MAX_BYTES)
@@ -75,8 +71,8 @@ def test_every_fact_of_a_group_has_a_place_of_its_own() -> None:
 
 def test_a_record_that_cannot_be_read_goes_to_quarantine_with_its_place_and_the_rest_goes_on() -> None:
     key = encode_key(2, GroupKey(group="g"))
-    good = SentRecord(3, 8, 1_000, key, encode_value(3, EMPTY))
-    bad = SentRecord(3, 7, 900, key, b"\x00\x09unknown")
+    good = LogRecord(3, 8, 1_000, key, encode_value(3, EMPTY))
+    bad = LogRecord(3, 7, 900, key, b"\x00\x09unknown")
     turn = take_turn("g", [good, bad], None, {}, RAW_MAX_BYTES)
     assert [row.effect for row in turn.rows] == [QUARANTINED, "group_created"]
     unfit = turn.rows[0]
@@ -86,7 +82,7 @@ def test_a_record_that_cannot_be_read_goes_to_quarantine_with_its_place_and_the_
 
 
 def test_a_key_that_names_no_group_goes_to_quarantine_and_one_of_an_unknown_type_does_not() -> None:
-    rows = [SentRecord(0, 1, 5, b"\0", None), SentRecord(0, 2, 5, b"\0\x63", None), SentRecord(0, 3, 5, None, b"x")]
+    rows = [LogRecord(0, 1, 5, b"\0", None), LogRecord(0, 2, 5, b"\0\x63", None), LogRecord(0, 3, 5, None, b"x")]
     assert [row.cause for row in unreadable(rows, RAW_MAX_BYTES)] == [
         "partition 0 offset 1: key: has no version",
         "partition 0 offset 3: key: is missing",
@@ -101,9 +97,9 @@ def test_a_document_that_cannot_be_read_is_kept_in_quarantine_and_the_group_is_f
 
 def test_a_group_of_which_nothing_is_left_leaves_nothing_in_the_state() -> None:
     key = encode_key(2, GroupKey(group="g"))
-    made = take_turn("g", [SentRecord(0, 1, 5, key, encode_value(3, EMPTY))], None, {}, RAW_MAX_BYTES)
+    made = take_turn("g", [LogRecord(0, 1, 5, key, encode_value(3, EMPTY))], None, {}, RAW_MAX_BYTES)
     assert made.document is not None
-    gone = take_turn("g", [SentRecord(0, 2, 9_000, key, None)], made.document, {}, RAW_MAX_BYTES)
+    gone = take_turn("g", [LogRecord(0, 2, 9_000, key, None)], made.document, {}, RAW_MAX_BYTES)
     assert gone.is_held_back
     ended = take_turn("g", [], gone.document, {}, RAW_MAX_BYTES)
     assert ended.rows[-1].effect == "group_removed"

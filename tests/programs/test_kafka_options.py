@@ -38,11 +38,35 @@ def test_kafkas_options_of_security_are_spelt_for_these_clients() -> None:
     }
 
 
+def test_certificates_may_be_given_as_texts() -> None:
+    texts = {f"kafka.ssl.{name}": name for name in ("truststore.certificates", "keystore.certificate.chain")}
+    found = client_settings({**BROKERS, **texts, "kafka.ssl.truststore.type": "PEM", "kafka.ssl.keystore.key": "key"})
+    assert found == {
+        "bootstrap.servers": "b1:9092,b2:9092",
+        "ssl.ca.pem": "truststore.certificates",
+        "ssl.certificate.pem": "keystore.certificate.chain",
+        "ssl.key.pem": "key",
+    }
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"kafka.ssl.truststore.location": "/t.jks"}, "kafka.ssl.truststore.type=JKS: confluent-kafka reads PEM alone"),
+        (
+            {"kafka.ssl.truststore.location": "/t.jks"},
+            "kafka.ssl.truststore.type=JKS: confluent-kafka reads PEM alone, which `keytool .+` and then "
+            "`openssl pkcs12 .+` make of it",
+        ),
+        (
+            {"kafka.ssl.keystore.location": "/k.p12", "kafka.ssl.keystore.type": "PKCS12"},
+            "kafka.ssl.keystore.type=PKCS12: confluent-kafka reads PEM alone, which `openssl pkcs12 .+` makes of it",
+        ),
+        ({"kafka.ssl.keystore.location": "/k", "kafka.ssl.keystore.type": "BKS"}, "kafka.+ reads PEM alone"),
         ({"kafka.sasl.jaas.config": "o.a.k.OAuthModule required;"}, "kafka.sasl.jaas.config: names no username"),
+        (
+            {"kafka.sasl.mechanism": "GSSAPI"},
+            "kafka.sasl.mechanism=GSSAPI: confluent-kafka logs in here by PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
+        ),
         ({"kafka.ssl.provider": "BC"}, "kafka.ssl.provider: Java's client knows it, confluent-kafka does not"),
     ],
 )

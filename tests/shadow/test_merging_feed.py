@@ -139,11 +139,11 @@ def test_a_kill_between_the_state_and_the_commit_repeats_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(numbered_state, "append_once", fail)
         with pytest.raises(OSError, match="killed"):
-            feed.step(Known({}, -1), None)
+            feed.step(Known({}, -1), -1)
     assert homes.reported() == []
     homes.write(homes.home.of_log, [answer(START_MS + 1, 2)])
-    assert homes.feed().step(Known({}, -1), None) == 2
-    assert homes.feed().step(Known({}, -1), None) == 0
+    assert homes.feed().step(Known({}, -1), -1) == 2
+    assert homes.feed().step(Known({}, -1), -1) == 0
     assert [fact[1] for fact in homes.reported()] == [1, 2]
 
 
@@ -167,18 +167,18 @@ def test_what_neither_can_read_is_copied_once(tmp_path: Path) -> None:
         write_deltalake(home.quarantine, pa.Table.from_pylist([row], QUARANTINE.arrow), mode="append")
 
     break_something(homes.home.of_log)
-    homes.feed().step(Known({}, -1), None)
+    homes.feed().step(Known({}, -1), -1)
     break_something(homes.home.of_topic)
     break_something(homes.home.of_log)
     for _ in range(2):
-        homes.feed().step(Known({}, -1), None)
+        homes.feed().step(Known({}, -1), -1)
     assert sorted(row["reason"] for row in read_rows(homes.home.quarantine)) == ["reason 0", "reason 1", "reason 2"]
 
 
 def test_a_state_that_is_gone_is_named(tmp_path: Path) -> None:
     homes = Homes(tmp_path)
     homes.write(homes.home.of_log, [answer(START_MS, 1)])
-    homes.feed().step(Known({}, -1), None)
+    homes.feed().step(Known({}, -1), -1)
     for path in (tmp_path / FOLDER).glob("*.state"):
         path.unlink()
     with pytest.raises(HomeError, match="is missing: without it nobody knows how far"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rollcall.__main__ import main
-from rollcall.jobs.shadow.topic import check_cluster, is_away, topic_config
+from rollcall.jobs.shadow.topic import check_cluster, topic_config
 from rollcall.programs.errors import ConfigError
 from rollcall.tables.home import Home, HomeError
 
@@ -46,20 +46,6 @@ def test_what_does_not_fit_what_is_followed_is_refused(
 ) -> None:
     assert main(["shadow", "--home", str(tmp_path), *words]) == 2
     assert why in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("error", "is_waited_for"),
-    [
-        ("TimeoutException: Timeout of 60000ms expired before the position for partition could be determined", True),
-        ("DisconnectException", True),
-        ("TopicAuthorizationException: Not authorized to access topics: [__consumer_offsets]", False),
-        ("SaslAuthenticationException: Authentication failed", False),
-    ],
-)
-def test_only_a_cluster_that_does_not_answer_is_waited_for(error: str, is_waited_for: bool) -> None:
-    failure = f"Job aborted due to stage failure: Lost task 0.0 in stage 6.0: org.apache.kafka.common.errors.{error}"
-    assert is_away(failure) is is_waited_for
 
 
 def test_a_home_belongs_to_one_cluster_and_one_choice_of_commits(tmp_path: Path) -> None:

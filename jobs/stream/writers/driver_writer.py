@@ -6,7 +6,6 @@ have; must not know what an effect means.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future
 
 import pyarrow as pa
@@ -28,20 +27,9 @@ from rollcall.tables.rows import typed_rows
 class DriverWriter:
     """Appends each batch once; see `rollcall.jobs.stream.writers.Writer`."""
 
-    def __init__(
-        self,
-        home: Home,
-        config: JobConfig,
-        source: str = "",
-        named: Callable[[list[str]], list[str]] | None = None,
-    ) -> None:
-        """Writes to a home's tables, and creates them. source: for the quarantine, in place of the config's.
-
-        named: applied to a batch's texts first.
-        """
-        self._named = named or list
+    def __init__(self, home: Home, config: JobConfig) -> None:
+        """Writes to a home's tables, and creates them."""
         self.config = config
-        self.source = source or config.source
         self.query_id: Future[str] = Future()
         self.effects = open_effects(home, config)
         self.quarantine = open_quarantine(home, config)
@@ -49,7 +37,7 @@ class DriverWriter:
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
         """Writes a batch. Raises BatchTooLarge, before anything is written."""
         texts, waits = apart(batch.toArrow()["effects"].to_pylist())
-        rows = typed_rows(self._named(texts))
+        rows = typed_rows(texts)
         if rows.num_rows > self.config.effects_max_rows:
             raise BatchTooLarge(
                 f"batch {batch_id} has {rows.num_rows} effects, and {PREFIX}effects.max.rows.per.batch is "
@@ -63,7 +51,7 @@ class DriverWriter:
         if pc.any(is_quarantined).as_py():
             facts = rows.filter(pc.invert(is_quarantined))
             unfit = rows.num_rows - facts.num_rows
-            self._append(self.quarantine, quarantine_rows(rows.filter(is_quarantined), self.source), batch_id)
+            self._append(self.quarantine, quarantine_rows(rows.filter(is_quarantined), self.config.source), batch_id)
         self._append(self.effects, facts, batch_id)
         put_off = facts.filter(pc.equal(facts["effect"], EffectName.REQUESTS_PUT_OFF.value))["group_id"]
         return BatchResult(batch_id, facts.num_rows, unfit, tuple(put_off.to_pylist()), tuple(waits))

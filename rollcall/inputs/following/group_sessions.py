@@ -1,7 +1,7 @@
 """The session timeouts of a cluster's consumer groups, which are not in its topic: the cluster is asked for them.
 
-They are configurations of groups (DescribeConfigs of the resource GROUP) and take the right DESCRIBE_CONFIGS. The
-client of Spark's Kafka connector is too old to ask. Must not know what the answers are used for.
+They are configurations of groups (DescribeConfigs of the resource GROUP) and take the right DESCRIBE_CONFIGS. Must not
+know what the answers are used for.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Sessions(NamedTuple):
 
 
 def ask_sessions(options: Mapping[str, str]) -> Sessions:
-    """Asks once. options: those of Spark's connector, `kafka.*`."""
+    """Asks once. options: settings `kafka.*`."""
     try:
         admin = AdminClient({**client_settings(options), "log_level": "0"})
         listed = admin.list_consumer_groups(request_timeout=_WITHIN_S).result().valid

@@ -18,16 +18,6 @@ from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, rows_of
 from rollcall.schemas.shown_effects import ShownEffect
 
 
-class SentRecord(NamedTuple):
-    """A record as it is sent to a group."""
-
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-
-
 class FoldedRecords(NamedTuple):
     """The result of a group's records."""
 
@@ -41,7 +31,7 @@ class FoldedRecords(NamedTuple):
 
 def take_turn(
     group_id: str,
-    records: Sequence[SentRecord],
+    records: Sequence[LogRecord],
     document: str | None,
     names: Mapping[str, str],
     raw_max_bytes: int,
@@ -67,7 +57,7 @@ def take_turn(
 
 
 def fold(
-    history: History, records: Iterable[SentRecord], names: Mapping[str, str], raw_max_bytes: int
+    history: History, records: Iterable[LogRecord], names: Mapping[str, str], raw_max_bytes: int
 ) -> list[EffectRow]:
     """Applies records in their order to a group's history: facts, and what goes to quarantine before them."""
     rows: list[EffectRow] = []
@@ -84,7 +74,7 @@ def end(history: History, names: Mapping[str, str]) -> list[EffectRow]:
     return _numbered(finish(history, names), history)
 
 
-def unreadable(records: Sequence[SentRecord], raw_max_bytes: int) -> list[EffectRow]:
+def unreadable(records: Sequence[LogRecord], raw_max_bytes: int) -> list[EffectRow]:
     """Records whose key names no group: rows for the quarantine, except those of unknown types."""
     rows: list[EffectRow] = []
     for row in records:
@@ -92,7 +82,7 @@ def unreadable(records: Sequence[SentRecord], raw_max_bytes: int) -> list[Effect
     return rows
 
 
-def _read(row: SentRecord, rows: list[EffectRow], raw_max_bytes: int) -> Record | None:
+def _read(row: LogRecord, rows: list[EffectRow], raw_max_bytes: int) -> Record | None:
     """The record of a row; None for one that is skipped, or that went to quarantine."""
     try:
         record = decode(row.partition, row.offset, row.timestamp_ms, row.key, row.value)
@@ -114,9 +104,9 @@ def _quarantined(reason: str, at_ms: int | None, raw: str, raw_max_bytes: int) -
     return EffectRow(0, QUARANTINED, at_ms, received_at_ms=at_ms, cause=reason, detail=raw[:raw_max_bytes])
 
 
-def _raw(row: SentRecord) -> str:
+def _raw(row: LogRecord) -> str:
     """A record as a line of the JSON format that dumps may have."""
-    return write_line(LogRecord(row.partition, row.offset, row.timestamp_ms, row.key, row.value)).decode()
+    return write_line(LogRecord(*row[:5])).decode()
 
 
 def _is_blank(history: History) -> bool:

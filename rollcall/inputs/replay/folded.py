@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.history.state import History
-from rollcall.inputs.offsets_topic.turns import SentRecord, end, fold, unreadable
+from rollcall.inputs.offsets_topic.turns import end, fold, unreadable
 from rollcall.inputs.quarantined import quarantine_rows
 from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
 from rollcall.inputs.replay.spill import Piece, pieces_of
@@ -22,7 +23,7 @@ from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, texts_of
 from rollcall.tables.rows import typed_rows
 
 SOURCE = "offsets-topic"
-_records = msgspec.msgpack.Decoder(list[tuple[str | None, SentRecord]])
+_records = msgspec.msgpack.Decoder(list[tuple[str | None, LogRecord]])
 
 
 class GivenNames(NamedTuple):
@@ -53,7 +54,7 @@ def fold_into_files(
             out.write("quarantine", quarantine_rows(typed_rows(unfit), SOURCE))
 
     for data in pieces_of(spilled, pieces):
-        records: defaultdict[str | None, list[SentRecord]] = defaultdict(list)
+        records: defaultdict[str | None, list[LogRecord]] = defaultdict(list)
         for group_id, row in _records.decode(data):
             records[group_id].append(row)
         for group_id, rows in records.items():

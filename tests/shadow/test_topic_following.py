@@ -1,0 +1,233 @@
+"""A cluster's topic is followed into a home: each fact once, wherever the program is killed; without a broker."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError
+
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
+from rollcall.inputs.offsets_topic.records.decoding import encode_key, encode_value, group_id_of
+from rollcall.inputs.offsets_topic.records.shapes import GroupKey, GroupMetadataValue
+from rollcall.jobs.shadow.topic import TopicFollowing
+from rollcall.jobs.shadow.topic_source import HOLD_S
+from rollcall.jobs.shadow.topic_tail import AWAY_EVERY_S, LOOK_EVERY_S
+from rollcall.schemas.effect_rows import row_of
+from rollcall.tables.home import Home
+from rollcall.tables.job_status import read_status
+from tests.offsets_topic.folded import CAPTURES, NAMES, Folded, capture, read_dump
+from tests.shadow.deaths import Deaths, Killed
+from tests.shadow.written_topic import Clock, WrittenTopic, started
+from tests.streaming.live import read_rows
+
+Row = tuple[int, str, int | None, str | None]
+"""seq, effect, at_ms and detail."""
+STEP_S = 0.4
+EMPTY = GroupMetadataValue(protocol_type="", generation=0, protocol=None, leader=None, members=[])
+KEY = encode_key(2, GroupKey(group="g"))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def topic() -> WrittenTopic:
+    return WrittenTopic()
+
+
+def requests_of(name: str) -> list[list[LogRecord]]:
+    """The records of each request, which Kafka writes together."""
+    records = read_dump(CAPTURES / name / "offsets-topic.jsonl.gz")
+    return [list(each) for _, each in groupby(records, lambda one: (one.timestamp_ms, group_id_of(one.key)))]
+
+
+def written(folder: Path) -> dict[str, list[Row]]:
+    found = defaultdict(list)
+    for row in read_rows(Home(folder).effects):
+        found[row["group_id"]].append((row["seq"], row["effect"], row["at_ms"], row["detail"]))
+    return {group_id: sorted(rows) for group_id, rows in found.items()}
+
+
+def expected(folded: Folded) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for group_id, effects in folded.reported.items():
+        rows = [row_of(effect, seq) for seq, effect in enumerate(effects, 1)]
+        found[group_id] = [(row.seq, row.effect, row.at_ms, row.detail) for row in rows]
+    return {group_id: rows for group_id, rows in found.items() if rows}
+
+
+def read_to_the_end(following: TopicFollowing, clock: Clock) -> None:
+    while following.step():
+        pass
+    clock.at_s += HOLD_S
+    following.step()
+    following.finish()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("every", [2, 3, 4])
+def test_each_fact_is_in_the_home_once_wherever_the_program_is_killed(
+    name: str, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    monkeypatch.setattr("rollcall.tables.appending.write_deltalake", Deaths(every))
+    monkeypatch.setattr("rollcall.inputs.following.group_documents._MAY_BE_OLD_BYTES", 10_000)
+    topic, dice, deaths = WrittenTopic(capture(name).names), random.Random(every), 0
+    following, requests = started(tmp_path, topic, clock), requests_of(name)
+    while requests:
+        count = dice.randint(1, 60)
+        topic.write([record for request in requests[:count] for record in request])
+        del requests[:count]
+        clock.at_s += STEP_S
+        try:
+            following.step()
+        except Killed:
+            deaths += 1
+            following = started(tmp_path, topic, clock)
+        if dice.random() < 0.1:
+            following = started(tmp_path, topic, clock)
+    assert deaths >= 1
+    monkeypatch.undo()
+    read_to_the_end(following, clock)
+    assert written(tmp_path) == expected(capture(name))
+    # Nothing is read again once the program was stopped.
+    following = started(tmp_path, topic, clock)
+    read_to_the_end(following, clock)
+    assert following.counts.startswith("0 records read")
+    assert len(list((tmp_path / "offsets-topic").glob("*.groups"))) == 1
+
+
+def test_what_cannot_be_read_is_in_quarantine_once_and_the_group_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, topic: WrittenTopic
+) -> None:
+    monkeypatch.setattr("rollcall.tables.appending.write_deltalake", Deaths(3))
+    following, unread = started(tmp_path, topic, clock), KEY[:3]
+    for offset in range(0, 40, 4):
+        at_ms = 1_000 + offset
+        topic.write(
+            [
+                LogRecord(3, offset, at_ms, KEY, b"\x00\x09unknown"),
+                LogRecord(3, offset + 1, at_ms, unread, None),
+                LogRecord(3, offset + 2, at_ms, b"\x00\x63\x00\x01g", b"x"),
+                LogRecord(3, offset + 3, at_ms, KEY, encode_value(3, EMPTY)),
+            ]
+        )
+        clock.at_s += STEP_S
+        try:
+            following.step()
+        except Killed:
+            following = started(tmp_path, topic, clock)
+    monkeypatch.undo()
+    read_to_the_end(following, clock)
+    rows = read_rows(Home(tmp_path).quarantine)
+    found = sorted((row["received_at_ms"], row["group_id"] or "", row["source"]) for row in rows)
+    wanted = [(1_000 + at, group, "offsets-topic") for at in range(0, 40, 4) for group in ("", "g")]
+    assert found == wanted
+    assert [row[1] for row in written(tmp_path)["g"]] == ["group_created"]
+    status = read_status(tmp_path)
+    assert status is not None
+    assert status.quarantined
+
+
+def test_commits_are_left_out_where_asked(tmp_path: Path, clock: Clock, topic: WrittenTopic) -> None:
+    records = read_dump(CAPTURES / NAMES[0] / "offsets-topic.jsonl.gz")
+    topic.write(records)
+    following = started(tmp_path, topic, clock, has_commits=False)
+    read_to_the_end(following, clock)
+    commits = sum((one.key or b"")[:2] in (b"\x00\x00", b"\x00\x01") for one in records)
+    assert commits
+    assert following.counts == (
+        f"{len(records)} records read, {commits} of them commits, 0 of a type that nobody knows"
+    )
+    effects = {row["effect"] for row in read_rows(Home(tmp_path).effects)}
+    assert effects.isdisjoint({"offsets_committed", "offsets_removed"})
+
+
+def test_a_fact_that_waits_for_its_request_is_there_soon_and_after_a_kill_too(
+    tmp_path: Path, clock: Clock, topic: WrittenTopic
+) -> None:
+    topic.write([LogRecord(0, 0, 5, KEY, encode_value(3, EMPTY)), LogRecord(0, 1, 90_000, KEY, None)])
+    following = started(tmp_path, topic, clock)
+    following.step()
+    clock.at_s += HOLD_S / 2
+    following.step()
+    assert [row[1] for row in written(tmp_path)["g"]] == ["group_created"]
+    following = started(tmp_path, topic, clock)
+    clock.at_s += HOLD_S
+    following.step()
+    assert [row[1] for row in written(tmp_path)["g"]] == ["group_created", "group_removed"]
+
+
+def test_records_that_are_gone_end_it_with_a_sentence_and_what_was_read_is_kept(
+    tmp_path: Path, clock: Clock, topic: WrittenTopic
+) -> None:
+    topic.write([LogRecord(0, 0, 5, KEY, encode_value(3, EMPTY))])
+    topic.errors.append((0, KafkaError._AUTO_OFFSET_RESET))
+    following = started(tmp_path, topic, clock)
+    while following.goes_on():
+        following.step()
+    following.finish()
+    failure = following.failure()
+    assert failure is not None
+    assert failure.reason.startswith("__consumer_offsets: records are gone from the topic that were not read yet")
+    assert [row[1] for row in written(tmp_path)["g"]] == ["group_created"]
+
+
+def test_an_absent_cluster_is_said_once_and_the_shadow_goes_on_when_it_is_back(
+    tmp_path: Path, clock: Clock, topic: WrittenTopic, capsys: pytest.CaptureFixture[str]
+) -> None:
+    following = started(tmp_path, topic, clock)
+    following.step()
+    topic.is_away = True
+    for _ in range(5):
+        clock.at_s += AWAY_EVERY_S
+        following.step()
+    assert following.goes_on()
+    topic.is_away = False
+    topic.write([LogRecord(0, 0, 5, KEY, encode_value(3, EMPTY))])
+    following.step()
+    following.finish()
+    assert [row[1] for row in written(tmp_path)["g"]] == ["group_created"]
+    said = "the cluster does not answer; the shadow continues when it does"
+    assert capsys.readouterr().err.count(said) == 1
+
+
+def test_a_partition_that_is_added_is_read_from_its_beginning(
+    tmp_path: Path, clock: Clock, topic: WrittenTopic
+) -> None:
+    following = started(tmp_path, topic, clock)
+    following.step()
+    topic.write([LogRecord(7, 0, 5, KEY, encode_value(3, EMPTY))])
+    following.step()
+    assert following.counts.startswith("0 records read")
+    clock.at_s += LOOK_EVERY_S
+    following.step()
+    assert following.counts.startswith("1 records read")
+
+
+def test_all_before_a_time_is_read_once_each_partition_was_read_to_its_end_of_then(
+    tmp_path: Path, clock: Clock, topic: WrittenTopic
+) -> None:
+    def until_ms() -> int:
+        return following.known(0, 0).all_others_ms
+
+    topic.write([LogRecord(0, 0, 5, KEY, encode_value(3, EMPTY)), LogRecord(1, 0, 5, KEY, None)])
+    following = started(tmp_path, topic, clock)
+    assert until_ms() == -1
+    following.step()
+    asked_ms = clock.now_ms()
+    assert until_ms() == -1
+    clock.at_s += 1
+    assert until_ms() == asked_ms
+    topic.abort(1, 5)
+    assert until_ms() == asked_ms + 1_000, "it was asked before"
+    clock.at_s += 1
+    assert until_ms() == asked_ms + 1_000
+    following.step()
+    assert until_ms() == asked_ms + 1_000
+    assert until_ms() == asked_ms + 2_000, "of an aborted transaction nothing comes but the end"
