@@ -63,6 +63,7 @@ class FollowedCluster(ListedOffsets):
 
     def partition_ids(self, within_s: float) -> list[int]:
         """The topic's partitions. Raises OSError: the cluster does not answer."""
+        self._admin.poll(0)
         try:
             return list(self._admin.list_topics(TOPIC, timeout=within_s).topics[TOPIC].partitions)
         except KafkaException as error:

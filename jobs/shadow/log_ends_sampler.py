@@ -22,7 +22,6 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
-from rollcall.answers.sql.engine import ask
 from rollcall.programs.log_lines import tell
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effect_rows import effect_in
@@ -32,7 +31,6 @@ from rollcall.tables.lag.kept import KeptEnds
 from rollcall.tables.lag.rows import LagRows, LogEnd
 from rollcall.tables.lag_rows import append_lag
 from rollcall.tables.table_follower import TableFollower
-from rollcall.tables.versions import is_table
 
 INTERVAL_MS = 10_000
 LOOK_S = 0.5
@@ -148,7 +146,10 @@ class LogEndsSampler:
     def _look_at_effects(self) -> bool:
         """Reads new facts; returns whether a group began or ended a rebalance."""
         if self._cluster_id is None:
-            if is_table(self._home.effects):
+            if any(Path(self._home.effects).rglob("*.parquet")):
+                # Imported here: a home that is new need not be asked.
+                from rollcall.answers.sql.engine import ask
+
                 self._named |= {(topic, number) for topic, number in ask(self._home.path, _NAMED).rows}
             self._cluster_id = self._cluster.cluster_id()
         found = False

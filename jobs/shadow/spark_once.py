@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from multiprocessing import get_context
 
+from rollcall.programs.extras import SPARK, check_installed
 from rollcall.programs.log_lines import tell
 from rollcall.tables.home import Home, HomeError
 
@@ -14,6 +15,7 @@ def run_once(home: Home, why: str, job: Callable[..., None], *arguments: object)
 
     job: of a module, and imports Spark itself, since other homes need none.
     """
+    check_installed(SPARK)
     tell(f"an earlier version has left {why}, this once.")
     process = get_context("spawn").Process(target=job, args=(home.location, *arguments))
     process.start()

@@ -17,7 +17,6 @@ from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr
 
 from rollcall.answers.moments import latest_fact_ms
 from rollcall.inputs.offsets_topic import TOPIC
-from rollcall.jobs.shadow.topic import topic_config
 from rollcall.jobs.spark.jars import IS_CHECKOUT, JARS_FOLDER, missing_jars
 from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.kafka_options import client_settings
@@ -70,6 +69,9 @@ def kafka_settings(cluster: str, conf: Path | None) -> dict[str, str]:
     """The settings `kafka.*` with which a cluster would be followed; empty without a cluster. Raises ConfigError."""
     if not cluster:
         return {}
+    # Imported here: it takes a second.
+    from rollcall.jobs.shadow.topic import topic_config
+
     return dict(topic_config(cluster, conf).kafka_options)
 
 

@@ -29,7 +29,7 @@ from rollcall.inputs.request_log.configs_given import sessions_given, split_give
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.tail import LogTail
 from rollcall.inputs.request_log.survey import settings_shown
-from rollcall.jobs.config import load_config
+from rollcall.jobs.config import JobConfig, load_config
 from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
 from rollcall.jobs.log_config import WRITER, shadow_config
 from rollcall.jobs.shadow.both import BothFollowing
@@ -40,7 +40,6 @@ from rollcall.jobs.shadow.lag_lines import LagLines
 from rollcall.jobs.shadow.printed_source import PrintedKept, PrintedSource, find_printed
 from rollcall.jobs.shadow.program import ShadowProgram
 from rollcall.jobs.shadow.request_source import RequestSource, ShadowState, find_kept, new_kept
-from rollcall.jobs.shadow.topic import FollowedTopic, topic_config
 from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.tables.home import Home, HomeError
@@ -79,8 +78,7 @@ def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
     """Follows it on a home until a signal comes. Returns 0, or 1 if it failed. Raises UserError."""
     log_to_standard_error(logging.WARNING)
     asked = _printed_or_not(home, asked)
-    sessions = sessions_given(asked.given)
-    config = topic_config(asked.cluster, asked.conf) if asked.cluster else load_config(None)
+    sessions, config = sessions_given(asked.given), _config_of(asked)
     with home.locked("a shadow"), ExitStack() as ends:
         if asked.kind != SHADOW:
             home.check_kind(asked.kind, WRITER)
@@ -97,6 +95,8 @@ def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
         if not asked.cluster:
             assert opened is not None
             return program.follow(_following(log_home, opened, program, program.status))
+        from rollcall.jobs.shadow.topic import FollowedTopic
+
         with console.status("asking the cluster"):
             followed = FollowedTopic(topic_home, config, has_commits=asked.has_commits)
             status = program.status if opened is None else StatusWriter(None)
@@ -109,6 +109,15 @@ def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
         log = _following(log_home, opened, program, StatusWriter(None))
         names, status = followed.cluster.names, program.status
         return program.follow(BothFollowing(home, config, topic, log, names, status, is_printed=asked.is_printed))
+
+
+def _config_of(asked: FollowedInputs) -> JobConfig:
+    if not asked.cluster:
+        return load_config(None)
+    # Imported here, as above: who follows a log alone needs no client of Kafka.
+    from rollcall.jobs.shadow.topic import topic_config
+
+    return topic_config(asked.cluster, asked.conf)
 
 
 class _Opened(NamedTuple):

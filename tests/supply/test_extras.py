@@ -52,7 +52,6 @@ SERVERS = ("page", "export", "gateway", "demo", "shadow")
 BY_SPARK = (
     ["sql", "select 1", "--engine", "spark"],
     ["replay", str(LOG), "--engine", "spark"],
-    ["shadow", "kafka://broker:9092"],
 )
 """Words that need it of commands that do without it otherwise."""
 NAMED_OTHERWISE = {"kafka-python": "kafka", "delta-spark": "delta"}

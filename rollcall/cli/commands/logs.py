@@ -20,7 +20,7 @@ from rollcall.programs.command_line import (
     zone_option,
 )
 from rollcall.programs.errors import UserError
-from rollcall.programs.extras import SPARK, check_installed
+from rollcall.programs.left_out import left_out
 
 WHATIF_OUT = "build/whatif.jsonl"
 _broker_settings = set_option("A broker setting that the log does not show")
@@ -132,14 +132,13 @@ def shadow(
         raise UserError(
             f"LOG={logs[0]}: CONF= and OFFSETS= are said of a cluster, kafka://host:port, and this is a log."
         )
-    if clusters:
-        check_installed(SPARK)
-    from rollcall.cli.replay import settings_of
-    from rollcall.cli.shadow import FollowedInputs, follow
+    with left_out("pandas"):
+        from rollcall.cli.replay import settings_of
+        from rollcall.cli.shadow import FollowedInputs, follow
 
-    log, cluster = (next(iter(named), "") for named in (logs, clusters))
-    asked = FollowedInputs(log, zone, settings_of(given), cluster, conf, has_commits=offsets)
-    return follow(Home(home), asked, Terminal())
+        log, cluster = (next(iter(named), "") for named in (logs, clusters))
+        asked = FollowedInputs(log, zone, settings_of(given), cluster, conf, has_commits=offsets)
+        return follow(Home(home), asked, Terminal())
 
 
 @click.command(
