@@ -25,8 +25,8 @@ _IDS_WITHIN_S = 3.0
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 NEEDED = "DESCRIBE on the topic is needed"
 # The library writes a line a second while a broker is away.
-_quiet = logging.getLogger("jobs.kafka")
-_quiet.setLevel(logging.CRITICAL)
+quiet = logging.getLogger("jobs.kafka")
+quiet.setLevel(logging.CRITICAL)
 
 
 def upstream_settings(gateway: Settings) -> dict[str, str]:
@@ -55,7 +55,7 @@ class ListedOffsets:
     """One cluster. Every method raises OSError: the cluster does not answer."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._admin = AdminClient({**settings, "client.id": CLIENT_ID}, logger=_quiet)
+        self._admin = AdminClient({**settings, "client.id": CLIENT_ID}, logger=quiet)
 
     def close(self) -> None:
         """The client ends with its last reference."""

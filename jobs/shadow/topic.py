@@ -5,7 +5,6 @@ Must not know a record, nor how a program starts and ends.
 
 from __future__ import annotations
 
-import logging
 import shutil
 import time
 import traceback
@@ -13,7 +12,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from rollcall.inputs.following.group_sessions import ask_sessions
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
@@ -23,6 +21,7 @@ from rollcall.jobs.shadow.earlier_topic import take_over
 from rollcall.jobs.shadow.followed_cluster import ANSWER_WITHIN_S, FollowedCluster
 from rollcall.jobs.shadow.following import Following
 from rollcall.jobs.shadow.kinds import TOPIC_SHADOW
+from rollcall.jobs.shadow.listed_offsets import quiet
 from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
 from rollcall.jobs.shadow.program import Beside, Failure
 from rollcall.jobs.shadow.topic_source import TopicKept, TopicSource, find_topic
@@ -33,9 +32,6 @@ from rollcall.tables.home import Home, HomeError
 from rollcall.tables.job_status import StatusWriter
 
 WRITER = "driver"
-# The library writes a line a second while a broker is away.
-_quiet = logging.getLogger("jobs.kafka")
-_quiet.setLevel(logging.CRITICAL)
 
 
 def topic_config(source: str, conf: Path | None) -> JobConfig:
@@ -70,7 +66,7 @@ class FollowedTopic:
         self.settings = client_settings(options)
         self.cluster = FollowedCluster(self.settings, f"FROM={SCHEME}{servers}")
         check_cluster(home, self.cluster.open(), has_commits=has_commits)
-        self.kafka_version: KafkaVersion | None = self.cluster.kafka_version()
+        self.kafka_version = self.cluster.kafka_version()
         taken_for = "" if self.kafka_version is None else f", taken for Kafka {self.kafka_version},"
         self.shown = f"{TOPIC} of {SCHEME}{servers}{taken_for}"
 
@@ -86,7 +82,7 @@ class FollowedTopic:
         if kept is None:
             kept = TopicKept(self._ends() if self.config.kafka_starting_offsets == "latest" else {})
         asked, says = ask_sessions(dict(self.config.kafka_options))
-        make_consumer = partial(consumer_of, self.settings, logger=_quiet)
+        make_consumer = partial(consumer_of, self.settings, logger=quiet)
         tail = TopicTail(make_consumer, self.cluster, kept.places)
         source = TopicSource(
             self.home,

@@ -2,7 +2,7 @@
 
 Knows which JARs these need beside Spark's own, and how to fetch them through Spark's Ivy. Must not know any table or
 query. Sessions take `jar_paths()`: with `spark.jars.packages` Spark would resolve them at each start, and put every
-resolved archive on the Python workers' import path. The connector's are resolved when they are first needed.
+resolved archive on the Python workers' import path. The connector's are for the image.
 
     python -m rollcall.jobs.spark.jars     check Java, resolve what is missing; else exit status 2 and a sentence
 """
