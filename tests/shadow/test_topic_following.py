@@ -16,7 +16,7 @@ from rollcall.inputs.offsets_topic.records.shapes import GroupKey, GroupMetadata
 from rollcall.jobs.shadow.topic import TopicFollowing
 from rollcall.jobs.shadow.topic_source import HOLD_S
 from rollcall.jobs.shadow.topic_tail import AWAY_EVERY_S, LOOK_EVERY_S
-from rollcall.schemas.effect_rows import row_of
+from rollcall.schemas.effect_rows import rows_of
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import read_status
 from tests.offsets_topic.folded import CAPTURES, NAMES, Folded, capture, read_dump
@@ -24,8 +24,8 @@ from tests.shadow.deaths import Deaths, Killed
 from tests.shadow.written_topic import Clock, WrittenTopic, started
 from tests.streaming.live import read_rows
 
-Row = tuple[int, str, int | None, str | None]
-"""seq, effect, at_ms and detail."""
+Row = tuple[int, str, int | None, str | None, str | None]
+"""seq, effect, at_ms, detail and the record that shows it."""
 STEP_S = 0.4
 EMPTY = GroupMetadataValue(protocol_type="", generation=0, protocol=None, leader=None, members=[])
 KEY = encode_key(2, GroupKey(group="g"))
@@ -50,15 +50,15 @@ def requests_of(name: str) -> list[list[LogRecord]]:
 def written(folder: Path) -> dict[str, list[Row]]:
     found = defaultdict(list)
     for row in read_rows(Home(folder).effects):
-        found[row["group_id"]].append((row["seq"], row["effect"], row["at_ms"], row["detail"]))
+        found[row["group_id"]].append((row["seq"], row["effect"], row["at_ms"], row["detail"], row["request_id"]))
     return {group_id: sorted(rows) for group_id, rows in found.items()}
 
 
 def expected(folded: Folded) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
-    for group_id, effects in folded.reported.items():
-        rows = [row_of(effect, seq) for seq, effect in enumerate(effects, 1)]
-        found[group_id] = [(row.seq, row.effect, row.at_ms, row.detail) for row in rows]
+    for group_id, shown in folded.shown.items():
+        rows = rows_of(shown, 1)
+        found[group_id] = [(row.seq, row.effect, row.at_ms, row.detail, row.request_id) for row in rows]
     return {group_id: rows for group_id, rows in found.items() if rows}
 
 
