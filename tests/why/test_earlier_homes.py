@@ -29,7 +29,7 @@ SILENT = "was silent for its whole session timeout"
 NOT_RENEWED = "sent nothing that renews its session for its session timeout"
 """What is said instead if a request came meanwhile."""
 REWORDED = (
-    (r" \(inferred from what followed, not told\)", " (inferred)"),
+    (r" \(concluded from what followed, not told\)", " (inferred)"),
     (r" \(of unknown length\)", ""),
     (
         r"it is open what set the rebalance off \((.*?), by (\S+) or (.*?), by \2\)",
