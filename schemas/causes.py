@@ -71,7 +71,7 @@ class Cause(Shape, kw_only=True):
     group_instance_id: str | None = None
     client_reason: str | None = None
     is_inferred: bool = False
-    """Whether the cause was concluded from other facts of a recording, since no request and no timer shows it."""
+    """Whether the cause was inferred from other facts of a recording, since no request and no timer shows it."""
     candidates: tuple[CauseCandidate, ...] = ()
     """Where more than one cause or culprit fits, all that do; the kind is unknown where the causes differ."""
 
@@ -83,8 +83,8 @@ class Row(NamedTuple):
     """Of its rebalances on the page; empty: it sets no rebalance off."""
     ends: str
     """How a membership that it ends is marked, `left` or `expired`; empty: it ends none."""
-    concluded_from: str
-    """The recordings that it may be concluded from, where neither a request nor a timer says it: `log`, `topic`."""
+    inferred_from: str
+    """The recordings that it may be inferred from, where neither a request nor a timer says it: `log`, `topic`."""
     name: str
     sentence: str
     """A clause with {who}, {session_ms}, {poll_ms}, {partitions} and {why_again} in it; a part in brackets is left out

@@ -143,7 +143,7 @@ class GroupConfigsChanged(Effect, tag=EffectName.GROUP_CONFIGS_CHANGED.value, kw
     why: str = ""
     """Where no request said so: what a recording proves it by."""
     is_inferred: bool = False
-    """Nobody said so: it was concluded."""
+    """Nobody said so: it was inferred."""
 
 
 ConsumerEffect = (

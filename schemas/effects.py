@@ -202,7 +202,7 @@ class MemberRemoved(Effect, tag=EffectName.MEMBER_REMOVED.value, kw_only=True):
     client_reason: str | None = None
     replaced_by_member_id: str | None = None
     is_inferred: bool = False
-    """Nobody said how it ended: that was concluded. at_ms is then the latest moment that fits."""
+    """Nobody said how it ended: that was inferred. at_ms is then the latest moment that fits."""
     candidates: tuple[EndCause, ...] = ()
     """Every end that fits, where the end is unknown."""
 

@@ -313,9 +313,9 @@ def _heading(group: LoggedGroup) -> str:
 
 
 def _said(finding: Finding) -> str:
-    at, concluded = finding.moment, " (concluded)" if finding.is_inferred else ""
+    at, inferred = finding.moment, " (inferred)" if finding.is_inferred else ""
     at = "- " if at is None else f"{at.replace('T', ' ')}  "
-    return f"{at}{short(finding.sentence, LONGEST - len(at) - len(concluded))}{concluded}"
+    return f"{at}{short(finding.sentence, LONGEST - len(at) - len(inferred))}{inferred}"
 
 
 def _finding_lines(finding: Finding, asked: Asked) -> Iterator[Line]:

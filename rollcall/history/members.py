@@ -30,7 +30,7 @@ class Membership:
     ended_at_ms: int | None = None
     end_cause: str | None = None
     is_end_inferred: bool = False
-    """Nobody said how it ended: that was concluded."""
+    """Nobody said how it ended: that was inferred."""
     client_reason: str | None = None
     earlier_sessions: tuple[tuple[int, int | None], ...] = ()
     """The session timeouts that it had before, each with when it was changed."""
@@ -42,7 +42,7 @@ class Membership:
 
     def session_until(self, at_ms: int) -> int | None:
         """The session timeout of a silence that ended at this moment, ms; None: not known. A request that changes it
-        ends a silence itself; a change within a silence corrects what was concluded.
+        ends a silence itself; a change within a silence corrects what was inferred.
         """
         return next((ms for until_ms, ms in self.earlier_sessions if at_ms <= until_ms), self.session_timeout_ms)
 

@@ -43,7 +43,7 @@ def fitting(cause: Cause, name: Callable[[str, str], str]) -> list[str]:
 def cause_clause(cause: Cause, terms: Terms, fits: Sequence[str], sentence: str = "", doubt: str = "") -> str:
     """Return what set a rebalance off. fits: what `fitting` returns.
 
-    sentence: instead of the cause's own. doubt: ahead of causes that fit, if who set it off is concluded too.
+    sentence: instead of the cause's own. doubt: ahead of causes that fit, if who set it off is inferred too.
     """
     who = with_host(terms.who, cause.client_host)
     if cause.kind == CauseKind.UNKNOWN and fits:
@@ -54,7 +54,7 @@ def cause_clause(cause: Cause, terms: Terms, fits: Sequence[str], sentence: str 
     is_only_why_open = cause.kind == CauseKind.MEMBER_REJOINED and fits
     if not cause.is_inferred or is_only_why_open or cause.kind == CauseKind.UNKNOWN:
         return clause
-    return f"{clause} (concluded; {some(fits)} fit)" if fits and [*fits] != [terms.who] else f"{clause} (concluded)"
+    return f"{clause} (inferred; {some(fits)} fit)" if fits and [*fits] != [terms.who] else f"{clause} (inferred)"
 
 
 def with_host(name: str, client_host: str | None) -> str:

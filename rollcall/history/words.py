@@ -63,8 +63,8 @@ def amount(number: int, what: str) -> str:
 
 
 def ended(end_cause: str | None, is_inferred: bool) -> str:
-    """How a membership ended: `session expired`, or `session expired, concluded` where nobody said so."""
-    return name_of(end_cause) + (", concluded" if is_inferred and end_cause != "unknown" else "")
+    """How a membership ended: `session expired`, or `session expired, inferred` where nobody said so."""
+    return name_of(end_cause) + (", inferred" if is_inferred and end_cause != "unknown" else "")
 
 
 def filled(sentence: str, values: Mapping[str, Any]) -> str:

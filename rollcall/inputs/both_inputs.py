@@ -29,7 +29,7 @@ class BothMerged(msgspec.Struct):
     topic_facts: int = 0
     """Facts of the topic in the history."""
     left_out: int = 0
-    """Facts that the log concluded and the topic's records replaced."""
+    """Facts that the log inferred and the topic's records replaced."""
     compared: int = 0
     """Details of generations that both inputs have."""
     disagreements: int = 0
@@ -59,7 +59,7 @@ def merging_lines(merged: BothMerged) -> Iterator[str]:
     """How many facts came from which input, and whether the two ever disagree."""
     yield (
         f"the history has {merged.log_facts} facts of the log and {merged.topic_facts} that only the topic has; "
-        f"{merged.left_out} that the log concluded were replaced by records"
+        f"{merged.left_out} that the log inferred were replaced by records"
     )
     if not merged.disagreements:
         yield f"  both name {merged.compared} details of generations, and they never disagree"

@@ -149,7 +149,7 @@ class _Following:
         self._line: Place | None = None
 
     def take(self, ordered: OrderedRequest) -> None:
-        """A request, before its effects. One that was concluded has no line."""
+        """A request, before its effects. One that was inferred has no line."""
         self._line = None if ordered.recorded is None else _line_of(ordered.request.request_id)
 
     def take_effects(self, effects: list[Effect]) -> None:

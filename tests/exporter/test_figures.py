@@ -186,7 +186,7 @@ def test_a_history_that_grows_gives_what_reading_it_at_once_gives(tmp_path: Path
         if name.startswith(OF_ITSELF):
             continue
         if name.endswith("_total"):
-            # A cause that was concluded later stays counted under what it was taken for.
+            # A cause that was inferred later stays counted under what it was taken for.
             assert all(grown[name][key] >= value for key, value in samples.items())
         else:
             assert grown[name] == samples, name

@@ -93,11 +93,11 @@ def test_a_moment_that_is_none_is_refused_before_a_file_is_read(option: str) -> 
 def test_a_client_that_gives_no_rebalance_is_reported_as_it_is() -> None:
     text = shown(str(LOGS / "field" / "f28.log"))
     assert "link-8.3.2: 0 rebalances" in text
-    assert "It and the leader do not read the same config topic. (concluded)" in text
+    assert "It and the leader do not read the same config topic. (inferred)" in text
 
 
-def test_who_is_only_concluded_to_have_kept_others_waiting_is_marked() -> None:
-    assert "kept the others waiting for 4 min 59.9 s (concluded): it had learnt" in shown(
+def test_who_is_only_inferred_to_have_kept_others_waiting_is_marked() -> None:
+    assert "kept the others waiting for 4 min 59.9 s (inferred): it had learnt" in shown(
         str(LOGS / "field" / "f20.log")
     ).replace("\n    ", " ")
 

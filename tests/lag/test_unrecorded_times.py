@@ -176,7 +176,7 @@ def test_no_record_is_lost_by_a_commit_that_nobody_recorded(tmp_path: Path) -> N
     assert lost(tmp_path, starts, *beats(70_000, 80_000), (80_000, 900)) == []
 
 
-def test_before_the_next_commit_nothing_is_concluded(tmp_path: Path) -> None:
+def test_before_the_next_commit_nothing_is_inferred(tmp_path: Path) -> None:
     starts = [(5000, 0), (15_000, 50), (60_000, 300), (75_000, 400)]
     assert lost(tmp_path, starts, *beats(70_000, 80_000)) == []
 

@@ -68,7 +68,7 @@ def test_what_compaction_left_of_a_member_is_not_all_that_was_before_a_generatio
     assert reported_of(found, "member_joined") == [(1_000, "log"), (19_995, "log")]
 
 
-def test_after_a_conclusion_of_the_log_a_topic_with_gaps_is_not_used() -> None:
+def test_after_an_inference_of_the_log_a_topic_with_gaps_is_not_used() -> None:
     log = [
         *LOG_OF_ONE,
         joined(10_000, "b", is_inferred=True),

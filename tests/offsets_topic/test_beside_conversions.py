@@ -49,7 +49,7 @@ def test_a_downgrade_whose_rebalance_the_log_has_is_not_reported_again_by_its_re
     assert not [one for one in in_time(both) if one[0] == 20_003]
 
 
-def test_a_creation_that_a_late_log_only_concludes_is_the_topics() -> None:
+def test_a_creation_that_a_late_log_only_infers_is_the_topics() -> None:
     """Else the group was created again, as a classic one."""
     log: list[Effect] = [GroupCreated(at_ms=4_000), observed(4_000, 2, "a"), joined(4_000, "a")]
     both = merged({"g": facts_of(log)}, {"g": facts_of(created(1_000))}, 30_000, 30_000)
@@ -57,7 +57,7 @@ def test_a_creation_that_a_late_log_only_concludes_is_the_topics() -> None:
 
 
 def test_a_rebalance_that_the_log_ends_after_the_topics_change_of_type_is_the_topics() -> None:
-    """No line has the downgrade, so the log concludes it from a later one; the topic has it to the millisecond."""
+    """No line has the downgrade, so the log infers it from a later one; the topic has it to the millisecond."""
     topic = [*created(1_003), joined(5_003, "b"), began(5_003, 3, 1), gone(6_003, "a", 3)]
     topic += [_superseded(6_003, 5_003), changed(6_003, *FROM_CONSUMER, 3), *ended(9_004, 4, ["b"], is_logged=False)]
     log = [
@@ -100,7 +100,7 @@ def _emptied(at_ms: int) -> list[Effect]:
     ]
 
 
-def test_an_epoch_by_an_end_that_the_log_only_concludes_is_the_topics_where_it_has_the_member() -> None:
+def test_an_epoch_by_an_end_that_the_log_only_infers_is_the_topics_where_it_has_the_member() -> None:
     """Else a member that the log misses owns nothing, and is owner again by the topic's next record."""
     left = {"end_cause": "member_left", "is_inferred": False}
     topic = [*created(1_003), joined(5_003, "b"), *epoch(5_003, 3, 1, 2), gone(9_003, "b", 3), *epoch(9_003, 4, 2, 1)]

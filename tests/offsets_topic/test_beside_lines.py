@@ -164,12 +164,12 @@ def test_a_rebalance_that_runs_as_a_log_ends_has_the_lines_end() -> None:
     assert enriched([began], [], {0}).completed is None
 
 
-def test_lines_count_where_a_log_only_concludes() -> None:
+def test_lines_count_where_a_log_only_infers() -> None:
     line = ended(9_010, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=7_000, slowest_member_id="m")
     stated = ended(9_000, 3, cause(CauseKind.MEMBER_LEFT), started_at_ms=6_999)
-    concluded = replace(stated, cause=cause(CauseKind.MEMBER_LEFT, is_inferred=True))
+    inferred = replace(stated, cause=cause(CauseKind.MEMBER_LEFT, is_inferred=True))
     assert enriched([stated], [line], {0}).changed.get(0, stated) == stated
-    found = enriched([concluded], [line], {0}).changed[0]
+    found = enriched([inferred], [line], {0}).changed[0]
     assert isinstance(found, RebalanceEnded)
     assert (found.cause.kind, found.started_at_ms, found.slowest_member_id) == (CauseKind.SESSION_EXPIRED, 6_999, None)
 

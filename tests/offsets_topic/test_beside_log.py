@@ -197,7 +197,7 @@ def test_a_rebalance_before_which_the_log_knew_others_is_the_topics() -> None:
     assert reported_of(found, "member_joined")[:2] == [(4_000, "topic"), (20_000, "topic")]
 
 
-def test_what_a_log_concludes_just_after_the_topics_last_record_is_no_second_end_of_a_rebalance() -> None:
+def test_what_a_log_infers_just_after_the_topics_last_record_is_no_second_end_of_a_rebalance() -> None:
     log = [
         GroupCreated(at_ms=10_000),
         observed(10_000, 1, "a"),
@@ -260,7 +260,7 @@ def test_a_group_that_was_deleted_and_came_again_is_the_logs_in_both_lives() -> 
     assert found.merged["g"].log_left_out == []
 
 
-def test_what_the_topic_was_found_with_stands_where_the_log_only_concluded_it() -> None:
+def test_what_the_topic_was_found_with_stands_where_the_log_only_inferred_it() -> None:
     topic: list[Effect] = [
         GroupFound(at_ms=5_000, group_type=GroupType.CLASSIC, generation_id=1),
         joined(5_000, "a", is_inferred=True),

@@ -65,7 +65,7 @@ def among(evidence: Evidence) -> Evidence:
         (among(consumer(13 * S, poll_s=15)), EXPIRED),
     ],
 )
-def test_one_end_is_concluded_where_one_alone_fits(evidence: Evidence, end: EndCause) -> None:
+def test_one_end_is_inferred_where_one_alone_fits(evidence: Evidence, end: EndCause) -> None:
     assert judge(evidence) == Verdict(end)
     assert judge(evidence).is_inferred
 

@@ -1,4 +1,4 @@
-"""Consumer groups with sessions of their own, from their topic alone: what is concluded is true, known or not.
+"""Consumer groups with sessions of their own, from their topic alone: what is inferred is true, known or not.
 
 The incidents are those of tests/request_log/incidents; the truth is that of the server's own log. In `sessions*` nobody
 consumed anything, so there are no commits and nothing speaks: ends are open, and the truth is a candidate.
@@ -66,14 +66,14 @@ CASES: list[tuple[str, bool, dict[str, int]]] = [
 
 
 @pytest.mark.parametrize(("name", "is_known", "expected"), nightly_but([case for case in CASES if case[1]], CASES))
-def test_what_is_concluded_of_members_that_went_is_true(name: str, is_known: bool, expected: dict[str, int]) -> None:
+def test_what_is_inferred_of_members_that_went_is_true(name: str, is_known: bool, expected: dict[str, int]) -> None:
     found = compared(name, SESSIONS[name] if is_known else {})
     assert found.wrong == []
     assert found.counts == expected
 
 
 @pytest.mark.parametrize(("name", "open_count"), [("k44-classic", 0), ("k44-mixed", 0), ("k44-newer", 1)])
-def test_what_is_concluded_of_a_kafka_4_4_is_true(name: str, open_count: int) -> None:
+def test_what_is_inferred_of_a_kafka_4_4_is_true(name: str, open_count: int) -> None:
     found = compared(name, {})
     assert (found.wrong, found.counts["open"]) == ([], open_count)
     assert compared(name, {"orders-newer": 6_000, "orders-mixed": 6_000}).counts.keys() == {"exact"}

@@ -31,7 +31,7 @@ from tests.views.random_lives import GROUP, of_both_protocols
 
 LIVES = (*range(40), 42, 52, 75, 101, 167, 244)
 EXACT_AT_LEAST = 0.65
-"""Members of these lives seldom commit, so that less can be concluded than from a client's usual commits."""
+"""Members of these lives seldom commit, so that less can be inferred than from a client's usual commits."""
 MIXED = (*range(30), 43, 53, 66, 90, 93, 156, 347)
 SILENT = (244, 518)
 """Members that took no step for longer than members do and then left: their coordinator was away, or they were stopped.

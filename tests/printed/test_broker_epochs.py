@@ -75,7 +75,7 @@ def fenced(member_id: str) -> str:
 
 
 def epochs_of(group: LoggedGroup) -> list[tuple[int | None, str, str, bool]]:
-    """Each rebalance's epoch, cause and culprit, and whether that is concluded."""
+    """Each rebalance's epoch, cause and culprit, and whether that is inferred."""
     causes = [(one.generation_id, one.cause) for one in group.rebalances]
     return [(epoch, str(cause.kind), cause.member_id, cause.is_inferred) for epoch, cause in causes]
 

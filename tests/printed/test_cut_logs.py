@@ -1,4 +1,4 @@
-"""What is concluded from a part of a log agrees with the whole: recorded logs at WARN alone, cut, or with holes."""
+"""What is inferred from a part of a log agrees with the whole: recorded logs at WARN alone, cut, or with holes."""
 
 from __future__ import annotations
 

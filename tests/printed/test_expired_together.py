@@ -1,4 +1,4 @@
-"""Members that one broker's lines remove at once: that they have one cause is concluded, and which one is open."""
+"""Members that one broker's lines remove at once: that they have one cause is inferred, and which one is open."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_one_whose_beginning_is_not_is_known_from_its_first_line() -> None:
     assert (begun.from_generation_id, begun.members_before) == (5, 2)
 
 
-def test_a_leave_without_a_word_is_open_or_concluded_as_its_rebalance_is() -> None:
+def test_a_leave_without_a_word_is_open_or_inferred_as_its_rebalance_is() -> None:
     left = f"[Group g] Member {B} has left group through explicit `LeaveGroup` request; client reason: "
     spoken = printed(*formed(5, 2), left + "the consumer is being closed.")
     (removed,) = of(MemberRemoved, spoken)

@@ -146,7 +146,7 @@ def test_a_java_leader_s_list_names_who_came_and_who_went_without_a_log() -> Non
     assert [one.cause.kind for _, one in of_conf] == ["member_joined", "unknown", "member_joined"]
     assert all(one.cause.client_id == "orders-conf" and one.cause.is_inferred for _, one in of_conf)
     assert CauseKind.POLL_TIMEOUT in causes_found(of_conf[1][1])
-    assert cause_sentence(of_conf[1][1]).startswith("orders-conf set it off (concluded; left, polled too")
+    assert cause_sentence(of_conf[1][1]).startswith("orders-conf set it off (inferred; left, polled too")
     own = next(one for true, one in pairs("killed", "members") if true["cause"] == "member_left")
     assert cause_sentence(own).startswith("pay-aio set it off (left or polled too")
 
@@ -155,7 +155,7 @@ def test_of_two_clients_that_each_set_a_rebalance_off_neither_is_reported_as_the
     alone, known = group_of("cooperative", "members").rebalances, group_of("cooperative", "brokers").rebalances
     for one, of_broker in zip(alone, known, strict=True):
         assert one.cause.is_inferred or one.cause.client_id == of_broker.cause.client_id
-    assert cause_sentence(alone[4]).endswith("(concluded; cart-java, cart-java-2 fit).")
+    assert cause_sentence(alone[4]).endswith("(inferred; cart-java, cart-java-2 fit).")
 
 
 def test_a_coordinator_that_is_lost_and_found_again_and_again_is_reported_once() -> None:

@@ -298,7 +298,7 @@ def test_who_gives_up_in_a_rebalance_did_not_begin_it() -> None:
     assert one.held_by is not None
     assert (one.held_by.member_id, one.held_by.length_ms, one.held_by.is_inferred) == ("", None, True)
     assert holder_sentence(one.held_by).startswith(
-        "The join phase took long (concluded): the rebalance outlasted this client's"
+        "The join phase took long (inferred): the rebalance outlasted this client's"
     )
     assert keys_of(group.findings) == ["client_session_timer", "client_gives_up_in_long_rebalance"]
 

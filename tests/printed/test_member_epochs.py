@@ -45,7 +45,7 @@ def group_of(*facts: LoggedFact) -> LoggedGroup:
 
 
 def causes_of(rebalances: list[LoggedRebalance]) -> list[tuple[int | None, str, bool]]:
-    """Each one's epoch and cause, and whether that is concluded."""
+    """Each one's epoch and cause, and whether that is inferred."""
     return [(one.generation_id, str(one.cause.kind), one.cause.is_inferred) for one in rebalances]
 
 

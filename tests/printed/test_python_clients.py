@@ -279,7 +279,7 @@ def test_with_the_broker_s_log_each_cause_is_the_true_one(group_id: str) -> None
         assert one.cause.is_inferred == (group_id == "scores-calc" and true["cause"] in ("poll_timeout", "member_left"))
 
 
-def test_from_all_members_lines_a_join_and_a_silence_are_concluded() -> None:
+def test_from_all_members_lines_a_join_and_a_silence_are_inferred() -> None:
     for true, one in causes("mails-send", clients_of("mails-send")):
         assert one.cause.kind == true["cause"]
         assert one.cause.client_id == true["trigger"]["client_id"]

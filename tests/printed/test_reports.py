@@ -115,7 +115,7 @@ def test_a_client_that_no_line_names_held_the_others_all_the_same() -> None:
     group = group_in(*(f"2026-03-01T03:12:0{second}.5Z Debug | [thrd:main]: {text}" for second, text in printed))
     held = group.rebalances[0].held_by
     assert held is not None
-    assert holder_sentence(held).startswith("The client of these lines kept the others waiting for 9 s (concluded)")
+    assert holder_sentence(held).startswith("The client of these lines kept the others waiting for 9 s (inferred)")
 
 
 def test_two_consumers_in_serilog_s_json_are_distinguished() -> None:

@@ -458,7 +458,7 @@ def test_who_waits_for_its_assignment_until_the_end_waits_for_the_leader() -> No
     (one,) = group_of(*(f"rdkafka: [thrd:main]: {text}" for text in WAITS)).rebalances
     assert one.held_by is not None
     assert (one.held_by.member_id, one.held_by.length_ms, one.held_by.is_inferred) == (OTHER, None, True)
-    assert holder_sentence(one.held_by).startswith(f"{OTHER} is waited for (concluded): ")
+    assert holder_sentence(one.held_by).startswith(f"{OTHER} is waited for (inferred): ")
 
 
 def test_lines_that_end_just_after_a_join_show_nobody_slow() -> None:

@@ -70,7 +70,7 @@ def test_a_member_that_leaves_under_another_id_had_joined_again() -> None:
     assert len(group_of(first, LEAVE.format(1, MEMBER).replace("10:00:00", "10:00:01")).rebalances) == 1
 
 
-def test_a_holder_that_is_only_concluded_is_said_to_be_so() -> None:
+def test_a_holder_that_is_only_inferred_is_said_to_be_so() -> None:
     at = "[2023-02-11 09:{}] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)"
     began = "Preparing to rebalance group g in state PreparingRebalance with old generation 63 (__consumer_offsets-1) "
     lines = (
@@ -80,7 +80,7 @@ def test_a_holder_that_is_only_concluded_is_said_to_be_so() -> None:
     (one,) = group_of(*lines).rebalances
     assert one.held_by is not None
     assert one.held_by.is_inferred
-    assert "(concluded): that is a usual rebalance timeout" in holder_sentence(one.held_by)
+    assert "(inferred): that is a usual rebalance timeout" in holder_sentence(one.held_by)
 
 
 def held_ms(read: FileRead) -> list[int]:
@@ -91,7 +91,7 @@ def held_ms(read: FileRead) -> list[int]:
 
 @pytest.mark.parametrize("file", CLIENTS, ids=lambda path: path.name)
 @pytest.mark.parametrize("times", [10, 1_000])
-def test_nobody_is_concluded_to_hold_others_up_for_days_in_a_log_that_is_stretched(file: Path, times: int) -> None:
+def test_nobody_is_inferred_to_hold_others_up_for_days_in_a_log_that_is_stretched(file: Path, times: int) -> None:
     (read,) = read_files([str(file)])
     if any(fact.dialect == "broker" for fact in read.facts):
         return

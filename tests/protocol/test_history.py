@@ -95,7 +95,7 @@ def test_the_cause_of_a_rebalance(cause: str) -> None:
     assert (reported.kind, reported.client_id) == (kind, culprit)
 
 
-@rule("History: what a replay concluded from later lines is said to be inferred")
+@rule("History: what a replay inferred from later lines is said to be inferred")
 @pytest.mark.parametrize("inferred", [None, "poll_timeout"])
 def test_an_inferred_cause_says_so(inferred: str | None) -> None:
     bench = Bench().patient("m1", "m2")

@@ -151,7 +151,7 @@ def test_a_consumer_group_that_is_older_than_the_log_is_brought_to_what_its_memb
         }
 
 
-def test_what_is_concluded_of_an_older_consumer_group_is_said_to_be(tmp_path: Path) -> None:
+def test_what_is_inferred_of_an_older_consumer_group_is_said_to_be(tmp_path: Path) -> None:
     found = cut("o-consumer-protocol", 0.7, tmp_path)
     changes = found.of_group("seats-svc", GroupTypeChanged)
     assert [(change.from_type, change.to_type, change.why) for change in changes] == [(None, "consumer", "observed")]

@@ -49,18 +49,18 @@ def test_a_cause_of_a_later_version_is_called_by_its_key() -> None:
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_a_log_concludes_the_causes_that_the_table_says(name: str) -> None:
+def test_a_log_infers_the_causes_that_the_table_says(name: str) -> None:
     reported = [row for rows in capture(name).values() for row in rows if row.effect == "rebalance_ended"]
     causes = [json.loads(row.detail or "{}")["cause"] for row in reported]
     assert len(causes) > 2
     assert {one["kind"] for one in causes if one["is_inferred"]} <= {
-        k for k, r in CAUSES.items() if "log" in r.concluded_from
+        k for k, r in CAUSES.items() if "log" in r.inferred_from
     }
 
 
 @pytest.mark.parametrize("name", DUMPS)
-def test_a_topic_concludes_the_causes_that_the_table_says(name: str) -> None:
+def test_a_topic_infers_the_causes_that_the_table_says(name: str) -> None:
     causes = [cause for group_id in topic(name).reported for _, _, cause in topic(name).causes(group_id)]
     inferred = {str(cause.kind) for cause in causes if cause.is_inferred}
-    assert inferred <= {key for key, row in CAUSES.items() if "topic" in row.concluded_from}
+    assert inferred <= {key for key, row in CAUSES.items() if "topic" in row.inferred_from}
     assert len(causes) > 5

@@ -4,8 +4,8 @@ Of each recording (`rule_incidents`) these are the groups that did: converted to
 moment, with static members that change protocols, members that are killed, stopped, too slow or subscribe anew,
 partitions added, and the broker stopped once and killed once. Nor do they where compaction went over the topic.
 `restart`, `storm-21` and `storm-22` are single groups of storms of tests/peers_kafka: one whose broker was away for
-five seconds, one whose sessions were longer than its log let conclude at first, and one that became classic at a lower
-epoch than its log let conclude. `storm-42` and `storm-43` became classic where epochs do not show how many members had
+five seconds, one whose sessions were longer than its log let infer at first, and one that became classic at a lower
+epoch than its log let infer. `storm-42` and `storm-43` became classic where epochs do not show how many members had
 ended; in `storm-63` a classic member of a consumer group was silent for longer than its session after a restart; in
 `storm-67` a group was converted while it waited for its first members.
 """

@@ -25,8 +25,8 @@ UNHEARD = (52, 60, 113, 114, 117, 119, 159, 197)
 """Logs that begin within a group of both protocols whose classic members were found before a consumer showed what kind
 of group it is: their heartbeats, which the broker answered NONE, are answered UNKNOWN_MEMBER_ID until they join again.
 By the topic they were members, so that their sessions have gaps."""
-CONCLUDED_LATE = (53, 93)
-"""Downgrades by an expiry that the log concludes from the next line: its epoch ends then, and the topic's conversion is
+INFERRED_LATE = (53, 93)
+"""Downgrades by an expiry that the log infers from the next line: its epoch ends then, and the topic's conversion is
 earlier."""
 
 LOADED = (3, 10, 15)
@@ -62,7 +62,7 @@ def test_lives_of_the_core_break_no_rule(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["log", "topic", "mixed topic"])
 def test_many_lives_that_a_log_a_topic_or_both_tell_break_no_rule(kind: str, tmp_path: Path) -> None:
-    left_out = (*UNHEARD, *CONCLUDED_LATE) if kind == "mixed topic" else ()
+    left_out = (*UNHEARD, *INFERRED_LATE) if kind == "mixed topic" else ()
     seeds = [seed for seed in range(10, 200) if seed not in left_out]
     assert broken(of(kind, seeds, tmp_path), tmp_path / "home") == []
 

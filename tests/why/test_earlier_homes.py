@@ -29,11 +29,11 @@ SILENT = "was silent for its whole session timeout"
 NOT_RENEWED = "sent nothing that renews its session for its session timeout"
 """What is said instead if a request came meanwhile."""
 REWORDED = (
-    (r" \(concluded from what followed, not told\)", " (concluded)"),
+    (r" \(concluded from what followed, not told\)", " (inferred)"),
     (r" \(of unknown length\)", ""),
     (
         r"it is open what set the rebalance off \((.*?), by (\S+) or (.*?), by \2\)",
-        r"\2 set it off (concluded; \1 or \3)",
+        r"\2 set it off (inferred; \1 or \3)",
     ),
 )
 """How a sentence of earlier versions is worded now."""

@@ -35,13 +35,13 @@ OF_EITHER = Cause(kind=EXPIRED, is_inferred=True, candidates=fits((EXPIRED, "a")
             "a was silent for its whole session timeout (10 s) and was removed",
         ),
         (OPEN, Terms("a"), "", "a set it off (left, polled too late or session expired)"),
-        (OPEN, Terms("a"), "concluded; ", "a set it off (concluded; left, polled too late or session expired)"),
+        (OPEN, Terms("a"), "inferred; ", "a set it off (inferred; left, polled too late or session expired)"),
         (OF_BOTH, Terms(), "", "it was set off (left by a or session expired by b)"),
         (
             OF_EITHER,
             Terms(),
             "",
-            "a member was silent for its whole session timeout and was removed (concluded; a, b fit)",
+            "a member was silent for its whole session timeout and was removed (inferred; a, b fit)",
         ),
     ],
 )

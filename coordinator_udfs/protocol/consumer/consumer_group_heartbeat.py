@@ -186,7 +186,7 @@ def _leave(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> 
         kind = CauseKind(request.inferred_cause or CauseKind.MEMBER_LEFT)
         cause = cause_by(kind, member)
         cause.is_inferred = request.inferred_cause is not None
-        # That it left its request says; of what else it left, and at which epoch, a recording may only conclude.
+        # That it left its request says; of what else it left, and at which epoch, a recording may only infer.
         gone = Gone(member, EndCause(kind.value), is_inferred=cause.is_inferred and kind is not CauseKind.MEMBER_LEFT)
         remove_members(group, consumer, [gone], cause, turn)
     return accept(request, turn, member_id=request.member_id, member_epoch=request.member_epoch)

@@ -24,7 +24,7 @@ GROUP_CONFIGS = View(
         Column("client_host", "string", "from where"),
         Column("principal", "string", "who authenticated there, where known"),
         Column("is_inferred", "boolean", "no request set it: it was inferred, or given by SET="),
-        Column("why", "string", "what it was concluded from, where it was"),
+        Column("why", "string", "what it was inferred from, where it was"),
     ),
     sql=f"""--sql
 WITH changes AS (

@@ -29,7 +29,7 @@ MEMBERS_REMOVED = View(
         Column("from_at", "timestamp", "when that rebalance began, or the first moment at which it surely ran"),
         Column("to_at", "timestamp", "when it was over; from_at, if that is not known"),
         Column("from_generation_id", "int", "the generation that it left"),
-        Column("is_inferred", "boolean", "the cause was concluded from other facts of a recording"),
+        Column("is_inferred", "boolean", "the cause was inferred from other facts of a recording"),
     ),
     sql=f"""--sql
 SELECT group_id, cause_member_id AS member_id, cause_client_id AS client_id, cause_client_host AS client_host,

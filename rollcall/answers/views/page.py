@@ -61,8 +61,8 @@ def _causes() -> str:
     """The values of `cause` and `end_cause`, a row each."""
     rows = [
         f"| `{key}` | {filled(row.sentence, ANYBODY)} | {'yes' if row.starts_rebalances else 'no'} | "
-        f"{'yes' if row.ends else 'no'} | {row.concluded_from} |"
+        f"{'yes' if row.ends else 'no'} | {row.inferred_from} |"
         for key, row in CAUSES.items()
     ]
-    head = "| cause | what happened | sets a rebalance off | ends a membership | may be concluded from |"
+    head = "| cause | what happened | sets a rebalance off | ends a membership | may be inferred from |"
     return "\n".join([head, "|---|---|---|---|---|", *rows, ""])

@@ -38,7 +38,7 @@ REBALANCES = View(
         Column("cause_client_host", "string", "its host"),
         Column("cause_group_instance_id", "string", "its group.instance.id"),
         Column("client_reason", "string", "what it said itself, where it gave a reason"),
-        Column("is_inferred", "boolean", "the cause was concluded from other facts of a recording"),
+        Column("is_inferred", "boolean", "the cause was inferred from other facts of a recording"),
         Column("cause_candidates", "array<string>", "the possible causes, if there is more than one; otherwise empty"),
         Column(
             "cause_candidate_clients",

@@ -1,6 +1,6 @@
-"""When a group was recorded at all, for the detectors that conclude something from what did not happen.
+"""When a group was recorded at all, for the detectors that infer something from what did not happen.
 
-Knows the effects table alone. Must not know what is concluded.
+Knows the effects table alone. Must not know what is inferred.
 """
 
 from __future__ import annotations

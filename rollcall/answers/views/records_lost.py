@@ -15,7 +15,7 @@ RECORDS_LOST = View(
         "Records that were processed and not committed count as lost too, since they look the same. A commit that is "
         f"still in the log is reported if, at the pace of the last known {WITHIN_MS // 60_000} minutes, the start will "
         f"pass it within {WITHIN_MS // 60_000} minutes: expected_at says when, and nothing is lost yet. "
-        f"{COMMITS_RULE} Nothing is concluded from then on until the partition's next commit."
+        f"{COMMITS_RULE} Nothing is inferred from then on until the partition's next commit."
     ),
     columns=(
         *OF_PARTITION,

@@ -55,7 +55,7 @@ SESSIONS = View(
         Column("client_reason", "string", "the client's own words on leaving, where it gave any"),
         Column("replaces_member_id", "string", "the id whose place it took, where it returned as a static member"),
         Column("replaced_by_member_id", "string", "the id that took the place of a static member's"),
-        Column("end_is_inferred", "boolean", "nobody said how it ended: that was concluded; null while it lasts"),
+        Column("end_is_inferred", "boolean", "nobody said how it ended: that was inferred; null while it lasts"),
         Column("end_candidates", "array<string>", "the possible ends, if end_cause is unknown; otherwise empty"),
     ),
     sql=f"""--sql

@@ -265,7 +265,7 @@ _EARLIER_SESSIONS = f"""--sql
 """
 """One row is a session timeout that a member had after after_ms and changed at until_ms, null: not known.
 A silence that ended after after_ms and not later than until_ms was held to it: a request that changes it ends a silence
-itself, and a change within a silence corrects what was concluded."""
+itself, and a change within a silence corrects what was inferred."""
 
 IN_ORDER = "started_at, from_generation_id, ended_at NULLS LAST, cause, cause_member_id"
 """The order of a group's rebalances, those of one millisecond included: nothing is left to chance."""

@@ -73,7 +73,7 @@ def _clause(e: Explanation) -> str:
     sentence = NOT_RENEWED if is_unrenewed else ""
     # A home does not say whether the culprit of an open cause was seen: a topic only shows who is gone.
     fits = fitting(cause, _name(e)) if cause.kind == CauseKind.UNKNOWN else ()
-    return cause_clause(cause, terms, fits, sentence, doubt="concluded; ")
+    return cause_clause(cause, terms, fits, sentence, doubt="inferred; ")
 
 
 def trigger(e: Explanation) -> list[tuple[str, str]]:
@@ -93,7 +93,7 @@ def trigger(e: Explanation) -> list[tuple[str, str]]:
     if cause.candidates:
         points.append(("what fits", " or ".join(fitting(cause, _name(e)))))
     if cause.is_inferred and e.are_requests_known:
-        points.append(("how we know", "concluded from what followed in the recording; no request says it"))
+        points.append(("how we know", "inferred from what followed in the recording; no request says it"))
     if not e.are_requests_known:
         points.append(("not known", NO_REQUESTS))
     return points

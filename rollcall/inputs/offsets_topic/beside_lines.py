@@ -1,7 +1,7 @@
 """One group's recorded history, with what its coordinator printed about the same generations.
 
 The topic has who was a member, on which host, and who owned what; the lines have when a rebalance began, why, by whom
-and who held it up. A request log has all of it: lines count where the log only concludes. A generation of the lines is
+and who held it up. A request log has all of it: lines count where the log only infers. A generation of the lines is
 the recorded one if it has the same number and was there at the same time: both have the clock of one broker. Knows
 effects. Must not know lines, records or requests.
 """

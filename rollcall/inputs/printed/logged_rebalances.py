@@ -46,7 +46,7 @@ def is_open(cause: Cause) -> bool:
     return cause.kind is CauseKind.UNKNOWN and not cause.candidates
 
 
-def concluded(kind: CauseKind, member_id: str, client_id: str = "") -> Cause:
+def inferred(kind: CauseKind, member_id: str, client_id: str = "") -> Cause:
     """A cause by one member that only follows from lines. Its client id is known, or begins its member id."""
     client_id = client_id or client_id_of(member_id)
     return Cause(kind=kind, member_id=member_id, client_id=client_id, is_inferred=True)

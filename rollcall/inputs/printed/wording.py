@@ -97,7 +97,7 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
         return _nothing_known(rebalance)
     who, fits = who_of(cause), fitting(cause, shortest_name)
     poll_ms = next((one.length_ms for one in rebalance.facts if one.kind is FactKind.MEMBER_TOO_SLOW_EPOCH), None)
-    clause = cause_clause(cause, Terms(who, poll_ms=poll_ms), fits, doubt="" if _is_seen(rebalance) else "concluded; ")
+    clause = cause_clause(cause, Terms(who, poll_ms=poll_ms), fits, doubt="" if _is_seen(rebalance) else "inferred; ")
     clause = clause if who and clause.startswith(who) else clause[0].upper() + clause[1:]
     if cause.kind is CauseKind.UNKNOWN:
         return f"{clause}. {source.does_not_say} which."
@@ -136,21 +136,21 @@ def _says_nothing(client_reason: str | None) -> bool:
 
 def holder_sentence(holder: Holder) -> str:
     """Who kept the join phase waiting."""
-    length = "long (concluded)" if holder.length_ms is None else duration(holder.length_ms)
+    length = "long (inferred)" if holder.length_ms is None else duration(holder.length_ms)
     if holder.why == HAS_TO_ASSIGN:
         waited = "" if holder.length_ms is None else f", for {length} by now"
-        return f"{holder.member_id} is waited for (concluded){waited}: {holder.why}."
+        return f"{holder.member_id} is waited for (inferred){waited}: {holder.why}."
     if not holder.member_id and holder.why in OWN:
-        return f"The client of these lines kept the others waiting for {length} (concluded): {holder.why}."
+        return f"The client of these lines kept the others waiting for {length} (inferred): {holder.why}."
     if not holder.member_id:
         names = [*map(shortest_name, holder.candidates)]
         fit = f" Known by name: {some(names, 3)}." if names else ""
-        concluded = " (concluded)" if holder.is_inferred and holder.length_ms is not None else ""
-        return f"The join phase took {length}{concluded}: {holder.why}. These lines do not say who.{fit}"
+        inferred = " (inferred)" if holder.is_inferred and holder.length_ms is not None else ""
+        return f"The join phase took {length}{inferred}: {holder.why}. These lines do not say who.{fit}"
     who = shortest_name(holder.member_id, holder.client_id)
     more = f" and {count(len(holder.candidates) - 1, 'other')}" if len(holder.candidates) > 1 else ""
-    concluded = " (concluded)" if holder.is_inferred and holder.length_ms is not None else ""
-    return f"{who}{more} kept the others waiting for {length}{concluded}: {holder.why}."
+    inferred = " (inferred)" if holder.is_inferred and holder.length_ms is not None else ""
+    return f"{who}{more} kept the others waiting for {length}{inferred}: {holder.why}."
 
 
 def own_part(rebalance: LoggedRebalance) -> str:

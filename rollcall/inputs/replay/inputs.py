@@ -211,11 +211,11 @@ class TopicInput:
 
     def tell(self, console: Console, home: Home) -> None:
         self.tell_records(console, home)
-        rebalances, left_open, concluded, proven = next(iter(ask(home.path, _CAUSES).rows))
+        rebalances, left_open, inferred, proven = next(iter(ask(home.path, _CAUSES).rows))
         if rebalances:
             say(
                 console,
-                f"of {rebalances} causes of rebalances the topic proves {proven}, {concluded} are concluded, and "
+                f"of {rebalances} causes of rebalances the topic proves {proven}, {inferred} are inferred, and "
                 f"{left_open} are open: docs/offsets-topic.md has the rules",
             )
 

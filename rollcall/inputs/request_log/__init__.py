@@ -9,7 +9,7 @@
                  passed_deadlines.py and group_sessions.py); placing.py (a request that needs trials), trial.py,
                  without_trial.py, topic_names.py, rest_proofs.py (what shows that no request is parked)
     explaining/  what no line shows and the answers prove: explanations.py, joins.py, rebalances.py, context.py (what a
-                 conclusion has to go by), inferred_causes.py
+                 inference has to go by), inferred_causes.py
     recorded.py  the shapes that come out: requests with the answers that were recorded for them
     survey.py    what only a first pass over the whole log shows; broker_settings.py: the broker's, as far as shown
     group_following.py  one group of a finished log; live.py: all groups of one that is still written, snapshot.py: its

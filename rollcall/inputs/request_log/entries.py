@@ -1,5 +1,5 @@
 """A logged request as bytes and back, to send it from the process that reads lines to the one that follows groups.
-Knows every field of a logged request; concludes nothing from them.
+Knows every field of a logged request; infers nothing from them.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from rollcall.inputs.request_log.survey import Survey, WaitsToCome
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest
 
 LOOK_AHEAD_MS = 10_000
-"""How much of the log is read beyond the request being taken: conclusions from later lines need no more."""
+"""How much of the log is read beyond the request being taken: inferences from later lines need no more."""
 LOOK_AHEAD_REQUESTS = 500
 """And at least this many of the group's requests, for groups with few requests."""
 BEFORE_A_WAIT_MS = 5_000

@@ -3,7 +3,7 @@
 Lines go in as they are read. The requests of each group come out in its order, those of different groups in any order.
 The requests of a group at rest come out within a second, or as soon as a heartbeat shows its rest (see `rest_proofs`).
 From the first sign of a rebalance the lines of its group are held until the rebalance is over, or its timeout has
-passed. What changes a group waits a few seconds more, for what is concluded from later lines.
+passed. What changes a group waits a few seconds more, for what is inferred from later lines.
 
 Time is the log's: no session ends while a log has no new lines. now_ms is the log's last timestamp, plus the time
 passed while nothing is written, so that the last lines come out as well. Knows how the parts fit together; knows no
@@ -158,7 +158,7 @@ class LiveImport:
         del held.entries[:taken]
 
     def _may_go(self, held: Held, entry: LoggedRequest, now_ms: float, rested_ms: float) -> bool:
-        """Whether all is read that may come before a request, and that is concluded from."""
+        """Whether all is read that may come before a request, and that is inferred from."""
         if entry.was_refused:
             return True
         if entry.until_ms > self.silences.decided_until_ms(entry.broker, now_ms):

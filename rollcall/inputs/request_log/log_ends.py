@@ -90,7 +90,7 @@ class LagNews:
 
     def rest(self) -> LagRows:
         """The last rows, once the log is over."""
-        self._ids.conclude()
+        self._ids.infer()
         for topic_id in list(self._unnamed):
             self._release(topic_id)
         rows, stood = self.take(), self.stood()
@@ -102,7 +102,7 @@ class LagNews:
             if isinstance(reported, Fetched):
                 self._ids.saw(reported)
             if topic_id not in self._unnamed or self._asked % _SETTLED_EVERY == 0:
-                self._ids.conclude()
+                self._ids.infer()
             self._asked += 1
         self._unnamed.setdefault(topic_id, []).append(reported)
         self._held += 1

@@ -3,7 +3,7 @@
 Requests that are held are kept as the text of their lines, and read again; groups are kept as the documents of the
 state store. A group that has not changed since the last snapshot is not encoded again.
 
-Knows every field of what a live import is made of; concludes nothing from them.
+Knows every field of what a live import is made of; infers nothing from them.
 """
 
 from __future__ import annotations

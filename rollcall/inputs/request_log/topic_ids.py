@@ -82,8 +82,8 @@ class TopicIds:
             if self._committed.get((client, name, fetched.partition)) == fetched.fetched_offset:
                 self._matches.setdefault(fetched.topic, Counter())[name] += 1
 
-    def conclude(self) -> None:
-        """Concludes what can be concluded by now."""
+    def infer(self) -> None:
+        """Infers what can be inferred by now."""
         is_new = True
         while is_new:
             left = [topic_id for topic_id in self._fetching if topic_id not in self.names]

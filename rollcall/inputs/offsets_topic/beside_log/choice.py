@@ -146,7 +146,7 @@ class Choice:
                 self._pass_over(place)
                 self._next = place + 1
                 self._named.add(len(self._is_reported))
-            elif self._is_concluded_again(era) or self._is_behind(era):
+            elif self._is_inferred_again(era) or self._is_behind(era):
                 self._named.add(len(self._is_reported))
             elif era.at_ms > self._until.topic_ms:
                 self._pass_over(len(self._topic))
@@ -190,8 +190,8 @@ class Choice:
                 return place
         return None
 
-    def _is_concluded_again(self, era: Era) -> bool:
-        """Whether the log only concludes a generation that the topic has at that time."""
+    def _is_inferred_again(self, era: Era) -> bool:
+        """Whether the log only infers a generation that the topic has at that time."""
         return era.is_gap and any(
             one.number == era.number != NO_GROUP and abs((one.ended_ms or one.at_ms) - era.at_ms) <= SAME_FACT_WITHIN_MS
             for one in self._topic
@@ -225,7 +225,7 @@ class Choice:
         if era.is_gap or era.number == NO_GROUP:
             return self.is_log_reporting and not era.is_gap
         if era.number == 0:
-            return not self._has_group(era.at_ms) if place is None else not self._is_creation_concluded(era)
+            return not self._has_group(era.at_ms) if place is None else not self._is_creation_inferred(era)
         # The subscription and the target of a consumer group's member come only with its join.
         if not era.has_beginning or (era.is_consumer and not self.is_log_reporting):
             return False
@@ -249,7 +249,7 @@ class Choice:
         return era.is_over and any(other.began_ms < at_ms < era.ended_ms for at_ms in self._changed_ms)
 
     def _stays(self, fact: Fact) -> bool:
-        """Whether the log only concludes that a member went, and the topic has it still."""
+        """Whether the log only infers that a member went, and the topic has it still."""
         if not (isinstance(fact.content, MemberRemoved) and fact.content.is_inferred):
             return False
         return all(abs(at_ms - fact.at_ms) > SAME_FACT_WITHIN_MS for at_ms in self._gone.get(fact.member_id, ()))
@@ -290,7 +290,7 @@ class Choice:
             at_ms = max(at_ms - SAME_FACT_WITHIN_MS, -1)
         return next(one for one in reversed(self._topic) if one.began_ms <= at_ms).number != NO_GROUP
 
-    def _is_creation_concluded(self, era: Era) -> bool:
+    def _is_creation_inferred(self, era: Era) -> bool:
         """Whether the log has a group's creation only because it observed the group at that moment."""
         after = self._log[len(self._is_reported) + 1 :][:1]
         return bool(after) and after[0].is_gap and after[0].began_ms == era.began_ms

@@ -65,7 +65,7 @@ class Reached(msgspec.Struct):
 
 @dataclass(slots=True)
 class Era:
-    """A generation by one input, or a time without a group, or (is_gap) one for which the log has only conclusions."""
+    """A generation by one input, or a time without a group, or (is_gap) one for which the log has only inferences."""
 
     number: int
     """0: the group is created, or begun anew as one of the other type when it was Empty."""

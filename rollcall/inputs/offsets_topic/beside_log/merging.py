@@ -47,7 +47,7 @@ class Decided:
 
     log_kept: list[Fact] = field(default_factory=list)
     log_left_out: list[Fact] = field(default_factory=list)
-    """Conclusions from the log for which the topic has records."""
+    """Inferences from the log for which the topic has records."""
     topic_kept: list[Fact] = field(default_factory=list)
     topic_left_out: list[Fact] = field(default_factory=list)
     """Facts that the log has as well."""

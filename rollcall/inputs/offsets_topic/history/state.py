@@ -1,6 +1,6 @@
 """What is kept of a group between its records: one versioned JSON document in the state store.
 
-Knows what the rules of `rollcall.inputs.offsets_topic.history` need to remember, not what they conclude from it. What
+Knows what the rules of `rollcall.inputs.offsets_topic.history` need to remember, not what they infer from it. What
 can be derived (who owns a partition) is not stored.
 """
 

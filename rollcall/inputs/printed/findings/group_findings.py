@@ -1,6 +1,6 @@
 """What a group's lines show beside its rebalances: the answers to what people ask of such a log.
 
-Each rule looks at one group and gives findings: a sentence, its lines, and whether it is stated or concluded. Where
+Each rule looks at one group and gives findings: a sentence, its lines, and whether it is stated or inferred. Where
 several explanations fit, all are named. Knows one group's facts and rebalances. Must not know how lines are worded.
 """
 

@@ -23,7 +23,7 @@ from rollcall.inputs.printed.logged_rebalances import (
     LoggedRebalance,
     candidate,
     client_id_of,
-    concluded,
+    inferred,
     is_open,
 )
 from rollcall.inputs.tolerances import AT_ONCE_MS, CLOCKS_WITHIN_MS
@@ -126,7 +126,7 @@ def _that_fit(cause: Cause) -> tuple[CauseCandidate, ...]:
 def _is_laid(leave: LoggedRebalance, numbered: dict[int | None, LoggedRebalance]) -> bool:
     """Whether a leave is the cause of the epoch that follows its member's, and is laid to that.
 
-    That they belong together is concluded: the member may have been behind its group.
+    That they belong together is inferred: the member may have been behind its group.
     """
     epoch = leave.from_generation_id
     if (
@@ -171,7 +171,7 @@ def _name_who_came(rebalance: LoggedRebalance) -> None:
     learnt_ms = [fact.at_ms for fact in rebalance.facts if learnt_of_others(fact) and fact.at_ms is not None]
     first_ms, joined = min(came, key=lambda one: one[0])
     if not learnt_ms or first_ms <= min(learnt_ms):
-        rebalance.cause = concluded(CauseKind.MEMBER_JOINED, joined.member_id, joined.client_id)
+        rebalance.cause = inferred(CauseKind.MEMBER_JOINED, joined.member_id, joined.client_id)
 
 
 def _name_who_is_silent(rebalance: LoggedRebalance, clients: Sequence[OwnHistory]) -> None:
@@ -193,7 +193,7 @@ def _name_who_is_silent(rebalance: LoggedRebalance, clients: Sequence[OwnHistory
         and could_stand(own.facts[-1], FactKind.LEAVE_SENT)
     ]
     if len(silent) == 1:
-        rebalance.cause = concluded(CauseKind.SESSION_EXPIRED, silent[0].member_id, silent[0].client_id)
+        rebalance.cause = inferred(CauseKind.SESSION_EXPIRED, silent[0].member_id, silent[0].client_id)
     elif silent:
         fits = tuple(candidate(CauseKind.SESSION_EXPIRED, one.member_id, one.client_id) for one in silent)
         rebalance.cause = Cause(kind=CauseKind.SESSION_EXPIRED, is_inferred=True, candidates=fits)
@@ -207,7 +207,7 @@ def _name_who_came_or_went(rebalances: Sequence[LoggedRebalance]) -> None:
         if is_open(one.cause) and is_next and found and (earlier or before.generation_id == 0):
             cause = by_difference({*earlier}, {*found}, _WENT)
             if _is_anew(earlier, found):
-                cause = concluded(CauseKind.MEMBER_JOINED, found[0])
+                cause = inferred(CauseKind.MEMBER_JOINED, found[0])
             # If others held it, they may have begun it too, and gone on without the one that went.
             if one.held_by is None or not cause.candidates:
                 one.cause = cause

@@ -13,7 +13,7 @@ from itertools import takewhile
 from rollcall.inputs.printed.groups.logged_members import ENDS
 from rollcall.inputs.printed.groups.reasons import DOWNGRADED, LEFT_WITHOUT_A_WORD, Reason, cause_of, left_by
 from rollcall.inputs.printed.logged_facts import REMOVED_EPOCH, FactKind, LoggedFact, between_ms
-from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, client_id_of, concluded
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, client_id_of, inferred
 from rollcall.inputs.tolerances import AT_ONCE_MS, BACK_AFTER_LEAVE_MS, TOGETHER_MS
 from rollcall.schemas.causes import Cause, CauseKind
 
@@ -85,7 +85,7 @@ class Causes:
         before, line = self._lines[max(place - 1, 0)], self._lines[place]
         after_ms = between_ms(before, line)
         is_it = not line.reason and before.kind in _BROUGHT_BY and after_ms is not None and 0 <= after_ms <= TOGETHER_MS
-        return concluded(_BROUGHT_BY[before.kind], before.member_id) if is_it else Cause(kind=CauseKind.UNKNOWN)
+        return inferred(_BROUGHT_BY[before.kind], before.member_id) if is_it else Cause(kind=CauseKind.UNKNOWN)
 
     def removed(self, place: int, gone: list[LoggedFact]) -> list[LoggedFact]:
         """Return the lines of who went before a rebalance that begins at a place.
@@ -166,7 +166,7 @@ def by_difference(before: Set[str], now: Set[str], gone: Reason) -> Cause:
     came, went = now - before, before - now
     if len(came) + len(went) != 1:
         return Cause(kind=CauseKind.UNKNOWN)
-    return concluded(CauseKind.MEMBER_JOINED, min(came)) if came else cause_of(gone._replace(member_id=min(went)))
+    return inferred(CauseKind.MEMBER_JOINED, min(came)) if came else cause_of(gone._replace(member_id=min(went)))
 
 
 def is_at_once(one: LoggedFact, after: LoggedFact) -> bool:

@@ -4,7 +4,7 @@ A broker prints the ids and the reason of a client as they are. In a text layout
 broker's line as a broker does, hold whole lines, and begin a line that the broker's own rest ends. Three things give it
 away. The broker ends each new member id itself, and the whole text is the member's id, so that no other line names the
 id that the first or the last of these lines shows, and one that prints the text again has the ends of two messages. And
-members leave that a group did not have. Knows facts in order, and what was concluded from them. Must not know files,
+members leave that a group did not have. Knows facts in order, and what was inferred from them. Must not know files,
 wordings or layouts.
 """
 

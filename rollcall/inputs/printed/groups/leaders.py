@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from rollcall.inputs.printed.error_names import CONFIG_MISMATCH
 from rollcall.inputs.printed.logged_facts import LEADS, FactKind, LoggedFact, between_ms, printer_of
-from rollcall.inputs.printed.logged_rebalances import Finding, Holder, LoggedRebalance, concluded, is_open
+from rollcall.inputs.printed.logged_rebalances import Finding, Holder, LoggedRebalance, inferred, is_open
 from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS
 from rollcall.schemas.causes import CauseKind
 
@@ -53,7 +53,7 @@ def say_what_leaders_show(rebalances: Sequence[LoggedRebalance]) -> None:
         leader_id = _refused_leader(before)
         is_next = before.generation_id is not None and one.generation_id == before.generation_id + 1
         if leader_id and is_next and is_open(one.cause) and _refused_leader(one) == leader_id and leader_of(one)[1]:
-            one.cause = concluded(CauseKind.MEMBER_REJOINED, leader_id)
+            one.cause = inferred(CauseKind.MEMBER_REJOINED, leader_id)
 
 
 def without_assignments(rebalances: Iterable[LoggedRebalance]) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from rollcall.inputs.printed.groups.reasons import Reason
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_unknown_member
 from rollcall.inputs.printed.logged_rebalances import (
     LoggedRebalance,
-    concluded,
+    inferred,
     rebalance_of,
 )
 from rollcall.schemas.causes import CauseKind
@@ -118,7 +118,7 @@ class _OwnEpochs:
         one = replace(rebalance_of(fact), generation_id=fact.generation_id, joined_at_ms=fact.at_ms, facts=[fact])
         one.from_generation_id = (fact.generation_id or 0) - 1
         if self.asked is not None and not fact.instance_id:  # A static member may come back without a new epoch.
-            one.cause = concluded(CauseKind.MEMBER_JOINED, fact.member_id, fact.client_id)
+            one.cause = inferred(CauseKind.MEMBER_JOINED, fact.member_id, fact.client_id)
             one.came, one.facts = [(self.asked, fact)], [self.asked, fact]
         if self.leave is not None:
             self.leave.from_generation_id = fact.generation_id

@@ -142,7 +142,7 @@ class OwnGenerations:
         one = part.one
         one.held_by = one.held_by or part.holder(self._own.name, self._latest)
         if part.is_first and is_open(one.cause) and members_of(one) == 1:
-            one.cause = self._own.concluded(CauseKind.MEMBER_JOINED)
+            one.cause = self._own.inferred(CauseKind.MEMBER_JOINED)
         if one.generation_id is not None and one.generation_id == one.from_generation_id:
             self._unmoved.add(one.generation_id)
         elif part.is_known:
@@ -319,9 +319,9 @@ class OwnGenerations:
         if part.asked is not None and part.learnt is None and is_new:
             one.came.append((part.asked, fact))
         if self._is_started and one.cause.kind is CauseKind.UNKNOWN:
-            one.cause = self._own.concluded(CauseKind.MEMBER_JOINED)
+            one.cause = self._own.inferred(CauseKind.MEMBER_JOINED)
         elif comes_back and part.learnt is None and one.cause.kind is CauseKind.UNKNOWN:
-            one.cause = self._own.concluded(CauseKind.MEMBER_REJOINED)
+            one.cause = self._own.inferred(CauseKind.MEMBER_REJOINED)
         self._begins = self._is_started = self._offsets_refused = False
 
     def _is_said_again(self, part: OwnPart, fact: LoggedFact) -> bool:

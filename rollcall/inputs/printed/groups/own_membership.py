@@ -20,7 +20,7 @@ from rollcall.inputs.printed.logged_facts import (
     is_unknown_member,
     says_that_it_is_no_member,
 )
-from rollcall.inputs.printed.logged_rebalances import concluded
+from rollcall.inputs.printed.logged_rebalances import inferred
 from rollcall.inputs.tolerances import LEFT_WITHIN_MS
 from rollcall.schemas.causes import Cause, CauseKind
 
@@ -118,9 +118,9 @@ class OwnMembership:
         """Return a reason of its own as a cause, with the ids that it is known by now."""
         return cause_of(reason._replace(member_id=reason.member_id or self.member_id), self.client_id)
 
-    def concluded(self, kind: CauseKind) -> Cause:
+    def inferred(self, kind: CauseKind) -> Cause:
         """Return a cause by it that only follows from lines."""
-        return concluded(kind, self.member_id, self.client_id)
+        return inferred(kind, self.member_id, self.client_id)
 
     @property
     def name(self) -> str:

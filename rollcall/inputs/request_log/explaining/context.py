@@ -1,6 +1,6 @@
 """The evidence for an explanation: a followed group, a request's recorded answer, and its next requests. Finds what
 these show of a group: who is a member of which generation, who is yet to join, and members' fields. Knows the messages;
-concludes nothing from them.
+infers nothing from them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A group's own configs are in few logs: an administrator may have set them years ago. But each answer to a heartbeat has
 the heartbeat interval. An epoch that rises without a line shows that a member's session has ended, and one that does
-not rise shows that none has. The conclusion holds for the group from then on, and is marked as inferred.
+not rise shows that none has. The inference holds for the group from then on, and is marked as inferred.
 
 Knows the answers to heartbeats and who is silent; must not know which request is taken next.
 """

@@ -86,9 +86,9 @@ def is_epoch_reached(group: Group, entry: LoggedRequest) -> bool:
     recorded, or a member has reached it, or the answer shows it.
     """
     assert group.consumer is not None
-    is_concluded = group.rebalance is not None and group.rebalance.cause.is_inferred
+    is_inferred = group.rebalance is not None and group.rebalance.cause.is_inferred
     is_reached = any(each.member_epoch == group.generation_id for each in group.consumer.members.values())
-    return not is_concluded or is_reached or entry.answered_epoch == group.generation_id
+    return not is_inferred or is_reached or entry.answered_epoch == group.generation_id
 
 
 def are_epochs_brought(group: Group, later: Iterable[LoggedRequest]) -> bool:
