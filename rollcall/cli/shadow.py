@@ -91,24 +91,27 @@ def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
         opened = _open(log_home, home, asked, console) if asked.log else None
         if opened is not None:
             ends.callback(opened.tail.close)
+        followed = None
+        if asked.cluster:
+            from rollcall.jobs.shadow.topic import FollowedTopic
+
+            with console.status("asking the cluster"):
+                followed = FollowedTopic(topic_home, config, has_commits=asked.has_commits)
         program = ShadowProgram(home, console)
-        if not asked.cluster:
+        if followed is None:
             assert opened is not None
             return program.follow(_following(log_home, opened, program, program.status))
-        from rollcall.jobs.shadow.topic import FollowedTopic
-
-        with console.status("asking the cluster"):
-            followed = FollowedTopic(topic_home, config, has_commits=asked.has_commits)
-            status = program.status if opened is None else StatusWriter(None)
-            topic = followed.following(status, home, sessions)
+        topic = followed.following(program.status if opened is None else StatusWriter(None), home, sessions)
         ends.callback(topic.close)
         if opened is None:
             return program.follow(topic)
         if isinstance(opened.kept, ShadowState):
             opened.kept.learn_version(followed.kafka_version)
         log = _following(log_home, opened, program, StatusWriter(None))
-        names, status = followed.cluster.names, program.status
-        return program.follow(BothFollowing(home, config, topic, log, names, status, is_printed=asked.is_printed))
+        both = BothFollowing(
+            home, config, topic, log, followed.cluster.names, program.status, is_printed=asked.is_printed
+        )
+        return program.follow(both)
 
 
 def _config_of(asked: FollowedInputs) -> JobConfig:

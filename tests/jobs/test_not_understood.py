@@ -14,6 +14,7 @@ from rollcall.__main__ import main
 from rollcall.cli.explain import Asked, explain
 from rollcall.cli.replay import replay_home
 from rollcall.inputs.printed import reading
+from rollcall.jobs.shadow import followed_cluster
 from rollcall.programs.terminal import Terminal
 from rollcall.tables.home import Home, HomeError
 from tests.command_run import ran
@@ -142,6 +143,17 @@ def test_a_run_without_java_leaves_no_home(tmp_path: Path) -> None:
     status, _, err = ran("run", "--home", str(home), *places, JAVA_HOME="/nowhere")
     assert status == 2
     assert "JAVA_HOME is /nowhere" in err
+    assert not home.exists()
+
+
+def test_a_shadow_of_a_cluster_that_does_not_answer_leaves_no_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(followed_cluster, "ANSWER_WITHIN_S", 0.2)
+    home, conf = tmp_path / "home", tmp_path / "cluster.conf"
+    conf.write_text("spark.coordinator.metrics.listen=127.0.0.1:0\n")
+    assert main(["shadow", "kafka://127.0.0.1:1", "--conf", str(conf), "--home", str(home)]) == 2
+    assert "no broker answered" in capsys.readouterr().err
     assert not home.exists()
 
 
