@@ -17,7 +17,6 @@ from rollcall.history.facts import NEWER_ID_LENGTH, Fact, effects_in, in_order
 from rollcall.history.rebalances import rebalances_of
 from rollcall.history.words import count
 from rollcall.inputs.offsets_topic.beside_lines import enriched
-from rollcall.inputs.offsets_topic.record_names import shown_by_both
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of, is_open
 from rollcall.inputs.recordings import GroupRecorded
@@ -62,8 +61,7 @@ def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
     now = []
     for place, fact in enumerate(facts):
         if (content := found.changed.get(place, fact.content)) is not None:
-            line = line_of.get(id(found.by.get(place)), "")
-            now.append(replace(fact, content=content, request_id=shown_by_both(fact.request_id, line)))
+            now.append(replace(fact, content=content, request_id=found.shown_by(place, fact.request_id, line_of)))
     if found.completed is not None:
         by = next((one.shown_by for one in shown if _is_same(one.effect, found.completed)), "")
         kind = EffectName.REBALANCE_ENDED

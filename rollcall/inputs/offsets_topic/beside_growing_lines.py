@@ -15,7 +15,6 @@ import msgspec
 from rollcall.history.facts import Fact
 from rollcall.inputs.offsets_topic.beside_lines import Before, enriched_after, unended
 from rollcall.inputs.offsets_topic.beside_log.merging import Decided
-from rollcall.inputs.offsets_topic.record_names import shown_by_both
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 from rollcall.schemas.shown_effects import ShownEffect
@@ -100,8 +99,8 @@ class MergingLines:
             elif (content := found.changed[place := changed[id(fact)]]) is None:
                 decided.topic_left_out.append(fact)
             else:
-                line = line_of.get(id(found.by.get(place)), "")
-                decided.topic_changed.append((fact, ShownEffect(content, shown_by_both(fact.request_id, line))))
+                shown_by = found.shown_by(place, fact.request_id, line_of)
+                decided.topic_changed.append((fact, ShownEffect(content, shown_by)))
         added = [ShownEffect(one, line_of[id(one)]) for one in found.added]
         decided.added = [*enumerate(added, group.added + 1)]
         decided.compared = found.in_both

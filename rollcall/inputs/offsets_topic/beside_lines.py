@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from rollcall.inputs.offsets_topic.record_names import shown_by_both
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.causes import Cause, CauseKind, EndCause, row_of
 from rollcall.schemas.effects import (
@@ -68,6 +69,11 @@ class Enriched:
     in_lines: int = 0
     """How many generations the lines have."""
     in_both: int = 0
+
+    def shown_by(self, place: int, recorded: str, line_of: Mapping[int, str]) -> str:
+        """What shows a fact. recorded: its own record or request. line_of: by id, the place of what lines say."""
+        by = self.by.get(place)
+        return recorded if by is None else shown_by_both(recorded, line_of.get(id(by), ""))
 
 
 def enriched(recorded: Sequence[Effect], lines: Sequence[Effect], logged: Container[int] = ()) -> Enriched:
