@@ -17,23 +17,21 @@ from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
 from rollcall.inputs.offsets_topic import TOPIC
-from rollcall.jobs.shadow.listed_offsets import ListedOffsets
-from rollcall.programs.errors import ClusterError
+from rollcall.jobs.shadow.listed_offsets import ANSWER_WITHIN_S, ListedOffsets, answered
+from rollcall.programs.errors import NO_RIGHT_TO_TOPIC, NO_TOPIC, ClusterError
 from rollcall.serve.gateway.upstream.upstream_client import UpstreamLogin, asked, connected_to
 from rollcall.serve.gateway.wire.codec import WireError
 from rollcall.serve.listeners.addresses import Address
 
-ANSWER_WITHIN_S = 15
-"""How long a cluster has to answer a program that starts."""
 NAMES_WITHIN_S = 3
 ASK_AGAIN_AFTER_S = 30.0
 """The pause before an id without a name is asked for again."""
 _FEATURES_VERSION = 3
 """Of ApiVersions, which every broker answers to who has not logged in yet."""
 _REASONS = {
-    KafkaError.UNKNOWN_TOPIC_OR_PART: "there is no such topic, or this user may not know it",
-    KafkaError._UNKNOWN_TOPIC: "there is no such topic, or this user may not know it",
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "this user has no right to it",
+    KafkaError.UNKNOWN_TOPIC_OR_PART: NO_TOPIC,
+    KafkaError._UNKNOWN_TOPIC: NO_TOPIC,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: NO_RIGHT_TO_TOPIC,
 }
 _NOBODY = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 
@@ -64,10 +62,7 @@ class FollowedCluster(ListedOffsets):
     def partition_ids(self, within_s: float) -> list[int]:
         """The topic's partitions. Raises OSError: the cluster does not answer."""
         self._admin.poll(0)
-        try:
-            return list(self._admin.list_topics(TOPIC, timeout=within_s).topics[TOPIC].partitions)
-        except KafkaException as error:
-            raise OSError(error.args[0].str()) from None
+        return list(answered(lambda: self._admin.list_topics(TOPIC, timeout=within_s)).topics[TOPIC].partitions)
 
     def ask_ends(self, partitions: Collection[int]) -> Mapping[int, Future[Any]]:
         """Where each partition of the topic ends for who reads committed records."""
@@ -117,7 +112,7 @@ class FollowedCluster(ListedOffsets):
     def _reason(self, error: KafkaError) -> str:
         if self._said is not None and self._said.code() not in _NOBODY:
             return str(self._said.str()).rstrip(".")
-        return f"no broker answered within {ANSWER_WITHIN_S} s" if error.code() in _NOBODY else error.str()
+        return f"no broker answered within {ANSWER_WITHIN_S:g} s" if error.code() in _NOBODY else error.str()
 
 
 def tls_context(settings: Mapping[str, Any]) -> ssl.SSLContext | None:

@@ -14,6 +14,7 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCol
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from rollcall.jobs.shadow.log_ends_sampler import Listed, Partition
+from rollcall.programs.errors import NO_TOPIC
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.upstream.upstream_client import login_of
 
@@ -61,26 +62,22 @@ class ListedOffsets:
         """The client ends with its last reference."""
 
     def cluster_id(self) -> str | None:
-        return _asked(lambda: self._admin.list_topics(timeout=ANSWER_WITHIN_S)).cluster_id
+        return answered(lambda: self._admin.list_topics(timeout=ANSWER_WITHIN_S)).cluster_id
 
     def partitions(self, topics: Collection[str]) -> tuple[list[Partition], dict[str, str]]:
         """The partitions of topics that exist and may be described; for the others the broker's reason."""
-        known = _asked(lambda: self._admin.list_topics(timeout=ANSWER_WITHIN_S)).topics
+        known = answered(lambda: self._admin.list_topics(timeout=ANSWER_WITHIN_S)).topics
         found = [
             (topic, number) for topic in sorted(topics) if topic in known for number in sorted(known[topic].partitions)
         ]
-        missing = {
-            topic: f"there is no such topic, or this user may not know it: {NEEDED}"
-            for topic in topics
-            if topic not in known
-        }
+        missing = {topic: f"{NO_TOPIC}: {NEEDED}" for topic in topics if topic not in known}
         return found, missing
 
     def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
         """The ids of those topics that have one, as Kafka spells them: those of brokers before 2.8 have none."""
         if not topics:
             return {}
-        futures = _asked(
+        futures = answered(
             lambda: self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=_IDS_WITHIN_S)
         )
         found = dict[str, str]()
@@ -102,7 +99,7 @@ class ListedOffsets:
         if not partitions:
             return Listed({}, {})
         asked = {TopicPartition(topic, number): spec for topic, number in partitions}
-        futures = _asked(
+        futures = answered(
             lambda: self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=ANSWER_WITHIN_S)
         )
         listed = Listed({}, {})
@@ -118,7 +115,8 @@ class ListedOffsets:
         return listed
 
 
-def _asked(ask: Callable[[], _T]) -> _T:
+def answered(ask: Callable[[], _T]) -> _T:
+    """What the client answers. Raises OSError: the cluster does not."""
     try:
         return ask()
     except KafkaException as error:

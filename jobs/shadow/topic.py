@@ -18,10 +18,10 @@ from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.jobs.config import PREFIX, JobConfig, load_config
 from rollcall.jobs.shadow.cluster_url import SCHEME, servers_of
 from rollcall.jobs.shadow.earlier_topic import take_over
-from rollcall.jobs.shadow.followed_cluster import ANSWER_WITHIN_S, FollowedCluster
+from rollcall.jobs.shadow.followed_cluster import FollowedCluster
 from rollcall.jobs.shadow.following import Following
 from rollcall.jobs.shadow.kinds import TOPIC_SHADOW
-from rollcall.jobs.shadow.listed_offsets import quiet
+from rollcall.jobs.shadow.listed_offsets import ANSWER_WITHIN_S, quiet
 from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
 from rollcall.jobs.shadow.program import Beside, Failure
 from rollcall.jobs.shadow.topic_source import TopicKept, TopicSource, find_topic

@@ -11,14 +11,14 @@ from typing import Any, cast
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from rollcall.programs.errors import ClusterError
+from rollcall.programs.errors import NO_RIGHT_TO_TOPIC, NO_TOPIC, ClusterError
 from rollcall.programs.kafka_options import KAFKA_PREFIX
 
 ANSWER_WITHIN_S = 15
 """How long a cluster has to answer a program that starts."""
 _REASONS = {
-    "UnknownTopicOrPartitionException": "there is no such topic, or this user may not know it",
-    "TopicAuthorizationException": "this user has no right to it",
+    "UnknownTopicOrPartitionException": NO_TOPIC,
+    "TopicAuthorizationException": NO_RIGHT_TO_TOPIC,
     "TimeoutException": f"no broker answered within {ANSWER_WITHIN_S} s",
 }
 """Sentences by the class of the Kafka client's error; for other classes its own text is shown."""

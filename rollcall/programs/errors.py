@@ -24,3 +24,7 @@ class ConfigError(UserError):
 
 class ClusterError(UserError):
     """A Kafka cluster does not answer, or not to this user; the text says why."""
+
+
+NO_TOPIC = "there is no such topic, or this user may not know it"
+NO_RIGHT_TO_TOPIC = "this user has no right to it"
