@@ -282,8 +282,8 @@ def test_why_says_nothing_of_owners_before_a_compacted_dump_shows_them(
     for generation_id in range(2, 8):
         capsys.readouterr()
         assert main(["why", "parcels-track", "--generation", str(generation_id), "--home", str(home)]) == 0
-        told = capsys.readouterr().out
-        assert "nobody ->" not in told
-        assert "omebody consumed all the time." not in told
-        assert "whether somebody consumed all the time is not known" in told
-        assert "WHAT MOVED\n  unknown" in told
+        shown = capsys.readouterr().out
+        assert "nobody ->" not in shown
+        assert "omebody consumed all the time." not in shown
+        assert "whether somebody consumed all the time is not known" in shown
+        assert "WHAT MOVED\n  unknown" in shown

@@ -126,8 +126,8 @@ def _says_offsets(record: Record, effect: OffsetsCommitted | OffsetsRemoved) -> 
             one.topic == key.topic and key.partition in one.partitions for one in effect.offsets
         )
     one = effect.offsets[0]
-    told = (one.topic, one.partition, one.committed_offset)
-    return isinstance(value, OffsetCommitValue) and told == (key.topic, key.partition, value.offset)
+    offset = (one.topic, one.partition, one.committed_offset)
+    return isinstance(value, OffsetCommitValue) and offset == (key.topic, key.partition, value.offset)
 
 
 def _says_end(record: Record, effect: MemberRemoved) -> bool:
