@@ -242,8 +242,8 @@ def pending_member_gone(group: Group, pending: PendingMember, turn: Turn) -> Non
 
 
 def join_phase_ended(group: Group, turn: Turn) -> None:
-    """Decides who kept the join phase waiting: the last member to join, or those that did not join and were awaited to
-    the end.
+    """Decides who kept the join phase waiting: the last member to join, unless another joined in the same millisecond,
+    or those that did not join and were awaited to the end.
 
     Ids given out are awaited as members are, except in an initial rebalance, which only its delay ends.
     """
@@ -257,10 +257,11 @@ def join_phase_ended(group: Group, turn: Turn) -> None:
     silence_ms = turn.now_ms - rebalance.last_progress_at_ms
     joins = [part.joined_at_ms for part in rebalance.parts.values() if part.joined_at_ms is not None]
     last_ms = max(joins, default=None)
+    is_last_alone = len(joins) > 1 and joins.count(last_ms) == 1
     for part in rebalance.parts.values():
         if part.joined_at_ms is None:
             part.held_others_ms = silence_ms if part.gone_at_ms in (None, turn.now_ms) else 0
-        elif part.joined_at_ms != last_ms or silence_ms > 0 or len(joins) < 2:
+        elif part.joined_at_ms != last_ms or silence_ms > 0 or not is_last_alone:
             part.held_others_ms = 0
     rebalance.join_phase_ended_at_ms = turn.now_ms
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from rollcall.history.facts import Fact
 from rollcall.history.rebalances import Rebalance
+from rollcall.history.sentences import awaited_clause
 from rollcall.history.words import duration, ended
 from rollcall.schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
 from rollcall.schemas.consumer_effects import GroupTypeChanged, MemberProgressed
@@ -141,15 +142,12 @@ class GroupKind:
         """Why the others waited for a member."""
         if self.came not in part.moments:
             return "it never rejoined" if part.is_member else "it was told an id and had not come back with it"
-        synced_ms = _assignment_wait_ms(e, part)
-        if synced_ms and synced_ms == part.held_others_ms:
-            return "for the assignment, since it leads"
         came_ms, notified_ms = part.moments[self.came], part.moments.get("told")
         took = duration(came_ms - e.began_ms)
         came = f"it {'joined' if part.is_new else 'rejoined'} {took} after the beginning"
         if not part.is_new and notified_ms is not None and notified_ms <= came_ms:
             came += f", {duration(came_ms - notified_ms)} after a heartbeat had told it to"
-        return f"{came}; {duration(synced_ms)} of it for its assignment, since it leads" if synced_ms else came
+        return awaited_clause(came, part.held_others_ms or 0, _assignment_wait_ms(e, part))
 
     def timeline(self, e: Course) -> Iterable[tuple[int, str]]:
         """The moments of its members that matter to all."""

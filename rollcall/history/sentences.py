@@ -75,6 +75,16 @@ def outcome_words(outcome: str, took_ms: int | None) -> str:
     return words.rpartition(" ")[0] if took_ms is None else f"{words} {duration(took_ms)}"
 
 
+def awaited_clause(came: str, held_ms: int, assignment_ms: int) -> str:
+    """Why the others waited for a member that came: for its coming, for its assignment as the leader, or for both.
+
+    assignment_ms: of held_ms; 0 for a member that does not lead.
+    """
+    if assignment_ms and assignment_ms == held_ms:
+        return "it leads, and its assignment was awaited"
+    return f"{came}; {duration(assignment_ms)} of it for its assignment, since it leads" if assignment_ms else came
+
+
 def _one_of(fits: Sequence[str]) -> str:
     """`left, polled too late or session expired`."""
     *first, last = fits

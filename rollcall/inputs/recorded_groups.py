@@ -13,6 +13,7 @@ from dataclasses import replace
 from rollcall.history.facts import Fact, effects_in
 from rollcall.history.kinds import CONSUMER_GROUP
 from rollcall.history.rebalances import Rebalance, rebalances_of
+from rollcall.history.sentences import awaited_clause
 from rollcall.history.words import duration
 from rollcall.inputs.believed_lines import NO_TIMES, Beside, beside, is_near, span
 from rollcall.inputs.offsets_topic.record_names import record_in
@@ -21,7 +22,14 @@ from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source
 from rollcall.inputs.recordings import GroupRecorded, Place, Recordings
 from rollcall.schemas.consumer_effects import GroupTypeChanged
-from rollcall.schemas.effects import GroupFound, GroupNotCovered, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.effects import (
+    GroupFound,
+    GroupNotCovered,
+    JoinPhaseEnded,
+    MemberWait,
+    RebalanceEnded,
+    RebalanceStarted,
+)
 from rollcall.schemas.tables import AFTER_THE_LOGS
 
 CLASSIC = "classic"
@@ -100,6 +108,7 @@ def _rebalances(group_id: str, recorded: GroupRecorded, clock: Clock) -> Iterato
         if isinstance(one.content, kinds)
     }
     is_consumer = _type_of(recorded.facts) != CLASSIC
+    phases = [one.content for one in recorded.facts if isinstance(one.content, JoinPhaseEnded)]
     for one in rebalances_of(effects_in(recorded.facts)):
         own = [
             fact
@@ -108,7 +117,7 @@ def _rebalances(group_id: str, recorded: GroupRecorded, clock: Clock) -> Iterato
         ]
         is_logged = any(fact.seq < AFTER_THE_LOGS for fact in own)
         said = _rebalance(group_id, one, clock, Source.REQUEST_LOG if is_logged else Source.TOPIC)
-        said.held_by = _holder(one, is_consumer=is_consumer)
+        said.held_by = _holder(one, phases, is_consumer=is_consumer)
         said.facts = [
             _as_line(fact, place, clock) for fact in own if (place := recorded.lines.get(fact.seq)) is not None
         ]
@@ -138,7 +147,7 @@ def _as_line(fact: Fact, place: Place, clock: Clock) -> LoggedFact:
     return LoggedFact(kind, place.file, place.line, fact.at_ms, clock, dialect=Source.REQUEST_LOG)
 
 
-def _holder(one: Rebalance, *, is_consumer: bool) -> Holder | None:
+def _holder(one: Rebalance, phases: Sequence[JoinPhaseEnded], *, is_consumer: bool) -> Holder | None:
     """Who kept the others waiting longest, if for long enough to be said."""
     slowest = max(one.waits, key=lambda wait: wait.held_others_ms, default=None)
     if slowest is None or slowest.held_others_ms < SHORTEST_SHOWN_MS or not one.is_start_known:
@@ -147,11 +156,20 @@ def _holder(one: Rebalance, *, is_consumer: bool) -> Holder | None:
         why = "it held on to partitions that others were to have"
     elif slowest.joined_at_ms is None:
         why = "it did not join again"
-    elif slowest.joined_at_ms - one.started_at_ms < slowest.held_others_ms:
-        why = "it leads, and its assignment was awaited"
     else:
-        why = f"it joined {duration(slowest.joined_at_ms - one.started_at_ms)} after the beginning"
+        came = f"it joined {duration(slowest.joined_at_ms - one.started_at_ms)} after the beginning"
+        assignment_ms = _assignment_wait_ms(one, slowest, phases)
+        is_said = assignment_ms >= SHORTEST_SHOWN_MS
+        why = awaited_clause(came, slowest.held_others_ms, assignment_ms if is_said else 0)
     return Holder(slowest.held_others_ms, slowest.member_id, False, why, client_id=slowest.client_id)
+
+
+def _assignment_wait_ms(one: Rebalance, wait: MemberWait, phases: Sequence[JoinPhaseEnded]) -> int:
+    """How long the others waited for a leader's assignment; 0: it does not lead."""
+    phase = next((phase for phase in phases if phase.at_ms >= one.started_at_ms), None)
+    if phase is None or phase.leader_id != wait.member_id or wait.synced_at_ms is None:
+        return 0
+    return wait.synced_at_ms - phase.at_ms
 
 
 # ---------------------------------------------------------------- beside lines

@@ -48,6 +48,8 @@ from rollcall.schemas.tables import AFTER_THE_LOGS
 OF_REBALANCES = frozenset(
     {*REBALANCES, *GROUP_TYPES, *MEMBERSHIPS, EffectName.GROUP_OBSERVED, EffectName.GROUP_NOT_COVERED}
 )
+"""The facts that lines beside a recording are laid to."""
+_KEPT = OF_REBALANCES | {EffectName.JOIN_PHASE_ENDED}
 """The facts that are kept."""
 _RECORDS_AT_ONCE = 5_000
 
@@ -103,7 +105,7 @@ def read_recordings(
     Raises LogFileError, DumpError.
     """
     found = Recordings()
-    kinds = OF_REBALANCES | OF_BOTH if logs and dumps else OF_REBALANCES
+    kinds = _KEPT | OF_BOTH if logs and dumps else _KEPT
     log, log_ms = _follow(logs, zone, kinds, found, printed) if logs else ({}, 0)
     topic = _fold(dumps, kinds, found) if dumps else _Folded()
     for group_id in sorted(log.keys() | topic.rows.keys()):

@@ -206,6 +206,19 @@ def test_text_of_a_request_log_says_what_json_says(capsys: pytest.CaptureFixture
     assert "On which hosts" not in text
 
 
+def test_who_kept_others_waiting_joined_late_or_was_to_assign() -> None:
+    text = shown(CAPTURES / "t-lag" / LOG, group_id="orders-coop") + shown(
+        CAPTURES / "t-lag" / LOG, group_id="orders-eager"
+    )
+    said = [line.strip() for line in text.splitlines() if "kept the others waiting" in line]
+    assert said[:2] == [
+        "orders-coop-2 kept the others waiting for 52 ms: it leads, and its assignment was awaited.",
+        "orders-coop-0 kept the others waiting for 2.976 s: it joined 2.978 s after the beginning.",
+    ]
+    # It joined last, by 53 ms, and the others waited another 20 ms for its assignment: too short to be told apart.
+    assert said[-1] == "orders-eager-0 kept the others waiting for 73 ms: it joined 2.931 s after the beginning."
+
+
 def test_times_of_a_request_log_are_of_the_zone_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     def began(**asked: Any) -> str:
         ((_, one),) = [

@@ -214,6 +214,20 @@ def test_the_last_to_join_kept_the_others_waiting() -> None:
     ]
 
 
+@rule("History: who joins last, but in the same millisecond as another, kept nobody waiting alone")
+def test_two_that_join_last_together_kept_nobody_waiting() -> None:
+    bench = Bench().patient("m1", "m2", "m3")
+    bench.at(1_000)
+    bench.leave("m3")
+    bench.at(5_000)
+    bench.join("m1")
+    bench.join("m2")
+    bench.at(5_700)
+    bench.sync("m1", plan=["m1"])
+    ended = bench.last(RebalanceEnded)
+    assert [(w.client_id, w.held_others_ms) for w in ended.waits] == [("m1", 700), ("m2", 0)]
+
+
 @rule("History: who never joins keeps the others waiting to the end of the join phase")
 def test_who_never_joined_kept_the_others_waiting() -> None:
     bench = Bench().patient("m1", "m2")
