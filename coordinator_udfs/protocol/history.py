@@ -256,7 +256,7 @@ def join_phase_ended(group: Group, turn: Turn) -> None:
             rebalance.parts.setdefault(pending.member_id, part)
     silence_ms = turn.now_ms - rebalance.last_progress_at_ms
     joins = [part.joined_at_ms for part in rebalance.parts.values() if part.joined_at_ms is not None]
-    last_ms = max(joins, default=None)
+    last_ms = max(joins, default=-1)
     is_last_alone = len(joins) > 1 and joins.count(last_ms) == 1
     for part in rebalance.parts.values():
         if part.joined_at_ms is None:

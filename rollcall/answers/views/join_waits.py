@@ -28,8 +28,8 @@ JOIN_WAITS = View(
         Column(
             "held_others_ms",
             "bigint",
-            "how long the others waited only for it, ms: the last to join if no other joined in that millisecond, those "
-            "that never did, and the leader until its assignment came; null while the rebalance runs",
+            "how long the others waited only for it, ms: the last to join if no other joined in that millisecond, "
+            "those that never did, and the leader until its assignment came; null while the rebalance runs",
         ),
         Column("started_at", "timestamp", "when the rebalance began"),
         Column("outcome", "string", "the rebalance's outcome, null while it runs"),
