@@ -79,6 +79,7 @@ def cuts_of(name: str) -> dict[str, Keeps]:
         "one hole": holes(1, 0.25),
         "holes": holes(6, 0.03),
         "small holes": holes(6, 0.01),
+        "single lines": holes(max(1, len(places) // 20), 0),
     }
 
 

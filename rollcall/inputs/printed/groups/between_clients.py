@@ -15,7 +15,7 @@ from rollcall.inputs.printed.groups.leaders import say_what_leaders_show, with_m
 from rollcall.inputs.printed.groups.own_epochs import OwnHistory, is_newer_line
 from rollcall.inputs.printed.groups.own_generations import learnt_of_others
 from rollcall.inputs.printed.groups.own_part import LEFT, LONGEST_MS, NOT_BACK
-from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason
+from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_of
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import (
@@ -35,6 +35,8 @@ _WENT = Reason(
     candidates=(*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.SYNC_TIMEOUT, CauseKind.ADMIN_REMOVED),
 )
 """Why a member may be gone of which nothing else is known."""
+_SILENT = Reason(CauseKind.SESSION_EXPIRED, candidates=(CauseKind.SESSION_EXPIRED, *LEFT_WITHOUT_A_WORD))
+"""Why a member may be gone whose log ends: a line that it leaves may be missing."""
 
 
 def rebalances_between(clients: Sequence[OwnHistory]) -> list[LoggedRebalance]:
@@ -193,7 +195,7 @@ def _name_who_is_silent(rebalance: LoggedRebalance, clients: Sequence[OwnHistory
         and could_stand(own.facts[-1], FactKind.LEAVE_SENT)
     ]
     if len(silent) == 1:
-        rebalance.cause = inferred(CauseKind.SESSION_EXPIRED, silent[0].member_id, silent[0].client_id)
+        rebalance.cause = cause_of(_SILENT._replace(member_id=silent[0].member_id), silent[0].client_id)
     elif silent:
         fits = tuple(candidate(CauseKind.SESSION_EXPIRED, one.member_id, one.client_id) for one in silent)
         rebalance.cause = Cause(kind=CauseKind.SESSION_EXPIRED, is_inferred=True, candidates=fits)
