@@ -170,6 +170,8 @@ def contradictions(part: LoggedGroup, of_whole: Whole) -> Iterator[str]:
         is_named = held is not None and bool(held.member_id or held.why in OWN)
         if held is not None and is_named and not any(may_hold(held, each.held_by) for each in same):
             yield f"holder {one.generation_id} {held} of {[each.held_by for each in same]}"
+        if one.outcome == "superseded" and all(each.outcome not in ("", "superseded") for each in same):
+            yield f"outcome of {one.generation_id}: {one.outcome}, not {[each.outcome for each in same]}"
         yield from counted_otherwise(one, same)
     for finding in part.findings:
         if not (finding.is_inferred or finding.finding in OF_LINES or of_whole.says(finding)):

@@ -306,15 +306,22 @@ def test_a_class_name_behind_a_broken_line_is_no_part_of_a_reason() -> None:
     assert one.cause.client_reason == "consumer poll timeout has expired"
 
 
-def test_a_rebalance_whose_join_phase_has_no_line_of_its_end_is_not_superseded() -> None:
+def test_a_rebalance_is_superseded_only_where_its_assignment_cannot_have_come() -> None:
     began = "Preparing to rebalance group orders in state PreparingRebalance with old generation {} (reason: {})"
-    first, second = (
-        broker(1, began.format(69, f"leader {MEMBER} re-joining group during Stable")),
-        broker(9, began.format(70, f"removing member {MEMBER} on heartbeat expiration")),
+    ended = "Stabilized group orders generation 70 (__consumer_offsets-0)"
+    first = broker(1, began.format(69, f"leader {MEMBER} re-joining group during Stable"))
+    expired, updated = (
+        f"removing member {MEMBER} on heartbeat expiration",
+        f"Updating metadata for member {MEMBER} during CompletingRebalance",
     )
-    ended = broker(2, "Stabilized group orders generation 70 (__consumer_offsets-0)")
-    assert [one.outcome for one in group_in(first, second).rebalances] == ["", ""]
-    assert [one.outcome for one in group_in(first, ended, second).rebalances] == ["superseded", ""]
+
+    def outcomes(*lines: str) -> list[str]:
+        return [one.outcome for one in group_in(first, *lines).rebalances]
+
+    assert outcomes(broker(9, began.format(70, expired))) == ["", ""]
+    assert outcomes(broker(2, ended), broker(9, began.format(70, expired))) == ["", ""]
+    assert outcomes(broker(2, ended), broker(9, began.format(70, updated))) == ["superseded", ""]
+    assert outcomes(broker(2, ended), broker(2, began.format(70, expired))) == ["superseded", ""]
 
 
 def test_an_id_at_which_a_line_is_cut_is_the_one_of_the_line_before() -> None:

@@ -6,6 +6,7 @@ runs. Must not know how lines are worded.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
@@ -17,13 +18,13 @@ from rollcall.inputs.printed.groups.reasons import read_reason
 from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, rebalance_of
-from rollcall.inputs.tolerances import TOGETHER_MS
+from rollcall.inputs.tolerances import NOT_WAITED_MS, TOGETHER_MS
 from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.effects import UNKNOWN_END, JoinPhaseEnded
 
 _GOES = (FactKind.MEMBER_LEFT, FactKind.MEMBER_EXPIRED)
-_IN_STABLE = "during Stable"
-"""In the reason of a rebalance that began when the one before was over."""
+_IN_COMPLETING = "during CompletingRebalance"
+"""In the reason of a rebalance that began while the assignment of the one before was awaited."""
 _ASKED = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
 
 
@@ -84,10 +85,7 @@ class Generations:
             self._blame_for_emptying()
 
     def _begin(self, place: int, line: LoggedFact) -> None:
-        before = self.running
-        # It follows the one whose assignment is awaited: no line is missing, unless the reason says otherwise.
-        is_next = before is not None and before.joined_at_ms is not None and line.generation_id == before.generation_id
-        self._running.end("superseded" if is_next and _IN_STABLE not in line.reason else UNKNOWN_END)
+        self._running.end("superseded" if _is_too_soon(self.running, line) else UNKNOWN_END)
         one, reason = rebalance_of(line), read_reason(line.reason)
         one.from_generation_id, one.began_at_ms = line.generation_id, line.at_ms
         one.generation_id = one.to_generation_id
@@ -202,3 +200,11 @@ class Generations:
                 continue
             last.facts.append(line)
             last.cause = cause_of_going(line)
+
+
+def _is_too_soon(before: LoggedRebalance | None, line: LoggedFact) -> bool:
+    """Whether a rebalance began before the assignment of the one before could come: else its line may be missing."""
+    if before is None or before.joined_at_ms is None or line.generation_id != before.generation_id:
+        return False
+    after_ms = math.inf if line.at_ms is None or line.is_whole_seconds else line.at_ms - before.joined_at_ms
+    return _IN_COMPLETING in line.reason or after_ms <= NOT_WAITED_MS
