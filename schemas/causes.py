@@ -92,6 +92,8 @@ class Row(NamedTuple):
     """
     of_nobody: str = ""
     """The clause where no member is to blame, if that may be."""
+    is_trouble: bool = False
+    """Whether nobody wants it."""
 
     @property
     def starts_rebalances(self) -> bool:
@@ -105,14 +107,17 @@ CAUSES: dict[str, Row] = {
     CauseKind.POLL_TIMEOUT: Row(
         *("#cc79a7", "left", "log, topic", "polled too late"),
         "{who} did not poll within its max.poll.interval.ms[ ({poll_ms})], so its client left the group",
+        is_trouble=True,
     ),
     CauseKind.SESSION_EXPIRED: Row(
         *("#0072b2", "expired", "log, topic", "session expired"),
         "{who} was silent for its whole session timeout[ ({session_ms})] and was removed",
+        is_trouble=True,
     ),
     CauseKind.SYNC_TIMEOUT: Row(
         *("#f0e442", "expired", "topic", "synced too late"),
         "{who} joined but sent no SyncGroup in time and was removed",
+        is_trouble=True,
     ),
     CauseKind.METADATA_CHANGED: Row(
         *("#56b4e9", "", "log, topic", "topics changed"),
@@ -142,10 +147,12 @@ CAUSES: dict[str, Row] = {
     CauseKind.ASSIGNMENT_NOT_STORED: Row(
         *("#a0522d", "", "", "assignment not stored"),
         "the coordinator could not store the assignment that the leader had sent, so it began anew",
+        is_trouble=True,
     ),
     CauseKind.GROUP_OVER_CAPACITY: Row(
         *("#483d8b", "", "", "group over capacity"),
         "the coordinator loaded a group with more members than group.max.size allows, so all had to rejoin",
+        is_trouble=True,
     ),
     CauseKind.SUBSCRIPTION_CHANGED: Row(
         *("#aa4499", "", "", "subscription changed"),
@@ -158,6 +165,7 @@ CAUSES: dict[str, Row] = {
     CauseKind.REBALANCE_TIMEOUT: Row(
         *("#661100", "expired", "topic", "gave up too late"),
         "{who} did not give partitions up within its rebalance timeout[ ({poll_ms})] and was removed",
+        is_trouble=True,
     ),
     CauseKind.UNKNOWN: Row("#999933", "left", "log, topic", "unknown", "it is unknown what set the rebalance off"),
     EndCause.GROUP_MAX_SIZE_REACHED: Row("", "left", "", "group was full", "{who} went, for the group was full"),

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from rollcall.inputs.printed.lines.entries import DATED, Clock
@@ -186,6 +187,8 @@ class Finding(NamedTuple):
     """Explanations that fit, where more than one does."""
     group_ids: tuple[str, ...] = ()
     """The groups that have it in common; empty: it is of one group."""
+    is_trouble: bool = False
+    """Whether nobody wants it: groups that have such come first."""
 
     @property
     def first(self) -> LoggedFact:
@@ -198,6 +201,17 @@ class Finding(NamedTuple):
     def moment(self) -> str | None:
         """The time of its first line."""
         return moment_of(self.first.at_ms, self.first.clock, is_whole_seconds=self.first.is_whole_seconds)
+
+
+trouble = partial(Finding, is_trouble=True)
+"""A finding that nobody wants."""
+
+
+def suggested(
+    finding: str, sentence: str, facts: tuple[LoggedFact, ...], *candidates: str, is_trouble: bool = False
+) -> Finding:
+    """A finding that only follows from lines, with the explanations that fit."""
+    return Finding(finding, sentence, facts, is_inferred=True, candidates=candidates, is_trouble=is_trouble)
 
 
 class WalkedLines(Protocol):

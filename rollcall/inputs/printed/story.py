@@ -33,10 +33,10 @@ from rollcall.inputs.printed.logged_facts import BROKER, NEWER, FactKind, Logged
 from rollcall.inputs.printed.logged_rebalances import (
     GROUP_NOT_NAMED,
     NOT_NAMED,
-    Finding,
     LoggedGroup,
     client_id_of,
     configured_id,
+    trouble,
 )
 from rollcall.inputs.tolerances import AT_ONCE_MS
 
@@ -79,7 +79,7 @@ def groups_in(
         except Exception as error:
             # Lines are input: whatever one group's make a rule raise, the others are told.
             sentence = f"Rollcall failed to follow the lines of this group ({reason_of(error)})."
-            found.append(LoggedGroup(group_id, facts=own, findings=[Finding(NOT_FOLLOWED, sentence, (own[0],))]))
+            found.append(LoggedGroup(group_id, facts=own, findings=[trouble(NOT_FOLLOWED, sentence, (own[0],))]))
     for group, finding in expired_together(found):
         group.findings.append(finding)
     for group in found:

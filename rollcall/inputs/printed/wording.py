@@ -25,56 +25,11 @@ from rollcall.inputs.printed.logged_rebalances import (
     shortest_name,
 )
 from rollcall.inputs.printed.short_text import short
-from rollcall.schemas.causes import Cause, CauseKind
+from rollcall.schemas.causes import Cause, CauseKind, row_of
 
 _LONGEST_WORDS = 120
 """Characters of a client's own reason."""
 _LEFT = (FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT)
-TROUBLE = (
-    CauseKind.SESSION_EXPIRED,
-    CauseKind.POLL_TIMEOUT,
-    CauseKind.SYNC_TIMEOUT,
-    CauseKind.REBALANCE_TIMEOUT,
-    CauseKind.ASSIGNMENT_NOT_STORED,
-    CauseKind.GROUP_OVER_CAPACITY,
-)
-"""Causes that nobody wants: groups that have them come first."""
-TROUBLES = (
-    "not_followed",
-    "fenced",
-    "one_or_two_processes",
-    "instance_id_owned",
-    "same_member_again_and_again",
-    "write_failed",
-    "id_never_joined",
-    "assignment_never_came",
-    "expired_apart",
-    "assignment_refused",
-    "coordinator_not_found",
-    "coordinator_cannot_be_used",
-    "coordinator_refuses_syncs",
-    "leader_behind_configs",
-    "no_topic",
-    "no_assignment",
-    "application_does_not_poll",
-    "polled_again",
-    "join_refused",
-    "join_failed",
-    "offsets_refused",
-    "request_refused",
-    "worker_rejoins_in_a_loop",
-    "commit_refused",
-    "client_crashed",
-    "processing_too_slow",
-    "two_consumers_on_one_partition",
-    "never_spoke_with_the_new_coordinator",
-    "client_session_timer",
-    "connection_failed",
-    "coordinator_named_but_denies",
-    "common_cause",
-)
-"""Findings that nobody wants."""
-
 WORTH_SAYING_MS = 100
 """A request that took less was not waited for."""
 
@@ -187,8 +142,8 @@ def end_words(rebalance: LoggedRebalance) -> str:
 
 def trouble_of(group: LoggedGroup) -> int:
     """How many things of a group nobody wants; the most first."""
-    causes = sum(one.cause.kind in TROUBLE or one.held_by is not None for one in group.rebalances)
-    return causes + sum(one.finding in TROUBLES for one in group.findings)
+    causes = sum(row_of(one.cause.kind).is_trouble or one.held_by is not None for one in group.rebalances)
+    return causes + sum(one.is_trouble for one in group.findings)
 
 
 def left_open(groups: list[LoggedGroup]) -> list[str]:

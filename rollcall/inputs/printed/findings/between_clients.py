@@ -14,7 +14,7 @@ from rollcall.inputs.printed.groups.between_clients import absent_members
 from rollcall.inputs.printed.groups.leaders import listed, without_assignments
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_partitions import partitions_in
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance, shortest_name
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance, shortest_name, suggested, trouble
 
 MOST_PARTITIONS = 10_000
 """Partitions of a topic beyond which none is looked for."""
@@ -35,12 +35,13 @@ def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
             yield Finding("member_dropped", f"{who} is not a member of generation {one.generation_id} any more.", seen)
             held = one.held_by
             if held is not None and held.member_id == member_id and held.length_ms is not None:
-                yield Finding(
+                yield suggested(
                     "rebalance_timeout_expired",
                     f"The others waited {duration(held.length_ms)} for {who} and went on without it.",
                     seen,
-                    is_inferred=True,
-                    candidates=("it did not join again in time", "its session expired", "it left"),
+                    "it did not join again in time",
+                    "its session expired",
+                    "it left",
                 )
 
 
@@ -108,7 +109,7 @@ def _shared(refused: LoggedFact, given: LoggedFact) -> Finding:
     topic, partition = min(partitions_in(refused) & partitions_in(given))
     whose, whom = _name(given), _name(refused)
     since = duration(between_ms(given, refused) or 0)
-    return Finding(
+    return trouble(
         "two_consumers_on_one_partition",
         f"{whose} was given {topic}-{partition}, and {since} later {whom} still worked on it: its commit was refused.",
         (given, refused),

@@ -21,7 +21,7 @@ from rollcall.inputs.printed.groups.own_generations import GIVEN_ID, learnt_of_o
 from rollcall.inputs.printed.groups.own_part import LONGEST_MS
 from rollcall.inputs.printed.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
-from rollcall.inputs.printed.logged_rebalances import Finding, client_id_of, shortest_name
+from rollcall.inputs.printed.logged_rebalances import Finding, client_id_of, shortest_name, suggested, trouble
 from rollcall.inputs.printed.wording import how_often_within, lasting
 
 _WORKS = (
@@ -71,25 +71,23 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             learnt, revoked = [], None  # This client prints no line when it asks to join: the answer shows that it did.
         elif fact is None or fact.kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.MEMBERSHIP_LOST):
             if len(learnt) > 2 and could_stand(learnt[-1], *_ASKS):
-                yield Finding(
+                yield suggested(
                     "application_does_not_poll",
                     f"{who} learnt of a rebalance{how_often_within(learnt)} and did not ask to join: "
                     "its application did not poll meanwhile.",
                     tuple(learnt),
-                    is_inferred=True,
-                    candidates=(
-                        "the application is busy or blocked between two polls",
-                        "its rebalance listener does not return",
-                        "lines are missing",
-                    ),
+                    "the application is busy or blocked between two polls",
+                    "its rebalance listener does not return",
+                    "lines are missing",
+                    is_trouble=True,
                 )
                 if revoked is not None:
-                    yield Finding(
+                    yield suggested(
                         "revoke_callback_stuck",
                         f"{who} had begun to give {_given_up(revoked)} up, and no line says that this ended.",
                         (revoked, learnt[-1]),
-                        is_inferred=True,
-                        candidates=("its rebalance listener did not return", "lines are missing"),
+                        "its rebalance listener did not return",
+                        "lines are missing",
                     )
             learnt, revoked = [], None
 
@@ -119,7 +117,7 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
             left, notified = None, fact  # A client that has left sends no heartbeats: another one printed this line.
         elif fact.kind in (FactKind.JOIN_SENT, FactKind.MEMBERSHIP_LOST):
             if left is not None and could_stand(fact, FactKind.JOIN_SENT):
-                yield Finding(
+                yield trouble(
                     "polled_again",
                     f"{who} left because its application did not poll within max.poll.interval.ms. It polled again"
                     f"{lasting(' {} later', left, fact)}: one round of its loop took max.poll.interval.ms and that.",
@@ -161,7 +159,7 @@ def _fenced(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         if fact is not None and fact.kind is FactKind.INSTANCE_FENCED:
             fenced.append(fact)
         elif fenced and (fact is None or fact.kind in _WORKS):
-            yield Finding("fenced", f"{who} was fenced: another member uses its group.instance.id.", tuple(fenced))
+            yield trouble("fenced", f"{who} was fenced: another member uses its group.instance.id.", tuple(fenced))
             fenced = []
 
 
@@ -195,7 +193,7 @@ def _refused(who: str, facts: Sequence[LoggedFact]) -> Finding:
     why = facts[0].error or facts[0].reason
     is_fatal = facts[0].state == FATAL or "fatal" in why
     then = "This error is fatal: it does not try again by itself." if is_fatal else "It tries again."
-    return Finding(
+    return trouble(
         "join_refused",
         f"{who} asked to join and was refused{how_often_within(facts)}: {error_said(why)}. {then}",
         tuple(facts),
@@ -242,7 +240,7 @@ def _not_found(who: str, missed: Sequence[LoggedFact]) -> Finding:
     if not could_stand(missed[-1], FactKind.COORDINATOR_FOUND):
         return Finding("coordinator_lost_by_client", f"{who} was {without}.", tuple(missed))
     no_line = "no later line says that it found one or was answered"
-    return Finding("coordinator_not_found", f"At the end of its lines {who} is {without}: {no_line}.", tuple(missed))
+    return trouble("coordinator_not_found", f"At the end of its lines {who} is {without}: {no_line}.", tuple(missed))
 
 
 def _found_again(who: str, again: Sequence[LoggedFact], missed: Sequence[LoggedFact] = ()) -> Iterator[Finding]:
@@ -264,16 +262,14 @@ def _found_again(who: str, again: Sequence[LoggedFact], missed: Sequence[LoggedF
 
 
 def _cannot_be_used(who: str, facts: tuple[LoggedFact, ...], broker_id: str) -> Finding:
-    return Finding(
+    return suggested(
         "coordinator_cannot_be_used",
         f"Broker {broker_id} is named as the coordinator each time, and {who} cannot use it.",
         facts,
-        is_inferred=True,
-        candidates=(
-            f"broker {broker_id} is down, and its partition of __consumer_offsets has no other replica in sync",
-            "that partition has no new leader yet",
-            f"broker {broker_id} lives, and does not take the group over",
-        ),
+        f"broker {broker_id} is down, and its partition of __consumer_offsets has no other replica in sync",
+        "that partition has no new leader yet",
+        f"broker {broker_id} lives, and does not take the group over",
+        is_trouble=True,
     )
 
 
@@ -298,12 +294,8 @@ def _idle(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             f"{who} owned no partition in these lines: it takes part in every rebalance and consumes nothing.",
             (*given, *taken),
         )
-        yield Finding(
-            "more_members_than_partitions",
-            "There was no partition left for it.",
-            tuple(given),
-            is_inferred=True,
-            candidates=_WITHOUT_PARTITIONS,
+        yield suggested(
+            "more_members_than_partitions", "There was no partition left for it.", tuple(given), *_WITHOUT_PARTITIONS
         )
     else:
         yield Finding(
@@ -339,12 +331,12 @@ def _others_gone(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             continue
         if before is not None and _took_over(before, fact):
             leader = shortest_name(before.other_member_id)
-            yield Finding(
+            yield suggested(
                 "others_gone",
                 f"{who} leads the group now, and has what others had: the earlier leader {leader} is gone.",
                 (before, fact),
-                is_inferred=True,
-                candidates=("it left", "it expired"),
+                "it left",
+                "it expired",
             )
         before = fact
 
@@ -356,7 +348,7 @@ def _crashed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         after = next((one for one in facts[place + 1 :] if one.kind is not FactKind.LEAVE_SENT), None)
         again = after if after is not None and after.state == "restarting" else None
         then = "" if again is None else f". Its client restarts it {duration(again.length_ms or 0)} later."
-        yield Finding(
+        yield trouble(
             "client_crashed",
             f"{who} stopped consuming: {error_said(fact.error)}{then}",
             (fact,) if again is None else (fact, again),

@@ -12,7 +12,7 @@ from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.findings.session_findings import at_once
 from rollcall.inputs.printed.lines.entries import DATED, Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, suggested
 from rollcall.inputs.tolerances import EXPIRED_AROUND_MS, EXPIRED_TOGETHER_MS, REMOVED_WITHIN_MS
 
 _EXPIRED = (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_EXPIRED_EPOCH)
@@ -110,15 +110,12 @@ def _of_one_cause(facts: tuple[LoggedFact, ...], group_ids: Sequence[str], broke
     broker = f"broker {broker_id}" if broker_id else "the broker"
     members = count(len({fact.member_id for fact in facts}), "member")
     who = f"{members} of {len(group_ids)} groups ({some(group_ids, _NAMED)})"
-    return Finding(
+    return suggested(
         "common_cause",
         f"{who} expired within {within} on {broker}: one common cause is likely.",
         facts,
-        is_inferred=True,
-        candidates=(
-            f"{broker} stood still",
-            f"the network between them and {broker} failed",
-            "their processes stopped at once, as on a machine that failed",
-        ),
-        group_ids=tuple(group_ids),
-    )
+        f"{broker} stood still",
+        f"the network between them and {broker} failed",
+        "their processes stopped at once, as on a machine that failed",
+        is_trouble=True,
+    )._replace(group_ids=tuple(group_ids))

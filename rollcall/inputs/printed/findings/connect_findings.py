@@ -12,7 +12,7 @@ from rollcall.history.words import duration
 from rollcall.inputs.printed.client_rules import Rule, one_finding
 from rollcall.inputs.printed.groups.own_generations import learnt_of_others
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
-from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.logged_rebalances import Finding, suggested, trouble
 from rollcall.inputs.printed.wording import how_often_within
 from rollcall.inputs.tolerances import DELAY_OVER_WITHIN_MS
 
@@ -27,7 +27,7 @@ def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     behind = [fact for fact in facts if fact.kind is FactKind.CONFIGS_BEHIND]
     if len(behind) < 2:
         return
-    yield Finding(
+    yield trouble(
         "worker_rejoins_in_a_loop",
         f"{who} forced itself to join again{how_often_within(behind)}: what it reads of its config topic does not "
         "reach the offset that its assignment names.",
@@ -40,12 +40,11 @@ def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             f"The generation stays {generations.pop()}: the group does not rebalance, the worker alone joins again.",
             tuple(fact for fact in facts if fact.kind is FactKind.JOINED),
         )
-    yield Finding(
+    yield suggested(
         "different_config_topics",
         "It and the leader do not read the same config topic.",
         tuple(behind),
-        is_inferred=True,
-        candidates=_DIFFERENT_TOPICS,
+        *_DIFFERENT_TOPICS,
     )
 
 
@@ -57,19 +56,19 @@ def _leader_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     newer = (
         f"offset {min(offsets)} of its config topic, which a member has" if len(offsets) == 1 else "what a member has"
     )
-    yield Finding(
+    yield trouble(
         "leader_behind_configs",
         f"{who} leads the group and was to assign, but its own copy of the configs does not reach {newer}: it handed "
         f"out nothing{how_often_within(behind)}, so that all join again.",
         tuple(behind),
     )
     if len(behind) > 1:
-        yield Finding(
+        yield suggested(
             "different_config_topics",
             f"What {who} reads of the config topic does not reach that offset.",
             tuple(behind),
-            is_inferred=True,
-            candidates=(*_DIFFERENT_TOPICS, "it reads the config topic late, or not at all"),
+            *_DIFFERENT_TOPICS,
+            "it reads the config topic late, or not at all",
         )
 
 
@@ -81,16 +80,13 @@ def _work_held_back(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """A Connect leader does not hand all work out at once."""
     fact = next((fact for fact in facts if fact.kind is FactKind.SYNCED and fact.length_ms), None)
     if fact is not None:
-        yield Finding(
+        yield suggested(
             "work_held_back",
             f"In generation {fact.generation_id} the leader put the next rebalance off for "
             f"{duration(fact.length_ms or 0)}: until then some connectors or tasks may run nowhere.",
             (fact,),
-            is_inferred=True,
-            candidates=(
-                "a worker that had them is gone, and the leader waits for it (scheduled.rebalance.max.delay.ms)",
-                "it had just taken work from other workers, and waits before it takes more (Kafka 3.5 and newer)",
-            ),
+            "a worker that had them is gone, and the leader waits for it (scheduled.rebalance.max.delay.ms)",
+            "it had just taken work from other workers, and waits before it takes more (Kafka 3.5 and newer)",
         )
 
 
@@ -105,12 +101,11 @@ def _asked_at_the_end(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
         elif put_off is not None and fact.kind is FactKind.JOIN_SENT:
             late_ms = (between_ms(put_off, fact) or 0) - (put_off.length_ms or 0)
             if 0 <= late_ms <= DELAY_OVER_WITHIN_MS:
-                yield Finding(
+                yield suggested(
                     "delay_over",
                     f"{who} asked to join again by itself when that delay of {duration(put_off.length_ms or 0)} was "
                     "over: all workers do so then, to hand out what had been held back.",
                     (put_off, fact),
-                    is_inferred=True,
                 )
             put_off = None
 

@@ -13,7 +13,7 @@ from rollcall.inputs.printed.error_names import error_said
 from rollcall.inputs.printed.groups.holders import is_a_timeout
 from rollcall.inputs.printed.groups.reasons import capacity_in
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact, between_ms
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, suggested
 from rollcall.inputs.printed.wording import lasting
 
 Rule = Callable[[LoggedGroup], Iterator[Finding]]
@@ -43,7 +43,8 @@ def _one_line_each(group: LoggedGroup) -> Iterator[Finding]:
                 "at": "" if fact.generation_id is None else f" with generation {fact.generation_id}",
                 "generation": fact.generation_id,
             }
-            yield Finding(finding, sentence.format_map(values), (fact,))
+            is_trouble = fact.kind is FactKind.WRITE_FAILED
+            yield Finding(finding, sentence.format_map(values), (fact,), is_trouble=is_trouble)
 
 
 def _elsewhere(group: LoggedGroup) -> Iterator[Finding]:
@@ -71,17 +72,15 @@ def _silent_since_loaded(group: LoggedGroup) -> Iterator[Finding]:
         elif loaded is not None and fact.kind is FactKind.MEMBER_EXPIRED:
             after_ms = between_ms(loaded, fact)
             if after_ms is not None and is_a_timeout(after_ms):
-                yield Finding(
+                yield suggested(
                     "never_spoke_with_the_new_coordinator",
                     f"{fact.member_id} expired {duration(after_ms)} after this coordinator had loaded the group, which "
                     "is a whole session timeout: the new coordinator did not hear from it at all.",
                     (loaded, fact),
-                    is_inferred=True,
-                    candidates=(
-                        "its process was down",
-                        "it still spoke with the broker that was the coordinator before",
-                        "its network did not reach this broker",
-                    ),
+                    "its process was down",
+                    "it still spoke with the broker that was the coordinator before",
+                    "its network did not reach this broker",
+                    is_trouble=True,
                 )
         elif fact.kind in (FactKind.REBALANCE_BEGAN, FactKind.MEMBER_ADDED):
             loaded = None

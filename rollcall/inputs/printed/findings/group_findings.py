@@ -15,7 +15,15 @@ from rollcall.inputs.printed.findings.static_members import static_members
 from rollcall.inputs.printed.groups.broker_owners import never_given_up, owners
 from rollcall.inputs.printed.groups.holders import INITIAL_DELAY_MS, is_a_timeout, may_have_been_empty, was_empty
 from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, between_ms
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, client_id_of, shortest_name
+from rollcall.inputs.printed.logged_rebalances import (
+    Finding,
+    LoggedGroup,
+    LoggedRebalance,
+    client_id_of,
+    shortest_name,
+    suggested,
+    trouble,
+)
 from rollcall.inputs.tolerances import GIVEN_TOGETHER_MS, NOT_WAITED_MS, TIMER_LATE_MS
 from rollcall.schemas.causes import CauseKind, name_of
 
@@ -46,13 +54,15 @@ def _never_synced(group: LoggedGroup) -> Iterator[Finding]:
             yield from _silent_since_assigned(before, rebalance, rebalance.began_at_ms - before.ended_at_ms)
         elif before.joined_at_ms is not None and is_a_timeout(rebalance.began_at_ms - before.joined_at_ms):
             after_ms = rebalance.began_at_ms - before.joined_at_ms
-            yield Finding(
+            yield suggested(
                 "assignment_never_came",
                 f"After the join phase of generation {before.generation_id} the leader never sent the assignment; "
                 f"{duration(after_ms)} later {shortest_name(rebalance.cause.member_id) or 'a member'} expired.",
                 (before.facts[-1], rebalance.facts[-1]),
-                is_inferred=True,
-                candidates=("the member died", "its network failed", "it never got the answer to its JoinGroup"),
+                "the member died",
+                "its network failed",
+                "it never got the answer to its JoinGroup",
+                is_trouble=True,
             )
 
 
@@ -62,16 +72,13 @@ def _silent_since_assigned(before: LoggedRebalance, rebalance: LoggedRebalance, 
     is_sender = before.members == 1 or (member_id != "" and assigned.member_id == member_id)
     is_known = assigned.kind is FactKind.ASSIGNMENT_RECEIVED and _follows(before, rebalance)
     if is_known and is_sender and 0 < after_ms <= LONGEST_SESSION_MS + TIMER_LATE_MS:
-        yield Finding(
+        yield suggested(
             "silent_since_assigned",
             f"{shortest_name(member_id) or 'A member'} expired {duration(after_ms)} after it had sent the assignment "
             f"of generation {before.generation_id}: it may have been silent since then.",
             (assigned, rebalance.facts[-1]),
-            is_inferred=True,
-            candidates=(
-                "it sent no heartbeat in this generation",
-                "its session timeout is shorter, and its heartbeats ended later",
-            ),
+            "it sent no heartbeat in this generation",
+            "its session timeout is shorter, and its heartbeats ended later",
         )
 
 
@@ -86,7 +93,7 @@ def _again_and_again(group: LoggedGroup) -> Iterator[Finding]:
             continue
         gaps = [ms for ms in (_gap_ms(a, b) for a, b in pairwise(own) if _follows(a, b)) if ms is not None]
         every = f", every {duration(min(gaps))} to {duration(max(gaps))}" if gaps else ""
-        yield Finding(
+        yield trouble(
             "same_member_again_and_again",
             f"{who} set off {len(own)} of {count(len(group.rebalances), 'rebalance')} ({_how(own[0])}){every}.",
             tuple(one.facts[0] for one in own),
@@ -116,12 +123,12 @@ def _came_again(group: LoggedGroup) -> Iterator[Finding]:
     removed = {fact.member_id for fact in group.facts if fact.kind in (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_LEFT)}
     for client_id, given in ids.items():
         if client_id and len(given) > 1 and not removed & given.keys():
-            yield Finding(
+            yield suggested(
                 "same_client_new_member_id",
                 f"The client id {client_id} joined {count(len(given), 'time')}, each time under another member id.",
                 tuple(given.values()),
-                is_inferred=True,
-                candidates=("one process came again and again", "several processes share the client id"),
+                "one process came again and again",
+                "several processes share the client id",
             )
 
 
@@ -142,15 +149,12 @@ def _nobody_waited(group: LoggedGroup) -> Iterator[Finding]:
             "member was waited for.",
             tuple(fact for one in quick for fact in one.facts[:1]),
         )
-        yield Finding(
+        yield suggested(
             "members_dropped_silently",
             "The members of the generation before were out, without a line that says so.",
             tuple(fact for one in quick for fact in one.facts[:1]),
-            is_inferred=True,
-            candidates=(
-                "the group has one member at a time",
-                "Kafka 2.3.0 takes the rebalance timeout of old clients for 0 (KAFKA-8653)",
-            ),
+            "the group has one member at a time",
+            "Kafka 2.3.0 takes the rebalance timeout of old clients for 0 (KAFKA-8653)",
         )
 
 
@@ -160,21 +164,20 @@ def _initial_delay(group: LoggedGroup) -> Iterator[Finding]:
         if length_ms is None or length_ms < INITIAL_DELAY_MS - TIMER_LATE_MS:
             continue
         if was_empty(one):
-            yield Finding(
+            yield suggested(
                 "initial_delay",
                 f"The join phase of generation {one.generation_id} took {duration(length_ms)} because the group was "
                 "empty: its coordinator waits for more members (group.initial.rebalance.delay.ms). Nobody was slow.",
                 tuple(one.facts),
-                is_inferred=True,
             )
         elif length_ms <= INITIAL_DELAY_MS + TIMER_LATE_MS and may_have_been_empty(one):
-            yield Finding(
+            yield suggested(
                 "initial_delay",
                 f"The join phase of generation {one.generation_id} took {duration(length_ms)}, which is the initial "
                 "delay of an empty group as shipped (group.initial.rebalance.delay.ms).",
                 tuple(one.facts),
-                is_inferred=True,
-                candidates=("the group was empty, and nobody was slow", "a member came back that late"),
+                "the group was empty, and nobody was slow",
+                "a member came back that late",
             )
 
 
@@ -200,7 +203,7 @@ def _expired_apart(group: LoggedGroup) -> Iterator[Finding]:
     of_rebalances = {id(fact) for one in group.rebalances for fact in one.facts}
     expired = [fact for fact in group.facts if fact.kind is FactKind.MEMBER_EXPIRED and id(fact) not in of_rebalances]
     if expired:
-        yield Finding(
+        yield trouble(
             "expired_apart",
             f"{some([fact.member_id or 'a member' for fact in expired], _NAMED)} "
             f"{'was' if len(expired) == 1 else 'were'} silent for a whole session timeout and removed.",
@@ -212,17 +215,14 @@ def _came_back_as_new(one: LoggedRebalance, expired: LoggedFact) -> Iterator[Fin
     """A member joined under the client id of one that then expired: nobody had said that the old one was gone."""
     client_id = client_id_of(expired.member_id)
     if one.cause.kind is CauseKind.MEMBER_JOINED and client_id and client_id == client_id_of(one.cause.member_id):
-        yield Finding(
+        yield suggested(
             "restart_without_leave",
             f"{client_id} joined with a new member id while its old one was a member still: no LeaveGroup came of "
             "the old one, so it had to expire.",
             (one.facts[0], expired),
-            is_inferred=True,
-            candidates=(
-                "its process was killed or crashed, and was started again",
-                "the client gave its member id up and joined as new",
-                "two processes have one client id, and one of them is gone",
-            ),
+            "its process was killed or crashed, and was started again",
+            "the client gave its member id up and joined as new",
+            "two processes have one client id, and one of them is gone",
         )
 
 
@@ -236,7 +236,7 @@ def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
             continue
         place = places.get(fact.member_id)
         asked = None if place is None else given[place]
-        yield Finding(
+        yield trouble(
             "id_never_joined",
             f"{fact.member_id} was an id that the coordinator had given out; nobody joined with it.",
             (fact,) if asked is None else (asked, fact),
@@ -244,12 +244,12 @@ def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
         near = [] if asked is None or place is None else _given_beside(given, place)
         if asked is not None and near:
             ids = some([asked.member_id, *(one.member_id for one in near)], _NAMED)
-            yield Finding(
+            yield suggested(
                 "one_client_two_ids",
                 f"{ids} were given out at nearly the same time, and not all were used.",
                 (asked, *near),
-                is_inferred=True,
-                candidates=("one client asked twice and forgot the first answer", "two clients, of which one was gone"),
+                "one client asked twice and forgot the first answer",
+                "two clients, of which one was gone",
             )
 
 

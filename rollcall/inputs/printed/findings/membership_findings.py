@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from rollcall.history.words import count, duration, some
-from rollcall.inputs.printed.client_rules import Rule, one_finding
+from rollcall.inputs.printed.client_rules import Rule, one_finding, one_trouble
 from rollcall.inputs.printed.error_names import NOT_COORDINATOR, OF_COORDINATORS, OF_NO_MEMBER, error_name
 from rollcall.inputs.printed.groups.leaders import listed
 from rollcall.inputs.printed.logged_facts import (
@@ -22,7 +22,7 @@ from rollcall.inputs.printed.logged_facts import (
     between_ms,
     is_unknown_member,
 )
-from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.logged_rebalances import Finding, suggested, trouble
 from rollcall.inputs.printed.wording import errors_in, how_often, how_often_within
 from rollcall.inputs.tolerances import AT_ONCE_MS, SHORT_GENERATION_MS
 
@@ -51,7 +51,7 @@ def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
             by_meaning.setdefault(_meaning_of(error_name(fact.error)), []).append(fact)
     for meaning, refused in by_meaning.items():
         phrase = _NOT_PROVEN if any(_STOCK_PHRASE in fact.error for fact in refused) else ""
-        yield Finding("commit_refused", f"{_say_that_commits_failed(who, refused)}. {meaning}{phrase}", tuple(refused))
+        yield trouble("commit_refused", f"{_say_that_commits_failed(who, refused)}. {meaning}{phrase}", tuple(refused))
 
 
 def _meaning_of(error: str) -> str:
@@ -99,7 +99,7 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         times = how_often(failed)
         errors = errors_in(failed)
         why = f": {errors}" if errors else ""
-        yield Finding("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
+        yield trouble("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
 
 
 def _joined_twice(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -115,17 +115,14 @@ def _joined_twice(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             alike = [one for one in listed(fact) if one.startswith(f"{named}{client_id}-")]
             others = [one for one in alike if one != member_id and len(one) == len(member_id)] if client_id else []
             if others:
-                yield Finding(
+                yield suggested(
                     "joined_twice",
                     f"Generation {fact.generation_id} has {len(others) + 1} members with the client id of {who}, and "
                     f"its own join had got no answer before. It is {_end(member_id)}; the other id is "
                     f"{some(map(_end, others))}.",
                     (failed, fact),
-                    is_inferred=True,
-                    candidates=(
-                        "the other id is of its own first join, and nobody reads its partitions",
-                        "another process has that client id",
-                    ),
+                    "the other id is of its own first join, and nobody reads its partitions",
+                    "another process has that client id",
                 )
             failed = None
 
@@ -147,9 +144,9 @@ def _syncs_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             (denied if joined is not None and error_name(fact.error) == NOT_COORDINATOR else others).append(fact)
             joined = None
     if others:
-        yield Finding("assignment_refused", _without_an_assignment(who, others), tuple(others))
+        yield trouble("assignment_refused", _without_an_assignment(who, others), tuple(others))
     if denied:
-        yield Finding(
+        yield trouble(
             "coordinator_refuses_syncs",
             f"{_without_an_assignment(who, denied)} No assignment of these generations took effect.",
             tuple(denied),
@@ -178,7 +175,7 @@ def _requests_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
         if fact.kind is FactKind.REQUEST_REFUSED:
             by_error.setdefault(fact.error, []).append(fact)
     for error, refused in by_error.items():
-        yield Finding(
+        yield trouble(
             "request_refused",
             f"A request of {who} was answered with {error}{how_often(refused)}; the lines do not say which request.",
             tuple(refused),
@@ -224,16 +221,13 @@ def _notified_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator
 def _out_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     rounds = _rounds(facts, is_unknown_member)
     if len(rounds) >= OFTEN - 1:
-        yield Finding(
+        yield suggested(
             "removed_in_a_loop",
             f"{who} was out of its group {len(rounds)} times, {_after(rounds)} after it had joined.",
             tuple(fact for one in rounds for fact in one),
-            is_inferred=True,
-            candidates=(
-                "its program is busy for longer than its session timeout and sends no heartbeats meanwhile",
-                "it did not join again within the rebalance timeout",
-                "its coordinator moved or lost the group",
-            ),
+            "its program is busy for longer than its session timeout and sends no heartbeats meanwhile",
+            "it did not join again within the rebalance timeout",
+            "its coordinator moved or lost the group",
         )
 
 
@@ -246,17 +240,14 @@ def _sessions_outlived(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findin
         elif fact.state == SESSION_RELEASED and (before := stopped.get(fact.generation_id)) is not None:
             later_ms = between_ms(before, fact) or 0
             if later_ms >= AT_ONCE_MS:
-                yield Finding(
+                yield suggested(
                     "session_outlived",
                     f"{fact.member_id or who} stopped its heartbeats in generation {fact.generation_id}, and its "
                     f"program went on with that session for {duration(later_ms)}: others may have worked on the same "
                     "partitions.",
                     (before, fact),
-                    is_inferred=True,
-                    candidates=(
-                        "the coordinator had answered that it is not a member of that generation",
-                        "its heartbeats got no answer",
-                    ),
+                    "the coordinator had answered that it is not a member of that generation",
+                    "its heartbeats got no answer",
                 )
 
 
@@ -292,12 +283,12 @@ MEMBERSHIP_RULES: Sequence[Rule] = (
     _joins_failed,
     _joined_twice,
     _syncs_refused,
-    one_finding("offsets_refused", lambda fact: fact.kind is FactKind.OFFSETS_REFUSED, _offsets_refused),
+    one_trouble("offsets_refused", lambda fact: fact.kind is FactKind.OFFSETS_REFUSED, _offsets_refused),
     _requests_refused,
     one_finding("not_authorized", lambda fact: fact.kind is FactKind.NOT_AUTHORIZED, _not_authorized),
-    one_finding("no_topic", lambda fact: fact.kind is FactKind.NO_TOPIC, _without_a_topic),
+    one_trouble("no_topic", lambda fact: fact.kind is FactKind.NO_TOPIC, _without_a_topic),
     one_finding("commit_during_rebalance", lambda fact: fact.operation == COMMITS, _commits_while_it_joins),
-    one_finding("processing_too_slow", lambda fact: fact.kind is FactKind.TAKEN_TOO_SLOWLY, _takes_too_slowly),
+    one_trouble("processing_too_slow", lambda fact: fact.kind is FactKind.TAKEN_TOO_SLOWLY, _takes_too_slowly),
     _notified_again_and_again,
     _out_again_and_again,
     _sessions_outlived,

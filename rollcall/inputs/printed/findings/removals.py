@@ -27,6 +27,7 @@ from rollcall.inputs.printed.logged_rebalances import (
     client_id_of,
     configured_id,
     shortest_name,
+    suggested,
 )
 from rollcall.inputs.printed.wording import lasting
 from rollcall.inputs.tolerances import CLOCKS_WITHIN_MS, REMOVED_WITHIN_MS
@@ -124,20 +125,18 @@ def _learnt_of_it(
 ) -> Finding:
     who = member_id or lost.client_id or "The client"
     if lost.state == TASKS_MIGRATED and left is not None and lost.reason != PRODUCER_FENCED:
-        return Finding(
+        return suggested(
             "client_learned_of_it",
             f"{who} was refused since it had left by itself{lasting(' {} before', left, lost)}. It gives all its tasks "
             "away and joins anew.",
             (left, lost),
-            is_inferred=True,
         )
     if lost.state == TASKS_MIGRATED:
-        return Finding(
+        return suggested(
             "client_learned_of_it",
             f"{who} was refused{f' ({lost.reason})' if lost.reason else ''}, gives all its tasks away and joins anew.",
             (lost,),
-            is_inferred=True,
-            candidates=_WHY_MIGRATED[lost.reason],
+            *_WHY_MIGRATED[lost.reason],
         )
     if not is_unknown_member(lost):
         sentence = f"{who} learnt that its generation was over: the group had rebalanced without it."
@@ -165,18 +164,15 @@ def _learnt_again(lost: Sequence[tuple[LoggedFact, str]]) -> Finding:
 
 
 def _alive(lost: LoggedFact, removed: LoggedFact) -> Finding:
-    return Finding(
+    return suggested(
         "process_was_alive",
         f"{removed.member_id} expired, and its process was alive: it printed that it was out. Its heartbeats did not "
         "reach the coordinator.",
         (removed, lost),
-        is_inferred=True,
-        candidates=(
-            "the program's own work kept its heartbeats from running",
-            "its process or machine was paused",
-            "the network or the broker was silent",
-            "another process has that client id",
-        ),
+        "the program's own work kept its heartbeats from running",
+        "its process or machine was paused",
+        "the network or the broker was silent",
+        "another process has that client id",
     )
 
 
@@ -197,13 +193,13 @@ def returns(group: LoggedGroup) -> Iterator[Finding]:
         if place == len(own) or _began_ms(own[place]) - removed.at_ms > REMOVED_WITHIN_MS:
             continue
         came = own[place]
-        yield Finding(
+        yield suggested(
             "same_client_new_member_id",
             f"{client_id} joined {duration(_began_ms(came) - removed.at_ms)} after its member had expired, under the "
             f"new member id {came.cause.member_id}.",
             (removed, *came.facts[:1]),
-            is_inferred=True,
-            candidates=("the same process came back", "another process has that client id"),
+            "the same process came back",
+            "another process has that client id",
         )
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from rollcall.history.words import count, duration
-from rollcall.inputs.printed.client_rules import Rule, one_finding
+from rollcall.inputs.printed.client_rules import Rule, one_trouble
 from rollcall.inputs.printed.error_names import NOT_COORDINATOR, error_name, error_said
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms, in_a_rebalance
-from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.logged_rebalances import Finding, suggested, trouble
 from rollcall.inputs.tolerances import ALIVE_WITHIN_MS, AT_ONCE_MS
 
 _ANSWERS = {
@@ -33,7 +33,7 @@ def _sessions_given_up(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findin
     given_up = [fact for fact in facts if fact.kind is FactKind.SESSION_GIVEN_UP]
     for fact in given_up:
         last = "no error came either" if fact.error == _NO_ERROR else f"its last error was {error_said(fact.error)}"
-        yield Finding(
+        yield trouble(
             "client_session_timer",
             f"{who} gave its session up by its own clock: no successful answer of the coordinator, broker "
             f"{fact.broker_id}, for {duration(fact.length_ms or 0)}; {last}.",
@@ -41,13 +41,13 @@ def _sessions_given_up(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findin
         )
     in_rebalances = tuple(filter(in_a_rebalance, given_up))
     if in_rebalances:
-        yield Finding(
+        yield suggested(
             "client_gives_up_in_long_rebalance",
             f"{who} did not take the answer that a rebalance goes on for a sign of life: a rebalance that outlasts its "
             "session timeout brings the next one.",
             in_rebalances,
-            is_inferred=True,
-            candidates=("a version of the client that does not count such answers", "heartbeats really stopped"),
+            "a version of the client that does not count such answers",
+            "heartbeats really stopped",
         )
 
 
@@ -65,29 +65,26 @@ def _heartbeats_unanswered(who: str, facts: Sequence[LoggedFact]) -> Iterator[Fi
         elif fact.kind is FactKind.HEARTBEATS_UNANSWERED:
             since_ms = None if answer is None else between_ms(answer, fact)
             if answer is not None and (since_ms is None or since_ms <= ALIVE_WITHIN_MS):
-                yield Finding(
+                yield trouble(
                     "client_session_timer",
                     f"By its own timer {who} had no successful answer to a heartbeat for its whole session timeout. "
                     f"Its coordinator did answer: the last answer was {_ANSWERS[answer.kind]}.",
                     (answer, fact),
                 )
                 continue
-            yield Finding(
+            yield trouble(
                 "client_session_timer",
                 f"By its own timer {who} had no answer to a heartbeat for its whole session timeout, and looked for "
                 "its coordinator anew.",
                 (fact,),
             )
-            yield Finding(
+            yield suggested(
                 "expired_at_coordinator",
                 f"The coordinator may have removed {who} for the same silence.",
                 (fact,),
-                is_inferred=True,
-                candidates=(
-                    "its heartbeats did not get to run",
-                    "the broker or the network was silent",
-                    "its clock or its process was paused",
-                ),
+                "its heartbeats did not get to run",
+                "the broker or the network was silent",
+                "its clock or its process was paused",
             )
 
 
@@ -145,17 +142,15 @@ def _denied(who: str, denied: Sequence[LoggedFact]) -> Finding:
     broker = f"broker {denied[0].broker_id}" if denied[0].broker_id else "the broker"
     within = between_ms(denied[0], denied[-1])
     often = f" {times} times{'' if within is None else f' within {duration(within)}'}" if times > 1 else ""
-    return Finding(
+    return suggested(
         "coordinator_named_but_denies",
         f"{who} was told{often} that {broker} is the coordinator, and {broker} denies it.",
         tuple(denied),
-        is_inferred=True,
-        candidates=(
-            f"{broker} has not taken over the group's partition of __consumer_offsets",
-            "the broker that was asked has old metadata",
-            "the leadership of that partition moves to and fro",
-            "lines are missing",
-        ),
+        f"{broker} has not taken over the group's partition of __consumer_offsets",
+        "the broker that was asked has old metadata",
+        "the leadership of that partition moves to and fro",
+        "lines are missing",
+        is_trouble=True,
     )
 
 
@@ -171,7 +166,7 @@ SESSION_RULES: Sequence[Rule] = (
     _sessions_given_up,
     _heartbeats_unanswered,
     _heartbeats_went_on,
-    one_finding("connection_failed", _found_no_connection, _connections),
+    one_trouble("connection_failed", _found_no_connection, _connections),
     _coordinator_denies,
 )
 
@@ -208,18 +203,16 @@ def _common_cause(broker_id: str, lost: Sequence[LoggedFact]) -> Finding:
     """What the clients have in common. lost: in each one's lines the first that says so, in order."""
     within_ms = max(between_ms(lost[0], lost[-1]) or 0, 1000 if lost[0].is_whole_seconds else 0)
     says_not_why = any(fact.kind is FactKind.COORDINATOR_LOST and fact.reason in SAYS_NOT_WHY for fact in lost)
-    return Finding(
+    return suggested(
         "common_cause",
         f"{count(len(lost), 'client')} lost broker {broker_id} within {duration(within_ms)}: what stopped was not each "
         "of them by itself.",
         tuple(lost),
-        is_inferred=True,
-        candidates=(
-            f"broker {broker_id} stood still or closed its connections",
-            *((f"broker {broker_id} answered that it does not coordinate the group",) if says_not_why else ()),
-            "the machine or container host of the clients stood still",
-            "the network between them failed",
-        ),
+        f"broker {broker_id} stood still or closed its connections",
+        *((f"broker {broker_id} answered that it does not coordinate the group",) if says_not_why else ()),
+        "the machine or container host of the clients stood still",
+        "the network between them failed",
+        is_trouble=True,
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from rollcall.history.words import duration
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, suggested, trouble
 from rollcall.inputs.printed.wording import how_often
 
 _ENDS = {
@@ -52,22 +52,20 @@ def _replaced(group: LoggedGroup) -> Iterator[Finding]:
         )
     for instance_id, mine in fenced.items():
         times = replaced.get(instance_id, [])
-        yield Finding(
+        yield trouble(
             "fenced",
             f"{mine[0].member_id} was fenced{how_often(mine)}: {mine[-1].other_member_id} is the member "
             f"{instance_id} now.",
             tuple(mine),
         )
         if times:
-            yield Finding(
+            yield suggested(
                 "one_or_two_processes",
                 f"{instance_id} was taken over{how_often(times)}, and an id that had lost it went on asking.",
                 (*times, *mine),
-                is_inferred=True,
-                candidates=(
-                    "two processes use one group.instance.id",
-                    "one process joined twice, and its first join was still carried out",
-                ),
+                "two processes use one group.instance.id",
+                "one process joined twice, and its first join was still carried out",
+                is_trouble=True,
             )
 
 
@@ -88,7 +86,7 @@ def _kept_out(group: LoggedGroup) -> Iterator[Finding]:
         after_ms = None if end is None else between_ms(first, end)
         until = "" if after_ms is None else f" {duration(after_ms)} after the first attempt"
         freed = "" if end is None else f" {owner} {_ENDS[end.kind]}{until}, which freed the id."
-        yield Finding(
+        yield trouble(
             "instance_id_owned",
             f"{member_id} could not join as {instance_id}{how_often(mine)}: {owner} owned this group.instance.id "
             f"and had not left.{freed}",

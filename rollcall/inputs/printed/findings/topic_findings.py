@@ -12,7 +12,7 @@ from rollcall.history.words import count
 from rollcall.inputs.printed.client_rules import Rule
 from rollcall.inputs.printed.groups.reasons import cause_in_words
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
-from rollcall.inputs.printed.logged_rebalances import Finding
+from rollcall.inputs.printed.logged_rebalances import Finding, suggested
 from rollcall.inputs.printed.wording import lasting
 from rollcall.inputs.tolerances import AT_ONCE_MS
 from rollcall.schemas.causes import CauseKind
@@ -45,7 +45,7 @@ def _topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
                     back = facts[places[later]] if is_back else None
                     what = _what_changed(topic, before, changed, back)
                     lines = (changed, fact) if back is None else (changed, fact, back)
-                    yield Finding("topic_changed", f"{who} joined again because {what}.", lines, is_inferred=True)
+                    yield suggested("topic_changed", f"{who} joined again because {what}.", lines)
             changes = {}
 
 

@@ -12,7 +12,7 @@ from rollcall.inputs.printed.groups.leaders import listed
 from rollcall.inputs.printed.groups.logged_holdings import Partitions, given_by_leaders
 from rollcall.inputs.printed.logged_facts import BROKER, OWN_ENDS, FactKind, LoggedFact, printer_of
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance, suggested
 from rollcall.inputs.printed.short_text import some_that_fit
 
 OWNERS = "owners"
@@ -105,13 +105,13 @@ def went_elsewhere(clients: Sequence[Sequence[LoggedFact]], rebalances: Sequence
         before, after = fewer[-1]
         who = after.client_id or after.source or "The client of these lines"
         often = f" {len(fewer)} times got fewer partitions than it gave up; the last time it" if len(fewer) > 1 else ""
-        yield Finding(
+        yield suggested(
             "another_member",
             f"{who}{often} gave {count(_number(before), 'partition')} up and got {_number(after)} back: another member "
             "has the others.",
             tuple(fact for pair in fewer for fact in pair),
-            is_inferred=True,
-            candidates=("a second consumer of the same program", "another program with the same group id"),
+            "a second consumer of the same program",
+            "another program with the same group id",
         )
 
 

@@ -11,7 +11,7 @@ from rollcall.history.words import count, partitions
 from rollcall.inputs.printed.groups.logged_members import members_in
 from rollcall.inputs.printed.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, suggested
 from rollcall.inputs.printed.short_text import some_that_fit
 
 _ENDS = (FactKind.MEMBER_EXPIRED, *REMOVED_EPOCH)
@@ -54,16 +54,13 @@ def never_given_up(group: LoggedGroup) -> Iterator[Finding]:
             continue
         kept = partitions_in(fact) & partitions_in(fact._replace(partitions=fact.operation))
         if kept:
-            yield Finding(
+            yield suggested(
                 "revocation_never_confirmed",
                 f"{fact.member_id} was to give {count(len(kept), 'partition')} up, and is assigned them again in epoch "
                 f"{fact.generation_id}: no line shows that it gave them up.",
                 (fact,),
-                is_inferred=True,
-                candidates=(
-                    "its target assignment changed back before it gave them up",
-                    "another member was given them meanwhile (KAFKA-16147)",
-                ),
+                "its target assignment changed back before it gave them up",
+                "another member was given them meanwhile (KAFKA-16147)",
             )
 
 

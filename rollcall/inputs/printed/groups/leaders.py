@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from rollcall.inputs.printed.error_names import CONFIG_MISMATCH
 from rollcall.inputs.printed.logged_facts import LEADS, FactKind, LoggedFact, between_ms, printer_of
-from rollcall.inputs.printed.logged_rebalances import Finding, Holder, LoggedRebalance, inferred, is_open
+from rollcall.inputs.printed.logged_rebalances import Finding, Holder, LoggedRebalance, inferred, is_open, trouble
 from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS
 from rollcall.schemas.causes import CauseKind
 
@@ -61,7 +61,7 @@ def without_assignments(rebalances: Iterable[LoggedRebalance]) -> Iterator[Findi
     for one in rebalances:
         if one.held_by is not None and one.held_by.why == HAS_TO_ASSIGN:
             joined = next(fact for fact in reversed(one.facts) if fact.kind is FactKind.JOINED)
-            yield Finding(
+            yield trouble(
                 "no_assignment",
                 f"{joined.member_id} joined generation {one.generation_id}, and its assignment had not come when the "
                 "lines end.",
