@@ -173,6 +173,13 @@ CAUSES: dict[str, Row] = {
     EndCause.GROUP_CONVERTED: Row("", "", "", "group converted", "the id given to {who} went with a conversion"),
 }
 
+LEFT = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.ADMIN_REMOVED)
+"""How those ended that a rebalance counts as left."""
+EXPIRED = tuple(EndCause(key) for key, row in CAUSES.items() if row.ends == "expired")
+"""Likewise as expired."""
+REMOVING = tuple(CauseKind(key) for key, row in CAUSES.items() if row.is_trouble and row.ends)
+"""Causes of rebalances by which a member went that did not want to."""
+
 
 def row_of(cause: str | None) -> Row:
     """The row of a cause; of one that a later version wrote, that of an unknown one."""

@@ -7,9 +7,10 @@ import re
 
 import pytest
 
+from rollcall.answers.views.members_removed import MEMBERS_REMOVED
 from rollcall.history.sentences import Terms
 from rollcall.history.words import filled
-from rollcall.schemas.causes import CAUSES, CauseKind, EndCause, listed, name_of, row_of
+from rollcall.schemas.causes import CAUSES, EXPIRED, LEFT, REMOVING, CauseKind, EndCause, listed, name_of, row_of
 from tests.offsets_topic.folded import NAMES as DUMPS
 from tests.offsets_topic.folded import capture as topic
 from tests.source_tree import ROOT
@@ -22,6 +23,13 @@ def test_every_cause_has_a_row_and_every_row_a_cause() -> None:
     assert CAUSES.keys() == {*map(str, CauseKind), *map(str, EndCause)}
     assert set(listed()) == set(map(str, CauseKind))
     assert {key for key, row in CAUSES.items() if row.ends} <= set(map(str, EndCause))
+
+
+def test_what_nobody_wants_and_removes_a_member_is_trouble_on_the_page_too() -> None:
+    assert {*REMOVING} == {key for key, row in CAUSES.items() if row.is_trouble} & {*map(str, EndCause)}
+    assert [kind for kind in REMOVING if f"'{kind}'" not in MEMBERS_REMOVED.sql] == []
+    assert {CAUSES[end].ends for end in EXPIRED} == {"expired"}
+    assert {CAUSES[end].ends for end in LEFT} == {"left"}
 
 
 def test_every_cause_of_a_rebalance_has_a_colour_and_a_name_of_its_own() -> None:

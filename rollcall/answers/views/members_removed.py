@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from rollcall.answers.views.view import GROUP_ID, Column, Detector, View
-from rollcall.schemas.causes import CauseKind
-
-REMOVING = (
-    CauseKind.SESSION_EXPIRED,
-    CauseKind.POLL_TIMEOUT,
-    CauseKind.SYNC_TIMEOUT,
-    CauseKind.REBALANCE_TIMEOUT,
-)
+from rollcall.schemas.causes import REMOVING
 
 MEMBERS_REMOVED = View(
     name="members_removed",

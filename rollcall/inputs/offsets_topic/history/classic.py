@@ -16,7 +16,7 @@ from rollcall.inputs.offsets_topic.history.generations import Change, cause_of
 from rollcall.inputs.offsets_topic.history.state import History, Member
 from rollcall.inputs.offsets_topic.history.story import Story, candidates_of, cause_among, cause_by
 from rollcall.inputs.offsets_topic.records.shapes import ClassicMember, GroupMetadataValue
-from rollcall.schemas.causes import CauseCandidate, CauseKind, EndCause
+from rollcall.schemas.causes import EXPIRED, LEFT, CauseCandidate, CauseKind, EndCause
 from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment, decode_subscription
 from rollcall.schemas.effects import GroupCreated, GroupFound, JoinPhaseEnded, RebalanceEnded
 
@@ -183,8 +183,8 @@ def _emit_generation(
             members_before=members_before,
             members_after=len(members),
             joined=[member.name for member in change.came],
-            left=_names(change, EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.ADMIN_REMOVED),
-            expired=_names(change, EndCause.SESSION_EXPIRED),
+            left=_names(change, *LEFT),
+            expired=_names(change, *EXPIRED),
             gone=tuple(_names(change, EndCause.UNKNOWN)),
             slowest_member_id=None,
             slowest_client_id=None,

@@ -22,7 +22,7 @@ from rollcall.inputs.offsets_topic.history.state import (
 from rollcall.inputs.offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
 from rollcall.inputs.offsets_topic.records.shapes import ConsumerGroupMetadataValue
 from rollcall.inputs.tolerances import RETURNED_AT_ONCE_MS
-from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.causes import EXPIRED, LEFT, Cause, CauseKind, EndCause
 from rollcall.schemas.effects import CauseFound, GroupCreated, GroupFound, RebalanceStarted
 
 FIRST_EPOCH = 1
@@ -154,8 +154,8 @@ def emit_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: i
         members_before=members_before,
         cause=cause,
         joined=[member.name for member in came],
-        left=_names(verdicts, EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.ADMIN_REMOVED),
-        expired=_names(verdicts, EndCause.SESSION_EXPIRED, EndCause.REBALANCE_TIMEOUT),
+        left=_names(verdicts, *LEFT),
+        expired=_names(verdicts, *EXPIRED),
         gone=_names(verdicts, EndCause.UNKNOWN),
     )
     story.emit(

@@ -15,19 +15,15 @@ from rollcall.inputs.printed.groups.logged_effects import Place, Written
 from rollcall.inputs.printed.groups.reasons import Reason, left_by
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import client_id_of, configured_id
-from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.causes import LEFT, Cause, CauseKind, EndCause
 from rollcall.schemas.effects import MemberJoined, MemberRemoved
 
-LEFT = (EndCause.MEMBER_LEFT, EndCause.POLL_TIMEOUT, EndCause.ADMIN_REMOVED)
 ENDS = {
     FactKind.MEMBER_EXPIRED: EndCause.SESSION_EXPIRED,
     FactKind.MEMBER_EXPIRED_EPOCH: EndCause.SESSION_EXPIRED,
     FactKind.MEMBER_TOO_SLOW_EPOCH: EndCause.REBALANCE_TIMEOUT,
     FactKind.MEMBER_NOT_SYNCED_EPOCH: EndCause.SYNC_TIMEOUT,
 }
-EXPIRED = (EndCause.SESSION_EXPIRED, EndCause.SYNC_TIMEOUT, EndCause.REBALANCE_TIMEOUT)
-
-
 OF_TASKS = "=(active="
 """What the target of each member of a streams group begins with."""
 _OF_A_MEMBER = re2.compile(r"(?:\A\{|, )(?P<member_id>[^{}=]+)=(?:(?:Member)?Assignment\(|\(active=)")

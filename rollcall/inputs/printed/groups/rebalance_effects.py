@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rollcall.inputs.printed.groups.logged_members import EXPIRED, LEFT, Changes, Member
+from rollcall.inputs.printed.groups.logged_members import Changes, Member
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
-from rollcall.schemas.causes import Cause, EndCause
+from rollcall.schemas.causes import EXPIRED, LEFT, Cause, EndCause
 from rollcall.schemas.effects import MemberWait, RebalanceEnded, RebalanceStarted
 
 
