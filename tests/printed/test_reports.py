@@ -396,3 +396,25 @@ def test_a_member_that_an_old_broker_fenced_is_of_the_only_group_that_has_its_id
     elsewhere = failed.replace("group orders", "group other")
     groups = groups_in(read_lines("server.log", [fenced, failed, elsewhere]).facts)
     assert [one for group in groups for one in group.findings if one.finding == "fenced"] == []
+
+
+def test_who_leaves_long_after_others_joined_a_generation_did_not_set_it_off() -> None:
+    joined = "Successfully joined group with generation Generation{{generationId={}, memberId='{}', protocol='range'}}"
+    late = (
+        f"Member {MEMBER} sending LeaveGroup request to coordinator b1:9092 due to consumer poll timeout has expired."
+    )
+    other = f"other-{MEMBER[-36:]}"
+
+    def of(second: int, client_id: str, text: str) -> str:
+        said = f"INFO [Consumer clientId={client_id}, groupId=orders] {text}"
+        return (
+            f"2026-03-01 03:12:{second:02},000 {said} (org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)"
+        )
+
+    own, others = of(1, "orders-1", joined.format(9, MEMBER)), of(2, "other", joined.format(10, other))
+    at_once, much_later = (group_in(own, others, of(second, "orders-1", late)).rebalances for second in (2, 40))
+    assert [(one.generation_id, one.cause.kind) for one in at_once][1:] == [(10, CauseKind.POLL_TIMEOUT)]
+    assert [(one.generation_id, one.cause.kind) for one in much_later][1:] == [
+        (10, CauseKind.UNKNOWN),
+        (None, CauseKind.POLL_TIMEOUT),
+    ]

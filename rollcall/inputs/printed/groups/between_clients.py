@@ -57,7 +57,12 @@ def rebalances_between(clients: Sequence[OwnHistory]) -> list[LoggedRebalance]:
 def _matched(clients: Sequence[OwnHistory]) -> list[LoggedRebalance]:
     found: list[LoggedRebalance] = []
     numbered: dict[int | None, LoggedRebalance] = {}
-    for one in (one for own in clients for one in own.rebalances):
+    own_ones = [one for own in clients for one in own.rebalances]
+    joined_ms = {(one.generation_id, one.clock): one.joined_at_ms for one in own_ones if one.joined_at_ms}
+    for one in own_ones:
+        joined_at_ms = joined_ms.get((one.generation_id, one.clock))
+        if one.joined_at_ms is None and not _may_be_before(one.began_at_ms, joined_at_ms):
+            one.from_generation_id = one.generation_id = None  # A line is missing by which it joined a later one.
         if one.generation_id in numbered:
             _join(numbered[one.generation_id], one)
             continue
