@@ -13,7 +13,7 @@ from dataclasses import replace
 from rollcall.history.facts import Fact, effects_in
 from rollcall.history.kinds import CONSUMER_GROUP
 from rollcall.history.rebalances import Rebalance, rebalances_of
-from rollcall.history.sentences import awaited_clause
+from rollcall.history.sentences import SHORTEST_WAIT_SHOWN_MS, awaited_clause
 from rollcall.history.words import duration
 from rollcall.inputs.believed_lines import NO_TIMES, Beside, beside, is_near, span
 from rollcall.inputs.offsets_topic.record_names import record_in
@@ -33,8 +33,6 @@ from rollcall.schemas.effects import (
 from rollcall.schemas.tables import AFTER_THE_LOGS
 
 CLASSIC = "classic"
-SHORTEST_SHOWN_MS = 50
-"""Who kept the others waiting for less is not named."""
 _Key = tuple[type, int, int]
 """A fact about a rebalance: its kind, its time and the generation before."""
 
@@ -150,7 +148,7 @@ def _as_line(fact: Fact, place: Place, clock: Clock) -> LoggedFact:
 def _holder(one: Rebalance, phases: Sequence[JoinPhaseEnded], *, is_consumer: bool) -> Holder | None:
     """Who kept the others waiting longest, if for long enough to be said."""
     slowest = max(one.waits, key=lambda wait: wait.held_others_ms, default=None)
-    if slowest is None or slowest.held_others_ms < SHORTEST_SHOWN_MS or not one.is_start_known:
+    if slowest is None or slowest.held_others_ms < SHORTEST_WAIT_SHOWN_MS or not one.is_start_known:
         return None
     if is_consumer:
         why = "it held on to partitions that others were to have"
@@ -159,7 +157,7 @@ def _holder(one: Rebalance, phases: Sequence[JoinPhaseEnded], *, is_consumer: bo
     else:
         came = f"it joined {duration(slowest.joined_at_ms - one.started_at_ms)} after the beginning"
         assignment_ms = _assignment_wait_ms(one, slowest, phases)
-        is_said = assignment_ms >= SHORTEST_SHOWN_MS
+        is_said = assignment_ms >= SHORTEST_WAIT_SHOWN_MS
         why = awaited_clause(came, slowest.held_others_ms, assignment_ms if is_said else 0)
     return Holder(slowest.held_others_ms, slowest.member_id, False, why, client_id=slowest.client_id)
 

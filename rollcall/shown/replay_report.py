@@ -14,13 +14,16 @@ from rich.console import Console
 from rich.table import Table
 
 from rollcall.answers.sql.engine import ask
+from rollcall.answers.why.telling import in_a_line
 from rollcall.history.kinds import kind_of
-from rollcall.history.sentences import members_changed, with_host
-from rollcall.history.words import duration, moment
+from rollcall.history.rebalances import Rebalance
+from rollcall.history.words import moment
 from rollcall.inputs.request_log.parity import Difference, Parity
 from rollcall.inputs.request_log.recorded import OF_LAG, Tally
 from rollcall.programs.terminal import add_row, say, text_of
 from rollcall.programs.typed import as_typed
+from rollcall.schemas.causes import Cause, CauseCandidate
+from rollcall.schemas.effects import MemberWait
 from rollcall.shown.tables import show_table
 from rollcall.tables.home import Home
 
@@ -34,12 +37,7 @@ SHOWN_REBALANCES = 40
 
 
 _REBALANCES = """
-    select rebalances.group_id, group_type, date_format(known_from, 'yyyy-MM-dd HH:mm:ss.SSS') started_at,
-           from_generation_id, to_generation_id,
-           concat_ws(': ', cause, case when cause = 'unknown' then nullif(array_join(cause_candidates, ' or '), '') end)
-             causes,
-           coalesce(cause_client_id, cause_group_instance_id, cause_member_id) culprit, cause_client_host,
-           client_reason, duration_ms, members_before, members_after, outcome
+    select rebalances.*, group_type, unix_millis(known_from) known_from_ms, unix_millis(ended_at) ended_at_ms
     from rebalances left join (
       select group_id, at, lead(at) over (partition by group_id order by at_ms, seq) until_at,
              coalesce(get_json_object(detail, '$.to_type'), get_json_object(detail, '$.group_type')) group_type
@@ -47,7 +45,7 @@ _REBALANCES = """
     ) types
       on types.group_id = rebalances.group_id and at <= coalesce(ended_at, known_from)
       and (until_at is null or coalesce(ended_at, known_from) < until_at)
-    order by rebalances.known_from, rebalances.group_id
+    order by known_from, rebalances.group_id
 """
 
 
@@ -156,15 +154,9 @@ def tell_home(console: Console, home: Home) -> None:
     say(console)
     say(console, f"rebalances (UTC), {shown}:")
     for row in rows[:SHOWN_REBALANCES]:
-        by = f" by {with_host(row.culprit, row.cause_client_host)}" if row.culprit else ""
-        reason = f' ("{row.client_reason}")' if row.client_reason else ""
-        generations = f"{kind_of(row.group_type).step} {row.from_generation_id} -> {row.to_generation_id}"
-        members = members_changed(row.members_before, row.members_after)
-        took = "" if row.duration_ms is None else f", {duration(row.duration_ms)}"
         say(
             console,
-            f"  {row.started_at}  {row.group_id}: rebalance {row.outcome}: {row.causes}{by}{reason}, "
-            f"{generations}, {members}{took}",
+            f"  {moment(row.known_from_ms)}  {row.group_id}: {in_a_line(_rebalance(row), kind_of(row.group_type))}",
         )
     query, home_named = '"select * from rebalances"', f"ROLLCALL_HOME={home.shown}"
     sql = as_typed(f"make sql {home_named} Q={query}", f"rollcall sql --home {home.shown} {query}")
@@ -172,6 +164,39 @@ def tell_home(console: Console, home: Home) -> None:
     say(console)
     say(console, f"The history is in {home.shown}: {sql}")
     say(console, f"To look at it in a browser: {page}")
+
+
+def _rebalance(row: SimpleNamespace) -> Rebalance:
+    """The rebalance of a row of the view."""
+    slowest = MemberWait(
+        member_id=row.slowest_member_id or "",
+        client_id=row.slowest_client_id or "",
+        client_host="",
+        group_instance_id=None,
+        joined_at_ms=None,
+        synced_at_ms=None,
+        held_others_ms=row.slowest_wait_ms or 0,
+    )
+    cause = Cause(
+        kind=row.cause,
+        client_id=row.cause_client_id or row.cause_group_instance_id or row.cause_member_id or "",
+        client_host=row.cause_client_host or "",
+        client_reason=row.client_reason,
+        is_inferred=row.is_inferred,
+        candidates=tuple(CauseCandidate(kind=kind) for kind in row.cause_candidates or ()),
+    )
+    return Rebalance(
+        row.from_generation_id,
+        row.known_from_ms,
+        cause,
+        row.members_before,
+        to_generation_id=row.to_generation_id,
+        ended_at_ms=row.ended_at_ms,
+        outcome=row.outcome,
+        members_after=row.members_after,
+        is_start_known=row.started_at is not None,
+        waits=(slowest,),
+    )
 
 
 def _time(at_ms: int | None) -> str:

@@ -21,10 +21,11 @@ from rich.text import Text
 
 from rollcall.answers.why.telling import in_a_line
 from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
+from rollcall.history import rebalances
 from rollcall.history.kinds import CLASSIC, kind_of
-from rollcall.history.rebalances import ended
-from rollcall.history.words import clock
+from rollcall.history.words import clock, ended
 from rollcall.programs.terminal import add_row, text_of
+from rollcall.schemas.causes import EndCause
 from rollcall.schemas.effect_names import LASTING, EffectName
 from rollcall.schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded
 from rollcall.schemas.tables import EFFECTS_FOLDER
@@ -80,13 +81,16 @@ class Watch:
         self.with_news.add(group_id)
         match effect := self.groups.apply(group_id, name, detail):
             case MemberJoined():
-                return f"{clock(effect.at_ms)}  {group_id}: {effect.client_id} became a member"
-            case MemberRemoved(client_id=client_id, end_cause=cause):
-                return f"{clock(effect.at_ms)}  {group_id}: {client_id} is a member no longer ({cause})"
+                return f"{clock(effect.at_ms)}  {group_id}: {effect.client_id} joined"
+            case MemberRemoved(end_cause=EndCause.MEMBER_LEFT, is_inferred=False):
+                return f"{clock(effect.at_ms)}  {group_id}: {effect.client_id} left"
+            case MemberRemoved():
+                cause = ended(effect.end_cause, effect.is_inferred)
+                return f"{clock(effect.at_ms)}  {group_id}: {effect.client_id} was removed ({cause})"
             case RebalanceEnded():
                 group = self.groups.get(group_id)
                 kind = CLASSIC if group is None else kind_of(group.group_type, group.protocol_type)
-                line = f"{clock(effect.at_ms)}  {group_id}: {in_a_line(ended(effect), kind)}"
+                line = f"{clock(effect.at_ms)}  {group_id}: {in_a_line(rebalances.ended(effect), kind)}"
                 self._rebalances.append(line)
                 return line
         return None

@@ -128,7 +128,7 @@ def test_the_command_needs_no_jvm(tmp_path: Path, capsys: pytest.CaptureFixture[
     report = capsys.readouterr().out
     assert "parity: 100.000% of 463 answers are equal" in report
     assert (
-        "views-agg: rebalance completed: session_expired by views-agg-1 on 127.0.1.14, generation 1 -> 2, 4 -> 3"
+        "views-agg: rebalance, generation 1 -> 2: session expired, by views-agg-1 on 127.0.1.14; completed in 13 ms"
         in report
     )
 

@@ -100,7 +100,7 @@ def test_who_was_a_member_before_is_on_the_screen_of_a_home_that_goes_on(tmp_pat
     assert shown(watch) == {}
     write_effects(tmp_path, {"expired": rows[cut : cut + 1]})
     lines = list(watch.look())
-    assert [line[14:] for line in lines] == ["expired: b is a member no longer (session_expired)"]
+    assert [line[14:] for line in lines] == ["expired: b was removed (session expired)"]
     assert shown(watch)["expired"][2] == ["a"]
 
 
@@ -119,9 +119,9 @@ def test_lines_of_several_groups_are_in_order_of_time_and_leave_out_what_took_no
 def test_a_line_of_a_consumer_group_names_epochs(source: str, tmp_path: Path) -> None:
     watched = RebalanceLines(tmp_path)
     write_effects(tmp_path, recorded(source, "q-consumer-slow"))
-    lines = [line for line in watched.look() if ": rebalance " in line]
+    lines = [line for line in watched.look() if ": rebalance, " in line]
     assert len(lines) > 5
-    assert [line for line in lines if not re.search(r", epoch -?\d+ -> -?\d+, ", line)] == []
+    assert [line for line in lines if not re.search(r", epoch -?\d+ -> -?\d+: ", line)] == []
 
 
 @pytest.mark.parametrize(
@@ -134,6 +134,6 @@ def test_a_report_of_a_replay_names_the_steps_of_the_groups_kind(
     write_effects(tmp_path, recorded(source, name))
     out = io.StringIO()
     tell_home(Console(file=out, soft_wrap=True), Home(tmp_path))
-    lines = [line for line in out.getvalue().splitlines() if ": rebalance " in line]
+    lines = [line for line in out.getvalue().splitlines() if ": rebalance, " in line]
     assert len(lines) > 5
-    assert [line for line in lines if not re.search(rf", {step} -?\d+ -> -?\d+, ", line)] == []
+    assert [line for line in lines if not re.search(rf", {step} -?\d+ -> -?\d+: ", line)] == []

@@ -106,7 +106,7 @@ def test_the_report_names_lines_parity_and_culprits(replayed: tuple[Home, Replay
     report = (tmp_path / "report").read_text()
     assert "parity: 100.000% of" in report
     assert (
-        "views-agg: rebalance completed: session_expired by views-agg-1 on 127.0.1.14, generation 1 -> 2, 4 -> 3"
+        "views-agg: rebalance, generation 1 -> 2: session expired, by views-agg-1 on 127.0.1.14; completed in 13 ms"
         in report
     )
     assert "the broker had group.max.size=3" in report

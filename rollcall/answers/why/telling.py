@@ -14,6 +14,7 @@ from rollcall.history.holdings import Partition
 from rollcall.history.kinds import GroupKind
 from rollcall.history.rebalances import Rebalance
 from rollcall.history.sentences import (
+    SHORTEST_WAIT_SHOWN_MS,
     Terms,
     cause_clause,
     fitting,
@@ -26,8 +27,6 @@ from rollcall.schemas.causes import CauseKind, name_of, row_of
 
 NO_REQUESTS = "no request of this group is recorded around it, so what its members did in between is left out"
 NOT_RENEWED = "{who} sent nothing that renews its session for its session timeout[ ({session_ms})] and was removed"
-SHORTEST_SHOWN_MS = 50
-"""A shorter time would be 0.0 s in a line."""
 
 
 def title(e: Explanation) -> str:
@@ -236,22 +235,27 @@ def _led_to(e: Explanation, rebalance: Rebalance) -> str:
 
 
 def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:
-    """A rebalance that is over, in one line; causes by their keys."""
+    """A rebalance in one line, without the names of its group and its members."""
     cause = rebalance.cause
-    culprit = cause.client_id or cause.group_instance_id
-    by = f" by {culprit}" if culprit else ""
+    culprit = with_host(cause.client_id or cause.group_instance_id or "", cause.client_host)
+    by = f", by {culprit}" if culprit else ""
     reason = f' ("{cause.client_reason}")' if cause.client_reason else ""
-    fitting = dict.fromkeys(one.kind for one in cause.candidates)
-    key = f"{cause.kind} ({' or '.join(fitting)})" if fitting else cause.kind
-    steps = f"{kind.step} {rebalance.from_generation_id} -> {rebalance.to_generation_id}"
+    fits = ({name_of(one.kind): None for one in cause.candidates}) if cause.kind == CauseKind.UNKNOWN else {}
+    why = f"{name_of(cause.kind)} ({' or '.join(fits)})" if fits else name_of(cause.kind)
+    doubt = " (inferred)" if cause.is_inferred and not fits else ""
+    to = "?" if rebalance.to_generation_id is None else rebalance.to_generation_id
+    result = "still running"
+    if rebalance.outcome is not None:
+        is_timed = rebalance.is_start_known and rebalance.ended_at_ms is not None
+        took_ms = (rebalance.ended_at_ms or 0) - rebalance.started_at_ms if is_timed else None
+        result = outcome_words(rebalance.outcome, took_ms)
     members = members_changed(rebalance.members_before, rebalance.members_after)
-    took_ms = (rebalance.ended_at_ms or 0) - rebalance.started_at_ms
-    took = f", {took_ms / 1000:.1f} s" if rebalance.is_start_known and took_ms >= SHORTEST_SHOWN_MS else ""
     slowest = max(rebalance.waits, key=lambda wait: wait.held_others_ms, default=None)
     waited = ""
-    if slowest is not None and slowest.held_others_ms >= SHORTEST_SHOWN_MS and slowest.client_id:
-        waited = f", waited {slowest.held_others_ms / 1000:.1f} s for {slowest.client_id}"
-    return f"rebalance {rebalance.outcome}: {key}{by}{reason}, {steps}, {members}{took}{waited}"
+    if slowest is not None and slowest.held_others_ms >= SHORTEST_WAIT_SHOWN_MS and slowest.client_id:
+        waited = f", waited {duration(slowest.held_others_ms)} for {slowest.client_id}"
+    steps = f"{kind.step} {rebalance.from_generation_id} -> {to}"
+    return f"rebalance, {steps}: {why}{by}{reason}{doubt}; {result}, {members}{waited}"
 
 
 def _culprit(e: Explanation) -> str:
