@@ -23,7 +23,7 @@ from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.live import LiveImport
 from rollcall.inputs.request_log.snapshot import SnapshotError, Snapshots, restored
 from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.following import Known, UnfitLines
+from rollcall.jobs.shadow.following import Known, LogSource, Tail
 from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.programs.settings import from_texts
 from rollcall.schemas.effect_rows import texts_of
@@ -87,7 +87,7 @@ def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen) 
     return ShadowState(log, zone, dict(given), seen, {**seen.shown(), **given}, Position(), None, requests=b"")
 
 
-class RequestSource(UnfitLines):
+class RequestSource(LogSource):
     """A request log of which the home holds this state. say: for sentences to the user. clock: seconds.
 
     Raises HomeError: the kept state cannot be read.
@@ -100,11 +100,12 @@ class RequestSource(UnfitLines):
         self,
         home: Home,
         kept: ShadowState,
+        tail: Tail[LogLine, Position],
         say: Callable[[str], None] = lambda line: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__()
-        self._kept, self._say, self._clock = kept, say, clock
+        super().__init__(tail, clock)
+        self._kept, self._say = kept, say
         config = shadow_config(kept.settings)
         self._requests = open_requests(home, config)
         self.due_rows = 0
@@ -141,12 +142,12 @@ class RequestSource(UnfitLines):
             settings = " ".join(f"{key}={value}" for key, value in sorted(shown.items()))
             self._say(f"rollcall: the broker has {settings or 'the default settings'}, as the log shows.")
 
-    def look(self, silent_ms: float) -> None:
+    def look(self) -> None:
         last_ms, now = self.live.tally.last_at_ms, self._clock()
         if last_ms is None or now < self._look_at:
             return
         self._look_at = now + LOOK_EVERY_S
-        self.live.release(last_ms + silent_ms)
+        self.live.release(last_ms + self.silent_ms)
         self.due_rows = sum(group.waiting for group in self._groups.values())
 
     def take_due(self) -> pa.Table:
@@ -161,9 +162,9 @@ class RequestSource(UnfitLines):
         self._groups = {group_id: group for group_id, group in self._groups.items() if group_id in self.live.groups}
         return typed_rows(texts)
 
-    def state(self, position: Position) -> ShadowState:
+    def state(self) -> ShadowState:
         kept = self._kept
-        kept.position, kept.snapshot = position, self._snapshots.take()
+        kept.position, kept.snapshot = self._tail.position, self._snapshots.take()
         kept.facts = {group_id: (group.at_ms, group.seq) for group_id, group in self._groups.items()}
         return kept
 
@@ -173,7 +174,8 @@ class RequestSource(UnfitLines):
             append_once(self._requests, rows, REQUESTS_ID, number, has_upkeep=True)
             self._kept.requests = b""
 
-    def known(self, hold_ms: int, now_ms: float, silent_ms: float) -> Known:
+    def known(self, hold_ms: int, now_ms: float) -> Known:
+        silent_ms = self.silent_ms
         last_ms, is_silent = self.live.tally.last_at_ms, silent_ms >= hold_ms
         until_ms = now_ms if is_silent or last_ms is None else last_ms + silent_ms
         return known_of(self.live, int(until_ms) - hold_ms, is_silent=is_silent)

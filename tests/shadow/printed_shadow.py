@@ -22,4 +22,4 @@ def started(home: Home, path: Path, step_s: float = 0.1) -> Following:
     home.path.mkdir(exist_ok=True)
     kept = find_printed(home) or PrintedKept(str(path), "UTC")
     tail, ticks = LogTail(path, UTC, kept.position, first_ms_of), Ticks(step_s)
-    return Stepped(home, PrintedSource(kept, ticks), tail, shadow_config({}), StatusWriter(home.path), ticks)
+    return Stepped(home, PrintedSource(kept, tail, ticks), shadow_config({}), StatusWriter(home.path), ticks)

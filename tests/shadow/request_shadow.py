@@ -27,4 +27,5 @@ def started(
     home.path.mkdir(exist_ok=True)
     kept = find_kept(home) or new_kept(str(path), "UTC", settings or {}, SettingsSeen())
     tail, ticks = LogTail(path, ZoneInfo("UTC"), kept.position), Ticks(step_s)
-    return Stepped(home, RequestSource(home, kept, say, ticks), tail, shadow_config({}), StatusWriter(home.path), ticks)
+    source = RequestSource(home, kept, tail, say, ticks)
+    return Stepped(home, source, shadow_config({}), StatusWriter(home.path), ticks)

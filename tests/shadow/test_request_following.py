@@ -166,7 +166,7 @@ def test_a_log_that_is_rotated_is_followed_to_its_end_and_in_the_next_file(tmp_p
     for _ in range(5):
         following.step()
     finish(following)
-    assert following.counts == "485 lines read, 463 used, 0 in quarantine"
+    assert following.source.counts == "485 lines read, 463 used, 0 in quarantine"
     plain = [line._replace(file=path.name) for line in lines_of(LOG)]
     assert facts_in(home) == facts_of(Feed(GroupConfig(), 1).feed(plain).end())
     status = read_status(home.path)
@@ -251,7 +251,7 @@ def test_the_log_is_reported_to_its_end_once_it_stands_still(tmp_path: Path) -> 
     path.write_bytes(b"".join(LINES))
     following = started(home, path)
     finish(following)
-    assert following.counts == "485 lines read, 463 used, 0 in quarantine"
+    assert following.source.counts == "485 lines read, 463 used, 0 in quarantine"
     assert sum(map(len, reported(requests_in(home)).values())) == 463
     status = read_status(home.path)
     assert status is not None
@@ -275,13 +275,13 @@ def test_a_home_follows_one_log_with_the_settings_it_began_with(tmp_path: Path) 
     home, path = Home(tmp_path / "home"), tmp_path / "requests.log"
     path.write_bytes(b"".join(LINES))
     finish(started(home, path, {"group.max.size": "7"}))
-    assert kept_of(home, str(path), "UTC", {"group.max.size": "7"}, QUIET).position.number == 485
+    assert kept_of(home, find_kept(home), str(path), "UTC", {"group.max.size": "7"}, QUIET).position.number == 485
     with pytest.raises(HomeError, match=r"group\.max\.size=7, not 8"):
-        kept_of(home, str(path), "UTC", {"group.max.size": "8"}, QUIET)
+        kept_of(home, find_kept(home), str(path), "UTC", {"group.max.size": "8"}, QUIET)
     with pytest.raises(HomeError, match="LOG="):
-        kept_of(home, str(tmp_path / "other.log"), "UTC", {}, QUIET)
+        kept_of(home, find_kept(home), str(tmp_path / "other.log"), "UTC", {}, QUIET)
     with pytest.raises(HomeError, match="ZONE=UTC"):
-        kept_of(home, str(path), "Asia/Kolkata", {}, QUIET)
+        kept_of(home, find_kept(home), str(path), "Asia/Kolkata", {}, QUIET)
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,8 @@ class Shadow:
         kept = msgspec.structs.replace(kept, log=str(log))
         finish_earlier(self.home, kept)
         self.tail, self.now_s = tail_of(kept), 0.0
-        source = RequestSource(self.home, kept, clock=self.clock)
-        self.following = Following(self.home, source, self.tail, shadow_config({}), StatusWriter(None), self.clock)
+        source = RequestSource(self.home, kept, self.tail, clock=self.clock)
+        self.following = Following(self.home, source, shadow_config({}), StatusWriter(None), self.clock)
 
     def clock(self) -> float:
         return self.now_s

@@ -57,7 +57,7 @@ def test_its_groups_and_offsets_go_on_and_no_fact_changes(
     clock.at_s += HOLD_S
     following.step()
     following.finish()
-    assert following.counts.startswith("1 records read")
+    assert following.source.counts.startswith("1 records read")
     facts = read_rows(home.effects)
     assert [row for row in before if row not in facts] == []
     assert any(row["at_ms"] == LATE_MS for row in facts)

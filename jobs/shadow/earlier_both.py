@@ -1,0 +1,83 @@
+"""A home of an earlier version, which followed a log and a topic on homes inside it: what it knew is taken over, once.
+
+Must not know by which rule facts are merged.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Generic
+
+import pyarrow as pa
+
+from rollcall.inputs.following.numbered_state import read_state, state_path
+from rollcall.jobs.config import JobConfig
+from rollcall.jobs.shadow.both import APP_ID, UNKNOWN, BothKept, Kind
+from rollcall.jobs.shadow.both import FOLDER as MERGED
+from rollcall.jobs.shadow.earlier_home import finish_earlier
+from rollcall.jobs.shadow.earlier_topic import take_over
+from rollcall.jobs.shadow.merging_feed import COLUMNS, Group, MergingFeed, MergingState
+from rollcall.jobs.shadow.printed_source import PrintedKept, find_printed
+from rollcall.jobs.shadow.request_source import find_kept
+from rollcall.jobs.shadow.topic_source import FOLDER as TOPIC_FOLDER
+from rollcall.jobs.shadow.topic_source import find_topic
+from rollcall.jobs.stream.home_tables import open_quarantine
+from rollcall.programs.log_lines import tell
+from rollcall.schemas.tables import QUARANTINE
+from rollcall.tables.appending import append_once, last_number
+from rollcall.tables.home import Home
+from rollcall.tables.table_follower import TableFollower
+from rollcall.tables.versions import is_table
+
+_EARLIER_FOLDER = "both"
+
+
+class _EarlierState(MergingState[Group], Generic[Group]):
+    """The state of a merging that read the tables of the homes inside."""
+
+    log_version: int = 0
+    """The next version of the log's effects to read."""
+    topic_version: int = 0
+    """The next version of the topic's."""
+
+
+class EarlierBoth:
+    """Such a home. Raises HomeError: it cannot be taken over."""
+
+    def __init__(self, home: Home, kind: Kind) -> None:
+        self._home = home
+        log = find_printed(home.of_log) if kind.kept is PrintedKept else find_kept(home.of_log)
+        if log is not None and not isinstance(log, PrintedKept) and log.requests is None:
+            finish_earlier(home.of_log, log)
+        take_over(home.of_topic)
+        state = _EarlierState[kind.rule.state]  # type: ignore[name-defined]
+        merging = read_state(home.path / _EARLIER_FOLDER, _number(home), state, UNKNOWN) or _EarlierState()
+        self._versions = merging.log_version, merging.topic_version
+        self.kept: BothKept[Any, Any] = BothKept(log, find_topic(home.of_topic), merging)
+        if (home.of_topic.path / TOPIC_FOLDER).is_dir():
+            shutil.copytree(home.of_topic.path / TOPIC_FOLDER, home.path / TOPIC_FOLDER, dirs_exist_ok=True)
+
+    def give(self, merging: MergingFeed, config: JobConfig) -> None:
+        """Gives the facts that were not merged, and copies what could not be understood to the home's quarantine."""
+        home, quarantine = self._home, open_quarantine(self._home, config)
+        for is_topic, inside, version in zip((False, True), (home.of_log, home.of_topic), self._versions, strict=True):
+            for rows in TableFollower(Path(inside.effects), COLUMNS, from_version=version).poll():
+                merging.take(rows, is_topic=is_topic)
+            copies = f"{APP_ID}-{inside.path.name}"
+            copied = quarantine.transaction_version(copies) or 0
+            unfit = TableFollower(Path(inside.quarantine), QUARANTINE.names, from_version=copied)
+            if tables := list(unfit.poll()):
+                append_once(quarantine, pa.concat_tables(tables), copies, unfit.next_version, has_upkeep=True)
+        names = ", ".join(f"{home.shown}/{name}" for name in ("log", "topic", _EARLIER_FOLDER))
+        tell(f"an earlier version's {names} are taken over and not read again: you may remove them.")
+
+
+def is_earlier(home: Home) -> bool:
+    """Whether an earlier version followed both on it, and it is not taken over yet."""
+    return home.of_log.path.is_dir() and not state_path(home.path / MERGED, _number(home)).exists()
+
+
+def _number(home: Home) -> int:
+    """The last commit's of merged facts."""
+    return (last_number(home.effects, APP_ID) or 0) if is_table(home.effects) else 0
