@@ -48,8 +48,7 @@ class EarlierBoth:
     def __init__(self, home: Home, kind: Kind) -> None:
         self._home = home
         log = find_printed(home.of_log) if kind.kept is PrintedKept else find_kept(home.of_log)
-        if log is not None and not isinstance(log, PrintedKept) and log.requests is None:
-            finish_earlier(home.of_log, log)
+        finish_earlier(home.of_log, log)
         take_over(home.of_topic)
         state = _EarlierState[kind.rule.state]  # type: ignore[name-defined]
         merging = read_state(home.path / _EARLIER_FOLDER, _number(home), state, UNKNOWN) or _EarlierState()

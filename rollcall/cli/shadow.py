@@ -86,12 +86,11 @@ def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
         tell_address(served)
         if asked.cluster:
             return _follow_cluster(home, asked, config, sessions, console, ends)
-        kept, tail = _open(home, _find(home, asked), asked, console)
-        ends.callback(tail.close)
-        if isinstance(kept, ShadowState) and kept.requests is None:
-            finish_earlier(home, kept)
+        opened = _open(home, find_printed(home) if asked.is_printed else find_kept(home), asked, console)
+        ends.callback(opened.tail.close)
+        finish_earlier(home, opened.kept)
         program = ShadowProgram(home, console)
-        source = _source(home, kept, tail, program)
+        source = _source(home, *opened, program)
         return program.follow(_following(home, source, shadow_config({}), program))
 
 
@@ -150,11 +149,6 @@ class _Opened(NamedTuple):
 
     kept: ShadowState | PrintedKept
     tail: Tail[LogLine, Position]
-
-
-def _find(home: Home, asked: FollowedInputs) -> ShadowState | PrintedKept | None:
-    """What the home of a log alone holds."""
-    return find_printed(home) if asked.is_printed else find_kept(home)
 
 
 def _open(home: Home, found: ShadowState | PrintedKept | None, asked: FollowedInputs, console: Console) -> _Opened:
