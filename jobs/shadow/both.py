@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rollcall.inputs.both_inputs import BothMerged, lines_beside, merging_lines
 from rollcall.inputs.following.numbered_state import last_state
-from rollcall.jobs.shadow.following import Part
+from rollcall.inputs.following.source import Part
 from rollcall.jobs.shadow.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, Group, MergingFeed, MergingState, Rule
 from rollcall.jobs.shadow.printed_source import PrintedKept
 from rollcall.jobs.shadow.request_source import ShadowState

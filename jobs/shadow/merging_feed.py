@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from rollcall.history.facts import facts_of
 from rollcall.inputs.both_inputs import BothMerged, NamesOf, after_the_logs, with_names
+from rollcall.inputs.following.source import Known
 from rollcall.inputs.offsets_topic.beside_growing_lines import IN_ORDER, GroupBeside, MergingLines
 from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, GroupMerged, Merging
-from rollcall.jobs.shadow.following import Known
 from rollcall.schemas.effect_rows import rows_of, texts_of
 from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import EFFECTS

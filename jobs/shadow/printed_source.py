@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from rollcall.inputs.following.numbered_state import last_state
+from rollcall.inputs.following.source import Known, LogSource, Tail
 from rollcall.inputs.printed.groups.live_groups import Given, LiveGroups
 from rollcall.inputs.printed.growing_log import GrowingLog, Read
 from rollcall.inputs.printed.logged_facts import LoggedFact
@@ -19,7 +20,6 @@ from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import LogLine, is_far_ahead
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.recorded import Quarantined
-from rollcall.jobs.shadow.following import Known, LogSource, Tail
 from rollcall.schemas.effect_rows import rows_of, texts_of
 from rollcall.tables.home import Home
 from rollcall.tables.rows import typed_rows

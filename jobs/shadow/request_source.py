@@ -15,21 +15,19 @@ import pyarrow as pa
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from rollcall.inputs.following.numbered_state import last_state
+from rollcall.inputs.following.source import Known, LogSource, Tail
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.configs_given import split_given
 from rollcall.inputs.request_log.group_rows import GroupRows
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.live import LiveImport
+from rollcall.inputs.request_log.recorded import given_up
 from rollcall.inputs.request_log.snapshot import SnapshotError, Snapshots, restored
-from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.following import Known, LogSource, Tail
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.programs.settings import from_texts
 from rollcall.schemas.effect_rows import texts_of
 from rollcall.schemas.tables import REQUESTS
-from rollcall.shown.replay_report import given_up
-from rollcall.tables.appending import append_once
+from rollcall.tables.appending import OpenTable, append_once
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.request_rows import request_line
 from rollcall.tables.rows import read_lines, typed_rows
@@ -88,7 +86,8 @@ def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen) 
 
 
 class RequestSource(LogSource):
-    """A request log of which the home holds this state. say: for sentences to the user. clock: seconds.
+    """A request log of which the home holds this state. requests: the home's table of them. say: for sentences to the
+    user. clock: seconds.
 
     Raises HomeError: the kept state cannot be read.
     """
@@ -99,19 +98,18 @@ class RequestSource(LogSource):
     def __init__(
         self,
         home: Home,
+        requests: OpenTable,
         kept: ShadowState,
         tail: Tail[LogLine, Position],
         say: Callable[[str], None] = lambda line: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(tail, clock)
-        self._kept, self._say = kept, say
-        config = shadow_config(kept.settings)
-        self._requests = open_requests(home, config)
+        self._requests, self._kept, self._say = requests, kept, say
         self.due_rows = 0
         self._groups: dict[str, GroupRows] = {}
         try:
-            self.live = self._live(config.group)
+            self.live = self._live(_config_of(kept.settings))
         except SnapshotError as error:
             raise HomeError(f"{home.shown}/{FOLDER} cannot be read: {error}.") from None
         if kept.requests is None:
@@ -138,7 +136,7 @@ class RequestSource(LogSource):
         shown = {**self._kept.seen.shown(), **self._kept.given}
         if shown != self._kept.settings:
             self._kept.settings = shown
-            self.live.reconfigure(from_texts(GroupConfig, split_given(shown)[0]))
+            self.live.reconfigure(_config_of(shown))
             settings = " ".join(f"{key}={value}" for key, value in sorted(shown.items()))
             self._say(f"rollcall: the broker has {settings or 'the default settings'}, as the log shows.")
 
@@ -182,7 +180,7 @@ class RequestSource(LogSource):
 
     def closing_lines(self) -> Iterator[str]:
         """The groups that were given up."""
-        return iter(given_up(self.live.tally))
+        return given_up(self.live.tally)
 
     def _live(self, config: GroupConfig) -> LiveImport:
         kept = self._kept
@@ -198,6 +196,10 @@ class RequestSource(LogSource):
         if group_id not in self._groups:
             self._groups[group_id] = GroupRows(*self._kept.facts.get(group_id, (-1, 0)))
         return self._groups[group_id]
+
+
+def _config_of(settings: Mapping[str, str]) -> GroupConfig:
+    return from_texts(GroupConfig, split_given(settings)[0])
 
 
 def known_of(live: LiveImport, before_ms: int, *, is_silent: bool) -> Known:

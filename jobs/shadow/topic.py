@@ -18,6 +18,7 @@ from rollcall.jobs.shadow.listed_offsets import ANSWER_WITHIN_S, quiet
 from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
 from rollcall.jobs.shadow.topic_source import TopicKept, TopicSource
 from rollcall.jobs.shadow.topic_tail import Places, TopicTail, consumer_of
+from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings
 from rollcall.tables.home import Home, HomeError
@@ -71,10 +72,11 @@ class FollowedTopic:
         make_consumer = partial(consumer_of, self.settings, logger=quiet)
         return TopicSource(
             self.home,
-            self.config,
+            open_quarantine(self.home, self.config),
             kept,
             TopicTail(make_consumer, self.cluster, kept.places),
             names=self.cluster.names,
+            raw_max_bytes=self.config.quarantine_raw_max_bytes,
             has_commits=self.has_commits,
             sessions={**(sessions or {}), **asked},
             shown=self.shown,

@@ -16,16 +16,14 @@ import pyarrow as pa
 from rollcall.inputs.both_inputs import NamesOf, with_names
 from rollcall.inputs.following.group_documents import GroupDocuments, Stored
 from rollcall.inputs.following.numbered_state import last_state
+from rollcall.inputs.following.source import Known, Source
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.history.fold import COMMITS
 from rollcall.inputs.offsets_topic.records.decoding import group_id_of
 from rollcall.inputs.offsets_topic.records.shapes import RECORD_TYPES
 from rollcall.inputs.offsets_topic.turns import take_turn, unreadable
 from rollcall.inputs.quarantined import quarantine_rows
-from rollcall.jobs.config import JobConfig
-from rollcall.jobs.shadow.following import Known, Source
 from rollcall.jobs.shadow.topic_tail import Places, TopicTail
-from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, texts_of
 from rollcall.tables.appending import OpenTable, append_once
 from rollcall.tables.home import Home
@@ -61,7 +59,7 @@ def find_topic(home: Home) -> TopicKept | None:
 
 class TopicSource(Source[LogRecord, Places]):
     """A topic of which the home holds this state. names: gives topic names by id. sessions: by group id, session
-    timeouts of the newer protocol, ms. clock: seconds.
+    timeouts of the newer protocol, ms. raw_max_bytes: how much of what cannot be read is kept. clock: seconds.
 
     Raises HomeError: the groups cannot be read.
     """
@@ -71,11 +69,12 @@ class TopicSource(Source[LogRecord, Places]):
     def __init__(
         self,
         home: Home,
-        config: JobConfig,
+        quarantine: OpenTable,
         kept: TopicKept,
         tail: TopicTail,
         *,
         names: NamesOf,
+        raw_max_bytes: int,
         has_commits: bool = True,
         sessions: Mapping[str, int] | None = None,
         shown: str = "",
@@ -86,8 +85,7 @@ class TopicSource(Source[LogRecord, Places]):
         self.shown, self.not_known, self._read_until_ms = shown, not_known, tail.read_until_ms
         self._kept, self._names, self._has_commits = kept, names, has_commits
         self._sessions = sessions or {}
-        self._raw_max_bytes = config.quarantine_raw_max_bytes
-        self._quarantine = open_quarantine(home, config)
+        self._quarantine, self._raw_max_bytes = quarantine, raw_max_bytes
         self._groups = GroupDocuments(home.path / FOLDER, kept.groups)
         self._held = dict.fromkeys(kept.held, clock())
         """By group of which facts are held back, since when it has no new record."""

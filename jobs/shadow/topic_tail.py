@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from rollcall.inputs.following.source import InputLost
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
-from rollcall.jobs.shadow.following import InputLost
 from rollcall.programs.log_lines import tell
 
 Places = dict[int, int]

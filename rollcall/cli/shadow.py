@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from rollcall.inputs.following.source import Followed, Tail
 from rollcall.inputs.printed.growing_log import first_ms_of
 from rollcall.inputs.replay.printed import LogKind, kind_of_log
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
@@ -34,12 +35,13 @@ from rollcall.jobs.config import JobConfig, load_config
 from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
 from rollcall.jobs.log_config import WRITER, shadow_config
 from rollcall.jobs.shadow.earlier_home import finish_earlier
-from rollcall.jobs.shadow.following import Beside, Followed, Following, Tail
+from rollcall.jobs.shadow.following import Beside, Following
 from rollcall.jobs.shadow.kinds import BOTH_SHADOW, PRINTED_BOTH_SHADOW, PRINTED_SHADOW, SHADOW, TOPIC_SHADOW
 from rollcall.jobs.shadow.lag_lines import LagLines
 from rollcall.jobs.shadow.printed_source import PrintedKept, PrintedSource, find_printed
 from rollcall.jobs.shadow.program import ShadowProgram
 from rollcall.jobs.shadow.request_source import RequestSource, ShadowState, find_kept, new_kept
+from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.tables.home import Home, HomeError
@@ -170,7 +172,7 @@ def _source(
 ) -> PrintedSource | RequestSource:
     if isinstance(kept, PrintedKept):
         return PrintedSource(kept, tail)
-    return RequestSource(home, kept, tail, program.teller.say)
+    return RequestSource(home, open_requests(home, JobConfig()), kept, tail, program.teller.say)
 
 
 def _following(

@@ -18,6 +18,7 @@ from rollcall.jobs.shadow.printed_source import PrintedKept, PrintedSource
 from rollcall.jobs.shadow.request_source import RequestSource, new_kept
 from rollcall.jobs.shadow.topic_source import TopicKept, TopicSource
 from rollcall.jobs.shadow.topic_tail import TopicTail
+from rollcall.jobs.stream.home_tables import open_quarantine, open_requests
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter
 from tests.offsets_topic.folded import capture
@@ -62,13 +63,15 @@ class Both:
             kept = kept or PrintedKept(str(self.log), "UTC")
             return PrintedSource(kept, LogTail(self.log, UTC, kept.position), self.now_s)
         kept = kept or new_kept(str(self.log), "UTC", {}, SettingsSeen())
-        return RequestSource(home, kept, LogTail(self.log, UTC, kept.position), clock=self.now_s)
+        requests, tail = open_requests(home, CONFIG), LogTail(self.log, UTC, kept.position)
+        return RequestSource(home, requests, kept, tail, clock=self.now_s)
 
     def topic_source(self, home: Home, kept: TopicKept | None = None) -> TopicSource:
         """The same of the topic."""
         kept = kept or TopicKept()
         tail = TopicTail(self.topic.consumer, self.topic, kept.places, self.now_s, lambda: self.topic_ms)
-        return TopicSource(home, CONFIG, kept, tail, names=self.topic.names, clock=self.now_s)
+        quarantine = open_quarantine(home, CONFIG)
+        return TopicSource(home, quarantine, kept, tail, names=self.topic.names, raw_max_bytes=1_000, clock=self.now_s)
 
     def now_s(self) -> float:
         return self.now_ms / 1000

@@ -18,6 +18,7 @@ from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.following import Following
 from rollcall.jobs.shadow.topic_source import TopicKept, TopicSource, find_topic
 from rollcall.jobs.shadow.topic_tail import TopicTail
+from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter
 
@@ -151,4 +152,13 @@ def source_of(
     """What follows it from where the state says."""
     kept = kept or TopicKept()
     tail = TopicTail(topic.consumer, topic, kept.places, clock, clock.now_ms)
-    return TopicSource(home, CONFIG, kept, tail, names=topic.names, has_commits=has_commits, clock=clock)
+    return TopicSource(
+        home,
+        open_quarantine(home, CONFIG),
+        kept,
+        tail,
+        names=topic.names,
+        raw_max_bytes=CONFIG.quarantine_raw_max_bytes,
+        has_commits=has_commits,
+        clock=clock,
+    )

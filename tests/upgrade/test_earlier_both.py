@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from rollcall.inputs.following.group_documents import GroupDocuments
+from rollcall.inputs.following.source import Known
 from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow import earlier_home, earlier_topic
 from rollcall.jobs.shadow.both import OF_REQUESTS
 from rollcall.jobs.shadow.earlier_both import EarlierBoth, is_earlier
-from rollcall.jobs.shadow.following import Known
 from rollcall.jobs.shadow.merging_feed import MergingFeed
 from rollcall.jobs.shadow.request_source import ShadowState
 from rollcall.jobs.shadow.topic_source import FOLDER
