@@ -11,17 +11,17 @@ from typing import Any, Generic
 
 import pyarrow as pa
 
+from rollcall.inputs.following.both import APP_ID, UNKNOWN, BothKept, Kind
+from rollcall.inputs.following.both import FOLDER as MERGED
+from rollcall.inputs.following.merging_feed import COLUMNS, Group, MergingFeed, MergingState
 from rollcall.inputs.following.numbered_state import read_state, state_path
+from rollcall.inputs.following.printed_source import PrintedKept, find_printed
+from rollcall.inputs.following.request_source import find_kept
+from rollcall.inputs.following.topic_source import FOLDER as TOPIC_FOLDER
+from rollcall.inputs.following.topic_source import find_topic
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.shadow.both import APP_ID, UNKNOWN, BothKept, Kind
-from rollcall.jobs.shadow.both import FOLDER as MERGED
 from rollcall.jobs.shadow.earlier_home import finish_earlier
 from rollcall.jobs.shadow.earlier_topic import take_over
-from rollcall.jobs.shadow.merging_feed import COLUMNS, Group, MergingFeed, MergingState
-from rollcall.jobs.shadow.printed_source import PrintedKept, find_printed
-from rollcall.jobs.shadow.request_source import find_kept
-from rollcall.jobs.shadow.topic_source import FOLDER as TOPIC_FOLDER
-from rollcall.jobs.shadow.topic_source import find_topic
 from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.programs.log_lines import tell
 from rollcall.schemas.tables import QUARANTINE

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from rollcall.inputs.following.printed_source import PrintedKept
+from rollcall.inputs.following.request_source import ShadowState
 from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.printed_source import PrintedKept
-from rollcall.jobs.shadow.request_source import ShadowState
 from rollcall.jobs.shadow.spark_once import run_once
 from rollcall.jobs.stream.checkpoint import read_version
 from rollcall.tables.home import Home

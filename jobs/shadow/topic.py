@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from rollcall.inputs.following.group_sessions import ask_sessions
+from rollcall.inputs.following.topic_source import TopicKept, TopicSource
+from rollcall.inputs.following.topic_tail import Places, TopicTail, consumer_of
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.config import PREFIX, JobConfig, load_config
 from rollcall.jobs.shadow.cluster_url import SCHEME, servers_of
 from rollcall.jobs.shadow.followed_cluster import FollowedCluster
 from rollcall.jobs.shadow.listed_offsets import ANSWER_WITHIN_S, quiet
 from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
-from rollcall.jobs.shadow.topic_source import TopicKept, TopicSource
-from rollcall.jobs.shadow.topic_tail import Places, TopicTail, consumer_of
 from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings

@@ -22,6 +22,9 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from rollcall.inputs.following.lag_lines import LagLines
+from rollcall.inputs.following.printed_source import PrintedKept, PrintedSource, find_printed
+from rollcall.inputs.following.request_source import RequestSource, ShadowState, find_kept, new_kept
 from rollcall.inputs.following.source import Followed, Tail
 from rollcall.inputs.printed.growing_log import first_ms_of
 from rollcall.inputs.replay.printed import LogKind, kind_of_log
@@ -37,10 +40,7 @@ from rollcall.jobs.log_config import WRITER, shadow_config
 from rollcall.jobs.shadow.earlier_home import finish_earlier
 from rollcall.jobs.shadow.following import Beside, Following
 from rollcall.jobs.shadow.kinds import BOTH_SHADOW, PRINTED_BOTH_SHADOW, PRINTED_SHADOW, SHADOW, TOPIC_SHADOW
-from rollcall.jobs.shadow.lag_lines import LagLines
-from rollcall.jobs.shadow.printed_source import PrintedKept, PrintedSource, find_printed
 from rollcall.jobs.shadow.program import ShadowProgram
-from rollcall.jobs.shadow.request_source import RequestSource, ShadowState, find_kept, new_kept
 from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import log_to_standard_error
@@ -100,12 +100,12 @@ def _follow_cluster(
     home: Home, asked: FollowedInputs, config: JobConfig, sessions: Mapping[str, int], console: Console, ends: ExitStack
 ) -> int:
     # Imported here: who follows a log alone needs no client of Kafka.
-    from rollcall.jobs.shadow.both import OF_LINES, OF_REQUESTS, BothKept, BothSource, find_both
+    from rollcall.inputs.following.both import OF_LINES, OF_REQUESTS, BothKept, BothSource, find_both
+    from rollcall.inputs.following.merging_feed import MergingFeed
+    from rollcall.inputs.following.topic_source import find_topic
     from rollcall.jobs.shadow.earlier_both import EarlierBoth, is_earlier
     from rollcall.jobs.shadow.earlier_topic import take_over
-    from rollcall.jobs.shadow.merging_feed import MergingFeed
     from rollcall.jobs.shadow.topic import FollowedTopic
-    from rollcall.jobs.shadow.topic_source import find_topic
 
     kind, earlier = OF_LINES if asked.is_printed else OF_REQUESTS, None
     kept: BothKept[Any, Any] = BothKept()

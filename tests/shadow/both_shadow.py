@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from rollcall.inputs.following.both import OF_LINES, BothKept, BothSource, Kind, find_both
+from rollcall.inputs.following.merging_feed import MergingFeed
+from rollcall.inputs.following.printed_source import PrintedKept, PrintedSource
+from rollcall.inputs.following.request_source import RequestSource, new_kept
+from rollcall.inputs.following.topic_source import TopicKept, TopicSource
+from rollcall.inputs.following.topic_tail import TopicTail
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.lines.tail import LogTail
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.shadow.both import OF_LINES, BothKept, BothSource, Kind, find_both
 from rollcall.jobs.shadow.earlier_both import EarlierBoth, is_earlier
 from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.shadow.merging_feed import MergingFeed
-from rollcall.jobs.shadow.printed_source import PrintedKept, PrintedSource
-from rollcall.jobs.shadow.request_source import RequestSource, new_kept
-from rollcall.jobs.shadow.topic_source import TopicKept, TopicSource
-from rollcall.jobs.shadow.topic_tail import TopicTail
 from rollcall.jobs.stream.home_tables import open_quarantine, open_requests
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter

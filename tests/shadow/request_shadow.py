@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from rollcall.inputs.following.request_source import RequestSource, find_kept, new_kept
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.lines.tail import LogTail
 from rollcall.jobs.log_config import shadow_config
 from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.shadow.request_source import RequestSource, find_kept, new_kept
 from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter

@@ -15,6 +15,8 @@ import pytest
 from deltalake import write_deltalake
 
 from rollcall.__main__ import main
+from rollcall.inputs.following.both import APP_ID, FOLDER, OF_LINES, OF_REQUESTS
+from rollcall.inputs.following.merging_feed import COLUMNS, MergingFeed, MergingState
 from rollcall.inputs.following.source import Known, Part
 from rollcall.inputs.offsets_topic.beside_lines import enriched
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
@@ -23,9 +25,7 @@ from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.reading import read_files
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.request_log.lines.clock import LogClock
-from rollcall.jobs.shadow.both import APP_ID, FOLDER, OF_LINES, OF_REQUESTS
 from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.shadow.merging_feed import COLUMNS, MergingFeed, MergingState
 from rollcall.jobs.stream.home_tables import open_effects
 from rollcall.schemas.effect_rows import rows_of
 from rollcall.schemas.shown_effects import ShownEffect

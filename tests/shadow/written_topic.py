@@ -13,11 +13,11 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, TopicPartition
 
+from rollcall.inputs.following.topic_source import TopicKept, TopicSource, find_topic
+from rollcall.inputs.following.topic_tail import TopicTail
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.shadow.topic_source import TopicKept, TopicSource, find_topic
-from rollcall.jobs.shadow.topic_tail import TopicTail
 from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter

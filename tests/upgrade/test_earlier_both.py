@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from rollcall.inputs.following.both import OF_REQUESTS
 from rollcall.inputs.following.group_documents import GroupDocuments
+from rollcall.inputs.following.merging_feed import MergingFeed
+from rollcall.inputs.following.request_source import ShadowState
 from rollcall.inputs.following.source import Known
+from rollcall.inputs.following.topic_source import FOLDER
 from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow import earlier_home, earlier_topic
-from rollcall.jobs.shadow.both import OF_REQUESTS
 from rollcall.jobs.shadow.earlier_both import EarlierBoth, is_earlier
-from rollcall.jobs.shadow.merging_feed import MergingFeed
-from rollcall.jobs.shadow.request_source import ShadowState
-from rollcall.jobs.shadow.topic_source import FOLDER
 from rollcall.tables.home import Home
 from tests.streaming.earlier_homes import SHADOW, TOPIC, WITH_CLUSTER, unpacked
 from tests.streaming.live import read_rows

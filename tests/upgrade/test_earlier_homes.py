@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rollcall.cli.shadow import tail_of
+from rollcall.inputs.following.request_source import RequestSource, find_kept
 from rollcall.jobs.log_config import shadow_config
 from rollcall.jobs.shadow.earlier_home import finish_earlier
 from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.shadow.request_source import RequestSource, find_kept
 from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.stored_waits import stored_waits
 from rollcall.tables.home import Home

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from rollcall.inputs.following.group_documents import GroupDocuments
+from rollcall.inputs.following.topic_source import FOLDER, HOLD_S, find_topic
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.history.state import read_document
 from rollcall.inputs.offsets_topic.records.decoding import encode_key
 from rollcall.inputs.offsets_topic.records.shapes import GroupKey
 from rollcall.jobs.shadow import earlier_topic
 from rollcall.jobs.shadow.earlier_topic import take_over
-from rollcall.jobs.shadow.topic_source import FOLDER, HOLD_S, find_topic
 from rollcall.jobs.stream.checkpoint import finished_batches, offsets_of
 from rollcall.tables.home import Home
 from tests.shadow.written_topic import Clock, WrittenTopic, started

@@ -17,13 +17,13 @@ from rollcall.inputs.both_inputs import NamesOf, with_names
 from rollcall.inputs.following.group_documents import GroupDocuments, Stored
 from rollcall.inputs.following.numbered_state import last_state
 from rollcall.inputs.following.source import Known, Source
+from rollcall.inputs.following.topic_tail import Places, TopicTail
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.history.fold import COMMITS
 from rollcall.inputs.offsets_topic.records.decoding import group_id_of
 from rollcall.inputs.offsets_topic.records.shapes import RECORD_TYPES
 from rollcall.inputs.offsets_topic.turns import take_turn, unreadable
 from rollcall.inputs.quarantined import quarantine_rows
-from rollcall.jobs.shadow.topic_tail import Places, TopicTail
 from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, texts_of
 from rollcall.tables.appending import OpenTable, append_once
 from rollcall.tables.home import Home

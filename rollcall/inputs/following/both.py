@@ -14,12 +14,12 @@ import msgspec
 import pyarrow as pa
 
 from rollcall.inputs.both_inputs import BothMerged, lines_beside, merging_lines
+from rollcall.inputs.following.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, Group, MergingFeed, MergingState, Rule
 from rollcall.inputs.following.numbered_state import last_state
+from rollcall.inputs.following.printed_source import PrintedKept
+from rollcall.inputs.following.request_source import ShadowState
 from rollcall.inputs.following.source import Part
-from rollcall.jobs.shadow.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, Group, MergingFeed, MergingState, Rule
-from rollcall.jobs.shadow.printed_source import PrintedKept
-from rollcall.jobs.shadow.request_source import ShadowState
-from rollcall.jobs.shadow.topic_source import TopicKept
+from rollcall.inputs.following.topic_source import TopicKept
 from rollcall.tables.appending import OpenTable
 from rollcall.tables.home import Home
 
