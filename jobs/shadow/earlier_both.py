@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rollcall.inputs.following.both import APP_ID, UNKNOWN, BothKept, Kind
 from rollcall.inputs.following.both import FOLDER as MERGED
-from rollcall.inputs.following.merging_feed import COLUMNS, Group, MergingFeed, MergingState
+from rollcall.inputs.following.merging_feed import COLUMNS, Group, MergingState
 from rollcall.inputs.following.numbered_state import read_state, state_path
 from rollcall.inputs.following.printed_source import PrintedKept, find_printed
 from rollcall.inputs.following.request_source import find_kept
@@ -42,39 +42,32 @@ class _EarlierState(MergingState[Group], Generic[Group]):
     """The next version of the topic's."""
 
 
-class EarlierBoth:
-    """Such a home. Raises HomeError: it cannot be taken over."""
-
-    def __init__(self, home: Home, kind: Kind) -> None:
-        self._home = home
-        log = find_printed(home.of_log) if kind.kept is PrintedKept else find_kept(home.of_log)
-        finish_earlier(home.of_log, log)
-        take_over(home.of_topic)
-        state = _EarlierState[kind.rule.state]  # type: ignore[name-defined]
-        merging = read_state(home.path / _EARLIER_FOLDER, _number(home), state, UNKNOWN) or _EarlierState()
-        self._versions = merging.log_version, merging.topic_version
-        self.kept: BothKept[Any, Any] = BothKept(log, find_topic(home.of_topic), merging)
-        if (home.of_topic.path / TOPIC_FOLDER).is_dir():
-            shutil.copytree(home.of_topic.path / TOPIC_FOLDER, home.path / TOPIC_FOLDER, dirs_exist_ok=True)
-
-    def give(self, merging: MergingFeed, config: JobConfig) -> None:
-        """Gives the facts that were not merged, and copies what could not be understood to the home's quarantine."""
-        home, quarantine = self._home, open_quarantine(self._home, config)
-        for is_topic, inside, version in zip((False, True), (home.of_log, home.of_topic), self._versions, strict=True):
-            for rows in TableFollower(Path(inside.effects), COLUMNS, from_version=version).poll():
-                merging.take(rows, is_topic=is_topic)
-            copies = f"{APP_ID}-{inside.path.name}"
-            copied = quarantine.transaction_version(copies) or 0
-            unfit = TableFollower(Path(inside.quarantine), QUARANTINE.names, from_version=copied)
-            if tables := list(unfit.poll()):
-                append_once(quarantine, pa.concat_tables(tables), copies, unfit.next_version, has_upkeep=True)
-        names = ", ".join(f"{home.shown}/{name}" for name in ("log", "topic", _EARLIER_FOLDER))
-        tell(f"an earlier version's {names} are taken over and not read again: you may remove them.")
-
-
-def is_earlier(home: Home) -> bool:
-    """Whether an earlier version followed both on it, and it is not taken over yet."""
-    return home.of_log.path.is_dir() and not state_path(home.path / MERGED, _number(home)).exists()
+def take_over_both(home: Home, kind: Kind, config: JobConfig) -> BothKept[Any, Any] | None:
+    """The state that an earlier version has left, with the facts that it had not merged; None: there is none, or it was
+    taken over. What could not be understood is copied to the home's quarantine. Raises HomeError: it failed.
+    """
+    if not home.of_log.path.is_dir() or state_path(home.path / MERGED, _number(home)).exists():
+        return None
+    log = find_printed(home.of_log) if kind.kept is PrintedKept else find_kept(home.of_log)
+    finish_earlier(home.of_log, log)
+    take_over(home.of_topic)
+    if (home.of_topic.path / TOPIC_FOLDER).is_dir():
+        shutil.copytree(home.of_topic.path / TOPIC_FOLDER, home.path / TOPIC_FOLDER, dirs_exist_ok=True)
+    state = _EarlierState[kind.rule.state]  # type: ignore[name-defined]
+    merging = read_state(home.path / _EARLIER_FOLDER, _number(home), state, UNKNOWN) or _EarlierState()
+    quarantine = open_quarantine(home, config)
+    versions = merging.log_version, merging.topic_version
+    for is_topic, inside, version in zip((False, True), (home.of_log, home.of_topic), versions, strict=True):
+        for rows in TableFollower(Path(inside.effects), COLUMNS, from_version=version).poll():
+            merging.waiting += [(is_topic, row) for row in rows.to_pylist()]
+        copies = f"{APP_ID}-{inside.path.name}"
+        copied = quarantine.transaction_version(copies) or 0
+        unfit = TableFollower(Path(inside.quarantine), QUARANTINE.names, from_version=copied)
+        if tables := list(unfit.poll()):
+            append_once(quarantine, pa.concat_tables(tables), copies, unfit.next_version, has_upkeep=True)
+    names = ", ".join(f"{home.shown}/{name}" for name in ("log", "topic", _EARLIER_FOLDER))
+    tell(f"what an earlier version left in {names} is read this once: remove them when the shadow has started.")
+    return BothKept(log, find_topic(home.of_topic), merging)
 
 
 def _number(home: Home) -> int:

@@ -103,17 +103,14 @@ def _follow_cluster(
     from rollcall.inputs.following.both import OF_LINES, OF_REQUESTS, BothKept, BothSource, find_both
     from rollcall.inputs.following.merging_feed import MergingFeed
     from rollcall.inputs.following.topic_source import find_topic
-    from rollcall.jobs.shadow.earlier_both import EarlierBoth, is_earlier
+    from rollcall.jobs.shadow.earlier_both import take_over_both
     from rollcall.jobs.shadow.earlier_topic import take_over
     from rollcall.jobs.shadow.topic import FollowedTopic
 
-    kind, earlier = OF_LINES if asked.is_printed else OF_REQUESTS, None
+    kind = OF_LINES if asked.is_printed else OF_REQUESTS
     kept: BothKept[Any, Any] = BothKept()
-    if asked.log and is_earlier(home):
-        earlier = EarlierBoth(home, kind)
-        kept = earlier.kept
-    elif asked.log:
-        kept = find_both(home, kind) or kept
+    if asked.log:
+        kept = take_over_both(home, kind, config) or find_both(home, kind) or kept
     opened = _open(home, kept.log, asked, console) if asked.log else None
     if opened is not None:
         ends.callback(opened.tail.close)
@@ -130,8 +127,6 @@ def _follow_cluster(
     if isinstance(opened.kept, ShadowState):
         opened.kept.learn_version(followed.kafka_version)
     merging = MergingFeed(kept.merging, kind.rule, followed.cluster.names, config.log_hold_ms)
-    if earlier is not None:
-        earlier.give(merging, config)
     log = _source(home, *opened, program)
     both = BothSource(kind, log, topic, merging, config.log_hold_ms)
     return program.follow(_following(home, both, config, program, followed.samplers()))

@@ -16,7 +16,7 @@ from rollcall.inputs.following.topic_tail import TopicTail
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.lines.tail import LogTail
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.shadow.earlier_both import EarlierBoth, is_earlier
+from rollcall.jobs.shadow.earlier_both import take_over_both
 from rollcall.jobs.shadow.following import Following
 from rollcall.jobs.stream.home_tables import open_quarantine, open_requests
 from rollcall.tables.home import Home
@@ -48,11 +48,8 @@ class Both:
                 return
 
     def _started(self) -> Following:
-        earlier = EarlierBoth(self.home, self._kind) if is_earlier(self.home) else None
-        kept = (find_both(self.home, self._kind) if earlier is None else earlier.kept) or BothKept()
+        kept = take_over_both(self.home, self._kind, CONFIG) or find_both(self.home, self._kind) or BothKept()
         merging = MergingFeed(kept.merging, self._kind.rule, self.topic.names, CONFIG.log_hold_ms)
-        if earlier is not None:
-            earlier.give(merging, CONFIG)
         log, topic = self.log_source(self.home, kept.log), self.topic_source(self.home, kept.topic)
         both = BothSource(self._kind, log, topic, merging, CONFIG.log_hold_ms, self.now_s, lambda: self.now_ms)
         return Following(self.home, both, CONFIG, StatusWriter(None), self.now_s)

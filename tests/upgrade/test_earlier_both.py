@@ -15,11 +15,12 @@ from rollcall.inputs.following.topic_source import FOLDER
 from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow import earlier_home, earlier_topic
-from rollcall.jobs.shadow.earlier_both import EarlierBoth, is_earlier
+from rollcall.jobs.shadow.earlier_both import take_over_both
 from rollcall.tables.home import Home
 from tests.streaming.earlier_homes import SHADOW, TOPIC, WITH_CLUSTER, unpacked
 from tests.streaming.live import read_rows
 
+CONFIG = JobConfig()
 VERSION = "0.3.0"
 LATE_MS = 1 << 41
 
@@ -32,19 +33,18 @@ def test_facts_requests_and_groups_of_then_are_given_once(tmp_path: Path, monkey
         (f"{VERSION}{WITH_CLUSTER}", TOPIC, home.of_topic),
     ):
         unpacked(version, tmp_path / version).home(name).rename(inside.path)
-    assert is_earlier(home)
-    EarlierBoth(home, OF_REQUESTS)
+    take_over_both(home, OF_REQUESTS, CONFIG)
     for module in (earlier_home, earlier_topic):
         monkeypatch.setattr(module, "run_once", lambda *_: pytest.fail("Spark reads it once"))
-    earlier = EarlierBoth(home, OF_REQUESTS)
-    log, topic = earlier.kept.log, earlier.kept.topic
+    kept = take_over_both(home, OF_REQUESTS, CONFIG)
+    assert kept is not None
+    log, topic = kept.log, kept.topic
     assert isinstance(log, ShadowState)
     assert log.snapshot
     assert topic is not None
     assert topic.places
     assert GroupDocuments(home.path / FOLDER, topic.groups).get("orders")
-    merging = MergingFeed(earlier.kept.merging, OF_REQUESTS.rule, lambda ids: {}, JobConfig().log_hold_ms)
-    earlier.give(merging, JobConfig())
+    merging = MergingFeed(kept.merging, OF_REQUESTS.rule, lambda ids: {}, CONFIG.log_hold_ms)
     merging.decide(Known({}, LATE_MS), LATE_MS)
     given = [row["effect"] for row in merging.take_decided().to_pylist()]
     of_the_log = [row["effect"] for row in read_rows(home.of_log.effects) if row["effect"] not in OF_BOTH]

@@ -32,10 +32,12 @@ _LogKept = TypeVar("_LogKept", bound=ShadowState | PrintedKept)
 
 
 class BothKept(msgspec.Struct, Generic[_LogKept, Group]):
-    """The state of such a shadow. log, topic: those of the followers; None: they have not begun."""
+    """The state of such a shadow."""
 
     log: _LogKept | None = None
+    """That of what follows the log; None: it has not begun."""
     topic: TopicKept | None = None
+    """The same for the topic."""
     merging: MergingState[Group] = msgspec.field(default_factory=MergingState)
 
 

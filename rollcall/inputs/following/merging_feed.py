@@ -66,9 +66,10 @@ class MergingFeed:
         self._topic_until_ms = -1
         self._merging = {group_id: rule.of_group(group) for group_id, group in kept.groups.items()}
         self._waiting: dict[_Key, dict[str, Any]] = {}
-        for is_topic, row in kept.waiting:
-            self._take_row(row, is_topic)
         self._decided: list[pa.Table] = []
+        for is_topic in (False, True):
+            rows = [row for is_of_topic, row in kept.waiting if is_of_topic is is_topic]
+            self.take(pa.Table.from_pylist(rows, _SCHEMA), is_topic=is_topic)
 
     @property
     def found(self) -> BothMerged:
