@@ -40,7 +40,7 @@ from rollcall.tables.job_status import STATUS_FILE, StatusWriter
 from rollcall.tables.lease import Lease
 
 if TYPE_CHECKING:
-    from rollcall.jobs.shadow.program import Beside
+    from rollcall.jobs.shadow.following import Beside
     from rollcall.serve.gateway.settings import Settings
 
 POLL_S = 0.2

@@ -9,8 +9,7 @@ A home is the folder (or object-store prefix) that ROLLCALL_HOME names. In it:
     fetches/      Delta, partitioned by at_date: what clients fetched, by a request log
     alerts/       Delta, appended by whoever sends alarms: what was sent to whom
     checkpoint/   Spark's; the state of every group is in its state store, one row a group, columns `STATE`
-    log/, topic/  homes with the facts of the request log or the topic alone, if the history is of both
-    both/        what of both waits, where they are followed
+    merged/       what of a log and a topic waits, and how far each was read, where both are followed
 
 Knows names and types; knows no Spark, no protocol and no path but these names.
 """

@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from rollcall.inputs.following.printed_source import PrintedKept
+from rollcall.inputs.following.request_source import ShadowState
 from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.request_source import ShadowState
 from rollcall.jobs.shadow.spark_once import run_once
 from rollcall.jobs.stream.checkpoint import read_version
 from rollcall.tables.home import Home
 from rollcall.tables.versions import Versions, is_table
 
 
-def finish_earlier(home: Home, kept: ShadowState) -> None:
+def finish_earlier(home: Home, kept: ShadowState | PrintedKept | None) -> None:
     """Lets Spark answer the committed requests that it has not answered. Raises HomeError: it failed."""
+    if not isinstance(kept, ShadowState) or kept.requests is not None:
+        return
     read = read_version(Path(home.checkpoint))
     if not is_table(home.requests) or read is None or read >= Versions(Path(home.requests)).latest():
         return

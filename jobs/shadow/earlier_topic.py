@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rollcall.inputs.following.group_documents import GroupDocuments
 from rollcall.inputs.following.numbered_state import NumberedState
+from rollcall.inputs.following.topic_source import APP_ID, FOLDER, TopicKept, find_topic
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.inputs.offsets_topic.history.state import DocumentError, read_document
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.spark_once import run_once
-from rollcall.jobs.shadow.topic_source import APP_ID, FOLDER, TopicKept, find_topic
 from rollcall.jobs.stream.checkpoint import begun_batches, finished_batches, offsets_of, query_id
 from rollcall.jobs.stream.home_tables import open_effects
 from rollcall.tables.appending import last_number

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,28 +22,29 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from rollcall.inputs.following.lag_lines import LagLines
+from rollcall.inputs.following.printed_source import PrintedKept, PrintedSource, find_printed
+from rollcall.inputs.following.request_source import RequestSource, ShadowState, find_kept, new_kept
+from rollcall.inputs.following.source import Followed, Tail
 from rollcall.inputs.printed.growing_log import first_ms_of
 from rollcall.inputs.replay.printed import LogKind, kind_of_log
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.configs_given import sessions_given, split_given
 from rollcall.inputs.request_log.lines.clock import zone_of
-from rollcall.inputs.request_log.lines.tail import LogTail
+from rollcall.inputs.request_log.lines.files import LogLine
+from rollcall.inputs.request_log.lines.tail import LogTail, Position
 from rollcall.inputs.request_log.survey import settings_shown
 from rollcall.jobs.config import JobConfig, load_config
 from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
 from rollcall.jobs.log_config import WRITER, shadow_config
-from rollcall.jobs.shadow.both import BothFollowing
 from rollcall.jobs.shadow.earlier_home import finish_earlier
-from rollcall.jobs.shadow.following import Following, Tail
+from rollcall.jobs.shadow.following import Beside, Following
 from rollcall.jobs.shadow.kinds import BOTH_SHADOW, PRINTED_BOTH_SHADOW, PRINTED_SHADOW, SHADOW, TOPIC_SHADOW
-from rollcall.jobs.shadow.lag_lines import LagLines
-from rollcall.jobs.shadow.printed_source import PrintedKept, PrintedSource, find_printed
 from rollcall.jobs.shadow.program import ShadowProgram
-from rollcall.jobs.shadow.request_source import RequestSource, ShadowState, find_kept, new_kept
+from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.tables.home import Home, HomeError
-from rollcall.tables.job_status import StatusWriter
 
 
 @dataclass(frozen=True)
@@ -82,36 +83,53 @@ def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
     with home.locked("a shadow"), ExitStack() as ends:
         if asked.kind != SHADOW:
             home.check_kind(asked.kind, WRITER)
-        log_home, topic_home = (home.of_log, home.of_topic) if asked.log and asked.cluster else (home, home)
-        for each in (log_home, topic_home):
-            each.path.mkdir(exist_ok=True)
         served = serve_metrics(home, config, ShadowMetrics())
         ends.callback(served.close)
         tell_address(served)
-        opened = _open(log_home, home, asked, console) if asked.log else None
-        if opened is not None:
-            ends.callback(opened.tail.close)
-        followed = None
         if asked.cluster:
-            from rollcall.jobs.shadow.topic import FollowedTopic
-
-            with console.status("asking the cluster"):
-                followed = FollowedTopic(topic_home, config, has_commits=asked.has_commits)
+            return _follow_cluster(home, asked, config, sessions, console, ends)
+        opened = _open(home, find_printed(home) if asked.is_printed else find_kept(home), asked, console)
+        ends.callback(opened.tail.close)
+        finish_earlier(home, opened.kept)
         program = ShadowProgram(home, console)
-        if followed is None:
-            assert opened is not None
-            return program.follow(_following(log_home, opened, program, program.status))
-        topic = followed.following(program.status if opened is None else StatusWriter(None), home, sessions)
-        ends.callback(topic.close)
-        if opened is None:
-            return program.follow(topic)
-        if isinstance(opened.kept, ShadowState):
-            opened.kept.learn_version(followed.kafka_version)
-        log = _following(log_home, opened, program, StatusWriter(None))
-        both = BothFollowing(
-            home, config, topic, log, followed.cluster.names, program.status, is_printed=asked.is_printed
-        )
-        return program.follow(both)
+        source = _source(home, *opened, program)
+        return program.follow(_following(home, source, shadow_config({}), program))
+
+
+def _follow_cluster(
+    home: Home, asked: FollowedInputs, config: JobConfig, sessions: Mapping[str, int], console: Console, ends: ExitStack
+) -> int:
+    # Imported here: who follows a log alone needs no client of Kafka.
+    from rollcall.inputs.following.both import OF_LINES, OF_REQUESTS, BothKept, BothSource, find_both
+    from rollcall.inputs.following.merging_feed import MergingFeed
+    from rollcall.inputs.following.topic_source import find_topic
+    from rollcall.jobs.shadow.earlier_both import take_over_both
+    from rollcall.jobs.shadow.earlier_topic import take_over
+    from rollcall.jobs.shadow.topic import FollowedTopic
+
+    kind = OF_LINES if asked.is_printed else OF_REQUESTS
+    kept: BothKept[Any, Any] = BothKept()
+    if asked.log:
+        kept = take_over_both(home, kind, config) or find_both(home, kind) or kept
+    opened = _open(home, kept.log, asked, console) if asked.log else None
+    if opened is not None:
+        ends.callback(opened.tail.close)
+    with console.status("asking the cluster"):
+        followed = FollowedTopic(home, config, has_commits=asked.has_commits)
+    program = ShadowProgram(home, console)
+    if opened is None:
+        take_over(home)
+        kept.topic = find_topic(home)
+    topic = followed.source(kept.topic, sessions)
+    ends.callback(topic.close)
+    if opened is None:
+        return program.follow(_following(home, topic, config, program, followed.samplers()))
+    if isinstance(opened.kept, ShadowState):
+        opened.kept.learn_version(followed.kafka_version)
+    merging = MergingFeed(kept.merging, kind.rule, followed.cluster.names, config.log_hold_ms)
+    log = _source(home, *opened, program)
+    both = BothSource(kind, log, topic, merging, config.log_hold_ms)
+    return program.follow(_following(home, both, config, program, followed.samplers()))
 
 
 def _config_of(asked: FollowedInputs) -> JobConfig:
@@ -127,28 +145,35 @@ class _Opened(NamedTuple):
     """A log, from the place up to which it was read."""
 
     kept: ShadowState | PrintedKept
-    tail: Tail[Any, Any]
+    tail: Tail[LogLine, Position]
 
 
-def _open(home: Home, home_of_ends: Home, asked: FollowedInputs, console: Console) -> _Opened:
-    """Opens the log on its home; log ends go to home_of_ends. Raises UserError."""
+def _open(home: Home, found: ShadowState | PrintedKept | None, asked: FollowedInputs, console: Console) -> _Opened:
+    """Opens the log. found: what the home holds of it; None: nothing yet. Raises UserError."""
+    log = str(Path(asked.log).absolute())
     if asked.is_printed:
-        printed = _printed_kept(home, asked)
-        tail = LogTail(Path(printed.log), zone_of(printed.zone), printed.position, first_ms_of)
-        home.check_kind(PRINTED_SHADOW, WRITER)
-        return _Opened(printed, tail)
-    kept = kept_of(home, str(Path(asked.log).absolute()), asked.zone, asked.given, console)
+        printed = found if isinstance(found, PrintedKept) else PrintedKept(log, asked.zone)
+        _check_same(home, printed, log, asked.zone)
+        return _Opened(printed, LogTail(Path(printed.log), zone_of(printed.zone), printed.position, first_ms_of))
+    assert not isinstance(found, PrintedKept)
+    kept = kept_of(home, found, log, asked.zone, asked.given, console)
     lines = tail_of(kept)
-    home.check_kind(SHADOW, WRITER)
-    if kept.requests is None:
-        finish_earlier(home, kept)
-    return _Opened(kept, LagLines(lines, home_of_ends.path))
+    home.check_kind(asked.kind, WRITER)
+    return _Opened(kept, LagLines(lines, home.path))
 
 
-def _following(home: Home, opened: _Opened, program: ShadowProgram, status: StatusWriter) -> Following[Any, Any]:
-    kept, tail = opened
-    source = PrintedSource(kept) if isinstance(kept, PrintedKept) else RequestSource(home, kept, program.teller.say)
-    following: Following[Any, Any] = Following(home, source, tail, shadow_config({}), status)
+def _source(
+    home: Home, kept: ShadowState | PrintedKept, tail: Tail[LogLine, Position], program: ShadowProgram
+) -> PrintedSource | RequestSource:
+    if isinstance(kept, PrintedKept):
+        return PrintedSource(kept, tail)
+    return RequestSource(home, open_requests(home, JobConfig()), kept, tail, program.teller.say)
+
+
+def _following(
+    home: Home, source: Followed, config: JobConfig, program: ShadowProgram, beside: Sequence[Beside] = ()
+) -> Following:
+    following = Following(home, source, config, program.status, beside=beside)
     # An earlier version's, which nobody reads from now on.
     shutil.rmtree(home.checkpoint, ignore_errors=True)
     return following
@@ -170,14 +195,6 @@ def _printed_or_not(home: Home, asked: FollowedInputs) -> FollowedInputs:
     return replace(asked, is_printed=True)
 
 
-def _printed_kept(home: Home, asked: FollowedInputs) -> PrintedKept:
-    """The state that the home holds of a broker's server.log, or a new one. Raises HomeError, ZoneError."""
-    log = str(Path(asked.log).absolute())
-    kept = find_printed(home) or PrintedKept(log, asked.zone)
-    _check_same(home, kept, log, asked.zone)
-    return kept
-
-
 def _check_same(home: Home, kept: ShadowState | PrintedKept, log: str, zone: str) -> None:
     """Raises HomeError: the home follows another log, or one in another zone."""
     for what, was, wanted in (("LOG", kept.log, log), ("ZONE", kept.zone, zone)):
@@ -190,14 +207,15 @@ def tail_of(kept: ShadowState) -> LogTail:
     return LogTail(Path(kept.log), zone_of(kept.zone), kept.position)
 
 
-def kept_of(home: Home, log: str, zone: str, given: Mapping[str, str], console: Console) -> ShadowState:
-    """The state that the home holds of this log, or a new one.
+def kept_of(
+    home: Home, kept: ShadowState | None, log: str, zone: str, given: Mapping[str, str], console: Console
+) -> ShadowState:
+    """The state that the home holds of this log, or a new one. kept: what the home holds.
 
     given: broker settings that the user knows. A new shadow takes the others from the log; an existing one keeps its
     own. Raises HomeError, LogFileError, ZoneError, ConfigError.
     """
     shadow_config(given)
-    kept = find_kept(home)
     if kept is None:
         with console.status("looking over the log"):
             seen = settings_shown(Path(log), zone_of(zone)) if Path(log).is_file() else SettingsSeen()

@@ -19,7 +19,7 @@ from rollcall.history.kinds import kind_of
 from rollcall.history.rebalances import Rebalance
 from rollcall.history.words import moment
 from rollcall.inputs.request_log.parity import Difference, Parity
-from rollcall.inputs.request_log.recorded import OF_LAG, Tally
+from rollcall.inputs.request_log.recorded import OF_LAG, Tally, given_up
 from rollcall.programs.terminal import add_row, say, text_of
 from rollcall.programs.typed import as_typed
 from rollcall.schemas.causes import Cause, CauseCandidate
@@ -103,15 +103,6 @@ def _reasons(what: str, reasons: Mapping[str, int], examples: Mapping[str, str])
         yield f"  {what} {count}: {reason}"
         if reason in examples:
             yield f"    the first: {examples[reason]}"
-
-
-def given_up(tally: Tally) -> Iterator[str]:
-    """A sentence for each group that was given up."""
-    for group_id, at in sorted(tally.given_up.items()):
-        yield (
-            f"  gave up on group {group_id} at {at.request_id}, where no order of its requests was found in time; "
-            f"{at.left_out} of its requests are left out"
-        )
 
 
 def _say_parity(console: Console, parity: Parity) -> None:

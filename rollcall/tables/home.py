@@ -95,7 +95,7 @@ class Home:
 
     @property
     def of_log(self) -> Home:
-        """With two inputs: the home inside it with the facts of the request log alone."""
+        """Up to version 0.3.0, with two inputs: the home inside it with the facts of the request log alone."""
         return Home(self._place("log"))
 
     @property

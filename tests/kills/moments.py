@@ -78,9 +78,9 @@ TOPIC_SHADOWS = (
     Moment("any", "topic shadow", ()),
 )
 BOTH_SHADOWS = (
-    Moment("what is decided noted, not committed", "shadow of both", ("both/*.state",)),
-    Moment("the topic's facts committed, not merged", "shadow of both", ("topic/effects/_delta_log/*.json",)),
-    Moment("merged facts committed", "shadow of both", ("effects/_delta_log/*.json",)),
-    Moment("the log's facts committed, not merged", "shadow of both", ("log/effects/_delta_log/*.json",)),
+    Moment("what is decided noted, not committed", "shadow of both", ("merged/*.state",)),
+    Moment("merged facts written, not committed", "shadow of both", ("effects/at_date=*/part-*",)),
+    Moment("merged facts committed, requests not", "shadow of both", ("effects/_delta_log/*.json",)),
+    Moment("requests committed", "shadow of both", ("requests/_delta_log/*.json",)),
     Moment("any", "shadow of both", ()),
 )

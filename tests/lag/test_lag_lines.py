@@ -9,13 +9,13 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
+from rollcall.inputs.following.lag_lines import SAID_AFTER_LINES, LagLines
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import lines_in_order
 from rollcall.inputs.request_log.lines.line import LineReader
 from rollcall.inputs.request_log.lines.reading import Reading
 from rollcall.inputs.request_log.lines.tail import LogTail, Position
 from rollcall.inputs.request_log.recorded import Tally
-from rollcall.jobs.shadow.lag_lines import SAID_AFTER_LINES, LagLines
 from rollcall.shown.replay_report import log_lines
 from rollcall.tables.home import Home
 from tests.lag.homes import lag_of_capture

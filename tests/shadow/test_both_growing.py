@@ -4,95 +4,48 @@ from __future__ import annotations
 
 import gzip
 import random
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
+import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
 from rollcall.__main__ import main
+from rollcall.inputs.following.both import APP_ID, FOLDER, OF_LINES, OF_REQUESTS
+from rollcall.inputs.following.merging_feed import COLUMNS, MergingFeed, MergingState
+from rollcall.inputs.following.source import Known, Part
 from rollcall.inputs.offsets_topic.beside_lines import enriched
+from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.record_names import record_in, shown_by_both
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.reading import read_files
 from rollcall.inputs.printed.story import groups_in
-from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.lines.clock import LogClock
-from rollcall.inputs.request_log.lines.tail import LogTail, Position
-from rollcall.jobs.config import JobConfig
-from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.following import Following, Source
-from rollcall.jobs.shadow.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, MergingFeed
-from rollcall.jobs.shadow.printed_source import PrintedKept, PrintedSource, find_printed
-from rollcall.jobs.shadow.request_source import RequestSource, find_kept, new_kept
-from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
-from rollcall.schemas.effect_rows import rows_of, texts_of
+from rollcall.jobs.shadow.following import Following
+from rollcall.jobs.stream.home_tables import open_effects
+from rollcall.schemas.effect_rows import rows_of
 from rollcall.schemas.shown_effects import ShownEffect
-from rollcall.schemas.tables import EFFECTS
-from rollcall.tables.home import Home
+from rollcall.tables.appending import append_once
+from rollcall.tables.home import Home, HomeError
 from rollcall.tables.job_status import StatusWriter
-from rollcall.tables.rows import typed_rows
-from tests.offsets_topic.folded import CAPTURES, NAMES, capture
+from rollcall.tables.table_follower import TableFollower
+from tests.offsets_topic.folded import CAPTURES, NAMES, capture, read_dump
 from tests.printed.recorded import BROKERS
+from tests.shadow.both_shadow import CONFIG, Both
+from tests.shadow.deaths import Deaths
 from tests.streaming.live import read_rows
 
 UTC = ZoneInfo("UTC")
-CONFIG = JobConfig(log_hold_ms=5_000)
 STEP_MS = 1_000
 AFTER_END_MS = 60_000
 KILLS = 0.2
-"""The share of looks after which the programs are killed."""
-_COLUMNS = [name for name in EFFECTS.names if name not in EFFECTS.partition_by]
+"""The share of looks after which the program is killed."""
 Facts = dict[str, list[tuple[int, str, str | None, str]]]
 """By group: at_ms, effect, detail and what shows it, in order of time."""
-
-
-def printed_source(home: Home, log: Path, clock: Callable[[], float]) -> tuple[Source, Position]:
-    kept = find_printed(home) or PrintedKept(str(log), "UTC")
-    return PrintedSource(kept, clock), kept.position
-
-
-def request_source(home: Home, log: Path, clock: Callable[[], float]) -> tuple[Source, Position]:
-    kept = find_kept(home) or new_kept(str(log), "UTC", {}, SettingsSeen())
-    return RequestSource(home, kept, clock=clock), kept.position
-
-
-class Both:
-    """The programs that follow both, on a clock of their own; a kill is a new start on the same home."""
-
-    def __init__(self, folder: Path, *, is_printed: bool) -> None:
-        self.home, self.log = Home(folder / "home"), folder / "broker.log"
-        self.now_ms = 0
-        self._source_of, self._rule = (
-            (printed_source, BESIDE_LINES) if is_printed else (request_source, BESIDE_REQUESTS)
-        )
-        self.log.touch()
-        for each in (self.home, self.home.of_log, self.home.of_topic):
-            each.path.mkdir()
-            open_effects(each, CONFIG)
-            open_quarantine(each, CONFIG)
-        self.start()
-
-    def start(self) -> None:
-        source, position = self._source_of(self.home.of_log, self.log, self.now_s)
-        tail, config = LogTail(self.log, UTC, position), shadow_config({})
-        self.following = Following(self.home.of_log, source, tail, config, StatusWriter(None), self.now_s)
-        self.merging = MergingFeed(self.home, CONFIG, lambda ids: {}, self._rule, clock=self.now_s)
-
-    def now_s(self) -> float:
-        return self.now_ms / 1000
-
-    def look(self, topic_until_ms: int) -> None:
-        self.following.step()
-        self.merging.step(self.following.known(CONFIG.log_hold_ms, self.now_ms), topic_until_ms)
-
-    def write_topic(self, texts: list[str]) -> None:
-        if texts:
-            write_deltalake(self.home.of_topic.effects, typed_rows(texts), mode="append")
 
 
 def lines_of(log: Path) -> list[tuple[int, bytes]]:
@@ -127,7 +80,16 @@ def _fact(row: dict[str, Any]) -> tuple[int, str, str | None, str]:
     """A log is named by its place in a folder of its own."""
     record, line = record_in(row["request_id"] or ""), (row["request_id"] or "").rpartition(":")[2]
     shown_by = shown_by_both(record, line if line != record else "")
-    return row["at_ms"], row["effect"], row["detail"], shown_by
+    return row["at_ms"], row["effect"], row["detail"] and str(_in_order(msgspec.json.decode(row["detail"]))), shown_by
+
+
+def _in_order(said: Any) -> Any:
+    """Topics of a list are in the order of their names or ids, as known when the record came."""
+    if isinstance(said, dict):
+        return {name: _in_order(one) for name, one in said.items()}
+    if isinstance(said, list):
+        return sorted(map(_in_order, said), key=lambda one: one.get("topic", "") if isinstance(one, dict) else "")
+    return said
 
 
 def written(home: Home) -> Facts:
@@ -138,35 +100,123 @@ def written(home: Home) -> Facts:
 
 
 def grow(both: Both, name: str, lines: list[tuple[int, bytes]]) -> None:
-    """Both grow, the topic is read now and then, and the programs are killed; then nothing is written any more."""
-    chance = random.Random(name)
-    topic = [
-        (row.at_ms or 0, group_id, row) for group_id, shown in capture(name).shown.items() for row in rows_of(shown, 1)
-    ]
-    topic_ms = 0
+    """Both grow, the topic late now and then, and the program is killed; then nothing is written any more."""
+    both.start()
+    chance, topic = random.Random(name), read_dump(CAPTURES / name / "offsets-topic.jsonl.gz")
+    deaths = 0
     for now_ms in range(lines[0][0] - STEP_MS, lines[-1][0] + AFTER_END_MS, STEP_MS):
         both.now_ms = now_ms
         with both.log.open("ab") as file:
             file.writelines(line for at_ms, line in lines if now_ms - STEP_MS < at_ms <= now_ms)
-        before_ms, topic_ms = topic_ms, max(topic_ms, now_ms - chance.choice([0, 3_000, 8_000]))
-        new = ((group_id, row) for at_ms, group_id, row in topic if before_ms < at_ms <= topic_ms)
-        both.write_topic([text for group_id, row in new for text in texts_of(group_id, [row])])
-        both.look(topic_ms)
+        before_ms, both.topic_ms = both.topic_ms, max(both.topic_ms, now_ms - chance.choice([0, 3_000, 5_000]))
+        both.topic.write([one for one in topic if before_ms < one.timestamp_ms <= both.topic_ms])
+        deaths += not both.look()
         if now_ms <= lines[-1][0] and chance.random() < KILLS:
             both.start()
-    both.merging.close()
+    assert deaths
+    while both.following._has_due:
+        both.look()
+
+
+@pytest.fixture(params=[4, 7], autouse=True)
+def _killed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program is killed at every so many writes."""
+    monkeypatch.setattr("rollcall.tables.appending.write_deltalake", Deaths(request.param))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_comes_bit_by_bit_is_what_a_replay_of_both_makes(name: str, tmp_path: Path) -> None:
-    both = Both(tmp_path, is_printed=True)
+    both = Both(tmp_path, name, OF_LINES)
     grow(both, name, lines_of(BROKERS / f"{name}.log.gz"))
     assert written(both.home) == replayed(name)
 
 
-def test_requests_that_come_bit_by_bit_beside_a_topic_make_the_rebalances_of_a_replay(tmp_path: Path) -> None:
-    folder, both = CAPTURES / "n-classic-mixed", Both(tmp_path, is_printed=False)
-    grow(both, folder.name, lines_of(folder / "requests.log.gz"))
+def test_requests_that_come_bit_by_bit_beside_a_topic_make_the_rebalances_of_a_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = CAPTURES / "n-classic-mixed"
+    both = Both(tmp_path, folder.name, OF_REQUESTS)
+    grow(both, folder.name, [*lines_of(folder / "requests.log.gz")])
+    monkeypatch.undo()
+    files = [str(folder / name) for name in ("requests.log.gz", "offsets-topic.jsonl.gz")]
+    assert main(["replay", *files, "--home", str(tmp_path / "replayed")]) == 0
+    assert rebalances(both.home) == rebalances(Home(tmp_path / "replayed"))
+    places = [(row["group_id"], row["at_ms"], row["seq"]) for row in read_rows(both.home.effects)]
+    assert len(set(places)) == len(places)
+    ids, of_replay = (lines_of_requests(home) for home in (both.home, Home(tmp_path / "replayed")))
+    assert ids == of_replay
+
+
+def lines_of_requests(home: Home) -> Counter[str]:
+    """Without heartbeats, of which several are one request."""
+    rows = (row for row in read_rows(home.requests) if '"api":"Heartbeat' not in row["request"])
+    return Counter(row["request_id"].partition(":")[2] for row in rows)
+
+
+def test_what_neither_can_read_is_in_the_one_quarantine_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both, reads = Both(tmp_path, NAMES[0], OF_REQUESTS), 20
+    both.start()
+    for number in range(reads):
+        both.now_ms += STEP_MS
+        with both.log.open("ab") as file:
+            file.write(b"[2026-11-21 05:38:30,000] DEBUG Completed request:{cut\n" * 2)
+        both.topic.write([LogRecord(0, number, both.now_ms, b"\x00\x02\x00", None)])
+        both.look()
+    monkeypatch.undo()
+    both.look()
+    both.following.finish()
+    rows = [row["source"].partition(" line ") for row in read_rows(both.home.quarantine)]
+    assert sorted(int(number) for _, _, number in rows if number) == [*range(1, 2 * reads + 1)]
+    assert sum(not number for _, _, number in rows) == reads
+
+
+def test_a_state_that_is_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    both = Both(tmp_path, NAMES[0], OF_LINES)
+    both.start()
+    both.topic.write(read_dump(CAPTURES / NAMES[0] / "offsets-topic.jsonl.gz"))
+    both.following.step()
+    for path in (both.home.path / FOLDER).glob("*.state"):
+        path.unlink()
+    with pytest.raises(HomeError, match="is missing: without it nobody knows how far"):
+        both.start()
+
+
+def test_a_home_of_an_earlier_version_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It had followed half of each on a home inside, and merged a part of that."""
+    folder = CAPTURES / "n-classic-mixed"
+    both, lines = Both(tmp_path, folder.name, OF_REQUESTS), lines_of(folder / "requests.log.gz")
+    half_ms = lines[len(lines) // 2][0]
+    both.log.write_bytes(b"".join(line for at_ms, line in lines if at_ms <= half_ms))
+    records = read_dump(folder / "offsets-topic.jsonl.gz")
+    both.topic.write([one for one in records if one.timestamp_ms <= half_ms])
+    with monkeypatch.context() as patched:
+        patched.setattr("rollcall.tables.appending.write_deltalake", write_deltalake)
+        both.now_ms = both.topic_ms = half_ms
+        merging, state = MergingFeed(MergingState(), OF_REQUESTS.rule, both.topic.names, CONFIG.log_hold_ms), {}
+        for is_topic, home, source_of in (
+            (False, both.home.of_log, both.log_source),
+            (True, both.home.of_topic, both.topic_source),
+        ):
+            home.path.mkdir()
+            source: Part = source_of(home)
+            following = Following(home, source, CONFIG, StatusWriter(None), both.now_s)
+            following.step()
+            both.now_ms += 3_000
+            follower = TableFollower(Path(home.effects), COLUMNS, from_version=0)
+            merging.take(pa.concat_tables(follower.poll()), is_topic=is_topic)
+            state["topic_version" if is_topic else "log_version"] = follower.next_version
+            following.step()
+            following.finish()
+        merging.decide(Known({}, half_ms - 20_000), half_ms)
+        append_once(open_effects(both.home, CONFIG), merging.take_decided(), APP_ID, 1, has_upkeep=True)
+        (both.home.path / "both").mkdir()
+        kept = {**msgspec.to_builtins(merging.state()), **state}
+        (both.home.path / "both" / f"{1:012d}.state").write_bytes(msgspec.msgpack.encode(kept))
+    merged = len(read_rows(both.home.effects))
+    grow(both, folder.name, [(half_ms, b""), *(one for one in lines if one[0] > half_ms)])
+    monkeypatch.undo()
+    assert merged
     files = [str(folder / name) for name in ("requests.log.gz", "offsets-topic.jsonl.gz")]
     assert main(["replay", *files, "--home", str(tmp_path / "replayed")]) == 0
     assert rebalances(both.home) == rebalances(Home(tmp_path / "replayed"))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.following.request_source import known_of
+from rollcall.inputs.following.source import Known
 from rollcall.inputs.request_log.live import LOOK_AHEAD_MS
-from rollcall.jobs.shadow.following import Known
-from rollcall.jobs.shadow.request_source import known_of
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.shadow.fed import CAPTURES, Feed, lines_of

@@ -1,61 +1,41 @@
-"""Two homes that grow, of a log and of a topic: the home around them gets each fact once, whatever ends the program."""
+"""Facts of a log and of a topic that come bit by bit: each is in the history once, as of all facts at once."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
 
 from rollcall.history.facts import Fact
 from rollcall.inputs.both_inputs import BothMerged
-from rollcall.inputs.following import numbered_state
+from rollcall.inputs.following.merging_feed import BESIDE_REQUESTS, MergingFeed, MergingState
+from rollcall.inputs.following.source import Known
+from rollcall.inputs.offsets_topic.beside_log.merging import GroupMerged
 from rollcall.inputs.replay.merged import Ends, merge_files
 from rollcall.inputs.replay.row_files import RowFiles, take_rows
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.shadow.following import Known
-from rollcall.jobs.shadow.merging_feed import FOLDER, MergingFeed
-from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
 from rollcall.schemas.effects import GroupRemoved
-from rollcall.schemas.tables import AFTER_THE_LOGS, EFFECTS, QUARANTINE
-from rollcall.tables.home import Home, HomeError
+from rollcall.schemas.tables import AFTER_THE_LOGS, EFFECTS
 from rollcall.tables.rows import with_days
 from tests.offsets_topic.half_logs import LENGTH_MS, reported_of
 from tests.request_log.broker import START_MS
-from tests.streaming.live import read_rows
 
-CONFIG = JobConfig()
+HOLD_MS = JobConfig().log_hold_ms
 Row = dict[str, Any]
 UNTIL_MS = START_MS + 10 * LENGTH_MS
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-class Homes:
-    """A home with its two parts, to which facts are written as the shadows of each would."""
-
-    def __init__(self, folder: Path) -> None:
-        self.home = Home(folder)
-        for each in (self.home.of_log, self.home.of_topic):
-            open_effects(each, CONFIG)
-            open_quarantine(each, CONFIG)
-
-    def write(self, home: Home, rows: Iterable[Row]) -> None:
-        rows = list(rows)
-        if rows:
-            write_deltalake(home.effects, table_of(rows), mode="append")
-
-    def feed(self) -> MergingFeed:
-        return MergingFeed(self.home, CONFIG, lambda ids: dict.fromkeys(ids, "orders"))
-
-    def reported(self) -> list[tuple[Any, ...]]:
-        return reported_in(read_rows(self.home.effects))
+def feed_of(state: bytes | None = None) -> MergingFeed:
+    """state: what an earlier one has left."""
+    kept = MergingState() if state is None else msgspec.msgpack.decode(state, type=MergingState[GroupMerged])
+    return MergingFeed(kept, BESIDE_REQUESTS, lambda ids: dict.fromkeys(ids, "orders"), HOLD_MS)
 
 
 def table_of(rows: list[Row]) -> pa.Table:
@@ -104,19 +84,18 @@ def test_what_comes_bit_by_bit_is_what_a_replay_of_all_makes(seed: int, tmp_path
     log, topic = ([row_of(fact) for fact in facts] for facts in (inputs.log, inputs.topic))
     log += [answer(START_MS + n * 1_000, 10_000 + n) for n in range(60)]
     at_once, history = replayed(tmp_path, log, topic)
-    chance, homes = random.Random(seed), Homes(tmp_path / "bits")
-    feed = homes.feed()
+    chance, feed, decided = random.Random(seed), feed_of(), list[Row]()
     for now_ms in range(START_MS, START_MS + LENGTH_MS + 5_000, 5_000):
-        for home, facts in ((homes.home.of_log, log), (homes.home.of_topic, topic)):
-            homes.write(home, [fact for fact in facts if now_ms - 5_000 < fact["at_ms"] <= now_ms])
-        feed.step(Known({}, now_ms - 10_000), now_ms)
+        for is_topic, facts in ((False, log), (True, topic)):
+            feed.take(table_of([one for one in facts if now_ms - 5_000 < one["at_ms"] <= now_ms]), is_topic=is_topic)
+        feed.decide(Known({}, now_ms - 10_000), now_ms)
+        decided += feed.take_decided().to_pylist()
         if chance.random() < 0.5:
-            # It is killed: what it had in hand is lost, and read again.
-            feed = homes.feed()
-    feed = homes.feed()
-    feed.step(Known({}, UNTIL_MS), UNTIL_MS)
-    feed.close()
-    assert homes.reported() == history
+            # It is stopped, and goes on with its state.
+            feed = feed_of(msgspec.msgpack.encode(feed.state()))
+    feed.decide(Known({}, UNTIL_MS), UNTIL_MS)
+    decided += feed.take_decided().to_pylist()
+    assert reported_in(decided) == history
     merged = feed.found
     assert (merged.log_facts, merged.topic_facts, merged.left_out) == (
         at_once.log_facts,
@@ -126,60 +105,15 @@ def test_what_comes_bit_by_bit_is_what_a_replay_of_all_makes(seed: int, tmp_path
     assert (merged.compared, merged.disagreements) == (at_once.compared, at_once.disagreements)
 
 
-def test_a_kill_between_the_state_and_the_commit_repeats_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    homes = Homes(tmp_path)
-    homes.write(homes.home.of_log, [answer(START_MS, 1)])
-    feed = homes.feed()
-
-    def fail(*_: object, **__: object) -> None:
-        raise OSError("killed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(numbered_state, "append_once", fail)
-        with pytest.raises(OSError, match="killed"):
-            feed.step(Known({}, -1), -1)
-    assert homes.reported() == []
-    homes.write(homes.home.of_log, [answer(START_MS + 1, 2)])
-    assert homes.feed().step(Known({}, -1), -1) == 2
-    assert homes.feed().step(Known({}, -1), -1) == 0
-    assert [fact[1] for fact in homes.reported()] == [1, 2]
-
-
-def test_a_fact_of_the_topic_waits_until_the_log_has_reported_all_up_to_then(tmp_path: Path) -> None:
-    homes = Homes(tmp_path)
+def test_a_fact_of_the_topic_waits_until_the_log_has_reported_all_up_to_then() -> None:
     removed = GroupRemoved(at_ms=START_MS, why="deleted", generation_id=3)
-    homes.write(homes.home.of_topic, [row_of(Fact(START_MS, 5, "group_removed", content=removed))])
-    feed = homes.feed()
-    late_ms = START_MS + CONFIG.log_hold_ms + SAME_FACT_WITHIN_MS
-    assert feed.step(Known({}, late_ms), START_MS) == 0
-    assert feed.step(Known({"g": START_MS + SAME_FACT_WITHIN_MS - 1}, late_ms), late_ms) == 0
-    assert feed.step(Known({}, late_ms), late_ms) == 1
-    assert [fact[1] for fact in homes.reported()] == [AFTER_THE_LOGS + 5]
-
-
-def test_what_neither_can_read_is_copied_once(tmp_path: Path) -> None:
-    homes, numbers = Homes(tmp_path), count()
-
-    def break_something(home: Home) -> None:
-        row = dict.fromkeys(QUARANTINE.names) | {"reason": f"reason {next(numbers)}", "at_ms": START_MS}
-        write_deltalake(home.quarantine, pa.Table.from_pylist([row], QUARANTINE.arrow), mode="append")
-
-    break_something(homes.home.of_log)
-    homes.feed().step(Known({}, -1), -1)
-    break_something(homes.home.of_topic)
-    break_something(homes.home.of_log)
-    for _ in range(2):
-        homes.feed().step(Known({}, -1), -1)
-    assert sorted(row["reason"] for row in read_rows(homes.home.quarantine)) == ["reason 0", "reason 1", "reason 2"]
-
-
-def test_a_state_that_is_gone_is_named(tmp_path: Path) -> None:
-    homes = Homes(tmp_path)
-    homes.write(homes.home.of_log, [answer(START_MS, 1)])
-    homes.feed().step(Known({}, -1), -1)
-    for path in (tmp_path / FOLDER).glob("*.state"):
-        path.unlink()
-    with pytest.raises(HomeError, match="is missing: without it nobody knows how far"):
-        homes.feed()
+    feed = feed_of()
+    feed.take(table_of([row_of(Fact(START_MS, 5, "group_removed", content=removed))]), is_topic=True)
+    late_ms = START_MS + HOLD_MS + SAME_FACT_WITHIN_MS
+    feed.decide(Known({}, late_ms), START_MS)
+    assert feed.due_rows == 0
+    feed.decide(Known({"g": START_MS + SAME_FACT_WITHIN_MS - 1}, late_ms), late_ms)
+    assert feed.due_rows == 0
+    feed.decide(Known({}, late_ms), late_ms)
+    assert [fact[1] for fact in reported_in(feed.take_decided().to_pylist())] == [AFTER_THE_LOGS + 5]
+    assert feed.due_rows == 0

@@ -121,7 +121,7 @@ def test_files_that_were_rotated_while_nobody_followed_are_read_oldest_first(mar
     for _ in range(5):
         following.step()
     finish(following)
-    assert following.counts.startswith(f"{len(LINES)} lines read")
+    assert following.source.counts.startswith(f"{len(LINES)} lines read")
 
 
 def test_lines_out_of_an_id_are_in_quarantine_once_and_in_no_history(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_what_is_written_is_counted(tmp_path: Path) -> None:
     assert status is not None
     assert status.state == "running"
     assert status.effects == sum(map(len, written(home).values()))
-    assert following.counts == f"{len(LINES)} lines read, {len(LINES)} about groups, 0 in quarantine"
+    assert following.source.counts == f"{len(LINES)} lines read, {len(LINES)} about groups, 0 in quarantine"
 
 
 @pytest.mark.parametrize("name", ["n-classic-mixed", "o-consumer-protocol"])

@@ -19,11 +19,11 @@ from rollcall.cli.shadow import kept_of
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.heartbeat_run import beats_of, request_of
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.inputs.following.request_source import find_kept, new_kept
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN
 from rollcall.jobs.log_config import shadow_config
 from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.shadow.request_source import find_kept, new_kept
 from rollcall.schemas.effect_rows import row_of
 from rollcall.schemas.fan_out import group_id_of
 from rollcall.schemas.messages import GroupObservedRequest, HeartbeatRequest, HeartbeatRunRequest, StreamRequest
@@ -141,7 +141,7 @@ def test_requests_whose_facts_are_committed_are_written_at_the_next_start(
             file.write(piece)
         following = started(home, path)
         with monkeypatch.context() as patched:
-            patched.setattr("rollcall.jobs.shadow.request_source.append_once", die)
+            patched.setattr("rollcall.inputs.following.request_source.append_once", die)
             try:
                 for _ in range(4):
                     following.step()
@@ -166,7 +166,7 @@ def test_a_log_that_is_rotated_is_followed_to_its_end_and_in_the_next_file(tmp_p
     for _ in range(5):
         following.step()
     finish(following)
-    assert following.counts == "485 lines read, 463 used, 0 in quarantine"
+    assert following.source.counts == "485 lines read, 463 used, 0 in quarantine"
     plain = [line._replace(file=path.name) for line in lines_of(LOG)]
     assert facts_in(home) == facts_of(Feed(GroupConfig(), 1).feed(plain).end())
     status = read_status(home.path)
@@ -251,7 +251,7 @@ def test_the_log_is_reported_to_its_end_once_it_stands_still(tmp_path: Path) -> 
     path.write_bytes(b"".join(LINES))
     following = started(home, path)
     finish(following)
-    assert following.counts == "485 lines read, 463 used, 0 in quarantine"
+    assert following.source.counts == "485 lines read, 463 used, 0 in quarantine"
     assert sum(map(len, reported(requests_in(home)).values())) == 463
     status = read_status(home.path)
     assert status is not None
@@ -275,13 +275,13 @@ def test_a_home_follows_one_log_with_the_settings_it_began_with(tmp_path: Path) 
     home, path = Home(tmp_path / "home"), tmp_path / "requests.log"
     path.write_bytes(b"".join(LINES))
     finish(started(home, path, {"group.max.size": "7"}))
-    assert kept_of(home, str(path), "UTC", {"group.max.size": "7"}, QUIET).position.number == 485
+    assert kept_of(home, find_kept(home), str(path), "UTC", {"group.max.size": "7"}, QUIET).position.number == 485
     with pytest.raises(HomeError, match=r"group\.max\.size=7, not 8"):
-        kept_of(home, str(path), "UTC", {"group.max.size": "8"}, QUIET)
+        kept_of(home, find_kept(home), str(path), "UTC", {"group.max.size": "8"}, QUIET)
     with pytest.raises(HomeError, match="LOG="):
-        kept_of(home, str(tmp_path / "other.log"), "UTC", {}, QUIET)
+        kept_of(home, find_kept(home), str(tmp_path / "other.log"), "UTC", {}, QUIET)
     with pytest.raises(HomeError, match="ZONE=UTC"):
-        kept_of(home, str(path), "Asia/Kolkata", {}, QUIET)
+        kept_of(home, find_kept(home), str(path), "Asia/Kolkata", {}, QUIET)
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError
 
+from rollcall.inputs.following.topic_source import HOLD_S
+from rollcall.inputs.following.topic_tail import AWAY_EVERY_S, LOOK_EVERY_S
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.records.decoding import encode_key, encode_value, group_id_of
 from rollcall.inputs.offsets_topic.records.shapes import GroupKey, GroupMetadataValue
-from rollcall.jobs.shadow.topic import TopicFollowing
-from rollcall.jobs.shadow.topic_source import HOLD_S
-from rollcall.jobs.shadow.topic_tail import AWAY_EVERY_S, LOOK_EVERY_S
+from rollcall.jobs.shadow.following import Following
 from rollcall.schemas.effect_rows import rows_of
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import read_status
 from tests.offsets_topic.folded import CAPTURES, NAMES, Folded, capture, read_dump
 from tests.shadow.deaths import Deaths, Killed
-from tests.shadow.written_topic import Clock, WrittenTopic, started
+from tests.shadow.written_topic import Clock, WrittenTopic, source_of, started
 from tests.streaming.live import read_rows
 
 Row = tuple[int, str, int | None, str | None, str | None]
@@ -62,7 +62,7 @@ def expected(folded: Folded) -> dict[str, list[Row]]:
     return {group_id: rows for group_id, rows in found.items() if rows}
 
 
-def read_to_the_end(following: TopicFollowing, clock: Clock) -> None:
+def read_to_the_end(following: Following, clock: Clock) -> None:
     while following.step():
         pass
     clock.at_s += HOLD_S
@@ -98,7 +98,7 @@ def test_each_fact_is_in_the_home_once_wherever_the_program_is_killed(
     # Nothing is read again once the program was stopped.
     following = started(tmp_path, topic, clock)
     read_to_the_end(following, clock)
-    assert following.counts.startswith("0 records read")
+    assert following.source.counts.startswith("0 records read")
     assert len(list((tmp_path / "offsets-topic").glob("*.groups"))) == 1
 
 
@@ -141,7 +141,7 @@ def test_commits_are_left_out_where_asked(tmp_path: Path, clock: Clock, topic: W
     read_to_the_end(following, clock)
     commits = sum((one.key or b"")[:2] in (b"\x00\x00", b"\x00\x01") for one in records)
     assert commits
-    assert following.counts == (
+    assert following.source.counts == (
         f"{len(records)} records read, {commits} of them commits, 0 of a type that nobody knows"
     )
     effects = {row["effect"] for row in read_rows(Home(tmp_path).effects)}
@@ -169,10 +169,10 @@ def test_records_that_are_gone_end_it_with_a_sentence_and_what_was_read_is_kept(
     topic.write([LogRecord(0, 0, 5, KEY, encode_value(3, EMPTY))])
     topic.errors.append((0, KafkaError._AUTO_OFFSET_RESET))
     following = started(tmp_path, topic, clock)
-    while following.goes_on():
+    while following.failure is None:
         following.step()
     following.finish()
-    failure = following.failure()
+    failure = following.failure
     assert failure is not None
     assert failure.reason.startswith("__consumer_offsets: records are gone from the topic that were not read yet")
     assert [row[1] for row in written(tmp_path)["g"]] == ["group_created"]
@@ -187,7 +187,7 @@ def test_an_absent_cluster_is_said_once_and_the_shadow_goes_on_when_it_is_back(
     for _ in range(5):
         clock.at_s += AWAY_EVERY_S
         following.step()
-    assert following.goes_on()
+    assert following.failure is None
     topic.is_away = False
     topic.write([LogRecord(0, 0, 5, KEY, encode_value(3, EMPTY))])
     following.step()
@@ -204,22 +204,22 @@ def test_a_partition_that_is_added_is_read_from_its_beginning(
     following.step()
     topic.write([LogRecord(7, 0, 5, KEY, encode_value(3, EMPTY))])
     following.step()
-    assert following.counts.startswith("0 records read")
+    assert following.source.counts.startswith("0 records read")
     clock.at_s += LOOK_EVERY_S
     following.step()
-    assert following.counts.startswith("1 records read")
+    assert following.source.counts.startswith("1 records read")
 
 
 def test_all_before_a_time_is_read_once_each_partition_was_read_to_its_end_of_then(
     tmp_path: Path, clock: Clock, topic: WrittenTopic
 ) -> None:
     def until_ms() -> int:
-        return following.known(0, 0).all_others_ms
+        return source.known(0, 0).all_others_ms
 
     topic.write([LogRecord(0, 0, 5, KEY, encode_value(3, EMPTY)), LogRecord(1, 0, 5, KEY, None)])
-    following = started(tmp_path, topic, clock)
+    source = source_of(Home(tmp_path), None, topic, clock)
     assert until_ms() == -1
-    following.step()
+    source.step()
     asked_ms = clock.now_ms()
     assert until_ms() == -1
     clock.at_s += 1
@@ -228,6 +228,6 @@ def test_all_before_a_time_is_read_once_each_partition_was_read_to_its_end_of_th
     assert until_ms() == asked_ms + 1_000, "it was asked before"
     clock.at_s += 1
     assert until_ms() == asked_ms + 1_000
-    following.step()
+    source.step()
     assert until_ms() == asked_ms + 1_000
     assert until_ms() == asked_ms + 2_000, "of an aborted transaction nothing comes but the end"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rollcall.__main__ import main
+from rollcall.jobs.shadow.kinds import TOPIC_SHADOW
 from rollcall.jobs.shadow.topic import check_cluster, topic_config
 from rollcall.programs.errors import ConfigError
 from rollcall.tables.home import Home, HomeError
@@ -50,6 +51,7 @@ def test_what_does_not_fit_what_is_followed_is_refused(
 
 def test_a_home_belongs_to_one_cluster_and_one_choice_of_commits(tmp_path: Path) -> None:
     home = Home(tmp_path)
+    home.check_kind(TOPIC_SHADOW, "driver")
     check_cluster(home, "cluster-1", has_commits=True)
     check_cluster(home, "cluster-1", has_commits=True)
     with pytest.raises(HomeError, match="follows the cluster cluster-1, and this is cluster-2"):

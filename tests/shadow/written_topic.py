@@ -13,11 +13,12 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, TopicPartition
 
+from rollcall.inputs.following.topic_source import TopicKept, TopicSource, find_topic
+from rollcall.inputs.following.topic_tail import TopicTail
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.shadow.topic import TopicFollowing
-from rollcall.jobs.shadow.topic_source import TopicKept, TopicSource, find_topic
-from rollcall.jobs.shadow.topic_tail import TopicTail
+from rollcall.jobs.shadow.following import Following
+from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter
 
@@ -137,19 +138,27 @@ class Clock:
         return self.at_s * 1000
 
 
-def started(folder: Path, topic: WrittenTopic, clock: Clock, *, has_commits: bool = True) -> TopicFollowing:
+def started(folder: Path, topic: WrittenTopic, clock: Clock, *, has_commits: bool = True) -> Following:
     """A program that starts on a home, at its first start or after a kill."""
     home = Home(folder)
     home.path.mkdir(exist_ok=True)
-    kept = find_topic(home) or TopicKept()
+    source = source_of(home, find_topic(home), topic, clock, has_commits=has_commits)
+    return Following(home, source, CONFIG, StatusWriter(home.path), clock)
+
+
+def source_of(
+    home: Home, kept: TopicKept | None, topic: WrittenTopic, clock: Clock, *, has_commits: bool = True
+) -> TopicSource:
+    """What follows it from where the state says."""
+    kept = kept or TopicKept()
     tail = TopicTail(topic.consumer, topic, kept.places, clock, clock.now_ms)
-    source = TopicSource(
+    return TopicSource(
         home,
-        CONFIG,
+        open_quarantine(home, CONFIG),
         kept,
+        tail,
         names=topic.names,
-        read_until_ms=tail.read_until_ms,
+        raw_max_bytes=CONFIG.quarantine_raw_max_bytes,
         has_commits=has_commits,
         clock=clock,
     )
-    return TopicFollowing(home, source, tail, CONFIG, StatusWriter(home.path), clock)

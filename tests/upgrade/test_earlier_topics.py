@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from rollcall.inputs.following.group_documents import GroupDocuments
+from rollcall.inputs.following.topic_source import FOLDER, HOLD_S, find_topic
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.history.state import read_document
 from rollcall.inputs.offsets_topic.records.decoding import encode_key
 from rollcall.inputs.offsets_topic.records.shapes import GroupKey
 from rollcall.jobs.shadow import earlier_topic
 from rollcall.jobs.shadow.earlier_topic import take_over
-from rollcall.jobs.shadow.topic_source import FOLDER, HOLD_S, find_topic
 from rollcall.jobs.stream.checkpoint import finished_batches, offsets_of
 from rollcall.tables.home import Home
 from tests.shadow.written_topic import Clock, WrittenTopic, started
@@ -57,7 +57,7 @@ def test_its_groups_and_offsets_go_on_and_no_fact_changes(
     clock.at_s += HOLD_S
     following.step()
     following.finish()
-    assert following.counts.startswith("1 records read")
+    assert following.source.counts.startswith("1 records read")
     facts = read_rows(home.effects)
     assert [row for row in before if row not in facts] == []
     assert any(row["at_ms"] == LATE_MS for row in facts)

@@ -1,1 +1,1 @@
-"""What followers of growing recordings share."""
+"""What follows growing recordings, without a job that commits what it finds."""

@@ -60,13 +60,13 @@ class NumberedState(Generic[State]):
         append_once(self._table, rows, self._app_id, self.number + 1, has_upkeep=True)
         self.number += 1
         for path in self.folder.glob("*.state"):
-            if path != _path(self.folder, self.number):
+            if path != state_path(self.folder, self.number):
                 path.unlink()
         self._commit_at = began + max(self._commit_every_s, (self._clock() - began) / COMMITS_SHARE)
 
     def _write(self, state: State, number: int) -> None:
         self.folder.mkdir(exist_ok=True)
-        write_whole(_path(self.folder, number), msgspec.msgpack.encode(state))
+        write_whole(state_path(self.folder, number), msgspec.msgpack.encode(state))
         self.kept_at = self._clock()
 
 
@@ -80,7 +80,7 @@ def read_state(folder: Path, number: int, kind: type[State], unknown: str) -> St
 
     unknown: what is lost without it, for the error. Raises HomeError: it is missing after a commit, or cannot be read.
     """
-    path = _path(folder, number)
+    path = state_path(folder, number)
     try:
         return msgspec.msgpack.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
@@ -91,5 +91,6 @@ def read_state(folder: Path, number: int, kind: type[State], unknown: str) -> St
         raise HomeError(f"{path} cannot be read: {error}.") from None
 
 
-def _path(folder: Path, number: int) -> Path:
+def state_path(folder: Path, number: int) -> Path:
+    """The file of a state."""
     return folder / f"{number:012d}.state"

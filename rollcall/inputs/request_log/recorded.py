@@ -6,6 +6,7 @@ Knows the shapes; knows no line's text and no rule of the protocol.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -226,3 +227,12 @@ class Tally:
             self.first_at_ms = later.first_at_ms
         if later.last_at_ms is not None:
             self.last_at_ms = max(self.last_at_ms or 0, later.last_at_ms)
+
+
+def given_up(tally: Tally) -> Iterator[str]:
+    """A sentence for each group that was given up."""
+    for group_id, at in sorted(tally.given_up.items()):
+        yield (
+            f"  gave up on group {group_id} at {at.request_id}, where no order of its requests was found in time; "
+            f"{at.left_out} of its requests are left out"
+        )

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from rollcall.inputs.following.source import InputLost
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
-from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import tell
 
 Places = dict[int, int]
@@ -44,10 +44,6 @@ _FATAL = {
     KafkaError.SASL_AUTHENTICATION_FAILED: "",
 }
 """Errors after which the topic cannot be followed, with a reason; empty: the client's own words."""
-
-
-class TopicLost(UserError):
-    """The topic cannot be followed any further; the text says why."""
 
 
 class Cluster(Protocol):
@@ -87,14 +83,14 @@ class TopicTail:
         self._look_at = clock()
 
     def poll(self, at_most: int) -> Sequence[LogRecord]:
-        """The next records. Raises TopicLost, once all that came before are given."""
+        """The next records. Raises InputLost, once all that came before are given."""
         if self._clock() >= self._look_at:
             self._look_at_topic()
         messages = self._consumer.consume(at_most, 0)
         records = [record for message in messages if (record := self._record_in(message)) is not None]
         if self._failure is not None and not records:
             why = _FATAL.get(self._failure.code()) or self._failure.str()
-            raise TopicLost(f"{TOPIC}: {why} ({self._failure.name()}).")
+            raise InputLost(f"{TOPIC}: {why} ({self._failure.name()}).")
         return records
 
     def close(self) -> None:

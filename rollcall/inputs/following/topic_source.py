@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import pyarrow as pa
@@ -16,16 +16,14 @@ import pyarrow as pa
 from rollcall.inputs.both_inputs import NamesOf, with_names
 from rollcall.inputs.following.group_documents import GroupDocuments, Stored
 from rollcall.inputs.following.numbered_state import last_state
+from rollcall.inputs.following.source import Known, Source
+from rollcall.inputs.following.topic_tail import Places, TopicTail
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.history.fold import COMMITS
 from rollcall.inputs.offsets_topic.records.decoding import group_id_of
 from rollcall.inputs.offsets_topic.records.shapes import RECORD_TYPES
 from rollcall.inputs.offsets_topic.turns import take_turn, unreadable
 from rollcall.inputs.quarantined import quarantine_rows
-from rollcall.jobs.config import JobConfig
-from rollcall.jobs.shadow.following import Known
-from rollcall.jobs.shadow.topic_tail import Places
-from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, texts_of
 from rollcall.tables.appending import OpenTable, append_once
 from rollcall.tables.home import Home
@@ -59,9 +57,9 @@ def find_topic(home: Home) -> TopicKept | None:
     return last_state(home.path / FOLDER, home.effects, APP_ID, TopicKept, "how far the topic was read")
 
 
-class TopicSource:
+class TopicSource(Source[LogRecord, Places]):
     """A topic of which the home holds this state. names: gives topic names by id. sessions: by group id, session
-    timeouts of the newer protocol, ms. read_until_ms: all records before this time were read. clock: seconds.
+    timeouts of the newer protocol, ms. raw_max_bytes: how much of what cannot be read is kept. clock: seconds.
 
     Raises HomeError: the groups cannot be read.
     """
@@ -71,22 +69,23 @@ class TopicSource:
     def __init__(
         self,
         home: Home,
-        config: JobConfig,
+        quarantine: OpenTable,
         kept: TopicKept,
+        tail: TopicTail,
         *,
         names: NamesOf,
-        read_until_ms: Callable[[], int | None],
+        raw_max_bytes: int,
         has_commits: bool = True,
         sessions: Mapping[str, int] | None = None,
         shown: str = "",
         not_known: tuple[str, ...] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.shown, self.not_known = shown, not_known
+        super().__init__(tail, clock)
+        self.shown, self.not_known, self._read_until_ms = shown, not_known, tail.read_until_ms
         self._kept, self._names, self._has_commits = kept, names, has_commits
-        self._sessions, self._read_until_ms, self._clock = sessions or {}, read_until_ms, clock
-        self._raw_max_bytes = config.quarantine_raw_max_bytes
-        self._quarantine = open_quarantine(home, config)
+        self._sessions = sessions or {}
+        self._quarantine, self._raw_max_bytes = quarantine, raw_max_bytes
         self._groups = GroupDocuments(home.path / FOLDER, kept.groups)
         self._held = dict.fromkeys(kept.held, clock())
         """By group of which facts are held back, since when it has no new record."""
@@ -116,7 +115,7 @@ class TopicSource:
             else:
                 self._turn(group_id, records)
 
-    def look(self, silent_ms: float) -> None:
+    def look(self) -> None:
         """A group without new records for so long has no more of the request: its facts are held back no longer."""
         waited_from = self._clock() - HOLD_S
         for group_id in [one for one, since in self._held.items() if since <= waited_from]:
@@ -129,9 +128,9 @@ class TopicSource:
         texts, self._due, self.due_rows = self._due, [], 0
         return with_names(typed_rows(texts), self._names)
 
-    def state(self, position: Places) -> TopicKept:
+    def state(self) -> TopicKept:
         kept = self._kept
-        kept.places, kept.groups, kept.held = position, self._groups.store(), list(self._held)
+        kept.places, kept.groups, kept.held = self._tail.position, self._groups.store(), list(self._held)
         return kept
 
     def settle(self, number: int) -> None:
@@ -141,11 +140,8 @@ class TopicSource:
             self._kept.unfit = []
         self._groups.settle()
 
-    def known(self, hold_ms: int, now_ms: float, silent_ms: float) -> Known:
+    def known(self, hold_ms: int, now_ms: float) -> Known:
         return Known({}, self._read_until_ms() or -1)
-
-    def closing_lines(self) -> Iterable[str]:
-        return ()
 
     def _turn(self, group_id: str, records: Sequence[LogRecord]) -> None:
         """Folds a group's records; without any, nothing follows for now."""

@@ -6,12 +6,13 @@ The state has the facts that later lines may change. Must not know what a line s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pyarrow as pa
 
 from rollcall.inputs.following.numbered_state import last_state
+from rollcall.inputs.following.source import Known, LogSource, Tail
 from rollcall.inputs.printed.groups.live_groups import Given, LiveGroups
 from rollcall.inputs.printed.growing_log import GrowingLog, Read
 from rollcall.inputs.printed.logged_facts import LoggedFact
@@ -19,7 +20,6 @@ from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import LogLine, is_far_ahead
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.recorded import Quarantined
-from rollcall.jobs.shadow.following import Known, UnfitLines
 from rollcall.schemas.effect_rows import rows_of, texts_of
 from rollcall.tables.home import Home
 from rollcall.tables.rows import typed_rows
@@ -54,7 +54,7 @@ def find_printed(home: Home) -> PrintedKept | None:
     return last_state(home.path / FOLDER, home.effects, APP_ID, PrintedKept, "how far the log was read")
 
 
-class PrintedSource(UnfitLines):
+class PrintedSource(LogSource):
     """A broker's log of which the home holds this state. clock: seconds."""
 
     folder, app_id = FOLDER, APP_ID
@@ -62,9 +62,11 @@ class PrintedSource(UnfitLines):
         "a broker's own log has no heartbeats, commits and hosts; a rebalance is shown when it has ended.",
     )
 
-    def __init__(self, kept: PrintedKept, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
-        self._kept, self._clock = kept, clock
+    def __init__(
+        self, kept: PrintedKept, tail: Tail[LogLine, Position], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(tail, clock)
+        self._kept = kept
         self._log = GrowingLog(kept.log, zone_of(kept.zone), kept.unread)
         self._groups = LiveGroups(kept.facts, kept.given)
         self._log_ms = max((fact.at_ms for fact in kept.facts if fact.at_ms is not None), default=kept.position.at_ms)
@@ -93,11 +95,11 @@ class PrintedSource(UnfitLines):
             self._take(self._log.read([(line.number, _text(line)) for line in lines], is_pause=is_pause), lines)
             self._note_time(lines)
 
-    def look(self, silent_ms: float) -> None:
+    def look(self) -> None:
         now = self._clock()
         if self._log_ms is None or now < self._look_at:
             return
-        for due in self._groups.due(self._log_ms + silent_ms):
+        for due in self._groups.due(self._log_ms + self.silent_ms):
             self._due += texts_of(due.group_id, rows_of(due.shown, due.first_seq))
         ended = self._clock()
         self._look_at = ended + (ended - now) / LOOKS_SHARE
@@ -106,26 +108,23 @@ class PrintedSource(UnfitLines):
         texts, self._due = self._due, []
         return typed_rows(texts)
 
-    def state(self, position: Position) -> PrintedKept:
+    def state(self) -> PrintedKept:
         kept = self._kept
-        kept.position, kept.unread = position, self._log.unread
+        kept.position, kept.unread = self._tail.position, self._log.unread
         kept.facts, kept.given = self._groups.facts, self._groups.given
         return kept
 
     def settle(self, number: int) -> None:
         """Nothing: all that comes of lines are facts."""
 
-    def known(self, hold_ms: int, now_ms: float, silent_ms: float) -> Known:
-        until_ms = now_ms if silent_ms >= hold_ms or self._log_ms is None else self._log_ms
+    def known(self, hold_ms: int, now_ms: float) -> Known:
+        until_ms = now_ms if self.silent_ms >= hold_ms or self._log_ms is None else self._log_ms
         waits_ms = self._log.unread_from_ms()
         before_ms = int(until_ms if waits_ms is None else min(until_ms, waits_ms)) - hold_ms
         waiting = self._groups.waiting()
         return Known(
             {group_id: min(before_ms, first_ms - hold_ms) for group_id, first_ms in waiting.items()}, before_ms
         )
-
-    def closing_lines(self) -> Iterable[str]:
-        return ()
 
     def _take(self, read: Read, lines: Sequence[LogLine]) -> None:
         self._groups.take(read.facts)

@@ -15,21 +15,19 @@ import pyarrow as pa
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from rollcall.inputs.following.numbered_state import last_state
+from rollcall.inputs.following.source import Known, LogSource, Tail
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.configs_given import split_given
 from rollcall.inputs.request_log.group_rows import GroupRows
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.live import LiveImport
+from rollcall.inputs.request_log.recorded import given_up
 from rollcall.inputs.request_log.snapshot import SnapshotError, Snapshots, restored
-from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.following import Known, UnfitLines
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.programs.settings import from_texts
 from rollcall.schemas.effect_rows import texts_of
 from rollcall.schemas.tables import REQUESTS
-from rollcall.shown.replay_report import given_up
-from rollcall.tables.appending import append_once
+from rollcall.tables.appending import OpenTable, append_once
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.request_rows import request_line
 from rollcall.tables.rows import read_lines, typed_rows
@@ -87,8 +85,9 @@ def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen) 
     return ShadowState(log, zone, dict(given), seen, {**seen.shown(), **given}, Position(), None, requests=b"")
 
 
-class RequestSource(UnfitLines):
-    """A request log of which the home holds this state. say: for sentences to the user. clock: seconds.
+class RequestSource(LogSource):
+    """A request log of which the home holds this state. requests: the home's table of them. say: for sentences to the
+    user. clock: seconds.
 
     Raises HomeError: the kept state cannot be read.
     """
@@ -99,18 +98,18 @@ class RequestSource(UnfitLines):
     def __init__(
         self,
         home: Home,
+        requests: OpenTable,
         kept: ShadowState,
+        tail: Tail[LogLine, Position],
         say: Callable[[str], None] = lambda line: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__()
-        self._kept, self._say, self._clock = kept, say, clock
-        config = shadow_config(kept.settings)
-        self._requests = open_requests(home, config)
+        super().__init__(tail, clock)
+        self._requests, self._kept, self._say = requests, kept, say
         self.due_rows = 0
         self._groups: dict[str, GroupRows] = {}
         try:
-            self.live = self._live(config.group)
+            self.live = self._live(_config_of(kept.settings))
         except SnapshotError as error:
             raise HomeError(f"{home.shown}/{FOLDER} cannot be read: {error}.") from None
         if kept.requests is None:
@@ -137,16 +136,16 @@ class RequestSource(UnfitLines):
         shown = {**self._kept.seen.shown(), **self._kept.given}
         if shown != self._kept.settings:
             self._kept.settings = shown
-            self.live.reconfigure(from_texts(GroupConfig, split_given(shown)[0]))
+            self.live.reconfigure(_config_of(shown))
             settings = " ".join(f"{key}={value}" for key, value in sorted(shown.items()))
             self._say(f"rollcall: the broker has {settings or 'the default settings'}, as the log shows.")
 
-    def look(self, silent_ms: float) -> None:
+    def look(self) -> None:
         last_ms, now = self.live.tally.last_at_ms, self._clock()
         if last_ms is None or now < self._look_at:
             return
         self._look_at = now + LOOK_EVERY_S
-        self.live.release(last_ms + silent_ms)
+        self.live.release(last_ms + self.silent_ms)
         self.due_rows = sum(group.waiting for group in self._groups.values())
 
     def take_due(self) -> pa.Table:
@@ -161,9 +160,9 @@ class RequestSource(UnfitLines):
         self._groups = {group_id: group for group_id, group in self._groups.items() if group_id in self.live.groups}
         return typed_rows(texts)
 
-    def state(self, position: Position) -> ShadowState:
+    def state(self) -> ShadowState:
         kept = self._kept
-        kept.position, kept.snapshot = position, self._snapshots.take()
+        kept.position, kept.snapshot = self._tail.position, self._snapshots.take()
         kept.facts = {group_id: (group.at_ms, group.seq) for group_id, group in self._groups.items()}
         return kept
 
@@ -173,14 +172,15 @@ class RequestSource(UnfitLines):
             append_once(self._requests, rows, REQUESTS_ID, number, has_upkeep=True)
             self._kept.requests = b""
 
-    def known(self, hold_ms: int, now_ms: float, silent_ms: float) -> Known:
+    def known(self, hold_ms: int, now_ms: float) -> Known:
+        silent_ms = self.silent_ms
         last_ms, is_silent = self.live.tally.last_at_ms, silent_ms >= hold_ms
         until_ms = now_ms if is_silent or last_ms is None else last_ms + silent_ms
         return known_of(self.live, int(until_ms) - hold_ms, is_silent=is_silent)
 
     def closing_lines(self) -> Iterator[str]:
         """The groups that were given up."""
-        return iter(given_up(self.live.tally))
+        return given_up(self.live.tally)
 
     def _live(self, config: GroupConfig) -> LiveImport:
         kept = self._kept
@@ -196,6 +196,10 @@ class RequestSource(UnfitLines):
         if group_id not in self._groups:
             self._groups[group_id] = GroupRows(*self._kept.facts.get(group_id, (-1, 0)))
         return self._groups[group_id]
+
+
+def _config_of(settings: Mapping[str, str]) -> GroupConfig:
+    return from_texts(GroupConfig, split_given(settings)[0])
 
 
 def known_of(live: LiveImport, before_ms: int, *, is_silent: bool) -> Known:

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from rollcall.inputs.following.source import Tail
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.log_ends import ROWS_AT_ONCE, LagNews
-from rollcall.jobs.shadow.following import Tail
 from rollcall.programs.log_lines import tell
 from rollcall.tables.lag_rows import append_lag
 
