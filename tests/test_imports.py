@@ -47,6 +47,8 @@ def up_to(floor: str) -> tuple[str, ...]:
     return FLOORS[: FLOORS.index(floor) + 1]
 
 
+STORED = ("group", "members", "rebalance_record", "consumer.group")
+"""The modules of the protocol that say what of a group its document keeps."""
 STATES = ("coordinator_udfs.protocol.states", "coordinator_udfs.protocol.consumer.states")
 BEFORE_VENV = ("programs.errors", "programs.visible", "programs.running")
 EFFECTS = ("schemas.causes", "schemas.shapes", "schemas.effects", "schemas.shown_effects", "schemas.consumer_effects")
@@ -62,6 +64,10 @@ ROOMS = {
     "coordinator_udfs": Layer(own=up_to("coordinator_udfs"), third_party=True),
     "coordinator_udfs.protocol": Layer(own=("coordinator_udfs.protocol", "schemas")),
     "coordinator_udfs.protocol.consumer.patterns": Layer(own=(), packages=("re2",)),
+    **{
+        f"coordinator_udfs.protocol.{name}": Layer(own=("coordinator_udfs.protocol", "schemas"), packages=("msgspec",))
+        for name in STORED
+    },
     "coordinator_udfs.group_udf": Layer(own=up_to("coordinator_udfs"), third_party=True, pyspark=True),
     "tables": Layer(own=("tables", "schemas", "programs"), third_party=True),
     "tables.lag": Layer(own=("tables.lag",)),
@@ -333,7 +339,8 @@ def loaded_by(names: list[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("module", "source", "found"),
     [
-        ("rollcall.coordinator_udfs.protocol.group", "import msgspec", ["msgspec is a third party"]),
+        ("rollcall.coordinator_udfs.protocol.group", "import msgspec", []),
+        ("rollcall.coordinator_udfs.protocol.join_group", "import msgspec", ["msgspec is a third party"]),
         (
             "rollcall.coordinator_udfs.protocol.group",
             "def f():\n    import numpy.linalg",

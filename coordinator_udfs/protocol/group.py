@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Protocol
+
+import msgspec
 
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType
@@ -28,8 +31,7 @@ from rollcall.coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
 from rollcall.schemas.causes import EndCause
 
 
-@dataclass(slots=True)
-class CommittedOffset:
+class CommittedOffset(msgspec.Struct):
     """A committed offset."""
 
     committed_offset: int
@@ -296,7 +298,7 @@ class Group:
     def copy(self) -> Group:
         """An independent copy; only what never changes is shared."""
         other = Group(*_fields_of_group(self))
-        other.members = {member_id: member.copy() for member_id, member in self.members.items()}
+        other.members = {member_id: copy(member) for member_id, member in self.members.items()}
         other.pending, other.pending_sync = self.pending.copy(), self.pending_sync.copy()
         other.offsets, other._support = self.offsets.copy(), self._support.copy()
         other._static, other._held = self._static.copy(), None

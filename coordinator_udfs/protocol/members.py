@@ -6,12 +6,11 @@ Knows shapes alone: the group adds, changes and removes them. Source: Kafka's Cl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from operator import attrgetter
+
+import msgspec
 
 
-@dataclass(slots=True)
-class ParkedJoin:
+class ParkedJoin(msgspec.Struct):
     """A JoinGroup whose answer waits for the end of the join phase."""
 
     request_id: str
@@ -21,8 +20,7 @@ class ParkedJoin:
     """As in JoinGroupRequest."""
 
 
-@dataclass(slots=True)
-class ParkedSync:
+class ParkedSync(msgspec.Struct):
     """A SyncGroup whose answer waits for the leader's assignment."""
 
     request_id: str
@@ -30,8 +28,7 @@ class ParkedSync:
     received_at_ms: int
 
 
-@dataclass(slots=True)
-class Member:
+class Member(msgspec.Struct):
     """A member of a group."""
 
     member_id: str
@@ -72,16 +69,8 @@ class Member:
         """True while a parked request keeps the member alive; a first, parked JoinGroup does not."""
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
-    def copy(self) -> Member:
-        """An independent copy, five times as fast as `copy.copy`: reading a log needs thousands of them."""
-        return Member(*_fields_of_member(self))
 
-
-_fields_of_member = attrgetter(*(field.name for field in fields(Member)))
-
-
-@dataclass(slots=True)
-class PendingMember:
+class PendingMember(msgspec.Struct):
     """An id given out with MEMBER_ID_REQUIRED that has not come back yet; never static."""
 
     member_id: str

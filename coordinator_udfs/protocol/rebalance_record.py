@@ -5,14 +5,14 @@ Only the history needs it; knows no group and no member.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
+from copy import copy
+
+import msgspec
 
 from rollcall.schemas.causes import Cause, EndCause
 
 
-@dataclass(slots=True)
-class MemberPart:
+class MemberPart(msgspec.Struct):
     """A member's part in the rebalance that is under way."""
 
     client_id: str
@@ -24,28 +24,20 @@ class MemberPart:
     """When the others stopped waiting for it although it had not joined."""
     held_others_ms: int = 0
 
-    def copy(self) -> MemberPart:
-        """An independent copy."""
-        return MemberPart(*_fields_of_part(self))
 
-
-_fields_of_part = attrgetter(*(field.name for field in fields(MemberPart)))
-
-
-@dataclass(slots=True)
-class Rebalance:
+class Rebalance(msgspec.Struct):
     """The rebalance that is under way, from its first sign until the group is Stable, Empty or rebalances anew."""
 
     cause: Cause
     started_at_ms: int
     from_generation_id: int
     members_before: int
-    parts: dict[str, MemberPart] = field(default_factory=dict)
+    parts: dict[str, MemberPart] = {}
     """By member id."""
-    joined: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    expired: list[str] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
+    joined: list[str] = []
+    left: list[str] = []
+    expired: list[str] = []
+    gone: list[str] = []
     """These four hold the names of members that joined or went during the rebalance; `gone`: it is not known how."""
     last_progress_at_ms: int = 0
     join_phase_ended_at_ms: int | None = None
@@ -64,11 +56,8 @@ class Rebalance:
 
     def copy(self) -> Rebalance:
         """An independent copy."""
-        other = Rebalance(*_fields_of_rebalance(self))
-        other.parts = {member_id: part.copy() for member_id, part in self.parts.items()}
+        other = copy(self)
+        other.parts = {member_id: copy(part) for member_id, part in self.parts.items()}
         other.joined, other.left = self.joined.copy(), self.left.copy()
         other.expired, other.gone = self.expired.copy(), self.gone.copy()
         return other
-
-
-_fields_of_rebalance = attrgetter(*(field.name for field in fields(Rebalance)))

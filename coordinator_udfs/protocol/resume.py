@@ -6,7 +6,7 @@ away. See `lifecycle.load_group` for a coordinator that moves, where parked requ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from copy import copy
 
 from rollcall.coordinator_udfs.protocol.config import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
@@ -42,8 +42,8 @@ def _lift_consumers(consumer: ConsumerGroup, from_ms: int, except_from_ms: int |
         if at_ms is not None:
             member.session_deadline_ms = _lifted(at_ms, member.session_length_ms, from_ms, except_from_ms)
         for timer, armed in member.timers.items():
-            deadline_ms = _lifted(armed.deadline_ms, armed.length_ms, from_ms, except_from_ms)
-            member.timers[timer] = replace(armed, deadline_ms=deadline_ms)
+            member.timers[timer] = lifted = copy(armed)
+            lifted.deadline_ms = _lifted(armed.deadline_ms, armed.length_ms, from_ms, except_from_ms)
 
 
 def _lifted(deadline_ms: int, length_ms: int, from_ms: int, except_from_ms: int | None) -> int:

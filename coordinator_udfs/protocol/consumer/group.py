@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 
+import msgspec
+
 from rollcall.coordinator_udfs.protocol.consumer.named_topics import NamedTopics
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
 from rollcall.coordinator_udfs.protocol.held_bytes import (
@@ -37,8 +39,7 @@ NEW_EPOCH = 0
 NO_EPOCH = -1
 
 
-@dataclass(slots=True)
-class ClassicMember:
+class ClassicMember(msgspec.Struct):
     """The fields of a member that uses the classic protocol: timeout, and metadata by protocol name."""
 
     session_timeout_ms: int
@@ -55,8 +56,7 @@ class ClassicMember:
         return next(iter(self.protocols.values()))
 
 
-@dataclass(slots=True)
-class ArmedTimer:
+class ArmedTimer(msgspec.Struct):
     """A timer of a member other than its session's."""
 
     deadline_ms: int
@@ -67,8 +67,7 @@ class ArmedTimer:
     """The member's when it was armed."""
 
 
-@dataclass(slots=True)
-class ConsumerMember:
+class ConsumerMember(msgspec.Struct):
     """A member of a consumer group."""
 
     member_id: str
@@ -86,9 +85,9 @@ class ConsumerMember:
     member_epoch: int = NEW_EPOCH
     previous_epoch: int = NO_EPOCH
     state: MemberState = MemberState.STABLE
-    assigned: Owned = field(default_factory=dict)
+    assigned: Owned = {}
     """What it may use."""
-    pending_revocation: Owned = field(default_factory=dict)
+    pending_revocation: Owned = {}
     """What it must give up and owns until it says so."""
     target: Target | None = None
     """None before the first assignment that knows it."""
@@ -97,7 +96,7 @@ class ConsumerMember:
     session_deadline_ms: int | None = None
     session_length_ms: int = 0
     session_start: int = 0
-    timers: dict[MemberTimer, ArmedTimer] = field(default_factory=dict)
+    timers: dict[MemberTimer, ArmedTimer] = {}
     last_seen_at_ms: int = 0
     """When its last request came; it and `session_start` are as for a classic group's member."""
     has_unsubscribed: bool = False
