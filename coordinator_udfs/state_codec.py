@@ -8,17 +8,16 @@ Knows every field of a group and no rule of the protocol. Shape of the document:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerFields, ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState
 from rollcall.coordinator_udfs.protocol.deadlines import exact_next_deadline_ms
-from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group
+from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group, GroupFields
 from rollcall.coordinator_udfs.protocol.java_maps import MemberTable
 from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
-from rollcall.coordinator_udfs.protocol.rebalance_record import Rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState
 
 VERSION = 2
@@ -67,29 +66,19 @@ class StreamMemory(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The texts of requests that were read and not applied yet, in order."""
 
 
-class StoredConsumer(msgspec.Struct, kw_only=True, omit_defaults=True):
+class StoredConsumer(ConsumerFields, kw_only=True):
     """What is stored of a group under the newer protocol."""
 
     target_epoch: int
     state: ConsumerGroupState
-    target_at_ms: int | None = None
-    topics: dict[str, int] = {}
-    missing: tuple[str, ...] = ()
-    members: list[ConsumerMember] = []
-    patterns: dict[str, tuple[str, ...]] = {}
-    resolved_at_ms: int | None = None
-    resolved_version: int = 0
-    resolved_names: str = ""
-    cluster: dict[str, int] | None = None
-    topic_ids: dict[str, str] = {}
-    cluster_version: int = 0
-    table: list[str] = []
+    members: list[ConsumerMember] = msgspec.field(default_factory=list)
+    table: list[str] = msgspec.field(default_factory=list)
     table_slots: int = 2
     """How many slots `table` has; see `ConsumerGroup.table`."""
 
 
-class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The whole group, version 2. Times in ms since the epoch; members and ids given out stand in join order."""
+class Document(GroupFields, kw_only=True):
+    """The whole group, version 2. Members and ids given out stand in join order."""
 
     v: int
     is_known: bool = True
@@ -98,67 +87,16 @@ class Document(msgspec.Struct, kw_only=True, omit_defaults=True):
     previous_state: GroupState
     state_timestamp_ms: int
     generation_id: int
-    protocol_type: str | None = None
-    protocol_name: str | None = None
-    leader_id: str | None = None
-    members: list[Member] = []
-    pending: list[PendingMember] = []
-    pending_sync: list[str] = []
+    members: list[Member] = msgspec.field(default_factory=list)
+    pending: list[PendingMember] = msgspec.field(default_factory=list)
+    pending_sync: list[str] = msgspec.field(default_factory=list)
     subscribed_topics: list[str] | None = None
-    new_member_added: bool = False
-    initial_delay_ms: int = 0
-    initial_delay_left_ms: int | None = None
-    join_deadline_ms: int | None = None
-    sync_deadline_ms: int | None = None
-    sweep_deadline_ms: int | None = None
-    offsets: list[StoredOffset] = []
-    rebalance: Rebalance | None = None
-    updated_at_ms: int = 0
-    next_due_ms: int | None = None
-    session_starts: int = 0
-    held_at_most: int | None = None
-    configs: dict[str, str] = {}
-    """What is set for the group alone."""
+    offsets: list[StoredOffset] = msgspec.field(default_factory=list)
     consumer: StoredConsumer | None = None
     """Absent for a classic group. If present, the fields of classic members have their defaults."""
     stream: StreamMemory | None = None
 
 
-_SCALARS = (
-    "state",
-    "previous_state",
-    "state_timestamp_ms",
-    "generation_id",
-    "protocol_type",
-    "protocol_name",
-    "leader_id",
-    "new_member_added",
-    "initial_delay_ms",
-    "initial_delay_left_ms",
-    "join_deadline_ms",
-    "sync_deadline_ms",
-    "sweep_deadline_ms",
-    "rebalance",
-    "updated_at_ms",
-    "next_due_ms",
-    "session_starts",
-    "held_at_most",
-    "configs",
-)
-_CONSUMER_SCALARS = (
-    "target_epoch",
-    "state",
-    "target_at_ms",
-    "topics",
-    "missing",
-    "patterns",
-    "resolved_at_ms",
-    "resolved_version",
-    "resolved_names",
-    "cluster",
-    "topic_ids",
-    "cluster_version",
-)
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Document)
 
@@ -184,7 +122,7 @@ def encode(group: Group, stream: StreamMemory | None = None) -> StateRow:
         offsets=[StoredOffset(topic=t, partition=p, offset=offset) for (t, p), offset in group.offsets.items()],
         consumer=None if group.consumer is None else _stored(group.consumer),
         stream=stream,
-        **{name: getattr(group, name) for name in _SCALARS},
+        **_fields(group, GroupFields),
     )
     return StateRow(
         state=str(group.shown_state),
@@ -215,9 +153,7 @@ def decode_with_memory(group_id: str, document: str | bytes) -> tuple[Group, Str
         raise StateError(f"group {group_id!r}: its stored document does not fit: {error}") from None
     except msgspec.DecodeError as error:
         raise StateError(f"group {group_id!r}: its stored document is no JSON: {error}") from None
-    group = Group(group_id, is_known=stored.is_known)
-    for name in _SCALARS:
-        setattr(group, name, getattr(stored, name))
+    group = Group(group_id, is_known=stored.is_known, **_fields(stored, GroupFields))
     group.restore(stored.members)
     group.pending = {pending.member_id: pending for pending in stored.pending}
     group.pending_sync = dict.fromkeys(stored.pending_sync)
@@ -232,13 +168,17 @@ def _stored(consumer: ConsumerGroup) -> StoredConsumer:
         members=list(consumer.members.values()),
         table=consumer.table.names,
         table_slots=consumer.table.slots,
-        **{name: getattr(consumer, name) for name in _CONSUMER_SCALARS},
+        **_fields(consumer, ConsumerFields),
     )
 
 
 def _restored(stored: StoredConsumer) -> ConsumerGroup:
-    consumer = ConsumerGroup(table=MemberTable(stored.table, stored.table_slots))
-    for name in _CONSUMER_SCALARS:
-        setattr(consumer, name, getattr(stored, name))
+    table = MemberTable(stored.table, stored.table_slots)
+    consumer = ConsumerGroup(table=table, **_fields(stored, ConsumerFields))
     consumer.restore(stored.members)
     return consumer
+
+
+def _fields(of: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """What it has in the shape of this base."""
+    return {name: getattr(of, name) for name in kind.__struct_fields__}

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
 from typing import Protocol
 
 import msgspec
@@ -51,15 +49,9 @@ class Roster(Protocol):
     def static_member_id(self, group_instance_id: str | None, /) -> str | None: ...
 
 
-@dataclass(slots=True)
-class Group:
-    """One consumer group. `is_known` is False until it is created and again after it is removed.
+class GroupFields(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a group has and its stored document has too, in the same shape. Times in ms since the epoch."""
 
-    join_deadline_ms is the one join timer; while initial_delay_left_ms is set it is that of the initial rebalance.
-    """
-
-    group_id: str
-    is_known: bool = False
     state: GroupState = GroupState.EMPTY
     previous_state: GroupState = GroupState.DEAD
     state_timestamp_ms: int = 0
@@ -67,35 +59,45 @@ class Group:
     protocol_type: str | None = None
     protocol_name: str | None = None
     leader_id: str | None = None
-    members: dict[str, Member] = field(default_factory=dict)
-    pending: dict[str, PendingMember] = field(default_factory=dict)
-    pending_sync: dict[str, None] = field(default_factory=dict)
-    """Member ids whose SyncGroup is awaited; as in Kafka, an id stays that a returning static member has replaced."""
-    subscribed_topics: frozenset[str] | None = None
-    """None means unknown."""
     new_member_added: bool = False
     initial_delay_ms: int = 0
     initial_delay_left_ms: int | None = None
     join_deadline_ms: int | None = None
     sync_deadline_ms: int | None = None
     sweep_deadline_ms: int | None = None
-    offsets: dict[tuple[str, int], CommittedOffset] = field(default_factory=dict)
     rebalance: Rebalance | None = None
     updated_at_ms: int = 0
     next_due_ms: int | None = None
     session_starts: int = 0
-    work: int = field(default=0, compare=False)
-    """What turns have cost beyond their requests and facts, in about microseconds, computed from sizes; not stored."""
     held_at_most: int | None = None
     """An upper bound of `held_bytes`, which saves counting them; None: not known. See `protocol.members_room`."""
-    configs: dict[str, str] = field(default_factory=dict)
+    configs: dict[str, str] = {}
     """What is set for this group alone, also before it exists and after it is removed. Never changed in place."""
+
+
+class Group(GroupFields):
+    """One consumer group. `is_known` is False until it is created and again after it is removed.
+
+    join_deadline_ms is the one join timer; while initial_delay_left_ms is set it is that of the initial rebalance.
+    """
+
+    group_id: str
+    is_known: bool = False
+    members: dict[str, Member] = {}
+    pending: dict[str, PendingMember] = {}
+    pending_sync: dict[str, None] = {}
+    """Member ids whose SyncGroup is awaited; as in Kafka, an id stays that a returning static member has replaced."""
+    subscribed_topics: frozenset[str] | None = None
+    """None means unknown."""
+    offsets: dict[tuple[str, int], CommittedOffset] = {}
+    work: int = 0
+    """What turns have cost beyond their requests and facts, in about microseconds, computed from sizes; not stored."""
     consumer: ConsumerGroup | None = None
     """Set in the newer protocol: generation_id is its epoch then, and the fields of the classic protocol are unused."""
     _awaiting_join: int = 0
-    _support: Counter[str | None] = field(default_factory=Counter)
-    _static: dict[str, str] = field(default_factory=dict)
-    _held: HeldBytes | None = field(default=None, compare=False)
+    _support: Counter[str | None] = msgspec.field(default_factory=Counter)
+    _static: dict[str, str] = {}
+    _held: HeldBytes | None = None
 
     # ------------------------------------------------------------ questions
 
@@ -297,7 +299,7 @@ class Group:
 
     def copy(self) -> Group:
         """An independent copy; only what never changes is shared."""
-        other = Group(*_fields_of_group(self))
+        other = copy(self)
         other.members = {member_id: copy(member) for member_id, member in self.members.items()}
         other.pending, other.pending_sync = self.pending.copy(), self.pending_sync.copy()
         other.offsets, other._support = self.offsets.copy(), self._support.copy()
@@ -310,7 +312,9 @@ class Group:
 
     def forget(self) -> None:
         """Makes the group unknown again; what is set for it stays."""
-        self.__init__(self.group_id, configs=self.configs)  # type: ignore[misc]
+        fresh = Group(self.group_id, configs=self.configs)
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(fresh, name))
 
     # ------------------------------------------------------------ the rebalance's record
 
@@ -319,6 +323,3 @@ class Group:
         if self.rebalance is not None:
             self.rebalance.gone_bytes += size_of_gone(member)
             self.rebalance.note_gone(member.name, end_cause)
-
-
-_fields_of_group = attrgetter(*(field.name for field in fields(Group)))

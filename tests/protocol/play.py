@@ -162,3 +162,12 @@ class Play:
             if isinstance(effect, Reply) and effect.request_id in self._sent_by:
                 self._sent_by[effect.request_id].learn(effect)
         return effects
+
+
+def compared(group: Group) -> Group:
+    """A group without what turns have cost, and without what is remembered to save work."""
+    other = group.copy()
+    other.work = 0
+    if other.consumer is not None:
+        other.consumer.note_looked_at(None)
+    return other

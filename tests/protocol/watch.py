@@ -20,7 +20,7 @@ from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.schemas import consumer_effects as ce
 from rollcall.schemas import effects as e
 from rollcall.schemas.messages import StreamRequest
-from tests.protocol.play import Call
+from tests.protocol.play import Call, compared
 
 PREPARING, COMPLETING = GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE
 
@@ -46,7 +46,7 @@ def assert_sound(group: Group) -> None:
     """All that holds of a group at any moment between two calls."""
     if not group.is_known:
         kept = {name: getattr(group, name) for name in ("configs", "updated_at_ms", "held_at_most")}
-        assert group == Group(group.group_id, **kept)
+        assert compared(group) == Group(group.group_id, **kept)
     assert group.held_at_most is None or group.held_at_most >= group.held_bytes
     assert (group.next_due_ms is not None) == group.is_known
     if group.next_due_ms is not None:

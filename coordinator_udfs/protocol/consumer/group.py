@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -133,21 +132,21 @@ class ConsumerMember(msgspec.Struct):
         return {topic: partitions for topic, partitions in found.items() if partitions}
 
 
-@dataclass(slots=True)
-class ConsumerGroup:
-    """The state of one consumer group."""
+class ConsumerFields(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a consumer group has and its stored document has too, in the same shape."""
 
     target_epoch: int = FIRST_EPOCH
+    state: ConsumerGroupState = ConsumerGroupState.EMPTY
+    """The one last reported; it is derived from the rest (`lifecycle`)."""
     target_at_ms: int | None = None
     """When the last target assignment was computed, for `target_epoch`; None before the first."""
-    topics: dict[str, int] = field(default_factory=dict)
+    topics: dict[str, int] = {}
     """The subscribed topics that existed at the last look, with their partition counts; a look that differs raises the
     epoch.
     """
     missing: tuple[str, ...] = ()
     """The subscribed topics that did not exist then."""
-    members: dict[str, ConsumerMember] = field(default_factory=dict)
-    patterns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    patterns: dict[str, tuple[str, ...]] = {}
     """The resolved regular expressions and the topics each stands for."""
     resolved_at_ms: int | None = None
     """When all of them were resolved."""
@@ -159,20 +158,24 @@ class ConsumerGroup:
     """The topics that exist with their partition counts, from requests; None: from the settings. Never changed in
     place.
     """
-    topic_ids: dict[str, str] = field(default_factory=dict)
+    topic_ids: dict[str, str] = {}
     """Their ids by name, as far as requests said them: an assignor of Kafka's takes topics in an order of ids."""
     cluster_version: int = 0
     """Changes whenever a topic is new in it."""
-    table: MemberTable = field(default_factory=MemberTable)
+
+
+class ConsumerGroup(ConsumerFields):
+    """The state of one consumer group."""
+
+    members: dict[str, ConsumerMember] = {}
+    table: MemberTable = msgspec.field(default_factory=MemberTable)
     """Gives the order in which Kafka's own hash table would walk the members."""
-    state: ConsumerGroupState = ConsumerGroupState.EMPTY
-    """The one last reported; it is derived from the rest (`lifecycle`)."""
-    _static: dict[str, str] = field(default_factory=dict)
-    _pattern_users: Counter[str] = field(default_factory=Counter)
-    _owners: dict[str, dict[int, str]] = field(default_factory=dict)
-    _looked_at: Mapping[str, int] | None = field(default=None, compare=False)
-    _held: HeldBytes | None = field(default=None, compare=False)
-    _named: NamedTopics | None = field(default=None, compare=False)
+    _static: dict[str, str] = {}
+    _pattern_users: Counter[str] = msgspec.field(default_factory=Counter)
+    _owners: dict[str, dict[int, str]] = {}
+    _looked_at: Mapping[str, int] | None = None
+    _held: HeldBytes | None = None
+    _named: NamedTopics | None = None
 
     # ------------------------------------------------------------ questions
 
