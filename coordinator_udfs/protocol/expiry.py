@@ -123,10 +123,10 @@ def _expire_session(group: Group, member_id: str, turn: Turn) -> None:
     member.session_deadline_ms = None
     if member.has_satisfied_heartbeat:
         return
-    cause = history.cause_by(CauseKind.SESSION_EXPIRED, member)
-    remove_member(group, member, EndCause.SESSION_EXPIRED, turn)
+    gone = history.Gone(member, EndCause.SESSION_EXPIRED)
+    remove_member(group, gone, turn)
     if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
-        prepare_rebalance(group, cause, turn, gone=[(member, EndCause.SESSION_EXPIRED)])
+        prepare_rebalance(group, history.cause_by(CauseKind.SESSION_EXPIRED, member), turn, gone=[gone])
     else:
         _complete_join_if_all_joined(group, turn)
 
@@ -138,12 +138,13 @@ def _complete_join_if_all_joined(group: Group, turn: Turn) -> None:
 
 def _expire_pending_sync(group: Group, turn: Turn) -> None:
     """The sync timer fired: every member that sent no SyncGroup in this generation is removed, static ones too."""
-    late = [group.members[member_id] for member_id in group.pending_sync if member_id in group.members]
+    members = (group.members[member_id] for member_id in group.pending_sync if member_id in group.members)
+    late = [history.Gone(member, EndCause.SYNC_TIMEOUT) for member in members]
     group.sync_deadline_ms = None
     if group.state not in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE) or not group.pending_sync:
         return
     end_pending_sync(group)
-    for member in late:
-        remove_member(group, member, EndCause.SYNC_TIMEOUT, turn)
-    cause = history.cause_by(CauseKind.SYNC_TIMEOUT, late[0]) if late else Cause(kind=CauseKind.SYNC_TIMEOUT)
-    prepare_rebalance(group, cause, turn, gone=[(member, EndCause.SYNC_TIMEOUT) for member in late])
+    for each in late:
+        remove_member(group, each, turn)
+    cause = history.cause_by(CauseKind.SYNC_TIMEOUT, late[0].member) if late else Cause(kind=CauseKind.SYNC_TIMEOUT)
+    prepare_rebalance(group, cause, turn, gone=late)

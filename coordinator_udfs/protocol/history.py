@@ -6,6 +6,7 @@ No answer to a client depends on anything here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rollcall.coordinator_udfs.protocol.claims import claimed, gives_up, owned, topics_of
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerMember
@@ -32,6 +33,17 @@ from rollcall.schemas.effects import (
 
 AnyMember = Member | ConsumerMember
 """A member of a group of either kind."""
+
+
+class Gone(NamedTuple):
+    """Which member is removed, why, the reason it gave, and whether the cause was inferred."""
+
+    member: AnyMember
+    end_cause: EndCause
+    client_reason: str | None = None
+    is_inferred: bool = False
+    replaced_by: str | None = None
+    """The member id that takes its place."""
 
 
 Terms = tuple[int, int, list[str] | None]
@@ -99,30 +111,21 @@ def member_updated(member: AnyMember, terms: Terms, turn: Turn) -> None:
     )
 
 
-def member_removed(
-    group: Group,
-    member: AnyMember,
-    end_cause: EndCause,
-    turn: Turn,
-    *,
-    client_reason: str | None = None,
-    replaced_by: str | None = None,
-    is_inferred: bool = False,
-) -> None:
+def member_removed(group: Group, gone: Gone, turn: Turn) -> None:
     """Emits that a member was removed, and notes until when it kept the rebalance under way waiting.
 
     In a classic group's states other than PreparingRebalance a rebalance follows, and its own record says who went. A
     member of a consumer group kept the others waiting if it had partitions to give up.
     """
-    rebalance = group.rebalance
+    rebalance, member = group.rebalance, gone.member
     if rebalance is not None and isinstance(member, ConsumerMember):
         if member.state is MemberState.UNREVOKED and member.pending_revocation:
             part = part_of(rebalance, member)
             part.held_others_ms = max(part.held_others_ms, turn.now_ms - rebalance.started_at_ms)
             part.gone_at_ms = turn.now_ms
     elif rebalance is not None and group.state is GroupState.PREPARING_REBALANCE:
-        group.note_gone(member, end_cause)
-        if replaced_by is None:
+        group.note_gone(member, gone.end_cause)
+        if gone.replaced_by is None:
             part_of(rebalance, member).gone_at_ms = turn.now_ms
     turn.emit(
         MemberRemoved(
@@ -132,10 +135,10 @@ def member_removed(
             client_host=member.client_host,
             group_instance_id=member.group_instance_id,
             generation_id=group.generation_id,
-            end_cause=end_cause,
-            client_reason=client_reason or None,
-            replaced_by_member_id=replaced_by,
-            is_inferred=is_inferred,
+            end_cause=gone.end_cause,
+            client_reason=gone.client_reason or None,
+            replaced_by_member_id=gone.replaced_by,
+            is_inferred=gone.is_inferred,
         )
     )
 
@@ -184,7 +187,7 @@ def rebalance_started(
     *,
     members_before: int,
     joined: Sequence[AnyMember],
-    gone: Sequence[tuple[AnyMember, EndCause]],
+    gone: Sequence[Gone],
 ) -> None:
     """Begins the record of a rebalance. joined, gone: members that joined or left by the request that set it off."""
     rebalance = Rebalance(
@@ -196,8 +199,8 @@ def rebalance_started(
         last_progress_at_ms=turn.now_ms,
     )
     group.rebalance = rebalance
-    for member, end_cause in gone:
-        group.note_gone(member, end_cause)
+    for each in gone:
+        group.note_gone(each.member, each.end_cause)
     turn.emit(
         RebalanceStarted(
             at_ms=turn.now_ms,

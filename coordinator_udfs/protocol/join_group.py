@@ -113,7 +113,7 @@ def _refuse_for_size(group: Group, request: JoinGroupRequest, turn: Turn) -> Non
     was_pending = request.member_id in group.pending
     removed = group.remove(request.member_id)
     if removed is not None:
-        history.member_removed(group, removed, EndCause.GROUP_MAX_SIZE_REACHED, turn)
+        history.member_removed(group, history.Gone(removed, EndCause.GROUP_MAX_SIZE_REACHED), turn)
     if was_pending:
         end_cause = EndCause.GROUP_MAX_SIZE_REACHED
         turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=request.member_id, end_cause=end_cause))

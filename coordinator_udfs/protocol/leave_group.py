@@ -10,7 +10,6 @@ from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.answers import answer
 from rollcall.coordinator_udfs.protocol.cause import cause_of_leaving
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.membership import refusal_of_member, remove_member
 from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState
@@ -22,8 +21,6 @@ from rollcall.schemas.messages import LeaveGroupRequest, LeaveGroupResponse, Lea
 from rollcall.schemas.wire_fields import first_version
 
 MEMBERS_SINCE = first_version(LeaveGroupRequest, "members")
-
-_Gone = list[tuple[Member, EndCause]]
 
 
 def leave_group(group: Group, request: LeaveGroupRequest, turn: Turn) -> None:
@@ -37,7 +34,7 @@ def leave_group(group: Group, request: LeaveGroupRequest, turn: Turn) -> None:
     if group.state is GroupState.DEAD:
         return reply_to_leave(request, [], Error.COORDINATOR_NOT_AVAILABLE, turn)
     causes: list[Cause] = []
-    gone: _Gone = []
+    gone: list[history.Gone] = []
     answers = []
     for identity in identities_of(request):
         error = _leave(group, identity, request, causes, gone, turn)
@@ -65,7 +62,12 @@ def identities_of(request: LeaveGroupRequest) -> list[MemberIdentity]:
 
 
 def _leave(
-    group: Group, identity: MemberIdentity, request: LeaveGroupRequest, causes: list[Cause], gone: _Gone, turn: Turn
+    group: Group,
+    identity: MemberIdentity,
+    request: LeaveGroupRequest,
+    causes: list[Cause],
+    gone: list[history.Gone],
+    turn: Turn,
 ) -> Error:
     """Removes one member. An id given out may leave too, whatever instance id is sent with it."""
     member_id = identity.member_id or group.static_member_id(identity.group_instance_id) or ""
@@ -91,9 +93,8 @@ def _leave(
     member = group.members[member_id]
     cause = cause_of_leave(request, identity, member)
     causes.append(cause)
-    end_cause = EndCause(cause.kind)
-    remove_member(group, member, end_cause, turn, client_reason=identity.reason, is_inferred=cause.is_inferred)
-    gone.append((member, end_cause))
+    gone.append(history.Gone(member, EndCause(cause.kind), identity.reason, cause.is_inferred))
+    remove_member(group, gone[-1], turn)
     return Error.NONE
 
 

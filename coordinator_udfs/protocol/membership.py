@@ -15,7 +15,7 @@ from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
-from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.causes import CauseKind
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse
 from rollcall.schemas.wire_fields import carries
@@ -109,16 +109,9 @@ def _says_anything_new(member: Member, request: JoinGroupRequest) -> bool:
     return has_new_protocols or timeouts_ms != (member.session_timeout_ms, member.rebalance_timeout_ms)
 
 
-def remove_member(
-    group: Group,
-    member: Member,
-    end_cause: EndCause,
-    turn: Turn,
-    *,
-    client_reason: str | None = None,
-    is_inferred: bool = False,
-) -> None:
+def remove_member(group: Group, gone: history.Gone, turn: Turn) -> None:
     """Removes a member; a parked JoinGroup is answered UNKNOWN_MEMBER_ID, a parked SyncGroup never, as in Kafka."""
+    member = group.members[gone.member.member_id]
     parked = group.take_parked_join(member)
     if parked is not None:
         send_join(parked, member.client_id, JoinGroupResponse(error_code=Error.UNKNOWN_MEMBER_ID), turn)
@@ -126,7 +119,7 @@ def remove_member(
         drop(member.parked_sync, "SyncGroup", member.member_id, "the member was removed while it waited", turn)
         member.parked_sync = None
     group.remove(member.member_id)
-    history.member_removed(group, member, end_cause, turn, client_reason=client_reason, is_inferred=is_inferred)
+    history.member_removed(group, gone, turn)
 
 
 def keep_alive(group: Group, member: Member, turn: Turn) -> None:

@@ -177,7 +177,7 @@ def _forget(group: Group, member: Member, turn: Turn) -> None:
     """
     _drop_parked(group, member, "the recording shows the group without this member", turn)
     group.remove(member.member_id)
-    history.member_removed(group, member, EndCause.UNKNOWN, turn)
+    history.member_removed(group, history.Gone(member, EndCause.UNKNOWN), turn)
     if group.state is not GroupState.PREPARING_REBALANCE:
         group.note_gone(member, EndCause.UNKNOWN)
 
@@ -231,24 +231,25 @@ def _has_risen(group: Group) -> bool:
 
 def _see_gone(group: Group, gone: list[GoneMember], turn: Turn) -> None:
     """Removes members as their session timers would; one rebalance after all of them."""
-    removed: list[tuple[Member, EndCause]] = []
+    removed: list[history.Gone] = []
     for identity in gone:
         end_cause = EndCause(identity.end_cause)
         if group.take_back(identity.member_id) is not None:
             turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=identity.member_id, end_cause=end_cause))
         member = group.members.get(identity.member_id)
         if member is not None:
-            remove_member(group, member, end_cause, turn, is_inferred=True)
-            removed.append((member, end_cause))
+            removed.append(history.Gone(member, end_cause, is_inferred=True))
+            remove_member(group, removed[-1], turn)
     if group.state is GroupState.PREPARING_REBALANCE:
         if group.has_all_members_joined:
             complete_join(group, turn)
     elif removed and group.state is not GroupState.EMPTY:
-        member, end_cause = removed[0]
-        cause = history.cause_by(_CAUSE_OF_GOING.get(end_cause, CauseKind.UNKNOWN), member)
+        kind = _CAUSE_OF_GOING.get(removed[0].end_cause, CauseKind.UNKNOWN)
+        cause = history.cause_by(kind, removed[0].member)
         cause.is_inferred = True
-        if len({end for _, end in removed}) == 1 and len(removed) > 1:
+        if len({each.end_cause for each in removed}) == 1 and len(removed) > 1:
             cause.candidates = tuple(
-                CauseCandidate(kind=cause.kind, member_id=one.member_id, client_id=one.name) for one, _ in removed
+                CauseCandidate(kind=kind, member_id=each.member.member_id, client_id=each.member.name)
+                for each in removed
             )
         prepare_rebalance(group, cause, turn, gone=removed)

@@ -56,7 +56,7 @@ def prepare_rebalance(
     turn: Turn,
     *,
     joined: Sequence[Member] = (),
-    gone: Sequence[tuple[history.AnyMember, EndCause]] = (),
+    gone: Sequence[history.Gone] = (),
 ) -> None:
     """Empty, CompletingRebalance or Stable -> PreparingRebalance; goes on at once if everybody has joined already.
 
@@ -150,7 +150,7 @@ def complete_join(group: Group, turn: Turn) -> None:
     for member in absent:
         if member.group_instance_id is None:
             group.remove(member.member_id)
-            history.member_removed(group, member, EndCause.REBALANCE_TIMEOUT, turn)
+            history.member_removed(group, history.Gone(member, EndCause.REBALANCE_TIMEOUT), turn)
         else:
             history.note_absent(group, member)
     group.join_deadline_ms = None

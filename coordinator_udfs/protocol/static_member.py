@@ -34,7 +34,7 @@ def replace_static_member(group: Group, member_id: str, request: JoinGroupReques
     new = group.replace_static(old, member_id)
     arm_session(group, new, new.session_timeout_ms, turn)
     new.last_seen_at_ms = turn.now_ms
-    history.member_removed(group, old, EndCause.STATIC_MEMBER_REPLACED, turn, replaced_by=member_id)
+    history.member_removed(group, history.Gone(old, EndCause.STATIC_MEMBER_REPLACED, replaced_by=member_id), turn)
     new.joined_at_ms = turn.now_ms
     group.update(new, protocols_of(request), rebalance_timeout_of(request), request.session_timeout_ms)
     history.member_joined(new, history.terms_of(group, new), turn, replaces_member_id=old.member_id)

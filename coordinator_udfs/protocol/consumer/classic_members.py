@@ -11,10 +11,11 @@ from rollcall.coordinator_udfs.protocol.answers import answer, send_sync
 from rollcall.coordinator_udfs.protocol.claims import CONSUMER
 from rollcall.coordinator_udfs.protocol.consumer.conversion import assignment_bytes
 from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm, cancel, keep_alive
-from rollcall.coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
+from rollcall.coordinator_udfs.protocol.consumer.fencing import remove_members
 from rollcall.coordinator_udfs.protocol.consumer.group import NO_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
 from rollcall.coordinator_udfs.protocol.group import Group, Roster
+from rollcall.coordinator_udfs.protocol.history import Gone
 from rollcall.coordinator_udfs.protocol.leave_group import cause_of_leave, identities_of, reply_to_leave
 from rollcall.coordinator_udfs.protocol.membership import refusal_of_member
 from rollcall.coordinator_udfs.protocol.sync_group import PROTOCOL_MANDATORY_SINCE

@@ -13,7 +13,7 @@ from rollcall.coordinator_udfs.protocol.consumer import history
 from rollcall.coordinator_udfs.protocol.consumer.answers import Refusal, accept, refuse
 from rollcall.coordinator_udfs.protocol.consumer.conversion import begin_consumer_group, upgrade
 from rollcall.coordinator_udfs.protocol.consumer.deadlines import cancel, is_of_another_session, keep_alive
-from rollcall.coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
+from rollcall.coordinator_udfs.protocol.consumer.fencing import remove_members
 from rollcall.coordinator_udfs.protocol.consumer.group import AWAY_EPOCH, ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import learn_topics, update_state
 from rollcall.coordinator_udfs.protocol.consumer.membership import MemberFields, apply_fields, enter
@@ -30,7 +30,7 @@ from rollcall.coordinator_udfs.protocol.consumer.regex import maybe_resolve_patt
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
 from rollcall.coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import cause_by, member_updated
+from rollcall.coordinator_udfs.protocol.history import Gone, cause_by, member_updated
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.causes import CauseKind, EndCause

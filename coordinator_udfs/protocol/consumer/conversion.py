@@ -24,7 +24,7 @@ from rollcall.coordinator_udfs.protocol.consumer.group import (
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import become_consumer_group, look_at_topics, state_of
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import note_assigned, rebalance_ended, state_changed
+from rollcall.coordinator_udfs.protocol.history import Gone, note_assigned, rebalance_ended, state_changed
 from rollcall.coordinator_udfs.protocol.java_strings import hash_map_order
 from rollcall.coordinator_udfs.protocol.lifecycle import create_group
 from rollcall.coordinator_udfs.protocol.members import Member
@@ -212,7 +212,7 @@ def downgrade(
     group: Group,
     consumer: ConsumerGroup,
     cause: Cause,
-    gone: Sequence[tuple[ConsumerMember, EndCause]],
+    gone: Sequence[Gone],
     turn: Turn,
     *,
     is_at_target: bool = False,

@@ -6,12 +6,12 @@ scheduleConsumerGroupSessionTimeout, scheduleConsumerGroupRebalanceTimeout and t
 
 from __future__ import annotations
 
-from rollcall.coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
+from rollcall.coordinator_udfs.protocol.consumer.fencing import remove_members
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberTimer
 from rollcall.coordinator_udfs.protocol.deadlines import Due
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import cause_by
+from rollcall.coordinator_udfs.protocol.history import Gone, cause_by
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.causes import CauseKind, EndCause
 

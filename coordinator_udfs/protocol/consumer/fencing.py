@@ -8,40 +8,29 @@ stay, the group becomes a classic one again if the policy allows it. Source: con
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from rollcall.coordinator_udfs.protocol.consumer.conversion import downgrade, may_downgrade
-from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, update_state
 from rollcall.coordinator_udfs.protocol.consumer.regex import forget_unused_patterns
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import member_removed
+from rollcall.coordinator_udfs.protocol.history import Gone, member_removed
 from rollcall.coordinator_udfs.protocol.turn import Turn
-from rollcall.schemas.causes import Cause, EndCause
-
-
-class Gone(NamedTuple):
-    """Which member is removed, why, the reason it gave, and whether the cause was inferred."""
-
-    member: ConsumerMember
-    end_cause: EndCause
-    client_reason: str | None = None
-    is_inferred: bool = False
+from rollcall.schemas.causes import Cause
 
 
 def remove_members(group: Group, consumer: ConsumerGroup, gone: Sequence[Gone], cause: Cause, turn: Turn) -> None:
     """Removes these members. Their partitions are free at once; the epoch rises, or the group is converted."""
     is_last = may_downgrade(consumer, {each.member.member_id for each in gone}, turn)
-    for member, end_cause, reason, is_inferred in gone:
-        member_removed(group, member, end_cause, turn, client_reason=reason, is_inferred=is_inferred)
-        consumer.remove(member.member_id)
-    named = [(each.member, each.end_cause) for each in gone]
+    for each in gone:
+        member_removed(group, each, turn)
+        consumer.remove(each.member.member_id)
     if is_last:
-        downgrade(group, consumer, cause, named, turn)
+        downgrade(group, consumer, cause, gone, turn)
         return
     forget_unused_patterns(consumer)
     look_at_topics(group, consumer, turn)
-    raise_epoch(group, consumer, cause, turn, gone=named)
+    raise_epoch(group, consumer, cause, turn, gone=gone)
     if not consumer.members and turn.config.kafka.is_empty_group_assigned:
         consumer.target_epoch, consumer.target_at_ms = group.generation_id, None
     update_state(group, consumer, turn)

@@ -16,9 +16,9 @@ from rollcall.coordinator_udfs.protocol.consumer.deadlines import session_timeou
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, MemberState
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import Terms, part_of
+from rollcall.coordinator_udfs.protocol.history import Gone, Terms, part_of
 from rollcall.coordinator_udfs.protocol.turn import Turn
-from rollcall.schemas.causes import Cause, EndCause
+from rollcall.schemas.causes import Cause
 from rollcall.schemas.consumer_effects import (
     GroupTypeChanged,
     MemberLeftForNow,
@@ -113,7 +113,7 @@ def epoch_raised(
     turn: Turn,
     *,
     joined: Sequence[ConsumerMember] = (),
-    gone: Sequence[tuple[ConsumerMember, EndCause]] = (),
+    gone: Sequence[Gone] = (),
 ) -> None:
     """Begins the rebalance of the next epoch; the rebalance under way, if any, is superseded."""
     members_before = len(consumer.members) - len(joined) + len(gone)

@@ -15,9 +15,9 @@ from rollcall.coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, Consu
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
 from rollcall.coordinator_udfs.protocol.consumer.subscription import existing_topics, subscribed_topics
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import rebalance_ended, state_changed
+from rollcall.coordinator_udfs.protocol.history import Gone, rebalance_ended, state_changed
 from rollcall.coordinator_udfs.protocol.turn import Turn
-from rollcall.schemas.causes import Cause, EndCause
+from rollcall.schemas.causes import Cause
 
 _NAMES_A_UNIT = 4
 """How many topic names are compared in about a microsecond."""
@@ -60,7 +60,7 @@ def raise_epoch(
     turn: Turn,
     *,
     joined: Sequence[ConsumerMember] = (),
-    gone: Sequence[tuple[ConsumerMember, EndCause]] = (),
+    gone: Sequence[Gone] = (),
 ) -> None:
     """The group's epoch is one more, and a new target is due."""
     history.epoch_raised(group, consumer, cause, turn, joined=joined, gone=gone)

@@ -18,7 +18,7 @@ from rollcall.coordinator_udfs.protocol.consumer.regex import change_pattern, fo
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
 from rollcall.coordinator_udfs.protocol.consumer.target import maybe_assign, preferred_assignor
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import cause_by, member_removed, member_updated, note_newcomer
+from rollcall.coordinator_udfs.protocol.history import Gone, cause_by, member_removed, member_updated, note_newcomer
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 
@@ -67,10 +67,10 @@ def _replace(
     former = consumer.members.get(member_id)
     if former is not None and former is not old:
         group.note_gone(former, EndCause.MEMBER_LEFT)
-        member_removed(group, former, EndCause.MEMBER_LEFT, turn)
+        member_removed(group, Gone(former, EndCause.MEMBER_LEFT), turn)
         consumer.remove(member_id)
         forget_unused_patterns(consumer)
-    member_removed(group, old, EndCause.STATIC_MEMBER_REPLACED, turn, replaced_by=member_id)
+    member_removed(group, Gone(old, EndCause.STATIC_MEMBER_REPLACED, replaced_by=member_id), turn)
     assigned, pending = old.assigned, old.pending_revocation
     consumer.remove(old.member_id)
     member = copy(old)

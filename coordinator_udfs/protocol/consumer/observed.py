@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from rollcall.coordinator_udfs.protocol.consumer import history
 from rollcall.coordinator_udfs.protocol.consumer.conversion import upgrade
 from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm_session, keep_alive, session_timeout_ms
-from rollcall.coordinator_udfs.protocol.consumer.fencing import Gone, remove_members
+from rollcall.coordinator_udfs.protocol.consumer.fencing import remove_members
 from rollcall.coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup, ConsumerMember, Owned
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import (
     become_consumer_group,
@@ -24,7 +24,7 @@ from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, Member
 from rollcall.coordinator_udfs.protocol.deadlines import note_deadline
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.group_configs import consumer_config_of
-from rollcall.coordinator_udfs.protocol.history import cause_by, member_removed, member_updated, rebalance_ended
+from rollcall.coordinator_udfs.protocol.history import Gone, cause_by, member_removed, member_updated, rebalance_ended
 from rollcall.coordinator_udfs.protocol.rebalance import end_timers
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
@@ -49,7 +49,7 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
         # The bytes of classic members are not known: each is found again by its own next answer, as a new member.
         for known in list(group.members.values()):
             group.remove(known.member_id)
-            member_removed(group, known, EndCause.UNKNOWN, turn, is_inferred=True)
+            member_removed(group, Gone(known, EndCause.UNKNOWN, is_inferred=True), turn)
         if group.rebalance is not None and seen.answered_epoch <= group.rebalance.from_generation_id:
             rebalance_ended(group, "superseded", turn)
         end_timers(group)
