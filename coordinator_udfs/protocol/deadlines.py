@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberTimer
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
 from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
 from rollcall.schemas.effects import TimerArmed
 
+AnyOwner = Member | PendingMember | ConsumerMember
 REPORTED_EVERY_MS = 1000
 """A join timer that expires without effect and starts again is reported at most this often."""
 
@@ -112,55 +113,37 @@ def exact_next_deadline_ms(group: Group) -> int | None:
     return group.next_due_ms
 
 
-def earliest(group: Group) -> Due | None:
-    """The earliest deadline of all; ties go to the session that was started first, then join, sync and sweep.
+def earliest(group: Group, but: Timer | None = None) -> Due | None:
+    """The earliest deadline of all, or of all but one timer; ties go to the session that was started first, then join,
+    sync and sweep.
 
     Kafka's timers fire in the order in which they were started, and a request that starts both starts sessions before
     the group's timer.
     """
-    due, sweep_ms = earliest_but_sweep(group), group.sweep_deadline_ms
-    if sweep_ms is not None and (due is None or sweep_ms < due.deadline_ms):
-        return Due(sweep_ms, Timer.SWEEP, "")
-    return due
-
-
-def earliest_but_sweep(group: Group) -> Due | None:
-    """The earliest deadline of all but the offset sweep's."""
-    due = _earliest_of_members(group) if group.consumer is None else _earliest_of_consumers(group.consumer)
-    for timer, deadline_ms in ((Timer.JOIN, group.join_deadline_ms), (Timer.SYNC, group.sync_deadline_ms)):
-        if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
-            due = Due(deadline_ms, timer, "")
-    return due
-
-
-def earliest_but_join(group: Group) -> Due | None:
-    """The earliest deadline of all but the join phase's."""
     due = _earliest_of_members(group)
-    for timer, deadline_ms in ((Timer.SYNC, group.sync_deadline_ms), (Timer.SWEEP, group.sweep_deadline_ms)):
-        if deadline_ms is not None and (due is None or deadline_ms < due.deadline_ms):
+    for timer, deadline_ms in own_deadlines(group):
+        if deadline_ms is not None and timer is not but and (due is None or deadline_ms < due.deadline_ms):
             due = Due(deadline_ms, timer, "")
     return due
+
+
+def own_deadlines(group: Group) -> tuple[tuple[Timer, int | None], ...]:
+    """When each of the group's own timers fires; None: it does not run."""
+    join_ms, sync_ms, sweep_ms = group.join_deadline_ms, group.sync_deadline_ms, group.sweep_deadline_ms
+    return (Timer.JOIN, join_ms), (Timer.SYNC, sync_ms), (Timer.SWEEP, sweep_ms)
 
 
 def _earliest_of_members(group: Group) -> Due | None:
+    """Of the members of either protocol and ids given out."""
+    consumers = () if group.consumer is None else group.consumer.members.values()
     due: Due | None = None
     start = 0
-    owners: tuple[Member | PendingMember, ...] = (*group.members.values(), *group.pending.values())
+    owners: tuple[AnyOwner, ...] = (*group.members.values(), *group.pending.values(), *consumers)
     for owner in owners:
-        deadline_ms = owner.session_deadline_ms
-        if deadline_ms is None or (due is not None and (due.deadline_ms, start) <= (deadline_ms, owner.session_start)):
-            continue
-        due, start = Due(deadline_ms, None, owner.member_id), owner.session_start
-    return due
-
-
-def _earliest_of_consumers(consumer: ConsumerGroup) -> Due | None:
-    due: Due | None = None
-    start = 0
-    for member in consumer.members.values():
-        at_ms, started = member.session_deadline_ms, member.session_start
-        if at_ms is not None and (due is None or (at_ms, started) < (due.deadline_ms, start)):
-            due, start = Due(at_ms, None, member.member_id), started
+        at_ms = owner.session_deadline_ms
+        if at_ms is not None and (due is None or (at_ms, owner.session_start) < (due.deadline_ms, start)):
+            due, start = Due(at_ms, None, owner.member_id), owner.session_start
+    for member in consumers:
         for timer, armed in member.timers.items():
             if due is None or (armed.deadline_ms, armed.start) < (due.deadline_ms, start):
                 due, start = Due(armed.deadline_ms, None, member.member_id, timer), armed.start

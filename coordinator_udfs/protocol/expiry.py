@@ -12,7 +12,7 @@ from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.expiry import expire_member
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import learn_topics
-from rollcall.coordinator_udfs.protocol.deadlines import Due, earliest
+from rollcall.coordinator_udfs.protocol.deadlines import Due, earliest, own_deadlines
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.group_configs import consumer_config_of
 from rollcall.coordinator_udfs.protocol.membership import remove_member
@@ -72,18 +72,8 @@ def fire_at_once(group: Group, turn: Turn) -> None:
     """Fires the timers of length zero that this turn armed and nothing has cancelled since."""
     while turn.at_once:
         timer = turn.at_once.pop(0)
-        if _is_armed(group, timer):
+        if dict(own_deadlines(group))[timer] is not None:
             _fire_group_timer(group, timer, turn)
-
-
-def _is_armed(group: Group, timer: Timer) -> bool:
-    match timer:
-        case Timer.JOIN:
-            return group.join_deadline_ms is not None
-        case Timer.SYNC:
-            return group.sync_deadline_ms is not None
-        case Timer.SWEEP:
-            return group.sweep_deadline_ms is not None
 
 
 def _fire(group: Group, due: Due, turn: Turn) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.subscription import subscribed_topics
-from rollcall.coordinator_udfs.protocol.deadlines import arm_sweep, earliest_but_sweep
+from rollcall.coordinator_udfs.protocol.deadlines import arm_sweep, earliest
 from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
 from rollcall.schemas.effects import GroupRemoved, OffsetsRemoved, TopicPartitions
 
 
@@ -34,7 +34,7 @@ def pass_idle_sweeps(group: Group, until_ms: int, config: GroupConfig) -> None:
     sweep_ms, interval_ms = group.sweep_deadline_ms, config.offsets_retention_check_interval_ms
     if sweep_ms is None or sweep_ms + interval_ms > until_ms or (group.is_empty and not group.offsets):
         return
-    other, last_ms = earliest_but_sweep(group), until_ms + 1
+    other, last_ms = earliest(group, but=Timer.SWEEP), until_ms + 1
     if other is not None:
         last_ms = min(last_ms, other.deadline_ms)
     last_ms = min([last_ms, *(expires_at_ms for _, expires_at_ms in _expiries(group, config))])

@@ -18,14 +18,14 @@ from rollcall.coordinator_udfs.protocol.deadlines import (
     arm_join_again,
     arm_session,
     arm_sync,
-    earliest_but_join,
+    earliest,
     reported_from_ms,
 )
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.java_strings import hash_map_order
 from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
-from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
 from rollcall.schemas.causes import Cause, EndCause
 from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_topics
 from rollcall.schemas.effects import JoinPhaseEnded
@@ -195,7 +195,7 @@ def pass_idle_joins(group: Group, until_ms: int) -> None:
     if join_ms is None or join_ms > until_ms or not _has_only_noted_absent(group):
         return
     length_ms = _prolonged_by_ms(group)
-    other, last_ms = earliest_but_join(group), min(reported_from_ms(join_ms, length_ms), until_ms + 1)
+    other, last_ms = earliest(group, but=Timer.JOIN), min(reported_from_ms(join_ms, length_ms), until_ms + 1)
     if other is not None:
         last_ms = min(last_ms, other.deadline_ms)
     idle = -((join_ms - last_ms) // length_ms)
