@@ -30,7 +30,7 @@ from rollcall.schemas.messages import (
     StreamRequest,
 )
 from rollcall.serve.gateway.tables.early_answers import LONGEST_HELD_MS, MOST_IN_A_RUN, EarlyAnswers
-from rollcall.serve.gateway.tables.pending_requests import PendingRequests
+from rollcall.serve.gateway.tables.under_way import UnderWay
 from tests.gateway.facts import facts_of
 from tests.programs.set_clocks import Machine
 from tests.protocol.classic_moves import METADATA, Everybody, configs, plays
@@ -52,8 +52,9 @@ class Gateway:
     """Early."""
 
     def __post_init__(self) -> None:
-        self.known, self.pending = KnownGroups(), PendingRequests()
-        self.early = EarlyAnswers(self.known, self.pending)
+        self.known = KnownGroups()
+        self.under_way = UnderWay(self.known, 1_000_000)
+        self.early = EarlyAnswers(self.known, self.under_way)
 
     def knows(self, request: HeartbeatRequest) -> bool:
         """Whether it would be answered early; nothing is kept of it."""
@@ -73,7 +74,7 @@ class Gateway:
             return
         self.appended += self.early.run_before(request)
         self.early.note(request)
-        self.pending.add(request, None)
+        self.under_way.begin(request, None)
         self.appended.append(request)
 
     def let_time_pass(self, now_ms: int) -> None:
@@ -94,9 +95,9 @@ class Gateway:
         self.learn(effects)
         for effect in effects:
             if isinstance(effect, RequestParked):
-                self.pending.park(effect.request_id)
+                self.under_way.park(effect.request_id)
             if isinstance(effect, Reply | RequestDropped):
-                one = self.pending.remove(effect.request_id)
+                one = self.under_way.drop(effect.request_id)
                 if one is not None and isinstance(effect, Reply) and effect.api == "Heartbeat":
                     self.early.forget_those_elsewhere(GROUP_ID, one.received_at_ms)
         self.effects += effects
@@ -329,11 +330,11 @@ def test_a_member_that_goes_on_through_another_gateway_delays_the_others_for_a_w
 
 def test_a_request_that_nobody_ever_answers_delays_heartbeats_for_a_while_alone() -> None:
     gateway, (first, _) = at_rest()
-    gateway.pending.add(leave("nobody", T + 100, GROUP_ID, request_id="in quarantine"), None)
+    gateway.under_way.begin(leave("nobody", T + 100, GROUP_ID, request_id="in quarantine"), None)
     assert not gateway.knows(beat(first, T + 101))
-    gateway.pending.forget_lost(T + 100)
+    gateway.under_way.forget_lost(T + 100)
     assert not gateway.knows(beat(first, T + 101))
-    gateway.pending.forget_lost(T + 101)
+    gateway.under_way.forget_lost(T + 101)
     assert gateway.knows(beat(first, T + 101))
 
 

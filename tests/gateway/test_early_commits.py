@@ -38,7 +38,7 @@ from rollcall.serve.gateway.tables.early_commits import (
     TAKEN_WITHIN_MS,
     EarlyCommits,
 )
-from rollcall.serve.gateway.tables.pending_requests import PendingRequests
+from rollcall.serve.gateway.tables.under_way import UnderWay
 from tests.gateway.facts import facts_of
 from tests.requests import commit, consumer_beat, heartbeat, join, leave, sync
 
@@ -91,9 +91,10 @@ class World:
     """By request: its moment for the coordinator, which is later than its arrival where a deadline came between."""
 
     def __post_init__(self) -> None:
-        self.known, self.pending = KnownGroups(), PendingRequests()
-        self.early = EarlyAnswers(self.known, self.pending)
-        self.commits = EarlyCommits(self.known, self.pending, CONFIG)
+        self.known = KnownGroups()
+        self.under_way = UnderWay(self.known, 1_000_000)
+        self.early = EarlyAnswers(self.known, self.under_way)
+        self.commits = EarlyCommits(self.known, self.under_way, CONFIG)
 
     # ------------------------------------------------------------ clients and gateway
 
@@ -112,10 +113,7 @@ class World:
         if isinstance(request, OffsetCommitRequest) and is_young and self.commits.answer(request, 100) is not None:
             request = msgspec.structs.replace(request, is_acknowledged=True)
             self.may_be[request.request_id] = request
-        one = self.pending.add(request, None)
-        group = self.known.get(G)
-        if group is not None and getattr(request, "member_id", "") in group.members:
-            one.member_id, one.generation_id = request.member_id, getattr(request, "generation_id", -1)  # type: ignore[union-attr]
+        self.under_way.begin(request, None)
         self.queue.append(request)
 
     def go_on(self, client: Client) -> None:
@@ -197,12 +195,12 @@ class World:
 
     def _read(self, effect: Effect) -> None:
         if isinstance(effect, RequestParked):
-            self.pending.park(effect.request_id)
+            self.under_way.park(effect.request_id)
         if isinstance(effect, RequestDropped):
-            self.pending.remove(effect.request_id)
+            self.under_way.drop(effect.request_id)
             self.asked[effect.request_id].waits = False
         if isinstance(effect, Reply):
-            one = self.pending.remove(effect.request_id)
+            one = self.under_way.drop(effect.request_id)
             if one is not None:
                 self.commits.taken(G, one, effect.response)
             client = self.asked.get(effect.request_id)

@@ -6,14 +6,16 @@ import asyncio
 import itertools
 import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
 from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups, KnownMember
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.messages import ConsumerGroupHeartbeatResponse, GroupRequest, Response
+from rollcall.serve.gateway.backend import BackendError
 from rollcall.serve.gateway.tables.early_answers import EarlyAnswers
-from rollcall.serve.gateway.tables.pending_requests import LISTED_WITHIN_MS, PendingRequests
+from rollcall.serve.gateway.tables.under_way import LISTED_WITHIN_MS, UnderWay
 from rollcall.serve.gateway.topic_ids import TopicIds
 from tests.requests import commit, consumer_beat, heartbeat, join, sync
 
@@ -60,24 +62,26 @@ def of_one_member() -> KnownGroups:
 )
 @pytest.mark.parametrize("is_answered", [True, False])
 def test_ids_that_nobody_has_are_not_kept(forged: Callable[[], GroupRequest], is_answered: bool) -> None:
-    pending = PendingRequests()
-    early = EarlyAnswers(of_one_member(), pending)
+    known = of_one_member()
+    under_way = UnderWay(known, LONG_BYTES)
+    early = EarlyAnswers(known, under_way)
 
     def ask() -> None:
         for n in range(TIMES):
             request = forged()
             request.request_id = f"r{n}"
             early.note(request)
-            pending.add(request, None)
+            with suppress(BackendError):
+                under_way.begin(request, None)
             if is_answered:
-                pending.remove(request.request_id)
+                under_way.drop(request.request_id)
 
     assert kept_bytes(ask) < 5 * LONG_BYTES
 
 
 def test_a_member_and_a_group_that_are_gone_are_forgotten() -> None:
     known = of_one_member()
-    early, group = EarlyAnswers(known, PendingRequests()), known.get("g")
+    early, group = EarlyAnswers(known, UnderWay(known, 0)), known.get("g")
     assert group is not None
 
     def come_and_go() -> None:
@@ -94,15 +98,15 @@ def test_a_member_and_a_group_that_are_gone_are_forgotten() -> None:
 
 
 def test_what_nobody_lists_for_is_forgotten_in_time() -> None:
-    pending = PendingRequests()
+    under_way = UnderWay(KnownGroups(), LONG_BYTES)
 
     def ask() -> None:
         for turn in range(10):
             at_ms = turn * 10_000
             for n in range(1000):
-                pending.add(join("a", at_ms, request_id=f"r{turn}-{n}"), None)
-            pending.answer_listings(lambda: [], at_ms + LISTED_WITHIN_MS + 1)
-            pending.forget_lost(at_ms + 1)
+                under_way.begin(join("a", at_ms, request_id=f"r{turn}-{n}"), None)
+            under_way.answer_listings(lambda: [], at_ms + LISTED_WITHIN_MS + 1)
+            under_way.forget_lost(at_ms + 1)
 
     assert kept_bytes(ask) < 5 * LONG_BYTES
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from rollcall.coordinator_udfs.protocol.known_groups import KnownGroups
 from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import GroupRequest
 from rollcall.serve.gateway.backend import BackendError
-from rollcall.serve.gateway.tables.new_groups import GROUP_BYTES, NewGroups
+from rollcall.serve.gateway.tables.new_groups import GROUP_BYTES
+from rollcall.serve.gateway.tables.under_way import UnderWay
 from tests.gateway.running import GROUPS, asynchronous, gateway_and_client, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, heartbeat, join
@@ -22,9 +25,9 @@ from tests.wire_client import Client
 AT = TopicPartition("t1", 0)
 
 
-def refusal(groups: NewGroups, request: GroupRequest) -> Error | None:
+def refusal(under_way: UnderWay, request: GroupRequest) -> Error | None:
     try:
-        groups.take(request)
+        under_way.begin(request, None)
     except BackendError as refused:
         return refused.answer
     return None
@@ -34,24 +37,27 @@ class Made:
     """What an alice and others ask, and which groups there are."""
 
     def __init__(self, room_for: int) -> None:
-        self.there: set[str] = set()
-        self.groups = NewGroups(self.there.__contains__, room_for * (GROUP_BYTES + 2))
+        self.known = KnownGroups()
+        self.under_way = UnderWay(self.known, room_for * (GROUP_BYTES + 2))
 
     def ask(self, group: str, by: str | None = "User:alice", **more: Any) -> Error | None:
         who: dict[str, Any] = {"principal": by, "request_id": f"{group} {by}"}
-        return refusal(self.groups, commit("", -1, {AT: 1}, group=group, **who, **more))
+        return refusal(self.under_way, commit("", -1, {AT: 1}, group=group, **who, **more))
 
     def answer(self, group: str, by: str | None = "User:alice") -> None:
-        self.groups.answered(f"{group} {by}")
+        self.under_way.drop(f"{group} {by}")
 
     def make(self, group: str, by: str | None = "User:alice") -> None:
         assert self.ask(group, by) is None
-        self.there.add(group)
+        self.create(group)
         self.answer(group, by)
 
+    def create(self, group: str) -> None:
+        self.known.apply(group, EffectName.GROUP_CREATED, None)
+
     def remove(self, group: str) -> None:
-        self.there.discard(group)
-        self.groups.forget(group)
+        self.known.apply(group, EffectName.GROUP_REMOVED, None)
+        self.under_way.forget(group)
 
 
 def test_one_maker_makes_a_limited_number_of_groups_and_others_are_not_concerned() -> None:
@@ -59,7 +65,7 @@ def test_one_maker_makes_a_limited_number_of_groups_and_others_are_not_concerned
     made.make("g1")
     made.make("g2")
     assert made.ask("g3") is Error.INVALID_COMMIT_OFFSET_SIZE
-    assert made.groups.refused == 1
+    assert made.under_way.new_groups.refused == 1
     assert made.ask("g1") is None
     assert made.ask("g3", by="User:bob") is None
     assert made.ask("g4", by=None, client_host="/10.0.0.1") is None
@@ -87,7 +93,7 @@ def test_a_refused_request_does_not_free_a_group_that_another_is_making() -> Non
     assert made.ask("g1") is None
     assert made.ask("g1", by="User:bob") is None
     made.answer("g1", "User:bob")
-    made.there.add("g1")
+    made.create("g1")
     made.answer("g1")
     assert made.ask("g2") is not None
 
@@ -104,7 +110,7 @@ def test_a_refused_request_does_not_free_a_group_that_another_is_making() -> Non
     ids=["join", "consumer group", "commit", "heartbeat", "commit of a member"],
 )
 def test_what_makes_a_group_is_refused_as_kafka_refuses_too_much(request_: GroupRequest, error: Error | None) -> None:
-    assert refusal(NewGroups(lambda _: False, max_bytes=50), request_) is error
+    assert refusal(UnderWay(KnownGroups(), 50), request_) is error
 
 
 @asynchronous

@@ -25,7 +25,7 @@ from rollcall.schemas.messages import (
     OffsetCommitRequest,
     SyncGroupRequest,
 )
-from rollcall.serve.gateway.tables.pending_requests import PendingRequests
+from rollcall.serve.gateway.tables.under_way import UnderWay
 
 LONGEST_HELD_MS = 5000
 """A heartbeat is held for at most this long."""
@@ -61,9 +61,9 @@ class _RememberedGroup:
 class EarlyAnswers:
     """Answers heartbeats in the coordinator's place. Moments are in ms since the epoch and never go back."""
 
-    def __init__(self, known: KnownGroups, pending: PendingRequests) -> None:
+    def __init__(self, known: KnownGroups, under_way: UnderWay) -> None:
         self._known = known
-        self._pending = pending
+        self._under_way = under_way
         self._groups: dict[str, _RememberedGroup] = {}
         self._with_runs: dict[str, _RememberedGroup] = {}
         self.next_due_ms: int | None = None
@@ -75,7 +75,7 @@ class EarlyAnswers:
         None: the coordinator is to answer it.
         """
         group = self._known.get(beat.group_id)
-        if group is None or not is_answered_none(group, beat) or self._pending.may_change(beat.group_id):
+        if group is None or not is_answered_none(group, beat) or self._under_way.may_change(beat.group_id):
             return None
         held = self._groups.get(beat.group_id)
         if held is not None and self._has_expired_member(held, group, beat.received_at_ms):

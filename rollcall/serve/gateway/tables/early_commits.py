@@ -29,7 +29,7 @@ from rollcall.schemas.messages import (
     Response,
     SyncGroupResponse,
 )
-from rollcall.serve.gateway.tables.pending_requests import Pending, PendingRequests
+from rollcall.serve.gateway.tables.under_way import Pending, UnderWay
 
 TAKEN_WITHIN_MS = 3000
 """The coordinator takes a request from the table within this time, else its state is not relied on."""
@@ -62,9 +62,9 @@ class _CertainGroup:
 class EarlyCommits:
     """Which commits are answered early. Moments are in ms since the epoch and never go back."""
 
-    def __init__(self, known: KnownGroups, pending: PendingRequests, config: GroupConfig) -> None:
+    def __init__(self, known: KnownGroups, under_way: UnderWay, config: GroupConfig) -> None:
         self._known = known
-        self._pending = pending
+        self._under_way = under_way
         self._config = config
         self._groups: dict[str, _CertainGroup] = {}
 
@@ -86,9 +86,9 @@ class EarlyCommits:
     def _may_change(self, group: KnownGroup, member_id: str) -> bool:
         """Whether pending requests may change or remove the member."""
         if group.group_type is GroupType.CONSUMER:
-            return self._pending.may_change_member(group.group_id, member_id)
+            return self._under_way.may_change_member(group.group_id, member_id)
         is_short = group.members[member_id].rebalance_timeout_ms < LEAST_REBALANCE_TIMEOUT_MS
-        return is_short or self._pending.may_change(group.group_id)
+        return is_short or self._under_way.may_change(group.group_id)
 
     def _is_room_counted(self, sure: _CertainGroup, request: OffsetCommitRequest) -> bool:
         """Counts what a commit may add to the group's offsets; False: it is too much, nothing was counted."""

@@ -27,7 +27,6 @@ from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.errors import Error
 from rollcall.schemas.fan_out import group_id_of
 from rollcall.schemas.messages import (
-    ConsumerGroupHeartbeatResponse,
     GroupRequest,
     HeartbeatRequest,
     HeartbeatResponse,
@@ -43,11 +42,10 @@ from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.tables.early_answers import EarlyAnswers
 from rollcall.serve.gateway.tables.early_commits import EarlyCommits
 from rollcall.serve.gateway.tables.effects_table import EffectsTable, News
-from rollcall.serve.gateway.tables.new_groups import NewGroups
-from rollcall.serve.gateway.tables.pending_requests import FORGOTTEN_AFTER_MS, Pending, PendingRequests
 from rollcall.serve.gateway.tables.request_sink import RequestSink
 from rollcall.serve.gateway.tables.request_writer import RequestWriter
-from rollcall.serve.gateway.tables.unseen_answers import UnsentAssignments, is_away, unseen_answer
+from rollcall.serve.gateway.tables.under_way import FORGOTTEN_AFTER_MS, Pending, UnderWay
+from rollcall.serve.gateway.tables.unseen_answers import is_away, unseen_answer
 from rollcall.tables.job_status import read_status
 from rollcall.tables.lasting_facts import Fact
 from rollcall.tables.replies import Reply
@@ -86,11 +84,9 @@ class TablesBackend:
         self._last_news_at = time.monotonic()
         self._looked_at = 0.0
         self._young_until = 0.0
-        self._new_groups = NewGroups(self.known.by_id.__contains__, settings.new_groups_max_bytes)
-        self._pending = PendingRequests(self._new_groups.answered)
-        self._early = EarlyAnswers(self.known, self._pending)
-        self._commits = EarlyCommits(self.known, self._pending, settings.group)
-        self._unsent = UnsentAssignments()
+        self._under_way = UnderWay(self.known, settings.new_groups_max_bytes)
+        self._early = EarlyAnswers(self.known, self._under_way)
+        self._commits = EarlyCommits(self.known, self._under_way, settings.group)
         self._is_behind = False
         self._tasks = KeptTasks()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="tables")
@@ -117,14 +113,14 @@ class TablesBackend:
     def groups(self) -> asyncio.Future[Iterable[Known]]:
         # Another gateway may have sent its client an answer that this one has not read yet.
         listing: asyncio.Future[Iterable[Known]] = self._loop.create_future()
-        self._pending.list_after_these(listing, now_ms())
+        self._under_way.list_after_these(listing)
         return listing
 
     def configured_groups(self) -> Iterable[str]:
         return self.known.configured()
 
     def figures(self) -> Figures:
-        awaited = self._pending.awaited()
+        awaited = self._under_way.awaited()
         backlog = [one for one in awaited if not one.is_parked]
         return Figures(
             backlog=len(backlog),
@@ -136,7 +132,7 @@ class TablesBackend:
             is_failing=self._writer.is_failing,
             task_failures=dict(self._tasks.failures),
             failing_tasks=self._tasks.failing(),
-            refused_groups=self._new_groups.refused,
+            refused_groups=self._under_way.new_groups.refused,
         )
 
     def _batch_age_s(self) -> float | None:
@@ -159,28 +155,21 @@ class TablesBackend:
         self._append(self._early.run_before(request))
         row = row_of(request, group_id_of(request))
         unseen = unseen_answer(request) if self._is_away else None
+        waiting: asyncio.Future[Response] = self._loop.create_future()
         try:
             self._check_length(row)
-            if unseen is not None and self._pending.has_heartbeat_of(request):
+            if unseen is not None and self._under_way.has_heartbeat_of(request):
                 return unseen
-            self._new_groups.take(request)
+            answer = (self._first_join_answer(request) if is_young else None) or unseen
+            one = self._under_way.begin(request, waiting if answer is None else None)
         except BackendError as refused:
             return refused.with_traceback(None)
-        answer = (self._first_join_answer(request) if is_young else None) or unseen
-        waiting: asyncio.Future[Response] = self._loop.create_future()
         self._early.note(request)
-        one = self._pending.add(request, waiting if answer is None else None)
-        self._note_member(one, request)
         if is_young and isinstance(request, OffsetCommitRequest) and answer is None:
             self._put_commit(request, row, one)
         else:
             self._writer.put(row)
         return waiting if answer is None else answer
-
-    def _note_member(self, one: Pending, request: GroupRequest) -> None:
-        member_id, group = getattr(request, "member_id", ""), self.known.get(group_id_of(request))
-        if group is not None and member_id in group.members:
-            one.member_id, one.generation_id = member_id, getattr(request, "generation_id", -1)
 
     def _put_commit(self, request: OffsetCommitRequest, row: RequestRow, one: Pending) -> None:
         answer = self._commits.answer(request, row.size_bytes) if self._may_acknowledge else None
@@ -213,7 +202,7 @@ class TablesBackend:
     def _first_join_answer(self, request: GroupRequest) -> Response | None:
         if not isinstance(request, JoinGroupRequest):
             return None
-        offers = self._pending.offers(request.group_id)
+        offers = self._under_way.offers(request.group_id)
         return first_join_answer(self.known.get(request.group_id), request, offers, self._settings.group)
 
     def _append(self, runs: Iterable[HeartbeatRunRequest]) -> None:
@@ -221,9 +210,9 @@ class TablesBackend:
             self._writer.put(row_of(run, run.group_id), lambda run=run: self._commits.appended(run, now_ms()))  # type: ignore[misc]
 
     def _not_appended(self, request_id: str, error: Exception) -> None:
-        one = self._pending.remove(request_id)
-        if one is not None and one.is_awaited:
-            one.fail(BackendError(str(error)))
+        one = self._under_way.drop(request_id)
+        if one is not None:
+            one.give(BackendError(str(error)))
 
     # ------------------------------------------------------------ in
 
@@ -237,10 +226,10 @@ class TablesBackend:
             except Exception:
                 log.exception("effects: a version cannot be read just now")
             self._append(self._early.due(now_ms()))
-            self._pending.answer_listings(self._listed, now_ms())
+            self._under_way.answer_listings(self._listed, now_ms())
             if self._last_news_at > self._looked_at or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
                 self._look_whether_away()
-            pauses = 1 if self._pending.has_any else _IDLE_PAUSES
+            pauses = 1 if self._under_way.has_any else _IDLE_PAUSES
             await asyncio.sleep(pauses * self._settings.poll_interval_ms / 1000)
 
     def _listed(self) -> list[Known]:
@@ -249,11 +238,11 @@ class TablesBackend:
     def _look_whether_away(self) -> None:
         """Finds out whether the coordinator is away; if so, answers the heartbeats that wait, as the module says."""
         self._looked_at = time.monotonic()
-        self._pending.forget_lost(now_ms() - FORGOTTEN_AFTER_MS)
+        self._under_way.forget_lost(now_ms() - FORGOTTEN_AFTER_MS)
         age_s = self._batch_age_s()
         if age_s is not None:
             self._young_until = time.monotonic() + _YOUNG_S * self._slower - age_s
-        oldest = next((one for one in self._pending.awaited() if not one.is_parked), None)
+        oldest = next((one for one in self._under_way.awaited() if not one.is_parked), None)
         oldest_ms = 0 if oldest is None else now_ms() - oldest.received_at_ms
         self._is_behind = oldest_ms > _BEHIND_AFTER_MS
         was_away = self._is_away
@@ -266,7 +255,7 @@ class TablesBackend:
         )
         if self._is_away and not was_away:
             log.warning("the coordinator is away: heartbeats are answered unseen until it is back")
-            for one in self._pending.awaited():
+            for one in self._under_way.awaited():
                 if one.unseen is not None:
                     one.give(one.unseen)
         if was_away and not self._is_away:
@@ -281,28 +270,18 @@ class TablesBackend:
             await asyncio.sleep(0)
 
     def _learn_reply(self, reply: Reply) -> None:
-        response, group_id = reply.response, reply.group_id
-        one = self._pending.remove(reply.request_id)
-        if one is None:
-            return
-        if isinstance(response, HeartbeatResponse):
-            self._early.forget_those_elsewhere(group_id, one.received_at_ms)
-        if response is None:
-            one.fail(BackendError("its answer cannot be read"))
-            return
-        self._commits.taken(group_id, one, response)
-        if one.member is not None and isinstance(response, ConsumerGroupHeartbeatResponse):
-            group = self.known.get(group_id)
-            is_member = group is not None and response.member_id in group.members
-            response = self._unsent.answered(one.member, response, is_awaited=one.is_awaited, is_member=is_member)
-        one.give(response)
+        one = self._under_way.settle(reply)
+        if one is not None and reply.response is not None:
+            if isinstance(reply.response, HeartbeatResponse):
+                self._early.forget_those_elsewhere(reply.group_id, one.received_at_ms)
+            self._commits.taken(reply.group_id, one, reply.response)
 
     def _learn_fact(self, fact: Fact) -> None:
         match fact.effect:
             case EffectName.REQUEST_PARKED:
-                self._pending.park(fact.request_id or "")
+                self._under_way.park(fact.request_id or "")
             case EffectName.REQUEST_DROPPED:
-                self._pending.remove(fact.request_id or "")
+                self._under_way.drop(fact.request_id or "")
             case _:
                 self._learn_group(fact)
 
@@ -315,13 +294,9 @@ class TablesBackend:
         match fact.effect:
             case EffectName.REBALANCE_STARTED:
                 self.rebalances[fact.cause or "unknown"] += 1
-            case EffectName.MEMBER_REMOVED:
-                self._early.forget(fact.group_id, fact.member_id or "")
-                self._commits.forget(fact.group_id, fact.member_id or "")
-                self._unsent.forget(fact.group_id, fact.member_id or "")
             case EffectName.MEMBER_UPDATED:
                 self._commits.forget(fact.group_id, fact.member_id or "")
-            case EffectName.GROUP_REMOVED:
-                self._early.forget(fact.group_id)
-                self._commits.forget(fact.group_id)
-                self._new_groups.forget(fact.group_id)
+            case EffectName.MEMBER_REMOVED | EffectName.GROUP_REMOVED:
+                member_id = None if fact.effect is EffectName.GROUP_REMOVED else fact.member_id or ""
+                for each in (self._early, self._commits, self._under_way):
+                    each.forget(fact.group_id, member_id)
