@@ -26,7 +26,6 @@ from rollcall.jobs.log_config import WRITER, replay_config
 from rollcall.jobs.spark.machine import this_machine
 from rollcall.jobs.stream.home_tables import open_effects, open_quarantine, open_requests
 from rollcall.programs.processes import Processes
-from rollcall.programs.settings import read_pairs
 from rollcall.shown.replay_report import tell_home
 from rollcall.tables.home import REPLAY, Home, HomeError
 
@@ -34,11 +33,6 @@ FRESH = "FRESH=1"
 LITTLE_BYTES = 12 << 20
 """A shorter input is read before other processes could start."""
 _LEFT_BY_EARLIER_VERSIONS = ("records", "log", "topic")
-
-
-def settings_of(words: Sequence[str]) -> dict[str, str]:
-    """The pairs of `key=value` words; a text may have several. Raises ConfigError."""
-    return read_pairs((word for text in words for word in text.split()), "SET=")
 
 
 def clear(home: Home) -> None:

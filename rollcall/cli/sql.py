@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from rollcall.answers.moments import moment_of
 from rollcall.answers.queries import QueryError, check_home, check_query
-from rollcall.answers.sql.engine import ROWS_SHOWN, NoSuchName, NotEqual, NotParsed, ask, ask_table
+from rollcall.answers.sql.engine import NoSuchName, NotEqual, NotParsed, ask, ask_table
 from rollcall.shown.plain_answers import FORMATS, write_answer
+from rollcall.shown.tables import ROWS_SHOWN
 from rollcall.tables.home import Home, NotReadHere
 
 if TYPE_CHECKING:

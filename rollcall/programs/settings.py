@@ -135,6 +135,11 @@ def read_file(path: Path) -> dict[str, str]:
     return pairs
 
 
+def read_words(words: Iterable[str]) -> dict[str, str]:
+    """Return the pairs of `key=value` words of --set; a text may have several. Raises ConfigError."""
+    return read_pairs((word for text in words for word in text.split()), "SET=")
+
+
 def read_pairs(words: Iterable[str], option: str) -> dict[str, str]:
     """`key=value` words of a command line, of one key the last. option: as it stands before the word, `--set `.
 

@@ -17,6 +17,7 @@ from rollcall.cli.whatif.command import answer, read_recording, write_rows
 from rollcall.cli.whatif.report import Report, tell
 from rollcall.inputs.replay.building import Shown
 from rollcall.programs.processes import Processes
+from tests.command_run import ran
 from tests.source_tree import ROOT
 
 CAPTURES = ROOT / "tests" / "captures"
@@ -71,6 +72,13 @@ def test_the_command_leaves_its_rows_and_prints_them(tmp_path: Path, capsys: pyt
     assert whole[2]["mean_detection_s"] < whole[0]["mean_detection_s"] < whole[3]["mean_detection_s"]
     assert whole[0]["causes"] == {"member_joined": 6, "session_expired": 3}
     assert {row["swept"] for row in rows} == {"session.timeout.ms"}
+
+
+def test_processes_that_end_print_no_leaks(tmp_path: Path) -> None:
+    log = CAPTURES / "d-kill" / "requests.log.gz"
+    status, _, errors = ran("whatif", str(log), "--set", "static=true", "--out", str(tmp_path / "rows.jsonl"))
+    assert status == 0
+    assert [line for line in errors.splitlines() if "100%" not in line] == []
 
 
 def test_one_setting_is_shown_beside_what_was_recorded_and_its_baseline() -> None:

@@ -15,12 +15,13 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from rollcall.__main__ import main
-from rollcall.cli.replay import clear, settings_of
+from rollcall.cli.replay import clear
 from rollcall.jobs.log_config import replay_config
 from rollcall.jobs.replay_on_spark import replay_on_spark
 from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.query import failure_of, start
 from rollcall.programs.errors import ConfigError
+from rollcall.programs.settings import read_words
 from rollcall.shown.replay_report import Replayed, say_log, tell_home
 from rollcall.tables.home import Home
 from tests.engines.replays import assert_same_tables
@@ -140,6 +141,6 @@ def test_a_mistake_is_one_sentence(
 
 
 def test_settings_may_stand_in_one_text() -> None:
-    assert settings_of(["a=1 b=2", "c=3"]) == {"a": "1", "b": "2", "c": "3"}
+    assert read_words(["a=1 b=2", "c=3"]) == {"a": "1", "b": "2", "c": "3"}
     with pytest.raises(ConfigError, match="SET=a"):
-        settings_of(["a"])
+        read_words(["a"])

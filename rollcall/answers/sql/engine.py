@@ -60,9 +60,6 @@ _OF_QUERIES = (
 )
 """What no file can be the cause of."""
 
-ROWS_SHOWN = 1000
-"""How many rows a table for people has at most."""
-
 
 class AnswerColumn(NamedTuple):
     """A column of an answer: its name, and its type as DuckDB has it."""

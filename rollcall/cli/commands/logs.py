@@ -66,11 +66,11 @@ def replay(
     history, together with any server.log files. Spark replays a request log whose files every worker can read.
     """
     from rollcall.cli.replay import replay as run_replay
-    from rollcall.cli.replay import settings_of
+    from rollcall.programs.settings import read_words
     from rollcall.programs.terminal import Terminal
     from rollcall.tables.home import Home
 
-    asked = (Home(home), [path for log in logs for path in _paths_of(log)], settings_of(given), zone, Terminal())
+    asked = (Home(home), [path for log in logs for path in _paths_of(log)], read_words(given), zone, Terminal())
     if engine == "spark":
         from rollcall.cli.replay_on_spark import replay_by_spark
 
@@ -133,11 +133,11 @@ def shadow(
             f"LOG={logs[0]}: CONF= and OFFSETS= are said of a cluster, kafka://host:port, and this is a log."
         )
     with left_out("pandas"):
-        from rollcall.cli.replay import settings_of
         from rollcall.cli.shadow import FollowedInputs, follow
+        from rollcall.programs.settings import read_words
 
         log, cluster = (next(iter(named), "") for named in (logs, clusters))
-        asked = FollowedInputs(log, zone, settings_of(given), cluster, conf, has_commits=offsets)
+        asked = FollowedInputs(log, zone, read_words(given), cluster, conf, has_commits=offsets)
         return follow(Home(home), asked, Terminal())
 
 
@@ -158,9 +158,9 @@ def shadow(
 )
 def whatif(log: str, given: tuple[str, ...], was: tuple[str, ...], zone: str, form: str, out: str) -> None:
     """Play a log's groups again with other settings."""
-    from rollcall.cli.replay import settings_of
     from rollcall.cli.whatif.command import WhatIfQuestion
     from rollcall.cli.whatif.command import whatif as run_whatif
+    from rollcall.programs.settings import read_words
     from rollcall.programs.terminal import Terminal
 
-    run_whatif(WhatIfQuestion(Path(log), given, settings_of(was), zone, form, Path(out or WHATIF_OUT)), Terminal())
+    run_whatif(WhatIfQuestion(Path(log), given, read_words(was), zone, form, Path(out or WHATIF_OUT)), Terminal())
