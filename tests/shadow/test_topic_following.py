@@ -70,6 +70,14 @@ def read_to_the_end(following: Following, clock: Clock) -> None:
     following.finish()
 
 
+def test_a_topic_that_gave_a_record_is_looked_at_again_at_once(
+    tmp_path: Path, topic: WrittenTopic, clock: Clock
+) -> None:
+    topic.write([LogRecord(0, 0, 1, KEY, encode_value(3, EMPTY))])
+    following = started(tmp_path, topic, clock)
+    assert [following.step(), following.step()] == [True, False]
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("every", [2, 3, 4])
 def test_each_fact_is_in_the_home_once_wherever_the_program_is_killed(
