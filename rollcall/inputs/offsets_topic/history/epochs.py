@@ -181,8 +181,6 @@ def _cause(
     """Why an epoch rose: by the records before it, and for a member that left by its silence."""
     if verdicts:
         found = [one for member, verdict in verdicts for one in candidates_of(member, verdict)]
-        if len(verdicts) == 1 and len(found) == 1:
-            return cause_by(found[0].kind, verdicts[0][0], is_inferred=True)
         return cause_among(found, [member for member, _ in verdicts])
     if operation.changed:
         return _caused_by(operation.changed[0], operation, history)
@@ -266,7 +264,6 @@ def _emit_return(member: Member, at_ms: int, story: Story) -> None:
     if not ends:
         return
     found = [candidate(CauseKind(end), member) for end in ends]
-    cause = cause_by(found[0].kind, member, is_inferred=True) if len(found) == 1 else cause_among(found, [member])
     story.emit(
         CauseFound(
             at_ms=at_ms,
@@ -274,7 +271,7 @@ def _emit_return(member: Member, at_ms: int, story: Story) -> None:
             gone_at_ms=departure.at_ms,
             member_id=member.member_id,
             client_id=member.client_id,
-            cause=cause,
+            cause=cause_among(found, [member]),
         )
     )
 

@@ -77,9 +77,10 @@ def cause_of(change: Change) -> Cause:
         return _unknown([*candidates, *_of_died_generations(candidates)])
     if not candidates:
         return _unknown([candidate(CauseKind.MEMBER_REJOINED), candidate(CauseKind.METADATA_CHANGED)])
-    if change.came and change.gone:
-        return _both(change, candidates)
-    return _cause_among(change, candidates)
+    left = _left_and_came_back(change)
+    if left is not None:
+        return cause_by(CauseKind.MEMBER_LEFT, left, is_inferred=True)
+    return cause_among(candidates, (*change.now, *change.before))
 
 
 def _from_empty(change: Change) -> Cause:
@@ -108,25 +109,13 @@ def _candidates(change: Change) -> list[CauseCandidate]:
     return found
 
 
-def _both(change: Change, candidates: list[CauseCandidate]) -> Cause:
-    """Some joined and some left: a client that left and came back left first; else the order is not known."""
+def _left_and_came_back(change: Change) -> Member | None:
+    """The only client that left, where the only one that joined is the same: it left first."""
     came = {(one.name, one.client_host) for one in change.came}
     went = [member for member, verdict in change.gone if verdict.end_cause is EndCause.MEMBER_LEFT]
     is_plain = not (change.was_followup_due or change.replaced or change.has_new_topics_or_partitions)
-    if is_plain and len(went) == len(change.gone) == 1 and came == {(went[0].name, went[0].client_host)}:
-        return cause_by(CauseKind.MEMBER_LEFT, went[0], is_inferred=True)
-    return cause_among(candidates, (*change.now, *change.before))
-
-
-def _cause_among(change: Change, candidates: list[CauseCandidate]) -> Cause:
-    """One cause, if only one fits; its culprit, if only one fits."""
-    if len(candidates) != 1:
-        return cause_among(candidates, (*change.now, *change.before))
-    only = candidates[0]
-    member = next((one for one in (*change.now, *change.before) if one.member_id == only.member_id), None)
-    if member is None:
-        return Cause(kind=only.kind, is_inferred=True)
-    return cause_by(only.kind, member, is_inferred=True)
+    is_back = is_plain and len(went) == len(change.gone) == 1 and came == {(went[0].name, went[0].client_host)}
+    return went[0] if is_back else None
 
 
 def _of_died_generations(candidates: list[CauseCandidate]) -> list[CauseCandidate]:
