@@ -7,13 +7,13 @@ Knows the rules of docs/offsets-topic.md for classic groups. Must not know bytes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.inputs.offsets_topic.history.departures import REPLACED, Evidence, judge, judge_absent
+from rollcall.inputs.offsets_topic.history.departures import REPLACED, Evidence, Verdict, judge, judge_absent
 from rollcall.inputs.offsets_topic.history.generations import Change, cause_of
-from rollcall.inputs.offsets_topic.history.state import History, Member
+from rollcall.inputs.offsets_topic.history.state import History, Member, with_instance
 from rollcall.inputs.offsets_topic.history.story import Story, candidates_of, cause_among, cause_by
 from rollcall.inputs.offsets_topic.records.shapes import ClassicMember, GroupMetadataValue
 from rollcall.schemas.causes import EXPIRED, LEFT, CauseCandidate, CauseKind, EndCause
@@ -70,14 +70,14 @@ def _convert(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, s
     staying = {member.member_id for member in members}
     gone = [member for member in history.converting.values() if member.member_id not in staying]
     # A static member that comes back by the classic protocol takes its place.
-    back = {one.group_instance_id: one for one in members if one.member_id not in history.converting}
+    came = [one for one in members if one.member_id not in history.converting]
     replaced: dict[str, str] = {}
     returned = [member for member in members if member.member_id in history.operation.returned]
     leavers: list[Member] = []
     candidates: list[CauseCandidate] = []
     for member in gone:
-        if member.group_instance_id is not None and member.group_instance_id in back:
-            new = back[member.group_instance_id]
+        new = with_instance(member.group_instance_id, came)
+        if new is not None:
             returned.append(new)
             replaced[new.member_id] = member.member_id
             story.removed(member, at_ms, REPLACED, replaced_by=new.member_id)
@@ -113,12 +113,11 @@ def _convert(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, s
 def _emit_same_generation(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, story: Story) -> None:
     """A static member came back under another id, without a rebalance; otherwise the record is a repetition."""
     history = story.history
-    gone = {one.group_instance_id: one for one in history.members.values() if one.group_instance_id is not None}
     now = {member.member_id for member in members}
     replaced = []
     for member in members:
         before = history.members.get(member.member_id)
-        old = None if before is not None else gone.get(member.group_instance_id or "")
+        old = None if before is not None else with_instance(member.group_instance_id, history.members.values())
         if old is not None and old.member_id not in now:
             story.removed(old, at_ms, REPLACED, replaced_by=member.member_id)
             story.joined(member, at_ms, replaces_member_id=old.member_id)
@@ -183,9 +182,9 @@ def _emit_generation(
             members_before=members_before,
             members_after=len(members),
             joined=[member.name for member in change.came],
-            left=_names(change, *LEFT),
-            expired=_names(change, *EXPIRED),
-            gone=tuple(_names(change, EndCause.UNKNOWN)),
+            left=names_of(change.gone, *LEFT),
+            expired=names_of(change.gone, *EXPIRED),
+            gone=tuple(names_of(change.gone, EndCause.UNKNOWN)),
             slowest_member_id=None,
             slowest_client_id=None,
             slowest_wait_ms=None,
@@ -202,16 +201,13 @@ def _emit_generation(
 def _change(value: GroupMetadataValue, members: Sequence[Member], formed_at_ms: int, history: History) -> Change:
     """The difference between the known generation and that of a record."""
     now = {member.member_id: member for member in members}
-    by_instance: dict[str | None, Member] = {
-        member.group_instance_id: member for member in members if member.group_instance_id is not None
-    }
     is_last = not members and len(history.members) == 1
     stayed, replaced, gone = [], [], []
     for old in history.members.values():
         if old.member_id in now:
             stayed.append((old, now[old.member_id]))
             continue
-        new = by_instance.get(old.group_instance_id)
+        new = with_instance(old.group_instance_id, members)
         evidence = evidence_of(old, formed_at_ms, history, is_exact=is_last)
         verdict = judge_absent(evidence, is_back=new is not None)
         if new is not None and verdict is REPLACED:
@@ -284,8 +280,9 @@ def _rebalance_timeout_ms(member: Member) -> int:
     return member.rebalance_timeout_ms if member.rebalance_timeout_ms >= 0 else member.session_timeout_ms
 
 
-def _names(change: Change, *ends: EndCause) -> list[str]:
-    return [member.name for member, verdict in change.gone if verdict.end_cause in ends]
+def names_of(gone: Iterable[tuple[Member, Verdict]], *ends: EndCause) -> list[str]:
+    """The names of those that went so."""
+    return [member.name for member, verdict in gone if verdict.end_cause in ends]
 
 
 def _member(one: ClassicMember, value: GroupMetadataValue, at_ms: int, history: History) -> Member:

@@ -12,7 +12,7 @@ from collections import Counter
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberState
 from rollcall.inputs.offsets_topic.history import epochs
 from rollcall.inputs.offsets_topic.history.departures import REPLACED
-from rollcall.inputs.offsets_topic.history.state import History, Member, Operation
+from rollcall.inputs.offsets_topic.history.state import History, Member, Operation, with_instance
 from rollcall.inputs.offsets_topic.history.story import Story
 from rollcall.inputs.offsets_topic.records.shapes import (
     ConsumerGroupMetadataValue,
@@ -59,7 +59,7 @@ def emit_member(member_id: str, value: MemberMetadataValue, at_ms: int, story: S
             epochs.emit_found_member(new, at_ms, story)
         return
     history.members[member_id] = new
-    old = next((one for one in operation.gone if one.group_instance_id == new.group_instance_id is not None), None)
+    old = with_instance(new.group_instance_id, operation.gone)
     if old is None:
         operation.came.append(new)
         return

@@ -5,11 +5,11 @@ Knows the rules of docs/offsets-topic.md under "Why an epoch rose". Must not kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 from typing import assert_never
 
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType, MemberState
-from rollcall.inputs.offsets_topic.history.classic import evidence_of
+from rollcall.inputs.offsets_topic.history.classic import evidence_of, names_of
 from rollcall.inputs.offsets_topic.history.departures import REPLACED, Evidence, Verdict, judge, judge_absent, returning
 from rollcall.inputs.offsets_topic.history.state import (
     NO_RECORD,
@@ -18,6 +18,7 @@ from rollcall.inputs.offsets_topic.history.state import (
     History,
     Member,
     Operation,
+    with_instance,
 )
 from rollcall.inputs.offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
 from rollcall.inputs.offsets_topic.records.shapes import ConsumerGroupMetadataValue
@@ -64,7 +65,7 @@ def emit_upgraded(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -
         if new is not None:
             new.since_ms, new.commits = old.since_ms, old.commits
             continue
-        new = _with_instance(old.group_instance_id, came.values())
+        new = with_instance(old.group_instance_id, came.values())
         verdict = judge_absent(evidence_of(old, at_ms, history, is_exact=False), is_back=new is not None)
         if new is not None and verdict is REPLACED:
             del came[new.member_id]
@@ -81,10 +82,6 @@ def emit_upgraded(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -
     history.operation.came = []
     _become_consumer(value.epoch, history)
     story.type_changed(GroupType.CLASSIC, GroupType.CONSUMER, "upgraded", at_ms)
-
-
-def _with_instance(instance_id: str | None, members: Iterable[Member]) -> Member | None:
-    return next((one for one in members if one.group_instance_id == instance_id is not None), None)
 
 
 def emit_found(epoch: int, at_ms: int, story: Story) -> None:
@@ -154,9 +151,9 @@ def emit_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: i
         members_before=members_before,
         cause=cause,
         joined=[member.name for member in came],
-        left=_names(verdicts, *LEFT),
-        expired=_names(verdicts, *EXPIRED),
-        gone=_names(verdicts, EndCause.UNKNOWN),
+        left=names_of(verdicts, *LEFT),
+        expired=names_of(verdicts, *EXPIRED),
+        gone=names_of(verdicts, EndCause.UNKNOWN),
     )
     story.emit(
         RebalanceStarted(
@@ -206,19 +203,13 @@ def verdict_of(member: Member, operation: Operation, at_ms: int, history: Histor
 
 def _evidence(member: Member, operation: Operation, at_ms: int, history: History) -> Evidence:
     is_unrevoked = member.state is MemberState.UNREVOKED
-    return Evidence(
-        gone_by_ms=at_ms,
-        is_exact=True,
-        last_seen_ms=max(member.commits.last_ms or 0, member.recorded_at_ms),
-        commits=member.commits,
+    return replace(
+        evidence_of(member, at_ms, history, is_exact=True),
         # A commit renews no session in a consumer group, not even a classic member's.
         session_timeout_ms=-1,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
-        is_static=member.group_instance_id is not None,
         is_away=member.is_away,
         unrevoked_since_ms=member.state_since_ms if is_unrevoked else None,
         went_with_others=len(operation.gone) > 1,
-        others_commit_ms=history.last_commit_of_others_ms(member),
         last_record_ms=member.recorded_at_ms,
         unstepped_since_ms=_unstepped_since_ms(member, history),
         longest_rebalance_ms=history.longest_rebalance_ms,
@@ -281,10 +272,6 @@ def emit_newcomer(member: Member, at_ms: int, story: Story) -> None:
     _emit_return(member, at_ms, story)
     if story.history.rebalance is not None:
         story.history.rebalance.joined.append(member.name)
-
-
-def _names(verdicts: list[tuple[Member, Verdict]], *ends: EndCause) -> list[str]:
-    return [member.name for member, verdict in verdicts if verdict.end_cause in ends]
 
 
 # ---------------------------------------------------------------- when members have reached it

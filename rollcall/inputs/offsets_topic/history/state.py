@@ -6,7 +6,7 @@ can be derived (who owns a partition) is not stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -83,6 +83,11 @@ class Member(DocumentPart):
     def name(self) -> str:
         """Its client id; a static member without one goes by its instance id."""
         return self.client_id or self.group_instance_id or ""
+
+
+def with_instance(instance_id: str | None, members: Iterable[Member]) -> Member | None:
+    """The member with an instance id."""
+    return next((one for one in members if one.group_instance_id == instance_id is not None), None)
 
 
 class Operation(DocumentPart):
