@@ -310,10 +310,10 @@ class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True)
     left: list[str]
     expired: list[str]
     """`joined`, `left` and `expired` hold client ids; of a member without a known one its instance or member id."""
-    slowest_member_id: str | None
+    slowest_member_id: str | None = None
     """The member that kept the others waiting longest; null if none did. So are the two fields below."""
-    slowest_client_id: str | None
-    slowest_wait_ms: int | None
+    slowest_client_id: str | None = None
+    slowest_wait_ms: int | None = None
     waits: list[MemberWait]
     gone: tuple[str, ...] = ()
     """Likewise, those of whom it is not known how they went."""

@@ -106,9 +106,6 @@ def unended(one: RebalanceStarted) -> RebalanceEnded:
         joined=[],
         left=[],
         expired=[],
-        slowest_member_id=None,
-        slowest_client_id=None,
-        slowest_wait_ms=None,
         waits=[],
     )
 

@@ -185,9 +185,6 @@ def _emit_generation(
             left=names_of(change.gone, *LEFT),
             expired=names_of(change.gone, *EXPIRED),
             gone=tuple(names_of(change.gone, EndCause.UNKNOWN)),
-            slowest_member_id=None,
-            slowest_client_id=None,
-            slowest_wait_ms=None,
             waits=[],
         )
     )

@@ -173,9 +173,6 @@ class Story:
                 left=running.left,
                 expired=running.expired,
                 gone=tuple(running.gone),
-                slowest_member_id=None,
-                slowest_client_id=None,
-                slowest_wait_ms=None,
                 waits=[],
             )
         )
