@@ -27,6 +27,12 @@ def names_no_partition(fact: LoggedFact) -> bool:
     return named in _NONE or _NONE_OF_TOPICS.fullmatch(named) is not None
 
 
+def partitions_said(fact: LoggedFact) -> frozenset[tuple[str, int]] | None:
+    """The partitions that a line names, maybe none; None: it does not say which, or in a way that is not known."""
+    named = partitions_in(fact)
+    return named if named or names_no_partition(fact) else None
+
+
 def partitions_in(fact: LoggedFact) -> frozenset[tuple[str, int]]:
     """As `orders-0, orders-1`, `orders/0`, `orders[0 1]`, `{orders=[0]}`, `{"orders": [0]}`, or as by Python."""
     if fact.partitions.startswith("{"):

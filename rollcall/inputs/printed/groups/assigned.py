@@ -11,7 +11,7 @@ from rollcall.history.words import count, partitions, some
 from rollcall.inputs.printed.groups.leaders import listed
 from rollcall.inputs.printed.groups.logged_holdings import Partitions, given_by_leaders
 from rollcall.inputs.printed.logged_facts import BROKER, OWN_ENDS, FactKind, LoggedFact, printer_of
-from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
+from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in, partitions_said
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance, suggested
 from rollcall.inputs.printed.short_text import some_that_fit
 
@@ -42,7 +42,7 @@ def _assigned(facts: Iterable[LoggedFact]) -> dict[str, LoggedFact]:
     """By member, its latest assignment; none of who has gone, or of whom another was given a partition since."""
     latest: dict[str, LoggedFact] = {}
     for fact in facts:
-        if fact.kind is FactKind.RECONCILING and _names(fact):
+        if fact.kind is FactKind.RECONCILING and fact.member_id and partitions_said(fact) is not None:
             others = partitions_in(fact) if fact.group_type != "share" else frozenset()
             latest = {one: held for one, held in latest.items() if not others & partitions_in(held)}
             latest[fact.member_id] = fact
@@ -133,10 +133,6 @@ def _number(fact: LoggedFact) -> int:
 def _is_whole(fact: LoggedFact) -> bool:
     is_placed = fact.kind is FactKind.ASSIGNED_ALL and fact.generation_id is not None
     return is_placed and fact.partitions.endswith("}") and bool(listed(fact))
-
-
-def _names(fact: LoggedFact) -> bool:
-    return bool(fact.member_id) and (bool(partitions_in(fact)) or names_no_partition(fact))
 
 
 def _given_by(leader: LoggedFact) -> dict[str, Partitions]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from rollcall.history.words import count, partitions
 from rollcall.inputs.printed.groups.logged_members import members_in
 from rollcall.inputs.printed.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
-from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
+from rollcall.inputs.printed.logged_partitions import partitions_in, partitions_said
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, suggested
 from rollcall.inputs.printed.short_text import some_that_fit
 
@@ -67,7 +67,7 @@ def never_given_up(group: LoggedGroup) -> Iterator[Finding]:
 def says_owner(fact: LoggedFact) -> bool:
     """Return True for a coordinator's line that has the partitions of a member."""
     is_state = fact.kind is FactKind.MEMBER_PROGRESSED and fact.dialect == BROKER and fact.group_type != "streams"
-    return is_state and bool(fact.partitions) and (names_no_partition(fact) or bool(partitions_in(fact)))
+    return is_state and bool(fact.partitions) and partitions_said(fact) is not None
 
 
 def _owned(fact: LoggedFact) -> str:

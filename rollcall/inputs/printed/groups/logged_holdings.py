@@ -14,7 +14,7 @@ import re2
 
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
-from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
+from rollcall.inputs.printed.logged_partitions import partitions_in, partitions_said
 
 Partitions = frozenset[tuple[str, int]]
 JOINS = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED, FactKind.MEMBER_PROGRESSED)
@@ -64,8 +64,7 @@ def holdings_of(facts: Sequence[LoggedFact]) -> Iterator[Holding]:
             generation_id = fact.generation_id or generation_id
         after = to_own if fact.to_state == "ACKNOWLEDGING" else _after(owned, fact)
         if fact.kind is FactKind.RECONCILING:
-            named = partitions_in(fact)
-            to_own = named if named or names_no_partition(fact) else None
+            to_own = partitions_said(fact)
         elif fact.to_state:
             to_own = None
         if after is None and not _is_of_partitions(fact):
@@ -86,8 +85,8 @@ def _is_of_partitions(fact: LoggedFact) -> bool:
 
 def _after(owned: Partitions, fact: LoggedFact) -> Partitions | None:
     """What it owns after a line; None: the line does not say, or says it in a way that is not known."""
-    named = partitions_in(fact)
-    if not named and not names_no_partition(fact):
+    named = partitions_said(fact)
+    if named is None:
         return None
     match fact.kind:
         case FactKind.JOINED_AND_SYNCED if fact.partitions:
