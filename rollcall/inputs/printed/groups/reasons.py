@@ -7,6 +7,7 @@ open: all causes that fit are candidates. Knows the wordings of Kafka 2.1 to 4.3
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
@@ -43,83 +44,65 @@ _LEFT = "left"
 _REJOINED = "rejoined"
 
 
-def _reason(rule: str, text: str, since: str) -> Template:
-    return Template(FactKind.REBALANCE_BEGAN, text, since=since, rule=rule)
+def _worded(since: str, *texts: str) -> tuple[tuple[str, str], ...]:
+    """Texts behind which a client's own words stand since 3.2, where it gives some."""
+    words = "; client reason: {client_reason}"
+    return (*((f"{text}{words}", "3.2") for text in texts), *((text, since) for text in texts))
 
 
-_REASONS = Templates(
-    (
-        _reason(
-            _JOINED,
-            "Adding new member {member_id} with group instance id {instance_id}; client reason: {client_reason}",
-            "3.2",
+_REASONS_BY_RULE: Mapping[str, Sequence[tuple[str, str]]] = {
+    _JOINED: (
+        *_worded("2.7", "Adding new member {member_id} with group instance id {instance_id}"),
+        ("Adding new member {member_id} with group instanceid {instance_id}", "2.3"),
+        ("Adding new member {member_id}", "2.1"),
+    ),
+    CauseKind.SESSION_EXPIRED: (("removing member {member_id} on heartbeat expiration", "2.1"),),
+    _LEFT: (
+        ("explicit `LeaveGroup` request for ({member_ids}) members", "4.0"),
+        *_worded("3.0", "Removing member {member_id} on LeaveGroup"),
+        ("removing member {member_id} on LeaveGroup", "2.1"),
+    ),
+    _REJOINED: (
+        ("Leader {member_id} re-joining group during Stable; client reason: {client_reason}", "4.0"),
+        *_worded("2.7", "leader {member_id} re-joining group during Stable"),
+        *_worded(
+            "2.7",
+            "Updating metadata for member {member_id} during Stable",
+            "Updating metadata for member {member_id} during CompletingRebalance",
         ),
-        _reason(_JOINED, "Adding new member {member_id} with group instance id {instance_id}", "2.7"),
-        _reason(_JOINED, "Adding new member {member_id} with group instanceid {instance_id}", "2.3"),
-        _reason(_JOINED, "Adding new member {member_id}", "2.1"),
-        _reason(CauseKind.SESSION_EXPIRED, "removing member {member_id} on heartbeat expiration", "2.1"),
-        _reason(_LEFT, "explicit `LeaveGroup` request for ({member_ids}) members", "4.0"),
-        _reason(_LEFT, "Removing member {member_id} on LeaveGroup; client reason: {client_reason}", "3.2"),
-        _reason(_LEFT, "Removing member {member_id} on LeaveGroup", "3.0"),
-        _reason(_LEFT, "removing member {member_id} on LeaveGroup", "2.1"),
-        _reason(_REJOINED, "Leader {member_id} re-joining group during Stable; client reason: {client_reason}", "4.0"),
-        _reason(_REJOINED, "leader {member_id} re-joining group during Stable; client reason: {client_reason}", "3.2"),
-        _reason(_REJOINED, "leader {member_id} re-joining group during Stable", "2.7"),
-        _reason(
-            _REJOINED, "Updating metadata for member {member_id} during Stable; client reason: {client_reason}", "3.2"
-        ),
-        _reason(
-            _REJOINED,
-            "Updating metadata for member {member_id} during CompletingRebalance; client reason: {client_reason}",
-            "3.2",
-        ),
-        _reason(_REJOINED, "Updating metadata for member {member_id} during Stable", "2.7"),
-        _reason(_REJOINED, "Updating metadata for member {member_id} during CompletingRebalance", "2.7"),
-        _reason(_REJOINED, "Updating metadata for member {member_id}", "2.1"),
-        _reason(CauseKind.SYNC_TIMEOUT, "Removing [{member_ids}] on pending sync request expiration", "4.0"),
-        _reason(CauseKind.SYNC_TIMEOUT, "Removing Set({member_ids}) on pending sync request expiration", "2.8"),
-        _reason(
-            CauseKind.STATIC_MEMBER_REPLACED,
-            "Group's selectedProtocol will change because static member {member_id} with instance id {instance_id} "
-            "joined with change of protocol; client reason: {client_reason}",
-            "3.2",
-        ),
-        _reason(
-            CauseKind.STATIC_MEMBER_REPLACED,
+        ("Updating metadata for member {member_id}", "2.1"),
+    ),
+    CauseKind.SYNC_TIMEOUT: (
+        ("Removing [{member_ids}] on pending sync request expiration", "4.0"),
+        ("Removing Set({member_ids}) on pending sync request expiration", "2.8"),
+    ),
+    CauseKind.STATIC_MEMBER_REPLACED: (
+        *_worded(
+            "2.7",
             "Group's selectedProtocol will change because static member {member_id} with instance id {instance_id} "
             "joined with change of protocol",
-            "2.7",
         ),
-        _reason(
-            CauseKind.STATIC_MEMBER_REPLACED,
-            "Updating metadata for static member {member_id} with instance id {instance_id}; "
-            "client reason: {client_reason}",
-            "3.2",
-        ),
-        _reason(
-            CauseKind.STATIC_MEMBER_REPLACED,
-            "Updating metadata for static member {member_id} with instance id {instance_id}",
-            "2.7",
-        ),
-        _reason(
-            CauseKind.ASSIGNMENT_NOT_STORED,
-            "Error {error} when storing group assignmentduring SyncGroup (member: {member_id})",
-            "3.7",
-        ),
-        _reason(
-            CauseKind.ASSIGNMENT_NOT_STORED,
-            "Error {error} when storing group assignment during SyncGroup (member: {member_id})",
-            "2.4",
-        ),
-        _reason(
-            CauseKind.ASSIGNMENT_NOT_STORED,
-            "error when storing group assignment during SyncGroup (member: {member_id})",
-            "2.1",
-        ),
-        _reason(CauseKind.GROUP_OVER_CAPACITY, "Freshly-loaded group {} is over capacity {}", "3.7"),
-        _reason(CauseKind.GROUP_OVER_CAPACITY, "Freshly-loaded group is over capacity {}", "2.2"),
-        _reason(CauseKind.UNKNOWN, "Downgrade group {} " + DOWNGRADED, "4.2"),
-        _reason(CauseKind.UNKNOWN, "Downgrade group {} from consumer to classic with stale assignment", "4.2"),
+        *_worded("2.7", "Updating metadata for static member {member_id} with instance id {instance_id}"),
+    ),
+    CauseKind.ASSIGNMENT_NOT_STORED: (
+        ("Error {error} when storing group assignmentduring SyncGroup (member: {member_id})", "3.7"),
+        ("Error {error} when storing group assignment during SyncGroup (member: {member_id})", "2.4"),
+        ("error when storing group assignment during SyncGroup (member: {member_id})", "2.1"),
+    ),
+    CauseKind.GROUP_OVER_CAPACITY: (
+        ("Freshly-loaded group {} is over capacity {}", "3.7"),
+        ("Freshly-loaded group is over capacity {}", "2.2"),
+    ),
+    CauseKind.UNKNOWN: (
+        ("Downgrade group {} " + DOWNGRADED, "4.2"),
+        ("Downgrade group {} from consumer to classic with stale assignment", "4.2"),
+    ),
+}
+_REASONS = Templates(
+    tuple(
+        Template(FactKind.REBALANCE_BEGAN, text, since=since, rule=rule)
+        for rule, texts in _REASONS_BY_RULE.items()
+        for text, since in texts
     )
 )
 
