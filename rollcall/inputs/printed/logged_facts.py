@@ -284,4 +284,9 @@ def in_a_rebalance(fact: LoggedFact) -> bool:
 
 def between_ms(first: LoggedFact, last: LoggedFact) -> int | None:
     """How long after one line another was printed; None: one of them has no time."""
-    return None if first.at_ms is None or last.at_ms is None else last.at_ms - first.at_ms
+    return gap_ms(first.at_ms, last.at_ms)
+
+
+def gap_ms(first_ms: int | None, last_ms: int | None) -> int | None:
+    """How long after one time another was; None: one of them is not known."""
+    return None if first_ms is None or last_ms is None else last_ms - first_ms

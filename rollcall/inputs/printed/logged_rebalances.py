@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from rollcall.inputs.printed.lines.entries import DATED, Clock
-from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_facts import LoggedFact, gap_ms
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 from rollcall.schemas.shown_effects import ShownEffect
 
@@ -158,16 +158,13 @@ class LoggedRebalance:
     @property
     def length_ms(self) -> int | None:
         """How long it took."""
-        if self.began_at_ms is None or self.ended_at_ms is None:
-            return None
-        return max(0, self.ended_at_ms - self.began_at_ms)
+        length_ms = gap_ms(self.began_at_ms, self.ended_at_ms)
+        return None if length_ms is None else max(0, length_ms)
 
     @property
     def join_phase_ms(self) -> int | None:
         """How long its join phase took."""
-        if self.began_at_ms is None or self.joined_at_ms is None:
-            return None
-        return self.joined_at_ms - self.began_at_ms
+        return gap_ms(self.began_at_ms, self.joined_at_ms)
 
 
 def rebalance_of(fact: LoggedFact) -> LoggedRebalance:

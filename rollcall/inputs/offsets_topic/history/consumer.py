@@ -38,6 +38,8 @@ HEARTBEAT_INTERVAL_MS = 5_000
 """Kafka's default. A client that subscribes by a pattern joins before it knows the topics, and says them next."""
 AWAY_EPOCH = -2
 """The epoch of a static member that left and means to return."""
+_OF_STEPS = ("epoch", "state", "state_since_ms", "held", "step_shown_at")
+"""What a member's steps say of it."""
 _STATES = {0: MemberState.STABLE, 1: MemberState.UNREVOKED, 2: MemberState.UNRELEASED}
 
 # ---------------------------------------------------------------- members
@@ -52,7 +54,7 @@ def emit_member(member_id: str, value: MemberMetadataValue, at_ms: int, story: S
         history.members[member_id] = _go_on(member, new, at_ms, story)
         return
     if member is not None:
-        for name in ("epoch", "state", "state_since_ms", "held", "step_shown_at"):
+        for name in _OF_STEPS:
             setattr(new, name, getattr(member, name))
         history.members[member_id] = new
         if epochs.has_begun(history):
@@ -88,17 +90,7 @@ def _go_on(member: Member, new: Member, at_ms: int, story: Story) -> Member:
     is_other = (member.topics, member.pattern) != (new.topics, new.pattern)
     has_other_terms = is_other or member.rebalance_timeout_ms != new.rebalance_timeout_ms
     has_other_vote = member.server_assignor != new.server_assignor or member.is_classic != new.is_classic
-    for name in (
-        "since_ms",
-        "held",
-        "target",
-        "commits",
-        "epoch",
-        "state",
-        "state_since_ms",
-        "is_away",
-        "step_shown_at",
-    ):
+    for name in (*_OF_STEPS, "since_ms", "target", "commits", "is_away"):
         setattr(new, name, getattr(member, name))
     if member.server_assignor != new.server_assignor:
         operation.voted.append(new.member_id)

@@ -14,7 +14,7 @@ from rollcall.inputs.printed.findings.coordinator_findings import COORDINATOR_RU
 from rollcall.inputs.printed.findings.static_members import static_members
 from rollcall.inputs.printed.groups.broker_owners import never_given_up, owners
 from rollcall.inputs.printed.groups.holders import INITIAL_DELAY_MS, is_a_timeout, may_have_been_empty, was_empty
-from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, between_ms, gap_ms
 from rollcall.inputs.printed.logged_rebalances import (
     Finding,
     LoggedGroup,
@@ -91,7 +91,8 @@ def _again_and_again(group: LoggedGroup) -> Iterator[Finding]:
     for (kind, who), own in by_doer.items():
         if len(own) < OFTEN or kind is CauseKind.MEMBER_JOINED:
             continue
-        gaps = [ms for ms in (_gap_ms(a, b) for a, b in pairwise(own) if _follows(a, b)) if ms is not None]
+        between = (gap_ms(a.began_at_ms, b.began_at_ms) for a, b in pairwise(own) if _follows(a, b))
+        gaps = [ms for ms in between if ms is not None]
         every = f", every {duration(min(gaps))} to {duration(max(gaps))}" if gaps else ""
         yield trouble(
             "same_member_again_and_again",
@@ -289,21 +290,14 @@ def _missing(group: LoggedGroup) -> Iterator[Finding]:
     """
     for before, after in pairwise(one for one in group.rebalances if one.generation_id is not None):
         first, last = (before.generation_id or 0) + 1, (after.generation_id or 0) - 1
-        are_epochs = _is_of_epochs(before) or _is_of_epochs(after)
-        if are_epochs and not (_is_bumped(before) and _is_bumped(after)):
+        kinds = [{fact.kind for fact in one.facts} for one in (before, after)]
+        are_epochs = any(own.intersection(NEWER) for own in kinds)
+        if are_epochs and not all(FactKind.EPOCH_BUMPED in own for own in kinds):
             continue
         if first <= last:
             name = "Epoch" if are_epochs else "Generation"
             which = f"{name} {first} is" if first == last else f"{name}s {first} to {last} are"
             yield Finding("generations_missing", f"{which} not in these lines.", (before.facts[-1], after.facts[0]))
-
-
-def _is_of_epochs(one: LoggedRebalance) -> bool:
-    return any(fact.kind in NEWER for fact in one.facts)
-
-
-def _is_bumped(one: LoggedRebalance) -> bool:
-    return any(fact.kind is FactKind.EPOCH_BUMPED for fact in one.facts)
 
 
 RULES: Sequence[Rule] = (
@@ -321,12 +315,6 @@ RULES: Sequence[Rule] = (
     never_given_up,
     owners,
 )
-
-
-def _gap_ms(before: LoggedRebalance, after: LoggedRebalance) -> int | None:
-    if before.began_at_ms is None or after.began_at_ms is None:
-        return None
-    return after.began_at_ms - before.began_at_ms
 
 
 def _follows(before: LoggedRebalance, after: LoggedRebalance) -> bool:
