@@ -116,7 +116,6 @@ def _told(
 
 
 def _changed_elsewhere(topics_ms: Sequence[tuple[int, str]], group_id: str, at_ms: int) -> bool:
-    """Whether another group's topics changed at nearly the same time."""
     begin = bisect_left(topics_ms, (at_ms - AT_ONCE_MS, ""))
     near = takewhile(
         lambda one: one[0] <= at_ms + AT_ONCE_MS, (topics_ms[place] for place in range(begin, len(topics_ms)))
@@ -193,7 +192,6 @@ def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:
 
 
 def _groups_of_ids(facts: Iterable[LoggedFact]) -> dict[str, set[str]]:
-    """In which groups brokers' lines have each member id and instance id."""
     found: dict[str, set[str]] = {}
     for fact in facts:
         if fact.dialect == BROKER and fact.group_id:

@@ -64,7 +64,6 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
 
 
 def _nothing_known(rebalance: LoggedRebalance) -> str:
-    """Why it is unknown what set it off."""
     if rebalance.source is not Source.LINES:
         return f"{rebalance.source.does_not_say} what set it off."
     if rebalance.began_at_ms is None and not any(one.reason or one.kind in _BEGINS for one in rebalance.facts):

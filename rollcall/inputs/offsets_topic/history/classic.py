@@ -196,7 +196,6 @@ def _emit_generation(
 
 
 def _change(value: GroupMetadataValue, members: Sequence[Member], formed_at_ms: int, history: History) -> Change:
-    """The difference between the known generation and that of a record."""
     now = {member.member_id: member for member in members}
     is_last = not members and len(history.members) == 1
     stayed, replaced, gone = [], [], []

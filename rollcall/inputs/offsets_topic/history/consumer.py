@@ -293,7 +293,6 @@ def end_operation(story: Story) -> None:
 
 
 def _operation(history: History, at_ms: int) -> Operation:
-    """The request's records so far."""
     history.operation.at_ms = at_ms
     return history.operation
 

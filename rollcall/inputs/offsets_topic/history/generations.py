@@ -97,7 +97,6 @@ def _from_empty(change: Change) -> Cause:
 
 
 def _candidates(change: Change) -> list[CauseCandidate]:
-    """Everything that may have set the rebalance off."""
     found = [candidate(CauseKind.MEMBER_JOINED, one) for one in change.came]
     for member, verdict in change.gone:
         found += candidates_of(member, verdict)

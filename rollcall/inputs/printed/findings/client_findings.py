@@ -274,7 +274,6 @@ def _cannot_be_used(who: str, facts: tuple[LoggedFact, ...], broker_id: str) -> 
 
 
 def _because(lost: Sequence[LoggedFact]) -> str:
-    """Why the coordinator was lost, by the lines."""
     reasons = dict.fromkeys(error_name(fact.reason) or fact.reason for fact in lost if fact.reason not in _NO_REASONS)
     return f" ({some(reasons)})" if reasons else ""
 

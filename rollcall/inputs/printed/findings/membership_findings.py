@@ -55,7 +55,6 @@ def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
 
 
 def _meaning_of(error: str) -> str:
-    """What it means that a commit failed with an error of this name."""
     if error in OF_COORDINATORS:
         return "The broker that it asked does not coordinate the group, or not yet: that takes no partition away."
     again = "The next owner may process the records since its last commit again."

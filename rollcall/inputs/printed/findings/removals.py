@@ -41,7 +41,6 @@ _WHY_MIGRATED = {OFFSETS_NOT_COMMITTED: _OUT, PRODUCER_FENCED: _FENCED, "": (*_O
 
 
 def _removals_in(facts: Sequence[LoggedFact]) -> list[LoggedFact]:
-    """The broker's lines about members that expired."""
     return [fact for fact in facts if fact.kind is FactKind.MEMBER_EXPIRED]
 
 

@@ -125,7 +125,6 @@ def _are_fewer(revoked: LoggedFact, given: LoggedFact) -> bool:
 
 
 def _number(fact: LoggedFact) -> int:
-    """How many partitions a line names, or counts."""
     counted = fact.partitions.strip()
     return int(counted) if counted.isascii() and counted.isdigit() else len(partitions_in(fact))
 
@@ -136,7 +135,6 @@ def _is_whole(fact: LoggedFact) -> bool:
 
 
 def _given_by(leader: LoggedFact) -> dict[str, Partitions]:
-    """By member, what a leader's line assigns to it."""
     return {member_id: Partitions().union(*each) for (_, member_id), each in given_by_leaders([leader]).items()}
 
 

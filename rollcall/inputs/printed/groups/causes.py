@@ -176,7 +176,6 @@ def is_at_once(one: LoggedFact, after: LoggedFact) -> bool:
 
 
 def _last_of(lines: Sequence[LoggedFact], kind: FactKind) -> dict[str, int]:
-    """By member, where its last line of a kind is."""
     return {line.member_id: place for place, line in enumerate(lines) if line.kind is kind}
 
 

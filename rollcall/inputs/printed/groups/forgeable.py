@@ -165,7 +165,6 @@ class _Roster:
         return is_end and any(member_id not in self.members for member_id in ids)
 
     def take(self, fact: LoggedFact, reason: Reason | None, ids: Collection[str]) -> None:
-        """One line, in order."""
         match fact.kind:
             case FactKind.STATIC_MEMBER_REPLACED if not fact.other_member_id:
                 self.members.pop(fact.member_id, None)
@@ -194,7 +193,6 @@ class _Roster:
 
 
 def _ids_in(fact: LoggedFact, reason: Reason | None) -> list[str]:
-    """Every member id that a line names."""
     found = (fact.member_id, fact.other_member_id, *fact.member_ids)
     if reason is not None:
         found += (reason.member_id, *reason.member_ids)

@@ -256,7 +256,6 @@ def _joins(fact: LoggedFact) -> str:
 
 
 def _due_ms(new: Sequence[LoggedFact], effects: Sequence[Effect]) -> int:
-    """When the effects of a group's new lines are due."""
     last_ms, first_ms = (max(fact.at_ms or 0 for fact in new), min(fact.at_ms or 0 for fact in new))
     is_settled = _is_at_rest(effects) and not any(fact.may_be_forged for fact in new)
     waits_ms = AT_REST_MS if is_settled else PAUSED_MS

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import re2
 
-from rollcall.inputs.printed.lines.entries import DATED
-from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_dated
 from rollcall.inputs.printed.logged_partitions import partitions_in, partitions_said
 
 Partitions = frozenset[tuple[str, int]]
@@ -70,11 +69,10 @@ def holdings_of(facts: Sequence[LoggedFact]) -> Iterator[Holding]:
         if after is None and not _is_of_partitions(fact):
             continue
         owned = Partitions() if after is None else after
-        is_dated = fact.at_ms is not None and fact.clock in DATED
         latest_ms = max(latest_ms, fact.at_ms or 0)
         if member_id:
             is_given = fact.kind in (FactKind.PARTITIONS_ADDED, FactKind.JOINED_AND_SYNCED)
-            yield Holding(latest_ms if is_dated else None, member_id, generation_id, after, is_given, fact)
+            yield Holding(latest_ms if is_dated(fact) else None, member_id, generation_id, after, is_given, fact)
         if fact.kind in _OUT:
             member_id = ""
 

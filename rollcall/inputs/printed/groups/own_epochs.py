@@ -87,11 +87,9 @@ class _OwnEpochs:
         """Its coordinator's answer that it has no such member, until it asks to join again."""
 
     def rebalances(self) -> list[LoggedRebalance]:
-        """Return them, in order."""
         return self._found
 
     def take(self, fact: LoggedFact) -> None:
-        """Take a line."""
         if fact.kind is FactKind.POLL_TIMEOUT:
             self._go(fact)
         elif is_unknown_member(fact):

@@ -178,7 +178,6 @@ class OwnGenerations:
         return 0 <= fact.generation_id - self._generation_id <= 1
 
     def _is_of_another(self, fact: LoggedFact) -> bool:
-        """Whether a line names another generation than the latest one."""
         return fact.generation_id is not None and fact.generation_id != self._generation_id
 
     def _is_far_behind(self, fact: LoggedFact) -> bool:

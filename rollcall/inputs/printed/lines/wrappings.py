@@ -115,7 +115,6 @@ class _Unfinished:
             self._tail.append(line)
 
     def finished(self) -> Entry:
-        """Return the entry with its lines."""
         return joined(self._entry._replace(tail=(*self._tail,))) if self._tail else self._entry
 
 

@@ -63,7 +63,6 @@ def _message_by(entry: Entry, loggers: Collection[str]) -> str | None:
 
 
 def _without_logger(entry: Entry) -> Heading | None:
-    """The message of a line whose layout has no logger."""
     return None if entry.logger else Heading({}, _bare(entry))
 
 
