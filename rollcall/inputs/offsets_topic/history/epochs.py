@@ -93,16 +93,15 @@ def emit_found(epoch: int, at_ms: int, story: Story) -> None:
         _become_consumer(epoch, history)
         history.state = ConsumerGroupState.EMPTY
         story.type_changed(GroupType.CLASSIC, GroupType.CONSUMER, "upgraded", at_ms)
-        history.operation.came, history.operation.gone = [], []
-        return
-    history.group_type = GroupType.CONSUMER
-    history.protocol_type = PROTOCOL_TYPE
-    history.generation_id = epoch
-    history.rebalance = None
-    story.emit(GroupFound(at_ms=at_ms, group_type=GroupType.CONSUMER, generation_id=epoch))
-    for member in history.members.values():
-        if not member.is_nameless:
-            emit_found_member(member, at_ms, story)
+    else:
+        history.group_type = GroupType.CONSUMER
+        history.protocol_type = PROTOCOL_TYPE
+        history.generation_id = epoch
+        history.rebalance = None
+        story.emit(GroupFound(at_ms=at_ms, group_type=GroupType.CONSUMER, generation_id=epoch))
+        for member in history.members.values():
+            if not member.is_nameless:
+                emit_found_member(member, at_ms, story)
     history.operation.came, history.operation.gone = [], []
 
 

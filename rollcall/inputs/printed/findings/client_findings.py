@@ -34,13 +34,8 @@ _WORKS = (
 """Its coordinator answers."""
 _OF_A_JOIN = (
     *(FactKind.JOINED, FactKind.JOINED_AND_SYNCED, FactKind.SYNCED, FactKind.PARTITIONS_ADDED, FactKind.REJOIN_WANTED),
-    *(
-        FactKind.JOIN_REFUSED,
-        FactKind.JOIN_FAILED,
-        FactKind.LEAVE_SENT,
-        FactKind.POLL_TIMEOUT,
-        FactKind.MEMBERSHIP_LOST,
-    ),
+    *(FactKind.JOIN_REFUSED, FactKind.JOIN_FAILED, FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT),
+    FactKind.MEMBERSHIP_LOST,
 )
 """Lines that say how a request to join went on, or why it was sent."""
 _NO_REASONS = (*SAYS_NOT_WHY, "null")

@@ -13,21 +13,11 @@ from itertools import groupby
 from typing import NamedTuple
 
 from rollcall.inputs.printed.groups.own_generations import OwnGenerations
-from rollcall.inputs.printed.groups.own_membership import (
-    REMOVED,
-    STALE,
-    UNSUBSCRIBED,
-    Event,
-    OwnMembership,
-)
+from rollcall.inputs.printed.groups.own_membership import REMOVED, STALE, UNSUBSCRIBED, Event, OwnMembership
 from rollcall.inputs.printed.groups.own_part import LEFT
 from rollcall.inputs.printed.groups.reasons import Reason
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_unknown_member
-from rollcall.inputs.printed.logged_rebalances import (
-    LoggedRebalance,
-    inferred,
-    rebalance_of,
-)
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, inferred, rebalance_of
 from rollcall.schemas.causes import CauseKind
 
 _CHANGES = (FactKind.MEMBER_PROGRESSED, FactKind.JOIN_SENT, FactKind.LEAVE_SENT)
