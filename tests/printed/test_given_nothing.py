@@ -89,3 +89,17 @@ def test_a_member_of_brod_that_is_given_nothing_is_idle() -> None:
     heading = "[info] Group member (orders,coor=<0.412.0>,cb=<0.410.0>,generation=13):"
     idle = ["idle_member", "more_members_than_partitions"]
     assert found_of(heading, "elected=false", heading, "assignments received:[]") == idle
+
+
+def test_what_kafka_python_gives_is_all_that_it_gives() -> None:
+    def complete(at: str, assigned: str) -> str:
+        head = f"2026-03-01 03:12:{at},000 - kafka.coordinator - INFO - Cooperative rebalance complete for group orders"
+        return f"{head}: owned=x, assigned={assigned}, revoked=x, added=x"
+
+    files = {
+        "a.log": [complete("00", "[orders-0, orders-1]"), complete("10", "[orders-0]")],
+        "b.log": [complete("10", "[orders-2]")],
+    }
+    (group,) = groups_in(merged([read_lines(name, lines) for name, lines in files.items()]))
+    missing = [one.sentence for one in group.findings if one.finding == "partitions_missing"]
+    assert missing == ["Of orders none of these 2 clients was given partition 1: others have them, or nobody has."]

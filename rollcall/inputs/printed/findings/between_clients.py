@@ -12,6 +12,7 @@ from rollcall.inputs.printed.findings.session_findings import common_causes
 from rollcall.inputs.printed.groups.assigned import went_elsewhere
 from rollcall.inputs.printed.groups.between_clients import absent_members
 from rollcall.inputs.printed.groups.leaders import listed, without_assignments
+from rollcall.inputs.printed.groups.logged_holdings import Partitions, is_of_partitions, owned_after
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_partitions import partitions_in
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance, shortest_name, suggested, trouble
@@ -72,19 +73,16 @@ def _unowned(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
             )
 
 
-def _owned_last(facts: Sequence[LoggedFact]) -> tuple[set[tuple[str, int]], LoggedFact | None, int | None]:
+def _owned_last(facts: Sequence[LoggedFact]) -> tuple[Partitions, LoggedFact | None, int | None]:
     """What a client owned after its last assignment, the line of that, and the latest generation by its lines."""
-    owned: set[tuple[str, int]] = set()
-    last: set[tuple[str, int]] = set()
+    owned = last = Partitions()
     line, generation_id = None, None
     for fact in facts:
         generation_id = generation_id if fact.generation_id is None else fact.generation_id
-        if fact.kind is FactKind.PARTITIONS_ADDED:
-            owned = last = owned | partitions_in(fact)
-            line = fact
-        elif fact.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST):
-            named = partitions_in(fact)
-            owned = owned - named if named else set()
+        if is_of_partitions(fact):
+            owned = owned_after(owned, fact) or Partitions()
+            if fact.kind is FactKind.PARTITIONS_ADDED:
+                last, line = owned, fact
     return last, line, generation_id
 
 

@@ -61,12 +61,12 @@ def holdings_of(facts: Sequence[LoggedFact]) -> Iterator[Holding]:
             if fact.member_id != member_id:
                 member_id, owned = fact.member_id, Partitions()
             generation_id = fact.generation_id or generation_id
-        after = to_own if fact.to_state == "ACKNOWLEDGING" else _after(owned, fact)
+        after = to_own if fact.to_state == "ACKNOWLEDGING" else owned_after(owned, fact)
         if fact.kind is FactKind.RECONCILING:
             to_own = partitions_said(fact)
         elif fact.to_state:
             to_own = None
-        if after is None and not _is_of_partitions(fact):
+        if after is None and not is_of_partitions(fact):
             continue
         owned = Partitions() if after is None else after
         latest_ms = max(latest_ms, fact.at_ms or 0)
@@ -77,11 +77,12 @@ def holdings_of(facts: Sequence[LoggedFact]) -> Iterator[Holding]:
             member_id = ""
 
 
-def _is_of_partitions(fact: LoggedFact) -> bool:
+def is_of_partitions(fact: LoggedFact) -> bool:
+    """Whether a line says what a client is given, or gives up."""
     return fact.kind in (FactKind.PARTITIONS_ADDED, FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST)
 
 
-def _after(owned: Partitions, fact: LoggedFact) -> Partitions | None:
+def owned_after(owned: Partitions, fact: LoggedFact) -> Partitions | None:
     """What it owns after a line; None: the line does not say, or says it in a way that is not known."""
     named = partitions_said(fact)
     if named is None:
