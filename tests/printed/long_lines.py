@@ -145,6 +145,9 @@ LONG_LINES: dict[str, Lines] = {
     "open assignments": repeated(
         f"{JAVA}Finished assignment for group at generation 1: ", "{m=Assignment(partitions=[", ""
     ),
+    "assignments within each other": repeated(
+        f"{JAVA}Finished assignment for group at generation 1: {{", "m=Assignment(partitions=[, ", ""
+    ),
     "commas of assignments": repeated(f"{JAVA}Finished assignment for group at generation 1: {{", ", ", ""),
     "topics": repeated(f"{JAVA}Adding newly assigned partitions: ", "t-0, ", ""),
     "a topic": repeated(f"{JAVA}Adding newly assigned partitions: ", "t", ""),

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from rollcall.inputs.printed.groups.leaders import listed
+from rollcall.inputs.printed.groups.logged_holdings import given_by_leaders
 from rollcall.inputs.printed.logged_partitions import partitions_in
 from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.reading import merged, read_lines
@@ -103,3 +105,17 @@ def test_what_kafka_python_gives_is_all_that_it_gives() -> None:
     (group,) = groups_in(merged([read_lines(name, lines) for name, lines in files.items()]))
     missing = [one.sentence for one in group.findings if one.finding == "partitions_missing"]
     assert missing == ["Of orders none of these 2 clients was given partition 1: others have them, or nobody has."]
+
+
+def test_a_client_id_may_have_blanks() -> None:
+    head = "[2026-03-01 03:12:00,417] INFO [Consumer clientId=a, groupId=orders]"
+    blank = f"my {MEMBER}"
+    given = f"{{{blank}=Assignment(partitions=[orders-0]), {OTHER}=Assignment(partitions=[orders-1])}}"
+    (group,) = groups_in(
+        merged([read_lines("app.log", [f"{head} Finished assignment for group at generation 3: {given}"])])
+    )
+    assert listed(group.facts[0]) == [blank, OTHER]
+    assert given_by_leaders(group.facts) == {
+        (3, blank): {frozenset({("orders", 0)})},
+        (3, OTHER): {frozenset({("orders", 1)})},
+    }

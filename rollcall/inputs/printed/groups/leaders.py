@@ -5,9 +5,10 @@ Knows rebalances of clients, and their facts. Must not know how lines are worded
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+
+import re2
 
 from rollcall.inputs.printed.error_names import CONFIG_MISMATCH
 from rollcall.inputs.printed.logged_facts import LEADS, FactKind, LoggedFact, between_ms, printer_of
@@ -15,7 +16,10 @@ from rollcall.inputs.printed.logged_rebalances import Finding, Holder, LoggedReb
 from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS
 from rollcall.schemas.causes import CauseKind
 
-_GIVEN = re.compile(r"(?:\A\{|, )(?P<member_id>[^\s=,(){}\[\]]{1,400})=Assignment\(")
+GIVEN = re2.compile(
+    r"(?:\A\{|, )(?P<member_id>[^=,(){}\[\]]+)=Assignment\((?:partitions=\[(?P<partitions>[^\[\]]*)\])?"
+)
+"""What a leader's line gives to a member; partitions within which a line is cut are left out."""
 _LEADS = (FactKind.ASSIGNED_ALL, FactKind.LEADER_CONFIGS_BEHIND)
 _AWAITS_ASSIGNMENT = "wait-sync"
 """The state of a client that has joined and has no assignment yet."""
@@ -25,7 +29,7 @@ HAS_TO_ASSIGN = "it leads the generation, and its assignment had not come when t
 def listed(fact: LoggedFact) -> list[str]:
     """Return the members that a line of a leader has."""
     if fact.kind is FactKind.ASSIGNED_ALL:
-        return [given["member_id"] for given in _GIVEN.finditer(fact.partitions)]
+        return [given["member_id"] for given in GIVEN.finditer(fact.partitions)]
     return [fact.member_id] if fact.kind is FactKind.MEMBER_FOUND else []
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import re2
-
+from rollcall.inputs.printed.groups.leaders import GIVEN
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_dated
 from rollcall.inputs.printed.logged_partitions import partitions_in, partitions_said
 
@@ -22,7 +21,6 @@ _GIVES_ALL = ("kafka-python", "kafkajs")
 """Their lines name all that a member is given; those of others what is new."""
 _SHOWS_ALL = ("java", "aiokafka", "kafka-python", "kafkajs", "franz-go")
 """Their lines about partitions are of the member of the line before them that joins."""
-_OF_A_MEMBER = re2.compile(r"(?:\A\{|, )(?P<member_id>[^{}=]+)=Assignment\(partitions=\[(?P<partitions>[^\]]*)\]")
 
 
 class Holding(NamedTuple):
@@ -44,9 +42,10 @@ def given_by_leaders(facts: Iterable[LoggedFact]) -> dict[tuple[int, str], set[P
     found: dict[tuple[int, str], set[Partitions]] = {}
     for fact in facts:
         if fact.kind is FactKind.ASSIGNED_ALL and fact.generation_id is not None:
-            for one in _OF_A_MEMBER.finditer(fact.partitions):
-                partitions = partitions_in(fact._replace(partitions=one["partitions"]))
-                found.setdefault((fact.generation_id, one["member_id"]), set()).add(partitions)
+            for one in GIVEN.finditer(fact.partitions):
+                if one["partitions"] is not None:
+                    partitions = partitions_in(fact._replace(partitions=one["partitions"]))
+                    found.setdefault((fact.generation_id, one["member_id"]), set()).add(partitions)
     return found
 
 
