@@ -19,13 +19,14 @@ from rich.console import Console
 
 from rollcall.answers.sql.engine import ask
 from rollcall.inputs.both_inputs import BothMerged, merging_lines
+from rollcall.inputs.following.merging_feed import Ends
 from rollcall.inputs.offsets_topic.dumps.reading import files_of
 from rollcall.inputs.printed.broker_version import broker_version_in
 from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.replay.building import Files
 from rollcall.inputs.replay.folded import fold_into_files
 from rollcall.inputs.replay.followed import follow_into_files, read_lag
-from rollcall.inputs.replay.merged import Ends, merge_files
+from rollcall.inputs.replay.merged import merge_files
 from rollcall.inputs.replay.row_files import RowFiles
 from rollcall.inputs.replay.spilled_dump import SpilledDump
 from rollcall.inputs.replay.spilled_log import read_log
