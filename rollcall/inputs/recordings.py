@@ -26,12 +26,11 @@ from rollcall.inputs.printed.broker_version import broker_version_in
 from rollcall.inputs.printed.lines.files import path_of
 from rollcall.inputs.replay.spill import buckets_for
 from rollcall.inputs.replay.spilled_dump import SpilledDump, fold_bucket
-from rollcall.inputs.replay.spilled_log import Share, SpilledLog, follow_bucket, read_sections
+from rollcall.inputs.replay.spilled_log import SpilledLog, follow_bucket, read_sections
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.files import about_bytes_of, in_order
 from rollcall.inputs.request_log.lines.sections import sections_in
 from rollcall.inputs.request_log.recorded import OrderedRequest, Tally
-from rollcall.inputs.request_log.survey import Survey
 from rollcall.programs.processes import Processes
 from rollcall.programs.settings import from_texts
 from rollcall.schemas.effect_names import EffectName
@@ -111,19 +110,18 @@ def read_recordings(
                 row.detail = row.detail and named(row.detail, dump.names)
             by_log = facts_of(map(msgspec.structs.asdict, log[group_id].rows))
         group.until_ms = max(group.until_ms, dump.until_ms(group_id))
+        group.facts = [*by_log, *by_topic]
         if by_log and by_topic:
             whole_from_ms = dump.whole_from_ms.get(group_id, -1)
             merged = merge(_of_both(by_log), _of_both(by_topic), log_ms, dump.last_at_ms, whole_from_ms)
-            left_out = {fact.seq for fact in merged.log_left_out}
-            kept = {fact.seq for fact in merged.topic_kept}
-            by_log = [fact for fact in by_log if fact.seq not in left_out]
-            by_topic = [fact for fact in by_topic if fact.seq in kept or fact.effect not in OF_BOTH]
+            others = [fact for fact in group.facts if fact.effect not in OF_BOTH]
+            group.facts = [*merged.log_kept, *merged.topic_kept, *others]
             if not merged.compared:
                 found.left_out.append(
                     f"Whether the request log and the topic tell the same of {group_id}: they have no generation in "
                     "common. The log's times may be of another zone, which --zone names."
                 )
-        group.facts = sorted([*by_log, *by_topic], key=in_order_of_time)
+        group.facts.sort(key=in_order_of_time)
     return found
 
 
@@ -191,22 +189,21 @@ def _follow(
 ) -> tuple[dict[str, _Following], int]:
     """The facts of each group by a request log, and when its last line was written."""
     size_bytes = about_bytes_of(map(path_of, files))
-    groups: dict[str, _Following] = {}
+    groups = defaultdict[str, _Following](partial(_Following, kinds))
     with _reading(size_bytes) as work:
         ordered = in_order({path_of(file): file for file in files}, zone)
         log = read_sections(sections_in(ordered, zone), size_bytes, zone, work)
         log.survey.learn_release(partial(broker_version_in, printed))
         config = from_texts(GroupConfig, log.survey.settings)
-        for followed, tally in log.each_bucket(_follow_bucket, work, config, kinds):
-            groups |= {group_id: group for group_id, group in followed.items() if not group.is_unknown}
-            log.tally.add(tally)
+        for bucket in range(work.buckets):
+            log.tally.add(follow_bucket(log.share(bucket), log.survey, config, groups.__getitem__))
     for number, file in enumerate(ordered):
         found.files[file.label] = _used(log, number)
     found.left_out += [
         f"What {group_id} did from {at.request_id} on, for no order of its requests was found there."
         for group_id, at in sorted(log.tally.given_up.items())
     ]
-    return groups, log.tally.last_at_ms or 0
+    return {group_id: group for group_id, group in groups.items() if not group.is_unknown}, log.tally.last_at_ms or 0
 
 
 def _used(log: SpilledLog, file_number: int) -> FileUsed:
@@ -216,19 +213,6 @@ def _used(log: SpilledLog, file_number: int) -> FileUsed:
         for reason, lines in sorted(tally.quarantined.items())
     ]
     return FileUsed(tally.read, tally.used, notes)
-
-
-def _follow_bucket(
-    bucket: int, share: Share, survey: Survey, config: GroupConfig, kinds: frozenset[EffectName]
-) -> tuple[dict[str, _Following], Tally]:
-    groups: dict[str, _Following] = {}
-
-    def listener_of(group_id: str) -> _Following:
-        groups[group_id] = _Following(kinds)
-        return groups[group_id]
-
-    tally = follow_bucket(share, survey, config, listener_of)
-    return groups, tally
 
 
 # ---------------------------------------------------------------- a dump of the topic
