@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 from rich.console import Console
 
 from rollcall.cli.replay import make_history
-from rollcall.inputs.replay.inputs import DumpRead, LogInput, TopicInput
+from rollcall.inputs.replay.inputs import LogInput, TopicInput
+from rollcall.inputs.replay.spilled_dump import SpilledDump
 from rollcall.shown.replay_report import Replayed
 from rollcall.tables.home import Home
 
@@ -24,7 +25,7 @@ def replay_log(
     return made_of.replayed
 
 
-def replay_dump(home: Home, path: Path) -> DumpRead:
+def replay_dump(home: Home, path: Path) -> SpilledDump:
     made_of = TopicInput(path, {})
     make_history(home, made_of, QUIET)
     return made_of.found

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -21,22 +21,16 @@ from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.history.facts import GROUP_TYPES, MEMBERSHIPS, REBALANCES, Fact, facts_of
 from rollcall.history.facts import in_order as in_order_of_time
 from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, merge
-from rollcall.inputs.offsets_topic.dumps.log_record import BadLine, LogRecord
-from rollcall.inputs.offsets_topic.dumps.reading import Dump
-from rollcall.inputs.offsets_topic.history.state import History
-from rollcall.inputs.offsets_topic.records.decoding import Record, decode, group_id_of
-from rollcall.inputs.offsets_topic.records.layout import RecordError
-from rollcall.inputs.offsets_topic.topic_names import named, names_of
-from rollcall.inputs.offsets_topic.turns import end, fold
+from rollcall.inputs.offsets_topic.topic_names import named
 from rollcall.inputs.printed.broker_version import broker_version_in
 from rollcall.inputs.printed.lines.files import path_of
 from rollcall.inputs.replay.spill import buckets_for
-from rollcall.inputs.replay.spilled_log import Share, SpilledLog, follow_bucket, read_sections
+from rollcall.inputs.replay.spilled_dump import SpilledDump, fold_bucket
+from rollcall.inputs.replay.spilled_log import SpilledLog, follow_bucket, read_sections
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.files import about_bytes_of, in_order
 from rollcall.inputs.request_log.lines.sections import sections_in
 from rollcall.inputs.request_log.recorded import OrderedRequest, Tally
-from rollcall.inputs.request_log.survey import Survey
 from rollcall.programs.processes import Processes
 from rollcall.programs.settings import from_texts
 from rollcall.schemas.effect_names import EffectName
@@ -51,7 +45,6 @@ OF_REBALANCES = frozenset(
 """The facts that lines beside a recording are laid to."""
 _KEPT = OF_REBALANCES | {EffectName.JOIN_PHASE_ENDED}
 """The facts that are kept."""
-_RECORDS_AT_ONCE = 5_000
 
 
 class Place(NamedTuple):
@@ -107,34 +100,44 @@ def read_recordings(
     found = Recordings()
     kinds = _KEPT | OF_BOTH if logs and dumps else _KEPT
     log, log_ms = _follow(logs, zone, kinds, found, printed) if logs else ({}, 0)
-    topic = _fold(dumps, kinds, found) if dumps else _Folded()
-    for group_id in sorted(log.keys() | topic.rows.keys()):
+    topic, dump = _fold(dumps, kinds, found) if dumps else ({}, SpilledDump())
+    for group_id in sorted(log.keys() | topic.keys()):
         group = found.groups[group_id]
-        by_log, by_topic = list[Fact](), facts_of(map(msgspec.structs.asdict, topic.rows.get(group_id, ())))
+        by_log, by_topic = list[Fact](), facts_of(map(msgspec.structs.asdict, topic.get(group_id, ())))
         if group_id in log:
             group.lines, group.until_ms = log[group_id].lines, log[group_id].until_ms
             for row in log[group_id].rows:
-                row.detail = row.detail and named(row.detail, topic.names)
+                row.detail = row.detail and named(row.detail, dump.names)
             by_log = facts_of(map(msgspec.structs.asdict, log[group_id].rows))
-        group.until_ms = max(group.until_ms, topic.until_ms.get(group_id, -1))
+        group.until_ms = max(group.until_ms, dump.until_ms(group_id))
+        group.facts = [*by_log, *by_topic]
         if by_log and by_topic:
-            whole_from_ms = topic.whole_from_ms.get(group_id, -1)
-            merged = merge(_of_both(by_log), _of_both(by_topic), log_ms, topic.last_ms, whole_from_ms)
-            left_out = {fact.seq for fact in merged.log_left_out}
-            kept = {fact.seq for fact in merged.topic_kept}
-            by_log = [fact for fact in by_log if fact.seq not in left_out]
-            by_topic = [fact for fact in by_topic if fact.seq in kept or fact.effect not in OF_BOTH]
+            whole_from_ms = dump.whole_from_ms.get(group_id, -1)
+            merged = merge(_of_both(by_log), _of_both(by_topic), log_ms, dump.last_at_ms, whole_from_ms)
+            others = [fact for fact in group.facts if fact.effect not in OF_BOTH]
+            group.facts = [*merged.log_kept, *merged.topic_kept, *others]
             if not merged.compared:
                 found.left_out.append(
                     f"Whether the request log and the topic tell the same of {group_id}: they have no generation in "
                     "common. The log's times may be of another zone, which --zone names."
                 )
-        group.facts = sorted([*by_log, *by_topic], key=in_order_of_time)
+        group.facts.sort(key=in_order_of_time)
     return found
 
 
 def _of_both(facts: Iterable[Fact]) -> list[Fact]:
     return [fact for fact in facts if fact.effect in OF_BOTH]
+
+
+@contextmanager
+def _reading(size_bytes: int) -> Iterator[Work]:
+    """The tools to read an input in this process."""
+    with TemporaryDirectory(prefix="rollcall-") as folder, Processes(1) as pool:
+        yield Work(pool, _shown_to_nobody, Path(folder), buckets_for(size_bytes))
+
+
+def _shown_to_nobody(what: str, more: int, *, total: int) -> None:
+    """The reading is short, see `rollcall.inputs.printed.reading.LARGE_BYTES`."""
 
 
 # ---------------------------------------------------------------- a request log
@@ -186,23 +189,21 @@ def _follow(
 ) -> tuple[dict[str, _Following], int]:
     """The facts of each group by a request log, and when its last line was written."""
     size_bytes = about_bytes_of(map(path_of, files))
-    groups: dict[str, _Following] = {}
-    with TemporaryDirectory(prefix="rollcall-") as folder, Processes(1) as pool:
-        work = Work(pool, _shown_to_nobody, Path(folder), buckets_for(size_bytes))
+    groups = defaultdict[str, _Following](partial(_Following, kinds))
+    with _reading(size_bytes) as work:
         ordered = in_order({path_of(file): file for file in files}, zone)
         log = read_sections(sections_in(ordered, zone), size_bytes, zone, work)
         log.survey.learn_release(partial(broker_version_in, printed))
         config = from_texts(GroupConfig, log.survey.settings)
-        for followed, tally in log.each_bucket(_follow_bucket, work, config, kinds):
-            groups |= {group_id: group for group_id, group in followed.items() if not group.is_unknown}
-            log.tally.add(tally)
+        for bucket in range(work.buckets):
+            log.tally.add(follow_bucket(log.share(bucket), log.survey, config, groups.__getitem__))
     for number, file in enumerate(ordered):
         found.files[file.label] = _used(log, number)
     found.left_out += [
         f"What {group_id} did from {at.request_id} on, for no order of its requests was found there."
         for group_id, at in sorted(log.tally.given_up.items())
     ]
-    return groups, log.tally.last_at_ms or 0
+    return {group_id: group for group_id, group in groups.items() if not group.is_unknown}, log.tally.last_at_ms or 0
 
 
 def _used(log: SpilledLog, file_number: int) -> FileUsed:
@@ -214,75 +215,29 @@ def _used(log: SpilledLog, file_number: int) -> FileUsed:
     return FileUsed(tally.read, tally.used, notes)
 
 
-def _follow_bucket(
-    bucket: int, share: Share, survey: Survey, config: GroupConfig, kinds: frozenset[EffectName]
-) -> tuple[dict[str, _Following], Tally]:
-    groups: dict[str, _Following] = {}
-
-    def listener_of(group_id: str) -> _Following:
-        groups[group_id] = _Following(kinds)
-        return groups[group_id]
-
-    tally = follow_bucket(share, survey, config, listener_of)
-    return groups, tally
-
-
-def _shown_to_nobody(what: str, more: int, *, total: int) -> None:
-    """The reading is short, see `rollcall.inputs.printed.reading.LARGE_BYTES`."""
-
-
 # ---------------------------------------------------------------- a dump of the topic
 
 
-@dataclass
-class _Folded:
-    """What a dump tells."""
-
-    rows: defaultdict[str, list[EffectRow]] = field(default_factory=lambda: defaultdict(list))
-    """The facts of each group."""
-    last_ms: int = 0
-    """When its last record was written."""
-    names: dict[str, str] = field(default_factory=dict)
-    """Topic names by id."""
-    whole_from_ms: dict[str, int] = field(default_factory=dict)
-    """See `Dump.whole_of_groups`."""
-    until_ms: dict[str, int] = field(default_factory=dict)
-    """When the last record of a group's partition was written."""
-
-
-def _fold(files: Sequence[str], kinds: frozenset[EffectName], found: Recordings) -> _Folded:
-    bad: list[BadLine] = []
-    paths = [*map(path_of, files)]
-    folded = _Folded(names=names_of(_decoded(Dump(paths, bad.append))))
-    dump = Dump(paths, lambda line: None)
-    histories: dict[str, History] = {}
-    partitions: dict[str, int] = {}
-    ends_ms: defaultdict[int, int] = defaultdict(int)
-    unreadable, records = 0, iter(dump)
-    while some := list(islice(records, _RECORDS_AT_ONCE)):
-        folded.last_ms = max(folded.last_ms, *(record.timestamp_ms for record in some), 0)
-        of_groups: defaultdict[str, list[LogRecord]] = defaultdict(list)
-        for record in some:
-            ends_ms[record.partition] = max(ends_ms[record.partition], record.timestamp_ms)
-            if (group_id := group_id_of(record.key)) is not None:
-                of_groups[group_id].append(record)
-                partitions[group_id] = record.partition
-        for group_id, own in of_groups.items():
-            history = histories.setdefault(group_id, History(group_id=group_id))
-            made = fold(history, own, folded.names, 0)
-            unreadable += sum(row.effect == QUARANTINED for row in made)
-            folded.rows[group_id] += _kept(made, kinds)
-    for group_id, history in histories.items():
-        folded.rows[group_id] += _kept(end(history, folded.names), kinds)
+def _fold(
+    files: Sequence[str], kinds: frozenset[EffectName], found: Recordings
+) -> tuple[defaultdict[str, list[EffectRow]], SpilledDump]:
+    """The facts of each group by a dump, and what is known of it."""
+    paths, dump, unreadable = [*map(path_of, files)], SpilledDump(), 0
+    size_bytes = about_bytes_of(paths)
+    groups: defaultdict[str, list[EffectRow]] = defaultdict(list)
+    with _reading(size_bytes) as work:
+        dump.read(paths, size_bytes, work)
+        for bucket in range(work.buckets):
+            for group_id, rows in fold_bucket(dump.bucket(bucket), {}, 0):
+                if group_id is not None:
+                    unreadable += sum(row.effect == QUARANTINED for row in rows)
+                    groups[group_id] += _kept(rows, kinds)
     for path, file in zip(paths, files, strict=True):
-        lines = dump.lines_of[path]
-        notes = [f"line {one.line} cannot be read: {one.reason}" for one in bad if one.file == path.name]
-        found.files[file] = FileUsed(lines, dump.records_of[path], notes[:1])
+        notes = [f"line {one.line} cannot be read: {one.reason}" for one in dump.bad if one.file == path.name]
+        found.files[file] = FileUsed(dump.lines_of[path], dump.records_of[path], notes[:1])
     if unreadable:
         found.left_out.append(f"What {unreadable} records of the topic say, which cannot be read.")
-    folded.whole_from_ms = dump.whole_of_groups(partitions)
-    folded.until_ms = {group_id: ends_ms[partition] for group_id, partition in partitions.items()}
-    return folded
+    return groups, dump
 
 
 def _kept(rows: Iterable[EffectRow], kinds: frozenset[EffectName]) -> Iterator[EffectRow]:
@@ -290,14 +245,3 @@ def _kept(rows: Iterable[EffectRow], kinds: frozenset[EffectName]) -> Iterator[E
         if row.effect in kinds:
             row.seq += AFTER_THE_LOGS
             yield row
-
-
-def _decoded(records: Iterable[LogRecord]) -> Iterator[Record]:
-    """Those that can be decoded: the others are counted where they are folded."""
-    for one in records:
-        try:
-            record = decode(*one[:5])
-        except RecordError:
-            continue
-        if isinstance(record, Record):
-            yield record

@@ -13,10 +13,10 @@ import pytest
 
 from rollcall.history.facts import Fact
 from rollcall.inputs.both_inputs import BothMerged
-from rollcall.inputs.following.merging_feed import BESIDE_REQUESTS, MergingFeed, MergingState
+from rollcall.inputs.following.merging_feed import BESIDE_REQUESTS, Ends, MergingFeed, MergingState
 from rollcall.inputs.following.source import Known
 from rollcall.inputs.offsets_topic.beside_log.merging import GroupMerged
-from rollcall.inputs.replay.merged import Ends, merge_files
+from rollcall.inputs.replay.merged import merge_files
 from rollcall.inputs.replay.row_files import RowFiles, take_rows
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.jobs.config import JobConfig

@@ -6,7 +6,8 @@ rule facts are merged, nor where they come from or go to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -17,7 +18,7 @@ from rollcall.history.facts import facts_of
 from rollcall.inputs.both_inputs import BothMerged, NamesOf, after_the_logs, with_names
 from rollcall.inputs.following.source import Known
 from rollcall.inputs.offsets_topic.beside_growing_lines import IN_ORDER, GroupBeside, MergingLines
-from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, GroupMerged, Merging
+from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, Decided, GroupMerged, Merging
 from rollcall.schemas.effect_rows import rows_of, texts_of
 from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import EFFECTS
@@ -40,6 +41,15 @@ class MergingState(msgspec.Struct, Generic[Group]):
     waiting: list[tuple[bool, dict[str, Any]]] = []
     """Rows of undecided effects, each with whether it is the topic's."""
     found: BothMerged = msgspec.field(default_factory=BothMerged)
+
+
+class Ends(NamedTuple):
+    """Which moments each input covers, ms since the epoch."""
+
+    log_ms: int
+    topic_ms: int
+    whole_from_ms: Mapping[str, int] = {}
+    """By group id, from when on the topic has every record; missing: it has all."""
 
 
 class Rule(NamedTuple):
@@ -86,8 +96,15 @@ class MergingFeed:
         rows = rows.select(COLUMNS) if is_topic else with_names(rows.select(COLUMNS), self._names)
         may_wait = pc.is_in(rows["effect"], self._kinds)
         self._decide(rows.filter(pc.invert(may_wait)), is_topic)
+        of_groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in rows.filter(may_wait).to_pylist():
-            self._take_row(row, is_topic)
+            of_groups[row["group_id"]].append(row)
+        for group_id, own in of_groups.items():
+            merging, facts = self._merging.setdefault(group_id, self._rule.of_group()), facts_of(own)
+            merging.take(() if is_topic else facts, facts if is_topic else ())
+            row_of = {(row["at_ms"], row["seq"]): row for row in own}
+            for fact in facts:
+                self._waiting[group_id, is_topic, fact.at_ms, fact.seq] = row_of[fact.at_ms, fact.seq]
 
     def decide(self, log: Known, topic_until_ms: int) -> None:
         """Decides what can be decided. log, topic_until_ms: up to which time all facts of each were taken.
@@ -98,6 +115,13 @@ class MergingFeed:
         for group_id, merging in list(self._merging.items()):
             topic_ms = max(self._topic_until_ms, merging.group.heard_ms) - self._hold_ms
             self._settle(group_id, merging, min(log.of(group_id), topic_ms))
+
+    def end(self, ends: Ends) -> None:
+        """Decides all that was taken of a recording of both."""
+        for group_id, merging in sorted(self._merging.items()):
+            assert isinstance(merging, Merging)
+            whole_from_ms = ends.whole_from_ms.get(group_id, -1)
+            self._take_decision(group_id, merging.end(ends.log_ms, ends.topic_ms, whole_from_ms))
 
     def take_decided(self) -> pa.Table:
         """The rows of the decided facts, each once."""
@@ -110,26 +134,21 @@ class MergingFeed:
         self._kept.waiting = [(is_topic, row) for (_, is_topic, _, _), row in self._waiting.items()]
         return self._kept
 
-    def _take_row(self, row: dict[str, Any], is_topic: bool) -> None:
-        """Holds a fact that both inputs may have."""
-        group_id = str(row["group_id"])
-        merging = self._merging.setdefault(group_id, self._rule.of_group())
-        for fact in facts_of([row]):
-            merging.take(() if is_topic else (fact,), (fact,) if is_topic else ())
-            self._waiting[group_id, is_topic, fact.at_ms, fact.seq] = row
-
     def _settle(self, group_id: str, merging: Merging | MergingLines, known_ms: int) -> None:
         if merging.is_over and known_ms - merging.group.until_ms > FORGOTTEN_AFTER_MS:
             del self._merging[group_id]
         if not merging.is_waiting:
             return
-        decided = merging.decide(known_ms)
+        self._take_decision(group_id, merging.decide(known_ms))
+
+    def _take_decision(self, group_id: str, decided: Decided) -> None:
         for is_topic, kept, left_out in (
             (False, decided.log_kept, decided.log_left_out),
             (True, decided.topic_kept, decided.topic_left_out),
         ):
-            rows = [self._waiting.pop((group_id, is_topic, fact.at_ms, fact.seq)) for fact in kept]
-            self._decide(pa.Table.from_pylist(rows, _SCHEMA), is_topic)
+            if kept:
+                rows = [self._waiting.pop((group_id, is_topic, fact.at_ms, fact.seq)) for fact in kept]
+                self._decide(pa.Table.from_pylist(rows, _SCHEMA), is_topic)
             for fact in [*left_out, *((fact for fact, _ in decided.topic_changed) if is_topic else ())]:
                 del self._waiting[group_id, is_topic, fact.at_ms, fact.seq]
         self._decide(_rows_of(group_id, decided.added), is_topic=False)
@@ -150,4 +169,4 @@ class MergingFeed:
 
 def _rows_of(group_id: str, effects: Iterable[tuple[int, ShownEffect]]) -> pa.Table:
     rows = [row for seq, shown in effects for row in rows_of([shown], seq)]
-    return typed_rows(texts_of(group_id, rows)).select(COLUMNS)
+    return typed_rows(texts_of(group_id, rows)).select(COLUMNS) if rows else _SCHEMA.empty_table()

@@ -5,6 +5,8 @@ Must not know a line's text, a rule of the protocol or how answers are compared.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -37,18 +39,14 @@ class Followed(NamedTuple):
 def follow_into_files(bucket: int, share: Share, found: Survey, config: GroupConfig, folder: Path) -> Followed:
     """Follows a bucket's groups, and writes rows of the tables to files in a folder."""
     out, parity = RowFiles(folder / f"followed-{bucket:03}"), Parity()
-    groups: dict[str, ComparedRows] = {}
-
-    def listener_of(group_id: str) -> ComparedRows:
-        groups[group_id] = ComparedRows(parity)
-        return groups[group_id]
+    groups = defaultdict[str, ComparedRows](partial(ComparedRows, parity))
 
     def progress(more: int) -> None:
         note_done(more)
         if sum(len(group.facts) + len(group.requests) for group in groups.values()) >= ROWS_A_FILE:
             _write(out, groups)
 
-    tally = follow_bucket(share, found, config, listener_of, progress)
+    tally = follow_bucket(share, found, config, groups.__getitem__, progress)
     for group in groups.values():
         group.close()
     _write(out, groups)

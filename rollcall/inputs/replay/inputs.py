@@ -7,9 +7,9 @@ the protocol or how answers are compared.
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -19,19 +19,16 @@ from rich.console import Console
 
 from rollcall.answers.sql.engine import ask
 from rollcall.inputs.both_inputs import BothMerged, merging_lines
-from rollcall.inputs.offsets_topic.dumps.log_record import BadLine
-from rollcall.inputs.offsets_topic.dumps.reading import Dump, files_of
-from rollcall.inputs.offsets_topic.records.decoding import Record, decode, group_id_of
-from rollcall.inputs.offsets_topic.records.layout import RecordError
-from rollcall.inputs.offsets_topic.topic_names import names_of
+from rollcall.inputs.following.merging_feed import Ends
+from rollcall.inputs.offsets_topic.dumps.reading import files_of
 from rollcall.inputs.printed.broker_version import broker_version_in
 from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.replay.building import Files
-from rollcall.inputs.replay.folded import GivenNames, fold_into_files
+from rollcall.inputs.replay.folded import fold_into_files
 from rollcall.inputs.replay.followed import follow_into_files, read_lag
-from rollcall.inputs.replay.merged import Ends, merge_files
+from rollcall.inputs.replay.merged import merge_files
 from rollcall.inputs.replay.row_files import RowFiles
-from rollcall.inputs.replay.spill import Spill, bucket_of
+from rollcall.inputs.replay.spilled_dump import SpilledDump
 from rollcall.inputs.replay.spilled_log import read_log
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.configs_given import sessions_given, split_given
@@ -43,8 +40,6 @@ from rollcall.programs.terminal import say
 from rollcall.shown.replay_report import Replayed, say_log
 from rollcall.tables.home import Home
 
-_SHOWN_EVERY = 5_000
-UNREADABLE = "cannot be read: see the quarantine"
 _GROUPS = """
     select group_id, case effect
         when 'group_not_covered' then concat('is a ', cause, ' group, whose records are not read')
@@ -118,26 +113,6 @@ class LogInput:
         say_log(console, self.replayed)
 
 
-@dataclass
-class DumpRead:
-    """The counts of a dump."""
-
-    records: int = 0
-    last_at_ms: int = 0
-    """When the latest record was written."""
-    groups: dict[str, int] = field(default_factory=dict)
-    """By group id, the partition that has its records."""
-    whole_from_ms: dict[str, int] = field(default_factory=dict)
-    """By group id, from when on every record is there; missing: all are."""
-    ends_ms: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
-    """By partition, when its latest record was written."""
-    skipped: Counter[str] = field(default_factory=Counter)
-    bad: list[BadLine] = field(default_factory=list)
-    names: dict[str, str] = field(default_factory=dict)
-    """Topic names by topic id."""
-    seconds: float = 0.0
-
-
 class TopicInput:
     """A dump of __consumer_offsets. Raises ConfigError; reading it raises DumpError."""
 
@@ -147,7 +122,8 @@ class TopicInput:
         self._path, self._sessions = path, sessions_given(given)
         self._raw_max_bytes = replay_config(given).quarantine_raw_max_bytes
         self.size_bytes = about_bytes_of(files_of(path))
-        self.found = DumpRead()
+        self.found = SpilledDump()
+        self._seconds = 0.0
 
     @property
     def is_understood(self) -> bool:
@@ -155,59 +131,14 @@ class TopicInput:
 
     def files(self, work: Work) -> Files:
         started, found = time.monotonic(), self.found
-        spill = Spill(work.folder / "records-by-group")
-        self._read(spill, work)
-        spill.end()
+        found.read(self._path, self.size_bytes, work)
         bad, out = [Quarantined(*line) for line in found.bad], RowFiles(work.folder / "unfit-records")
         out.write("quarantine", quarantine_of_lines(bad))
         yield 0, out.files
-        known = GivenNames(found.names, self._sessions)
-        shares = (
-            (bucket, spill.path, [one for one in spill.pieces if one.bucket == bucket], known, self._raw_max_bytes)
-            for bucket in range(work.buckets)
-        )
+        shares = ((bucket, found.bucket(bucket), self._sessions, self._raw_max_bytes) for bucket in range(work.buckets))
         show = partial(work.show, f"folding records of {len(found.groups)} groups", total=found.records)
         yield from work.pool.each(fold_into_files, shares, show)
-        found.seconds = time.monotonic() - started
-
-    def _read(self, spill: Spill, work: Work) -> None:
-        """Writes every record to a file by groups, and learns topic names by id on the way."""
-        found = self.found
-        dump = Dump(self._path, found.bad.append)
-        found.names = names_of(self._spilled(dump, spill, work))
-        found.skipped += dump.skipped
-        found.whole_from_ms = dump.whole_of_groups(found.groups)
-        found.skipped["is of an aborted transaction"] += dump.transactions.aborted
-        found.skipped["is of a transaction that has no end yet"] += dump.transactions.unfinished
-
-    def _spilled(self, dump: Dump, spill: Spill, work: Work) -> Iterator[Record]:
-        """Writes records to the file; yields those that can be decoded."""
-        found, shown = self.found, 0
-        for record in dump:
-            if found.records % _SHOWN_EVERY == 0:
-                work.show("reading the dump", dump.bytes - shown, total=self.size_bytes)
-                shown = dump.bytes
-            group_id = group_id_of(record.key)
-            size = len(record.key or b"") + len(record.value or b"")
-            spill.add(bucket_of(group_id or "", work.buckets), (group_id, record[:5]), size)
-            found.records += 1
-            found.last_at_ms = max(found.last_at_ms, record.timestamp_ms)
-            found.ends_ms[record.partition] = max(found.ends_ms[record.partition], record.timestamp_ms)
-            if group_id is not None:
-                found.groups[group_id] = record.partition
-            try:
-                decoded = decode(*record[:5])
-            except RecordError:
-                found.skipped[UNREADABLE] += 1
-                continue
-            if isinstance(decoded, Record):
-                yield decoded
-            else:
-                found.skipped[decoded.reason] += 1
-
-    def until_ms(self, group_id: str) -> int:
-        """Up to when a group stayed as its last record has it. Known after the last file of `files`."""
-        return self.found.ends_ms[self.found.groups[group_id]] if group_id in self.found.groups else -1
+        self._seconds = time.monotonic() - started
 
     def tell(self, console: Console, home: Home) -> None:
         self.tell_records(console, home)
@@ -222,7 +153,7 @@ class TopicInput:
     def tell_records(self, console: Console, home: Home) -> None:
         """Prints the counts of records, and which groups existed before or are not covered."""
         found = self.found
-        say(console, f"{found.records} records of {len(found.groups)} groups read in {found.seconds:.1f} s")
+        say(console, f"{found.records} records of {len(found.groups)} groups read in {self._seconds:.1f} s")
         for reason, count in sorted((+found.skipped).items(), key=lambda item: -item[1]):
             say(console, f"  {count}: {reason}")
         if found.bad:

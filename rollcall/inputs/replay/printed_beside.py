@@ -75,7 +75,7 @@ class PrintedBeside:
         """Writes a group's facts that lines may change, and what lines add."""
         recorded.facts.sort(key=in_order)
         if self._topic is not None:
-            recorded.until_ms = max(recorded.until_ms, self._topic.until_ms(group.group_id))
+            recorded.until_ms = max(recorded.until_ms, self._topic.found.until_ms(group.group_id))
         both = beside(group, recorded)
         changed = [
             row
