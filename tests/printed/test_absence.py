@@ -15,7 +15,7 @@ from rollcall.inputs.printed.reading import merged, read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import holder_sentence
 from rollcall.schemas.causes import CauseKind
-from tests.printed.printed import MEMBER, OTHER
+from tests.printed.printed import MEMBER, OTHER, group_of
 
 KAFKA_PYTHON = "2026-03-01 03:{}:00,000 {} kafka.coordinator {}"
 AIOKAFKA = "2026-03-01 03:{}:00,000 {} aiokafka.consumer.group_coordinator {}"
@@ -27,11 +27,6 @@ LATE = (
     "Consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than the "
     "configured max_poll_interval_ms, which typically implies"
 )
-
-
-def group_of(*lines: str) -> LoggedGroup:
-    (group,) = groups_in(merged([read_lines("app.log", lines)]))
-    return group
 
 
 def keys_of(group: LoggedGroup) -> set[str]:
