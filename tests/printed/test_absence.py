@@ -38,10 +38,6 @@ def kafkajs(minute: int, level: str, message: str) -> str:
     return json.dumps({**fields, "logger": "kafkajs", "message": message, "memberId": MEMBER})
 
 
-def rdkafka(minute: int, text: str, level: int = 7) -> str:
-    return f"%{level}|{1_772_334_000 + minute * 60}.000|CGRP|orders-1#consumer-1| [thrd:main]: {text}"
-
-
 BEAT = 'Group "orders" heartbeat error response in state up (join-state steady, 3 partition(s) assigned): Broker: '
 LEARNT = {
     "kafka-python": [KAFKA_PYTHON.format(f"{minute:02}", "WARNING", IS_REBALANCING) for minute in (1, 2, 3)],
