@@ -25,6 +25,7 @@ from tests.printed.forged import ATTACKS, LEADER, groups_of, story
 from tests.printed.growth import AT_MOST, growth
 from tests.printed.recorded import BROKERS, CAPTURES, NAMES
 from tests.printed.recorded import groups_of as printed_groups
+from tests.written_effects import effect
 
 CAPTURE, GROUP = "n-classic-mixed", "basket-svc"
 MEMBER = "basket-svc-1-91c8ab41-418b-4192-8267-4eb1f9f21c0e"
@@ -106,23 +107,8 @@ def many(rebalances: int) -> Recordings:
     found = Recordings()
     for number in range(rebalances):
         at_ms = 60_000 * number
-        ended = RebalanceEnded(
-            at_ms=at_ms,
-            from_generation_id=number,
-            to_generation_id=number + 1,
-            started_at_ms=at_ms,
-            cause=Cause(kind=CauseKind.UNKNOWN),
-            outcome="completed",
-            members_before=1,
-            members_after=1,
-            joined=[],
-            left=[],
-            expired=[],
-            slowest_member_id=None,
-            slowest_client_id=None,
-            slowest_wait_ms=None,
-            waits=[],
-        )
+        generations = {"from_generation_id": number, "to_generation_id": number + 1}
+        ended = effect(RebalanceEnded, at_ms, **generations, started_at_ms=at_ms, cause=Cause(kind=CauseKind.UNKNOWN))
         found.groups[GROUP].facts.append(Fact(at_ms, number + 1, EffectName.REBALANCE_ENDED, content=ended))
     return found
 

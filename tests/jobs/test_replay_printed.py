@@ -212,7 +212,6 @@ def test_lines_have_the_rebalances_that_compaction_removed_from_the_topic(
     assert found["both"] == found["lines"]
     assert "name their zone" not in capsys.readouterr().out
     assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "both"))} == {}
-    assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "both"))} == {}
 
 
 JOINED = (

@@ -1,9 +1,12 @@
-"""Lines as templates print them, for tests."""
+"""Lines as templates print them, and the one group that lines tell of, for tests."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.templates import Template
 
 MEMBER = "orders-1-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
@@ -43,3 +46,14 @@ def line_of(template: Template) -> str:
     for name, literal in zip(template.names, template.literals[1:], strict=True):
         pieces += (FILLED[name][0], literal)
     return "".join(pieces)
+
+
+def group_of(*lines: str) -> LoggedGroup:
+    """The one group of a file with these lines."""
+    (group,) = groups_in(merged([read_lines("app.log", lines)]))
+    return group
+
+
+def found(key: str, *lines: str) -> list[Finding]:
+    """What is found under this key in the one group of these lines."""
+    return [one for one in group_of(*lines).findings if one.finding == key]

@@ -15,7 +15,7 @@ from rollcall.inputs.printed.reading import merged, read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import holder_sentence
 from rollcall.schemas.causes import CauseKind
-from tests.printed.printed import MEMBER, OTHER
+from tests.printed.printed import MEMBER, OTHER, group_of
 
 KAFKA_PYTHON = "2026-03-01 03:{}:00,000 {} kafka.coordinator {}"
 AIOKAFKA = "2026-03-01 03:{}:00,000 {} aiokafka.consumer.group_coordinator {}"
@@ -29,11 +29,6 @@ LATE = (
 )
 
 
-def group_of(*lines: str) -> LoggedGroup:
-    (group,) = groups_in(merged([read_lines("app.log", lines)]))
-    return group
-
-
 def keys_of(group: LoggedGroup) -> set[str]:
     return {one.finding for one in group.findings}
 
@@ -41,10 +36,6 @@ def keys_of(group: LoggedGroup) -> set[str]:
 def kafkajs(minute: int, level: str, message: str) -> str:
     fields = {"level": level, "timestamp": f"2026-03-01T03:{minute:02}:00.000Z", "groupId": "orders"}
     return json.dumps({**fields, "logger": "kafkajs", "message": message, "memberId": MEMBER})
-
-
-def rdkafka(minute: int, text: str, level: int = 7) -> str:
-    return f"%{level}|{1_772_334_000 + minute * 60}.000|CGRP|orders-1#consumer-1| [thrd:main]: {text}"
 
 
 BEAT = 'Group "orders" heartbeat error response in state up (join-state steady, 3 partition(s) assigned): Broker: '

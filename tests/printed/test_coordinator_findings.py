@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
-from rollcall.inputs.printed.reading import merged, read_lines
-from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.wording import holder_sentence
-from tests.printed.printed import MEMBER, OTHER
+from tests.printed.printed import MEMBER, OTHER, found, group_of
 
 LINE = "[2026-03-01 03:{:02}:{:06.3f}] INFO [GroupCoordinator {}]: {} (kafka.coordinator.group.GroupCoordinator)"
 JOINS = "Preparing to rebalance group orders in state PreparingRebalance with old generation {} (__consumer_offsets-7) "
@@ -34,15 +32,6 @@ OVER += "(reason: Freshly-loaded group {})"
 def broker(second: float, text: str, broker_id: int = 1) -> str:
     minute, of_minute = divmod(second, 60)
     return LINE.format(int(minute), of_minute, broker_id, text).replace(".", ",", 1)
-
-
-def group_of(*lines: str) -> LoggedGroup:
-    (group,) = groups_in(merged([read_lines("server.log", lines)]))
-    return group
-
-
-def found(key: str, *lines: str) -> list[Finding]:
-    return [one for one in group_of(*lines).findings if one.finding == key]
 
 
 # ---------------------------------------------------------------- the delay of an empty group

@@ -8,10 +8,10 @@ import pytest
 
 from rollcall.inputs.printed.course import course
 from rollcall.inputs.printed.lines.entries import DATED
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.reading import read_lines
 from rollcall.inputs.printed.short_text import LONGEST, short, some_that_fit
-from rollcall.inputs.printed.story import groups_in
+from tests.printed.printed import group_of
 from tests.printed.recorded import CASES, groups_of_case
 
 JAVA = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {} (o.a.k.c.c.i.X)"
@@ -26,11 +26,6 @@ JOINED = "Successfully joined group with generation Generation{{generationId={},
 LEAVES = "consumer poll timeout has expired. This means the time between subsequent calls to poll() was too long."
 
 
-def group_in(*lines: str) -> LoggedGroup:
-    (group,) = groups_in(read_lines("app.log", lines).facts)
-    return group
-
-
 def keys_of(events: Sequence[object]) -> list[str]:
     return [one.finding if isinstance(one, Finding) else "rebalance" for one in events]
 
@@ -43,7 +38,7 @@ def test_findings_stand_in_the_order_of_their_first_lines(case: str) -> None:
 
 
 def test_findings_and_rebalances_are_one_sequence() -> None:
-    group = group_in(
+    group = group_of(
         JAVA.format(1, 0, FOUND),
         JAVA.format(2, 0, REFUSED),
         JAVA.format(3, 0, "(Re-)joining group"),
@@ -61,10 +56,10 @@ def test_findings_without_a_time_stand_in_the_order_of_the_lines() -> None:
     refused, lost = UNTIMED.format(REFUSED), [UNTIMED.format(LOST), UNTIMED.format(FOUND)]
     known = UNTIMED.format(FOUND)
     keys = ("commit_refused", "coordinator_lost_by_client")
-    first = [one.finding for one in group_in(known, refused, *lost).findings if one.finding in keys]
-    last = [one.finding for one in group_in(known, *lost, refused).findings if one.finding in keys]
+    first = [one.finding for one in group_of(known, refused, *lost).findings if one.finding in keys]
+    last = [one.finding for one in group_of(known, *lost, refused).findings if one.finding in keys]
     assert (first, last) == ([*keys], [*reversed(keys)])
-    assert group_in(refused).findings[0].moment is None
+    assert group_of(refused).findings[0].moment is None
 
 
 def test_what_is_found_again_is_one_finding_that_says_how_often() -> None:
@@ -74,7 +69,7 @@ def test_what_is_found_again_is_one_finding_that_says_how_often() -> None:
         f"2026-03-01 03:{minute:02}:00,000 {text}"
         for minute, text in ((1, joined.format(1)), (2, unheard), (3, joined.format(2)), (4, unheard))
     ]
-    (silent,) = (one for one in group_in(*lines).findings if one.finding == "client_session_timer")
+    (silent,) = (one for one in group_of(*lines).findings if one.finding == "client_session_timer")
     assert silent.sentence.startswith("2 times within 2 min: ")
     assert len(silent.facts) == 2
 

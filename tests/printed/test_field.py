@@ -93,55 +93,11 @@ def test_what_a_client_shows_of_its_part_is_said(case: str) -> None:
             assert (own_part(one), one.members) == (wanted["own_part"], wanted["members"])
 
 
-WANTED = {
-    "f08": {"initial_delay"},
-    "f11": {"id_without_a_join"},
-    "f13": {"restart_without_leave"},
-    "f14": {"restart_without_leave", "coordinator_moved"},
-    "f17": {"revocation_never_confirmed", "owners"},
-    "f20": {"application_does_not_poll", "revoke_callback_stuck"},
-    "f23": {"coordinator_named_but_denies"},
-    "f25": {"coordinator_lost_by_client", "generations_missing", "partitions_missing"},
-    "f28": {"worker_rejoins_in_a_loop", "generation_does_not_move", "config_log_empty", "different_config_topics"},
-    "f44": {"commit_refused", "two_consumers_on_one_partition"},
-    "f46": {"others_gone"},
-    "f47": {"over_capacity"},
-    "f51": {"leader_behind_configs", "assignment_refused", "different_config_topics"},
-    "f54": {"common_cause"},
-    "f57": {"offsets_refused"},
-    "f65": {"coordinator_refuses_syncs"},
-    "f66": {"client_learned_of_it"},
-    "f68": {"another_member"},
-    "f70": {"client_session_timer", "client_learned_of_it"},
-    "f72": {"owners"},
-    "f76": {"silent_since_assigned"},
-    "f77": {"owners", "joined_twice"},
-    "f84": {"coordinator_lost_by_client", "coordinator_cannot_be_used"},
-    "f86": {"silent_since_assigned"},
-    "f89": {"commit_refused"},
-    "f80": {"static_member_replaced", "instance_id_owned"},
-    "f83": {"owners"},
-}
-"""What else a right answer says of some reports."""
-WRONG = {
-    "f53": {"coordinator_moved", "coordinator_not_found"},
-    "f65": {"assignment_refused", "coordinator_moved", "owners"},
-    "f70": {"expired_at_coordinator"},
-    "f84": {"coordinator_moved", "coordinator_not_found"},
-}
-"""What would be wrong of some."""
-
-
-@pytest.mark.parametrize("case", WANTED)
-def test_what_people_ask_is_answered(case: str) -> None:
-    groups = groups_of_case(case).values()
-    assert WANTED[case] <= {finding.finding for group in groups for finding in group.findings}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_not_said(case: str) -> None:
-    for group in groups_of_case(case).values():
-        assert not WRONG[case] & {finding.finding for finding in group.findings}
+@pytest.mark.parametrize("case", CASES)
+def test_what_people_ask_is_answered_and_what_is_wrong_is_not_said(case: str) -> None:
+    found = {finding.finding for group in groups_of_case(case).values() for finding in group.findings}
+    assert found >= {*expected_of(case).get("findings", ())}
+    assert not found & {*expected_of(case).get("no_findings", ())}
 
 
 def test_partitions_that_a_line_only_counts_are_said_with_their_number() -> None:

@@ -9,12 +9,12 @@ import pytest
 from rollcall.inputs.printed.findings.client_findings import client_findings
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
-from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, Finding, LoggedGroup
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, Finding
 from rollcall.inputs.printed.reading import merged, read_files, read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import holder_sentence
 from rollcall.schemas.causes import CauseKind
-from tests.printed.printed import MEMBER
+from tests.printed.printed import MEMBER, group_of
 from tests.printed.recorded import BROKERS, CASES, expected_of, groups_of_case, own_rebalances
 from tests.source_tree import ROOT
 
@@ -53,11 +53,6 @@ def lines_of(*printed: tuple[int, str], client: str = "orders-1#consumer-1") -> 
 
 def facts_of(*printed: tuple[int, str], client: str = "orders-1#consumer-1") -> list[LoggedFact]:
     return read_lines("app.log", lines_of(*printed, client=client)).facts
-
-
-def group_of(*lines: str) -> LoggedGroup:
-    (group,) = groups_in(read_lines("app.log", lines).facts)
-    return group
 
 
 def keys_of(findings: list[Finding]) -> list[str]:

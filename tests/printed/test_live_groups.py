@@ -30,7 +30,7 @@ from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import read_files, read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.tolerances import BACK_AFTER_LEAVE_MS
-from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.causes import Cause, CauseKind
 from rollcall.schemas.effects import (
     Effect,
     GroupNotCovered,
@@ -41,6 +41,7 @@ from rollcall.schemas.effects import (
 )
 from rollcall.schemas.shown_effects import ShownEffect
 from tests.source_tree import ROOT
+from tests.written_effects import effect
 
 BROKERS = sorted((ROOT / "tests" / "printed" / "brokers").glob("*.log.gz"))
 UTC = ZoneInfo("UTC")
@@ -185,56 +186,16 @@ def lines(texts: list[str]) -> list[LoggedFact]:
 
 
 def joined(member_id: str, at_ms: int = 1_000) -> MemberJoined:
-    return MemberJoined(
-        at_ms=at_ms,
-        member_id=member_id,
-        client_id=member_id,
-        client_host="",
-        group_instance_id=None,
-        session_timeout_ms=-1,
-        rebalance_timeout_ms=-1,
-        topics=None,
-    )
-
-
-def removed(member_id: str, at_ms: int) -> MemberRemoved:
-    return MemberRemoved(
-        at_ms=at_ms,
-        member_id=member_id,
-        client_id=member_id,
-        client_host="",
-        group_instance_id=None,
-        generation_id=1,
-        end_cause=EndCause.UNKNOWN,
-        client_reason=None,
-        replaced_by_member_id=None,
-    )
+    return effect(MemberJoined, at_ms, member_id=member_id)
 
 
 def over(generation_id: int, at_ms: int, kind: CauseKind = CauseKind.UNKNOWN) -> RebalanceEnded:
-    return RebalanceEnded(
-        at_ms=at_ms,
-        from_generation_id=generation_id - 1,
-        to_generation_id=generation_id,
-        started_at_ms=at_ms,
-        cause=Cause(kind=kind),
-        outcome="unknown",
-        members_before=None,
-        members_after=None,
-        joined=[],
-        left=[],
-        expired=[],
-        slowest_member_id=None,
-        slowest_client_id=None,
-        slowest_wait_ms=None,
-        waits=[],
-    )
+    generations = {"from_generation_id": generation_id - 1, "to_generation_id": generation_id}
+    return effect(RebalanceEnded, at_ms, **generations, started_at_ms=at_ms, cause=Cause(kind=kind))
 
 
 def phase(generation_id: int, at_ms: int, *members: str) -> JoinPhaseEnded:
-    return JoinPhaseEnded(
-        at_ms=at_ms, generation_id=generation_id, protocol_name=None, leader_id=None, member_ids=[*members]
-    )
+    return effect(JoinPhaseEnded, at_ms, generation_id=generation_id, member_ids=[*members])
 
 
 GIVEN = Given(line=2, seq=2, at_ms=2_000, members={"a"})
@@ -255,7 +216,7 @@ def test_a_member_and_an_end_that_later_lines_show_are_given_late() -> None:
     before = [joined("a"), phase(1, 2_000, "a")]
     now = [joined("a"), joined("b"), over(1, 1_500), phase(1, 2_000, "a"), phase(2, 4_000, "a", "b")]
     given = given_of(before, now)
-    assert [(effect.at_ms, type(effect)) for effect in given] == [
+    assert [(one.at_ms, type(one)) for one in given] == [
         (2_000, MemberJoined),
         (2_000, RebalanceEnded),
         (4_000, JoinPhaseEnded),
@@ -265,7 +226,12 @@ def test_a_member_and_an_end_that_later_lines_show_are_given_late() -> None:
 def test_nobody_joins_twice_and_nobody_goes_who_is_not_there() -> None:
     """As where a coordinator that failed had lost what it printed: the lines mean another thing by what comes after."""
     before = [joined("a"), phase(1, 2_000, "a")]
-    now = [joined("a", at_ms=3_000), removed("b", at_ms=3_500), removed("a", at_ms=4_000), joined("a", at_ms=5_000)]
+    now = [
+        joined("a", at_ms=3_000),
+        effect(MemberRemoved, 3_500, member_id="b"),
+        effect(MemberRemoved, 4_000, member_id="a"),
+        joined("a", at_ms=5_000),
+    ]
     assert given_of(before, now) == now[2:]
 
 

@@ -8,22 +8,17 @@ import pytest
 
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
-from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.reading import read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import cause_sentence, holder_sentence
 from rollcall.schemas.causes import CauseKind
-from tests.printed.printed import MEMBER
+from tests.printed.printed import MEMBER, group_of
 
 AT = "2026-03-01 03:12:0{}"
 JAVA = "{} INFO [{} clientId=orders-1, groupId=orders] {}"
 BROKER = "[{}] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)"
 GENERATION = f"Generation{{{{generationId={{}}, memberId='{MEMBER}', protocol='sessioned'}}}}"
 RDKAFKA = "%7|177236640{}.000|CGRP|orders-1#consumer-1| [thrd:main]: {}"
-
-
-def group_in(*lines: str) -> LoggedGroup:
-    (group,) = groups_in(merged([read_lines("app.log", lines)]))
-    return group
 
 
 def keys_of(group: LoggedGroup) -> list[str]:
@@ -45,7 +40,7 @@ def test_an_assignment_with_an_error_completes_nothing() -> None:
     given = (
         "Joined group at generation {} with protocol version 2 and got assignment: Assignment{{error={}, leader='c'}}"
     )
-    group = group_in(
+    group = group_of(
         java(1, "Successfully joined group with generation 7", "Worker"),
         java(1, given.format(7, 1), "Worker"),
         java(2, "(Re-)joining group", "Worker"),
@@ -61,7 +56,7 @@ def test_an_assignment_with_an_error_completes_nothing() -> None:
 def test_a_loop_of_refused_assignments_is_counted() -> None:
     joined = "Successfully joined group with generation {}"
     failed = "SyncGroup failed: The group began another rebalance. Need to re-join the group. Sent generation was {}"
-    group = group_in(
+    group = group_of(
         *(
             java(second, text.format(GENERATION.format(second)))
             for second in (1, 2, 3)
@@ -81,7 +76,7 @@ def test_a_loop_of_refused_assignments_is_counted() -> None:
     ],
 )
 def test_librdkafka_s_answer_without_an_assignment_is_an_error(error: str, said: str) -> None:
-    group = group_in(
+    group = group_of(
         RDKAFKA.format(0, 'Joining group "orders" with 1 subscribed topic(s)'),
         RDKAFKA.format(1, f"SyncGroup response: {error} (0 bytes of MemberState data)"),
     )
@@ -92,12 +87,12 @@ def test_librdkafka_s_answer_without_an_assignment_is_an_error(error: str, said:
 @pytest.mark.parametrize("request_name", ["FindCoordinator", "GroupCoordinator"])
 def test_a_client_whose_coordinator_is_not_found_is_without_one(request_name: str) -> None:
     answer = f'bootstrap:9092/1: Group "orders" {request_name} response error: Broker: Coordinator not available'
-    group = group_in(RDKAFKA.format(0, answer), RDKAFKA.format(2, answer))
+    group = group_of(RDKAFKA.format(0, answer), RDKAFKA.format(2, answer))
     (found,) = group.findings
     assert found.finding == "coordinator_not_found"
     assert "2 times within 2 s (COORDINATOR_NOT_AVAILABLE)" in found.sentence
     answered = RDKAFKA.format(3, 'GroupCoordinator/8: Heartbeat for group "orders" generation id 4')
-    assert keys_of(group_in(RDKAFKA.format(0, answer), answered)) == []
+    assert keys_of(group_of(RDKAFKA.format(0, answer), answered)) == []
 
 
 # ---------------------------------------------------------------- who leaves, and who holds
@@ -105,14 +100,14 @@ def test_a_client_whose_coordinator_is_not_found_is_without_one(request_name: st
 
 def test_a_client_that_has_no_poll_timeout_left() -> None:
     line = {"time": "2026-03-01T03:12:00Z", "msg": "leaving group", "group": "orders", "member_id": MEMBER}
-    (one,) = group_in(json.dumps(line)).rebalances
+    (one,) = group_of(json.dumps(line)).rebalances
     assert (one.cause.kind, one.cause.is_inferred, one.cause.candidates) == (CauseKind.MEMBER_LEFT, False, ())
 
 
 def test_a_client_that_no_line_names_held_the_others_all_the_same() -> None:
     beat = 'Group "orders" heartbeat error response in state up (join-state {}, 3 partition(s) assigned): Broker: {}'
     printed = [(0, beat.format("steady", "Group rebalance in progress")), (9, beat.format("steady", "Unknown member"))]
-    group = group_in(*(f"2026-03-01T03:12:0{second}.5Z Debug | [thrd:main]: {text}" for second, text in printed))
+    group = group_of(*(f"2026-03-01T03:12:0{second}.5Z Debug | [thrd:main]: {text}" for second, text in printed))
     held = group.rebalances[0].held_by
     assert held is not None
     assert holder_sentence(held).startswith("The client of these lines kept the others waiting for 9 s (inferred)")
@@ -142,7 +137,7 @@ def test_rdkafka_dotnet_prints_the_client_before_the_facility() -> None:
 
 
 def test_a_client_that_is_removed_again_and_again_is_reported_once() -> None:
-    group = group_in(
+    group = group_of(
         *(
             f"W, [2026-03-01T03:12:0{second}.000000 #1]  WARN -- : [orders] {{}}: {text}"
             for second in (0, 3, 6)
@@ -157,14 +152,14 @@ def test_a_client_that_is_removed_again_and_again_is_reported_once() -> None:
 
 
 def test_members_that_expired_are_reported_though_no_rebalance_is() -> None:
-    (expired,) = group_in(broker(1, f"Member {MEMBER} in group orders has failed, removing it from the group")).findings
+    (expired,) = group_of(broker(1, f"Member {MEMBER} in group orders has failed, removing it from the group")).findings
     assert (expired.finding, expired.is_inferred) == ("expired_apart", False)
     assert MEMBER in expired.sentence
 
 
 def test_an_expiry_that_is_a_rebalances_cause_is_reported_once() -> None:
     reason = f"removing member {MEMBER} on heartbeat expiration"
-    group = group_in(
+    group = group_of(
         broker(1, f"Member {MEMBER} in group orders has failed, removing it from the group"),
         broker(
             1,
@@ -178,13 +173,13 @@ def test_an_expiry_that_is_a_rebalances_cause_is_reported_once() -> None:
 def test_an_old_broker_ends_a_rebalance_by_removing_its_group() -> None:
     begun = broker(1, "Preparing to restabilize group orders with old generation 4")
     removed = "Group orders generation {} is dead and removed"
-    (one,) = group_in(begun, broker(2, removed.format(4))).rebalances
+    (one,) = group_of(begun, broker(2, removed.format(4))).rebalances
     assert (one.outcome, one.members) == ("empty", 0)
     assert (one.from_generation_id, one.generation_id) == (4, None)
-    (one,) = group_in(begun, broker(2, removed.format(6))).rebalances
+    (one,) = group_of(begun, broker(2, removed.format(6))).rebalances
     assert one.outcome == ""
     formed = broker(2, "Stabilized group orders generation 5")
-    (one,) = group_in(begun, formed, broker(3, removed.format(4))).rebalances
+    (one,) = group_of(begun, formed, broker(3, removed.format(4))).rebalances
     assert (one.outcome, one.generation_id) == ("", 5)
 
 
@@ -208,7 +203,7 @@ def test_a_reporter_s_own_word_may_stand_before_a_coordinator_s_line() -> None:
     ],
 )
 def test_a_java_client_does_not_ask_again_after_a_fatal_error(text: str) -> None:
-    (refused,) = group_in(java(1, text)).findings
+    (refused,) = group_of(java(1, text)).findings
     assert refused.finding == "join_refused"
     assert "does not try again" in refused.sentence
 
@@ -228,11 +223,11 @@ def java_failed(second: int, error: str) -> list[str]:
 
 def test_a_rebalance_that_failed_says_with_which_exception() -> None:
     error = "DisconnectException: The coordinator closed the connection."
-    group = group_in(java(1, "(Re-)joining group"), *java_failed(2, error), *java_failed(4, error))
+    group = group_of(java(1, "(Re-)joining group"), *java_failed(2, error), *java_failed(4, error))
     (failed,) = group.findings
     assert (failed.finding, failed.is_inferred) == ("join_failed", False)
     assert f"failed 2 times: {error}" in failed.sentence
-    (failed,) = group_in(java(1, f"Rebalance failed. {JAVA_ERRORS}{error}")).findings
+    (failed,) = group_of(java(1, f"Rebalance failed. {JAVA_ERRORS}{error}")).findings
     assert f"failed: {error}" in failed.sentence
 
 
@@ -247,27 +242,27 @@ def test_a_rebalance_that_failed_says_with_which_exception() -> None:
 )
 def test_the_words_of_every_first_join_are_no_reason_of_its_own(words: str) -> None:
     began = "Preparing to rebalance group orders in state PreparingRebalance with old generation 4 (reason: Adding new "
-    group = group_in(broker(1, f"{began}member {MEMBER} with group instance id None; client reason: {words})"))
+    group = group_of(broker(1, f"{began}member {MEMBER} with group instance id None; client reason: {words})"))
     assert "its own words" not in cause_sentence(group.rebalances[0])
 
 
 def test_an_id_that_a_first_join_lacks_is_no_failure() -> None:
     needed = "MemberIdRequiredException: The group member needs to have a valid member id before actually entering it."
-    assert keys_of(group_in(java(1, "(Re-)joining group"), *java_failed(2, needed))) == []
+    assert keys_of(group_of(java(1, "(Re-)joining group"), *java_failed(2, needed))) == []
 
 
 def test_an_exception_that_a_line_before_it_has_said_is_reported_once() -> None:
     denied = "This is not the correct coordinator."
     said = java(1, f"JoinGroup failed: {denied}")
     failed = java_failed(1, f"NotCoordinatorException: {denied}")
-    group = group_in(*(line for _ in range(2) for line in (java(1, "(Re-)joining group"), said, *failed)))
+    group = group_of(*(line for _ in range(2) for line in (java(1, "(Re-)joining group"), said, *failed)))
     assert keys_of(group) == ["join_refused"]
     assert "was refused 2 times" in group.findings[0].sentence
 
 
 def test_one_answer_to_many_joins_is_reported_once() -> None:
     loading = "JoinGroup failed: The coordinator is loading the group."
-    group = group_in(
+    group = group_of(
         *(java(second, text) for second in (1, 2, 3) for text in ("(Re-)joining group", loading)),
         java(4, "JoinGroup failed: This is not the correct coordinator."),
     )
@@ -281,7 +276,7 @@ def test_one_answer_to_many_joins_is_reported_once() -> None:
 
 def test_a_streams_thread_that_is_fenced_may_have_lost_its_producer_alone() -> None:
     fenced = "stream-thread [app-StreamThread-1] Detected that the thread is being fenced. This implies that."
-    (found,) = group_in(f"2026-03-01 03:12:01,000 WARN {fenced}").findings
+    (found,) = group_of(f"2026-03-01 03:12:01,000 WARN {fenced}").findings
     assert found.finding == "client_learned_of_it"
     assert found.is_inferred
     assert "another producer fenced its own" in found.candidates
@@ -293,14 +288,14 @@ def test_a_static_member_of_a_consumer_group_that_comes_back_is_reported() -> No
         "Static member with instance id pod-1 re-joins the consumer group using the consumer protocol. Created a new "
         "member B1 to replace the existing member A1."
     )
-    (replaced,) = group_in(f"2026-03-01 03:12:01,000 INFO {heading}{came}").findings
+    (replaced,) = group_of(f"2026-03-01 03:12:01,000 INFO {heading}{came}").findings
     assert replaced.finding == "static_member_replaced"
     assert "under the member id B1; the id A1 is out" in replaced.sentence
 
 
 def test_a_class_name_behind_a_broken_line_is_no_part_of_a_reason() -> None:
     left = f"Member {MEMBER} sending LeaveGroup request to coordinator b1:9092 due to consumer poll timeout has"
-    (one,) = group_in(
+    (one,) = group_of(
         java(1, left), " expired. (org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)"
     ).rebalances
     assert one.cause.client_reason == "consumer poll timeout has expired"
@@ -316,7 +311,7 @@ def test_a_rebalance_is_superseded_only_where_its_assignment_cannot_have_come() 
     )
 
     def outcomes(*lines: str) -> list[str]:
-        return [one.outcome for one in group_in(first, *lines).rebalances]
+        return [one.outcome for one in group_of(first, *lines).rebalances]
 
     assert outcomes(broker(9, began.format(70, expired))) == ["", ""]
     assert outcomes(broker(2, ended), broker(9, began.format(70, expired))) == ["", ""]
@@ -336,7 +331,7 @@ def test_an_id_at_which_a_line_is_cut_is_the_one_of_the_line_before() -> None:
         f"(__consumer_offsets-0) (reason: Adding new member {MEMBER}",
     )
     cut = whole[: whole.index(MEMBER) + 3]
-    (one,) = group_in(given, cut).rebalances
+    (one,) = group_of(given, cut).rebalances
     assert (one.cause.kind, one.cause.member_id) == (CauseKind.MEMBER_JOINED, MEMBER)
 
 
@@ -352,7 +347,7 @@ def test_an_application_s_own_line_of_a_commit_that_failed_is_a_java_client_s(li
     why = (
         "Commit cannot be completed since the group has already rebalanced and assigned the partitions to another one."
     )
-    group = group_in(line.format(why), "\tat org.apache.kafka.clients.consumer.KafkaConsumer.commitSync(K.java:1)")
+    group = group_of(line.format(why), "\tat org.apache.kafka.clients.consumer.KafkaConsumer.commitSync(K.java:1)")
     assert keys_of(group) == ["commit_refused"]
 
 
@@ -364,7 +359,7 @@ def test_a_spring_container_stopped_since_its_member_was_fenced() -> None:
         "org.apache.kafka.common.errors.FencedInstanceIdException: The broker rejected this static consumer since "
         "another consumer with the same group.instance.id has registered with a different member.id."
     )
-    assert keys_of(group_in(stopped, "", why)) == ["fenced"]
+    assert keys_of(group_of(stopped, "", why)) == ["fenced"]
 
 
 def test_a_join_that_logstash_died_of_was_refused_for_good() -> None:
@@ -373,7 +368,7 @@ def test_a_join_that_logstash_died_of_was_refused_for_good() -> None:
         "{:error=>org.apache.kafka.common.KafkaException: Unexpected error in join group response: The group is "
         'rebalancing, so a rejoin is needed., :backtrace=>["org.apache.kafka.clients.KafkaClient.handle(K.java:1)"]}'
     )
-    (refused,) = group_in(line).findings
+    (refused,) = group_of(line).findings
     assert refused.finding == "join_refused"
     assert "(The group is rebalancing, so a rejoin is needed). This error is fatal" in refused.sentence
 
@@ -391,7 +386,7 @@ def test_a_member_that_an_old_broker_fenced_is_of_the_only_group_that_has_its_id
     )
     failed = broker(2, f"Member {MEMBER} in group orders has failed, removing it from the group")
     for lines in ([fenced, failed], [failed, fenced]):
-        (found,) = (one.sentence for one in group_in(*lines).findings if one.finding == "fenced")
+        (found,) = (one.sentence for one in group_of(*lines).findings if one.finding == "fenced")
         assert found.startswith(f"{other} was fenced: {MEMBER} is the member orders-1 now")
     elsewhere = failed.replace("group orders", "group other")
     groups = groups_in(read_lines("server.log", [fenced, failed, elsewhere]).facts)
@@ -412,7 +407,7 @@ def test_who_leaves_long_after_others_joined_a_generation_did_not_set_it_off() -
         )
 
     own, others = of(1, "orders-1", joined.format(9, MEMBER)), of(2, "other", joined.format(10, other))
-    at_once, much_later = (group_in(own, others, of(second, "orders-1", late)).rebalances for second in (2, 40))
+    at_once, much_later = (group_of(own, others, of(second, "orders-1", late)).rebalances for second in (2, 40))
     assert [(one.generation_id, one.cause.kind) for one in at_once][1:] == [(10, CauseKind.POLL_TIMEOUT)]
     assert [(one.generation_id, one.cause.kind) for one in much_later][1:] == [
         (10, CauseKind.UNKNOWN),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
-from rollcall.inputs.printed.reading import merged, read_lines
-from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.wording import cause_sentence, holder_sentence, left_open, own_part
 from rollcall.schemas.causes import CauseKind
-from tests.printed.printed import MEMBER, OTHER
+from tests.printed.printed import MEMBER, OTHER, found, group_of
 
 JAVA = "2026-03-01 03:12:{:06.3f} INFO [{} clientId=orders-1, groupId=orders] {}"
 RDKAFKA = "%7|17723664{:06.3f}|CGRP|orders-1#consumer-1| [thrd:main]: {}"
@@ -26,15 +24,6 @@ FINISHED = "Finished assignment for group at generation {}: {{{}}}"
 
 def java(second: float, text: str, kind: str = "Consumer") -> str:
     return JAVA.format(second, kind, text).replace(".", ",", 1)
-
-
-def group_of(*lines: str) -> LoggedGroup:
-    (group,) = groups_in(merged([read_lines("app.log", lines)]))
-    return group
-
-
-def found(key: str, *lines: str) -> list[Finding]:
-    return [one for one in group_of(*lines).findings if one.finding == key]
 
 
 # ---------------------------------------------------------------- an error's own name

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from rollcall.inputs.printed.groups.own_part import LONGEST_MS
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup
-from rollcall.inputs.printed.reading import FileRead, merged, read_files, read_lines
+from rollcall.inputs.printed.reading import FileRead, merged, read_files
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import holder_sentence
-from tests.printed.printed import MEMBER, OTHER
+from tests.printed.printed import MEMBER, OTHER, group_of
 from tests.printed.recorded import FIELD
 from tests.source_tree import ROOT
 
@@ -38,11 +37,6 @@ KAFKAJS = (
     '{{"level":"ERROR","timestamp":"2023-01-{:02}T10:00:00.000Z","logger":"kafkajs","message":"[Runner] The group is '
     'rebalancing, re-joining","groupId":"g","memberId":"m","error":"The group is rebalancing, so a rejoin is needed"}}'
 )
-
-
-def group_of(*lines: str) -> LoggedGroup:
-    (group,) = groups_in(merged([read_lines("app.log", lines)]))
-    return group
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from pathlib import Path
 import pytest
 
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
-from rollcall.inputs.request_log.following.group_sessions import SESSION_OVER, SESSIONS_OVER
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.survey import settings_shown
 from rollcall.schemas.effects import RebalanceStarted
@@ -28,35 +27,6 @@ from tests.request_log.imported import imported
 from tests.request_log.recordings import INCIDENTS, incident
 
 NAMES = sorted(path.name.partition(".")[0] for path in INCIDENTS.glob("*.json"))
-INFERRED = {
-    "dying": {"a join phase that ended without a member", "a member outlived its session"},
-    "unanswered": {"a JoinGroup that left no line"},
-    # A broker is stopped and started.
-    "sessions-changed": {"the coordinator is away", "a coordinator has loaded the group"},
-    "k44-classic": {"the coordinator is away", "a coordinator has loaded the group"},
-    "k44-mixed": {"answers show the group's heartbeat interval"},
-    "k44-newer": {
-        "the coordinator is away",
-        "a coordinator has loaded the group",
-        "answers show the group's heartbeat interval",
-        # No line says how long its sessions are.
-        "an epoch rose without a line, and a member was silent",
-        "an epoch rose without a line, and a member was silent: sessions of this group end after 5.2 to 6.5 s",
-    },
-    "night": {
-        "the coordinator is away",
-        "a coordinator has loaded the group",
-        "offsets whose commit left no line",
-        # No line says when a broker that began anew has loaded a group, from when on its sessions count.
-        "a join phase that ended without a member",
-    },
-    "dawn": {"the coordinator is away", "a coordinator has loaded the group"},
-    "failover": {
-        "the coordinator is away",
-        "a coordinator has loaded the group",
-        "a join phase that ended without a member",
-    },
-}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,11 +42,6 @@ def test_every_answer_is_the_recorded_one(name: str) -> None:
 def test_every_rebalance_its_cause_and_its_culprit_are_those_of_the_servers_own_log(name: str) -> None:
     expected = json.loads((INCIDENTS / f"{name}.json").read_text())
     assert {group: [list(row) for row in incident(name).rebalances(group)] for group in expected} == expected
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_only_what_left_no_line_is_inferred(name: str) -> None:
-    assert set(incident(name).tally.inferred) - {SESSION_OVER, SESSIONS_OVER} == INFERRED.get(name, set())
 
 
 def test_a_log_shows_the_settings_of_its_broker() -> None:

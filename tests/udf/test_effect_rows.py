@@ -16,6 +16,7 @@ from rollcall.schemas.effects import AnyEffect, GroupCreated, MemberRemoved, Reb
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import HeartbeatResponse, JoinGroupResponse, LeaveGroupResponse
 from rollcall.schemas.tables import EFFECTS, STATE
+from tests.written_effects import effect
 
 KINDS: tuple[type, ...] = get_args(AnyEffect)
 
@@ -110,21 +111,11 @@ def test_what_columns_say_is_not_said_again() -> None:
 
 def test_a_cause_stands_in_its_column_and_whole_in_the_detail() -> None:
     cause = Cause(kind=CauseKind.SESSION_EXPIRED, member_id="m", client_id="c")
-    started = RebalanceStarted(
-        at_ms=1, from_generation_id=4, from_state=GroupState.STABLE, cause=cause, members_before=2, join_timeout_ms=9
-    )
+    started = effect(RebalanceStarted, 1, from_generation_id=4, cause=cause)
     row = row_of(started, 0)
     assert (row.cause, row.generation_id, row.member_id) == ("session_expired", 4, None)
     assert json.loads(row.detail or "")["cause"]["client_id"] == "c"
-    gone = MemberRemoved(
-        at_ms=1,
-        member_id="m",
-        client_id="c",
-        client_host="h",
-        group_instance_id=None,
-        generation_id=4,
-        end_cause=EndCause.SYNC_TIMEOUT,
-    )
+    gone = effect(MemberRemoved, 1, member_id="m", end_cause=EndCause.SYNC_TIMEOUT)
     assert row_of(gone, 0).cause == "sync_timeout"
 
 
