@@ -80,7 +80,7 @@ def test_the_readmes_command_takes_a_dump_in_the_place_of_a_request_log(
     replay(Home(tmp_path), [ROOT / path], {}, "UTC", Console(width=200))
     printed = capsys.readouterr().out
     assert "316 records of 5 groups read" in printed
-    assert "session_expired by rates-feed-1 on 127.0.1.15, generation 1 -> 2, 3 -> 2 members\n" in printed
+    assert "rates-feed: rebalance, generation 1 -> 2: session expired, by rates-feed-1 on 127.0.1.15" in printed
     assert "of 19 causes of rebalances the topic proves" in printed
     answer(Home(tmp_path), group, generation, "", "text")
     assert capsys.readouterr().out.startswith(page)

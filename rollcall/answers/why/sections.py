@@ -211,7 +211,7 @@ def _member(e: Explanation, part: Part, known: Sequence[Moment], has_held: bool,
         cells.append(end or "-")
     lines = [line for moment in known for line in _step(e, part, moment)]
     if part.end_cause is not None:
-        text = f"{part.name} was a member no longer: {ended(part.end_cause, part.is_end_inferred)}"
+        text = f"{part.name} was no longer a member: {ended(part.end_cause, part.is_end_inferred)}"
         lines.append(Line("member", "ended", text, client=part.name, member_id=part.member_id))
     return Row(tuple(cells), tuple(lines), part.member_id)
 
