@@ -134,12 +134,12 @@ def own_deadlines(group: Group) -> tuple[tuple[Timer, int | None], ...]:
 
 
 def _earliest_of_members(group: Group) -> Due | None:
-    """Of the members of either protocol and ids given out."""
-    consumers = () if group.consumer is None else group.consumer.members.values()
+    """Of the members, and of a classic group's ids given out: in a consumer group nothing waits for these."""
+    consumers = () if group.consumer is None else tuple(group.consumer.members.values())
     due: Due | None = None
     start = 0
-    owners: tuple[AnyOwner, ...] = (*group.members.values(), *group.pending.values(), *consumers)
-    for owner in owners:
+    owners: tuple[AnyOwner, ...] = (*group.members.values(), *group.pending.values())
+    for owner in owners if group.consumer is None else consumers:
         at_ms = owner.session_deadline_ms
         if at_ms is not None and (due is None or (at_ms, owner.session_start) < (due.deadline_ms, start)):
             due, start = Due(at_ms, None, owner.member_id), owner.session_start

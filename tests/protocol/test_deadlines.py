@@ -10,6 +10,7 @@ from rollcall.coordinator_udfs.protocol.step import expire_due, step
 from rollcall.coordinator_udfs.protocol.turn import Timer
 from rollcall.schemas.effects import MemberRemoved, StateChanged, TimerArmed
 from rollcall.schemas.errors import Error
+from rollcall.schemas.observed_messages import GroupObservedRequest, ObservedConsumer
 from tests import requests
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
@@ -238,3 +239,18 @@ def test_the_request_wins_a_tie() -> None:
     bench.at(3_000)
     assert bench.join("m2").error is Error.NONE
     assert bench.members == ["m1", "m2"]
+
+
+@rule("Timers: a group that a recording shows to be a consumer group waits for no id given out before")
+def test_an_id_given_out_before_a_recording_shows_a_consumer_group() -> None:
+    bench = quiet_bench()
+    bench.join("m1", "")
+    assert bench.deadlines()["m1"] == 10_000
+    seen = ObservedConsumer(member_id="c1", member_epoch=5, answered_epoch=5)
+    request = GroupObservedRequest(
+        request_id="seen", group_id=bench.group.group_id, why="", api_version=0, received_at_ms=0, consumer=seen
+    )
+    step(bench.group, request, 0, bench.config)
+    due = earliest(bench.group)
+    assert due is not None
+    assert due.member_id == "c1"
