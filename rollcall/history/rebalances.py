@@ -12,6 +12,9 @@ from typing import NamedTuple
 from rollcall.schemas.causes import Cause
 from rollcall.schemas.effects import CauseFound, Effect, GroupRemoved, MemberWait, RebalanceEnded, RebalanceStarted
 
+SHORTEST_WAIT_SHOWN_MS = 50
+"""Who kept the others waiting for less is not named in a line about a rebalance."""
+
 
 class NoSuchRebalance(Exception):
     """No rebalance fits the question; the text is the sentence to show."""
@@ -38,6 +41,12 @@ class Rebalance:
     expired: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     waits: tuple[MemberWait, ...] = field(default=(), repr=False)
+
+    @property
+    def slowest(self) -> MemberWait | None:
+        """Who kept the others waiting longest; None: nobody for long enough to be named in a line."""
+        found = max(self.waits, key=lambda wait: wait.held_others_ms, default=None)
+        return None if found is None or found.held_others_ms < SHORTEST_WAIT_SHOWN_MS else found
 
 
 class Span(NamedTuple):

@@ -12,8 +12,6 @@ from rollcall.history.words import SHOWN, duration, filled, some
 from rollcall.schemas.causes import Cause, CauseKind, name_of, row_of
 
 OUTCOMES = {"completed": "completed in", "superseded": "superseded after", "empty": "left without members after"}
-SHORTEST_WAIT_SHOWN_MS = 50
-"""Who kept the others waiting for less is not named in a line about a rebalance."""
 
 
 class Terms(NamedTuple):

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from rollcall.history.facts import Fact, effects_in
 from rollcall.history.kinds import CONSUMER_GROUP
-from rollcall.history.rebalances import Rebalance, rebalances_of
-from rollcall.history.sentences import SHORTEST_WAIT_SHOWN_MS, awaited_clause
+from rollcall.history.rebalances import SHORTEST_WAIT_SHOWN_MS, Rebalance, rebalances_of
+from rollcall.history.sentences import awaited_clause
 from rollcall.history.words import duration
 from rollcall.inputs.believed_lines import NO_TIMES, Beside, beside, is_near, span
 from rollcall.inputs.offsets_topic.record_names import record_in
@@ -147,8 +147,8 @@ def _as_line(fact: Fact, place: Place, clock: Clock) -> LoggedFact:
 
 def _holder(one: Rebalance, phases: Sequence[JoinPhaseEnded], *, is_consumer: bool) -> Holder | None:
     """Who kept the others waiting longest, if for long enough to be said."""
-    slowest = max(one.waits, key=lambda wait: wait.held_others_ms, default=None)
-    if slowest is None or slowest.held_others_ms < SHORTEST_WAIT_SHOWN_MS or not one.is_start_known:
+    slowest = one.slowest
+    if slowest is None or not one.is_start_known:
         return None
     if is_consumer:
         why = "it held on to partitions that others were to have"

@@ -14,7 +14,6 @@ from rollcall.history.holdings import Partition
 from rollcall.history.kinds import GroupKind
 from rollcall.history.rebalances import Rebalance
 from rollcall.history.sentences import (
-    SHORTEST_WAIT_SHOWN_MS,
     Terms,
     cause_clause,
     fitting,
@@ -250,9 +249,8 @@ def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:
         took_ms = (rebalance.ended_at_ms or 0) - rebalance.started_at_ms if is_timed else None
         result = outcome_words(rebalance.outcome, took_ms)
     members = members_changed(rebalance.members_before, rebalance.members_after)
-    slowest = max(rebalance.waits, key=lambda wait: wait.held_others_ms, default=None)
-    waited = ""
-    if slowest is not None and slowest.held_others_ms >= SHORTEST_WAIT_SHOWN_MS and slowest.client_id:
+    slowest, waited = rebalance.slowest, ""
+    if slowest is not None and slowest.client_id:
         waited = f", waited {duration(slowest.held_others_ms)} for {slowest.client_id}"
     steps = f"{kind.step} {rebalance.from_generation_id} -> {to}"
     return f"rebalance, {steps}: {why}{by}{reason}{doubt}; {result}, {members}{waited}"
