@@ -6,8 +6,15 @@ Kafka has no such limit, but stores a group's members in one record, of 1 MB unl
 
 from __future__ import annotations
 
+from copy import copy
+
 from rollcall.coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
-from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, size_of_consumer
+from rollcall.coordinator_udfs.protocol.consumer.group import (
+    ClassicMember,
+    ConsumerGroup,
+    ConsumerMember,
+    size_of_consumer,
+)
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.held_bytes import (
     size_of_bytes,
@@ -15,8 +22,6 @@ from rollcall.coordinator_udfs.protocol.held_bytes import (
     size_of_gone,
     size_of_names,
     size_of_protocols,
-    size_of_text,
-    size_of_topics,
 )
 from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.membership import protocols_of
@@ -34,12 +39,15 @@ def why_no_room_to_join(group: Group, request: JoinGroupRequest, config: GroupCo
         return None
     member = _member_of(group, request.member_id, request.group_instance_id)
     protocols = protocols_of(request)
-    size = _size_of_names(request.member_id, request.client_id, request.client_host, request.group_instance_id)
-    size += size_of_protocols(protocols)
-    if group.consumer is not None and protocols:
+    names = (_id_of(request), request.client_id, request.client_host, request.group_instance_id)
+    if group.consumer is None:
+        size = size_of_names(*names) + size_of_protocols(protocols)
+        size += size_of_bytes(member.assignment) if isinstance(member, Member) else 0
+    else:
+        after = _named(member, *names)
+        after.topics, after.pattern, after.classic = (), "", ClassicMember(request.session_timeout_ms, protocols)
         # The topics are stored once more, read from the metadata, as JSON.
-        size += 6 * len(request.protocols[0].metadata)
-    size += size_of_bytes(member.assignment) if isinstance(member, Member) else 0
+        size = size_of_consumer(after) + (6 * len(request.protocols[0].metadata) if protocols else 0)
     return _why_no_room(group, member, size + _size_of_replaced(member, request.member_id), config)
 
 
@@ -52,15 +60,17 @@ def why_no_room_to_beat(
     member = _member_of(group, member_id, request.instance_id)
     if isinstance(member, ConsumerMember) and _says_nothing_longer(request, member):
         return None
-    size = _size_of_names(member_id, request.client_id, request.client_host, request.instance_id)
-    texts = (request.subscribed_topic_regex, request.rack_id, request.server_assignor)
-    size += sum(size_of_text(text or "") for text in texts) + size_of_topics(request.subscribed_topic_names or ())
-    if isinstance(member, ConsumerMember):
-        size += 0 if request.subscribed_topic_names is not None else size_of_topics(member.topics)
-        given = (request.subscribed_topic_regex, request.rack_id, request.server_assignor, request.instance_id)
-        kept = (member.pattern, member.rack_id, member.server_assignor, member.instance_id)
-        size += sum(size_of_text(text or "") for text, new in zip(kept, given, strict=True) if new is None)
-    return _why_no_room(group, member, size + _size_of_replaced(member, member_id), config)
+    after = _named(member, member_id, request.client_id, request.client_host, request.instance_id)
+    after.classic = None
+    if request.subscribed_topic_names is not None:
+        after.topics = tuple(request.subscribed_topic_names)
+    if request.subscribed_topic_regex is not None:
+        after.pattern = request.subscribed_topic_regex
+    if request.rack_id is not None:
+        after.rack_id = request.rack_id
+    if request.server_assignor is not None:
+        after.server_assignor = request.server_assignor
+    return _why_no_room(group, member, size_of_consumer(after) + _size_of_replaced(member, member_id), config)
 
 
 def has_room_to_assign(group: Group, request: SyncGroupRequest, config: GroupConfig) -> bool:
@@ -84,9 +94,21 @@ def _member_of(group: Group, member_id: str, instance_id: str | None) -> Member 
     return roster.members.get(roster.static_member_id(instance_id) or member_id)
 
 
-def _size_of_names(member_id: str, client_id: str, client_host: str, instance_id: str | None) -> int:
-    """Of a member's names; an id that is not known yet begins with another name of it."""
-    return size_of_names(member_id or (instance_id or client_id) + " " * 37, client_id, client_host, instance_id)
+def _id_of(request: JoinGroupRequest) -> str:
+    """The member's id; one that is not known yet begins with another name of it."""
+    return request.member_id or (request.group_instance_id or request.client_id) + " " * 37
+
+
+def _named(
+    member: Member | ConsumerMember | None, member_id: str, client_id: str, client_host: str, instance_id: str | None
+) -> ConsumerMember:
+    """A consumer group's member under the names of a request; what the request does not name stays."""
+    if not isinstance(member, ConsumerMember):
+        return ConsumerMember(member_id, client_id, client_host, 0, instance_id)
+    after = copy(member)
+    after.member_id, after.client_id, after.client_host = member_id, client_id, client_host
+    after.instance_id = instance_id or member.instance_id
+    return after
 
 
 def _size_of_replaced(member: Member | ConsumerMember | None, member_id: str) -> int:

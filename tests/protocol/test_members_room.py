@@ -223,3 +223,14 @@ def test_what_a_consumer_keeps_takes_room() -> None:
     bench.join("m2", "t1", instance_id="i2")
     assert bench.group.held_at_most is not None
     assert bench.group.held_at_most >= bench.group.held_bytes
+
+
+@rule("Group size: an instance id that a member named once goes on taking room, by either protocol")
+def test_an_instance_id_that_a_request_does_not_name_takes_room() -> None:
+    bench = ConsumerBench({"t1": 4}, members_max_bytes=ROOM)
+    bench.join("m1", "t1", instance_id="i" * 100)
+    bench.beat("m1", subscribed_topic_names=["t1", "t2"], server_assignor="range")
+    assert bench.group.held_at_most is not None
+    assert bench.group.held_at_most >= bench.group.held_bytes
+    bench.join_classic("m1", "t1", "t2", "t3")
+    assert bench.group.held_at_most >= bench.group.held_bytes
