@@ -16,7 +16,7 @@ from rollcall.inputs.printed.growing_log import CUT, GrowingLog
 from rollcall.inputs.printed.lines import wrappings
 from rollcall.inputs.printed.lines.entries import Entry
 from rollcall.inputs.printed.reading import in_zone, read_lines
-from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.story import NOT_FOLLOWED, groups_in
 from rollcall.inputs.printed.templates import Template, Templates
 from rollcall.shown.explained_json import as_json
 
@@ -75,6 +75,16 @@ def test_a_partition_that_is_no_number_is_left_out() -> None:
     line = '{"level":"INFO","logger":"kafkajs","message":"[ConsumerGroup] Consumer has joined the group",'
     line += '"groupId":"orders","memberId":"m","memberAssignment":{"t":[1e999]}}'
     assert groups_in(read_lines("app.log", [line]).facts)[0].group_id == "orders"
+
+
+def test_a_number_of_partitions_that_python_does_not_read_is_none() -> None:
+    begins = '%7|1772334720.417|ASSIGN|orders-1#consumer-1| [thrd:main]: Group "orders": delegating '
+    ends = " partition(s) to application on queue x: x"
+    lines = [f"{begins}revoke of {'9' * 4_400}{ends}", f"{begins}assign of 1{ends}"]
+    read = read_lines("app.log", lines)
+    assert len(read.facts) == 2
+    (group,) = groups_in(read.facts)
+    assert NOT_FOLLOWED not in {found.finding for found in group.findings}
 
 
 def test_a_generation_of_other_digits_is_none() -> None:

@@ -38,7 +38,7 @@ def _number(text: str) -> int | None:
     return found if found is None or abs(found) < _MOST else None
 
 
-def _count(text: str) -> int | None:
+def counted(text: str) -> int | None:
     """A number of things, a partition or a length: not below zero."""
     found = _number(text)
     return None if found is None or found < 0 else found
@@ -79,7 +79,7 @@ def _member_id(text: str) -> str:
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "number": _digits,
     "generation_id": _number,
-    **dict.fromkeys(("members", "length_ms", "partition"), _count),
+    **dict.fromkeys(("members", "length_ms", "partition"), counted),
     "old_state": _state,
     "member_id": _member_id,
     "instance_id": _optional,

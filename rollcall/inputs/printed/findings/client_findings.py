@@ -22,6 +22,7 @@ from rollcall.inputs.printed.groups.own_part import LONGEST_MS
 from rollcall.inputs.printed.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
 from rollcall.inputs.printed.logged_rebalances import Finding, client_id_of, shortest_name, suggested, trouble
+from rollcall.inputs.printed.templates import counted
 from rollcall.inputs.printed.wording import how_often_within, lasting
 
 _WORKS = (
@@ -90,7 +91,8 @@ def _does_not_poll(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 def _given_up(revoked: LoggedFact) -> str:
     """The partitions of a line that names or counts them."""
     named = revoked.partitions.strip()
-    return count(int(named), "partition") if named.isascii() and named.isdigit() else named or "its partitions"
+    number = counted(named)
+    return named or "its partitions" if number is None else count(number, "partition")
 
 
 def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from rollcall.inputs.printed.client_rules import Rule
 from rollcall.inputs.printed.groups.reasons import cause_in_words
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Finding, suggested
+from rollcall.inputs.printed.templates import counted
 from rollcall.inputs.printed.wording import lasting
 from rollcall.inputs.tolerances import AT_ONCE_MS
 from rollcall.schemas.causes import CauseKind
@@ -26,12 +27,12 @@ def _topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     there: dict[str, list[int]] = {}
     """The places of the lines that have each topic."""
     for place, fact in enumerate(facts):
-        if fact.kind is FactKind.TOPIC_SEEN and _number(fact.to_state):
+        if fact.kind is FactKind.TOPIC_SEEN and counted(fact.to_state):
             there.setdefault(fact.partitions, []).append(place)
     for place, fact in enumerate(facts):
         if fact.kind is FactKind.TOPIC_SEEN and fact.partitions:
-            topic, partitions = fact.partitions, _number(fact.to_state)
-            before = latest.get(topic, _number(fact.state))
+            topic, partitions = fact.partitions, counted(fact.to_state)
+            before = latest.get(topic, counted(fact.state))
             if partitions is not None and partitions != before and (before is not None or not partitions):
                 changes[topic] = before, fact
             if partitions is not None:
@@ -41,7 +42,7 @@ def _topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
                 if (between_ms(changed, fact) or 0) <= AT_ONCE_MS:
                     places = there.get(topic, [])
                     later = bisect(places, place)
-                    is_back = later < len(places) and not _number(changed.to_state)
+                    is_back = later < len(places) and not counted(changed.to_state)
                     back = facts[places[later]] if is_back else None
                     what = _what_changed(topic, before, changed, back)
                     lines = (changed, fact) if back is None else (changed, fact, back)
@@ -51,7 +52,7 @@ def _topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 
 def _what_changed(topic: str, before: int | None, changed: LoggedFact, back: LoggedFact | None) -> str:
     """The change in words. back: the line that has the topic again."""
-    partitions = _number(changed.to_state) or 0
+    partitions = counted(changed.to_state) or 0
     if partitions and not before:
         return f"the topic {topic} was in its metadata again, with {count(partitions, 'partition')}"
     if partitions:
@@ -60,10 +61,6 @@ def _what_changed(topic: str, before: int | None, changed: LoggedFact, back: Log
     if back is None:
         return f"its metadata lacked the topic {topic}{error}, and no later line has that topic again"
     return f"its metadata lacked the topic {topic}{error}{lasting(' for {}', changed, back)}"
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 TOPIC_RULES: Sequence[Rule] = (_topics_changed,)

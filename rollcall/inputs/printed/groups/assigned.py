@@ -14,6 +14,7 @@ from rollcall.inputs.printed.logged_facts import BROKER, OWN_ENDS, FactKind, Log
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in, partitions_said
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance, suggested
 from rollcall.inputs.printed.short_text import some_that_fit
+from rollcall.inputs.printed.templates import counted
 
 OWNERS = "owners"
 OWN = "own_partitions"
@@ -125,8 +126,8 @@ def _are_fewer(revoked: LoggedFact, given: LoggedFact) -> bool:
 
 
 def _number(fact: LoggedFact) -> int:
-    counted = fact.partitions.strip()
-    return int(counted) if counted.isascii() and counted.isdigit() else len(partitions_in(fact))
+    number = counted(fact.partitions.strip())
+    return len(partitions_in(fact)) if number is None else number
 
 
 def _is_whole(fact: LoggedFact) -> bool:
