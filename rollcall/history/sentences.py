@@ -47,14 +47,15 @@ def cause_clause(cause: Cause, terms: Terms, fits: Sequence[str], sentence: str 
     """
     who = with_host(terms.who, cause.client_host)
     if cause.kind == CauseKind.UNKNOWN and fits:
-        return f"{who} set it off ({doubt}{_one_of(fits)})" if who else f"it was set off ({_one_of(fits)})"
+        return f"{who} set it off ({doubt}{one_of(fits)})" if who else f"it was set off ({one_of(fits)})"
     row = row_of(cause.kind)
     sentence = sentence or (row.of_nobody if row.of_nobody and not who else row.sentence)
     clause = filled(sentence, terms._replace(who=who or "a member")._asdict())
     is_only_why_open = cause.kind == CauseKind.MEMBER_REJOINED and fits
     if not cause.is_inferred or is_only_why_open or cause.kind == CauseKind.UNKNOWN:
         return clause
-    return f"{clause} (inferred; {some(fits)} fit)" if fits and [*fits] != [terms.who] else f"{clause} (inferred)"
+    possible = f"; possible: {one_of(fits)}" if fits and [*fits] != [terms.who] else ""
+    return f"{clause} (inferred{possible})"
 
 
 def with_host(name: str, client_host: str | None) -> str:
@@ -85,7 +86,7 @@ def awaited_clause(came: str, held_ms: int, assignment_ms: int) -> str:
     return f"{came}; {duration(assignment_ms)} of it for its assignment, since it leads" if assignment_ms else came
 
 
-def _one_of(fits: Sequence[str]) -> str:
-    """`left, polled too late or session expired`."""
+def one_of(fits: Sequence[str]) -> str:
+    """Return causes or names that fit: `left, polled too late or session expired`."""
     *first, last = fits
     return f"{', '.join(first)} or {last}" if 0 < len(first) < SHOWN else some(fits)

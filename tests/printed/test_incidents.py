@@ -155,7 +155,7 @@ def test_of_two_clients_that_each_set_a_rebalance_off_neither_is_reported_as_the
     alone, known = group_of("cooperative", "members").rebalances, group_of("cooperative", "brokers").rebalances
     for one, of_broker in zip(alone, known, strict=True):
         assert one.cause.is_inferred or one.cause.client_id == of_broker.cause.client_id
-    assert cause_sentence(alone[4]).endswith("(inferred; cart-java, cart-java-2 fit).")
+    assert cause_sentence(alone[4]).endswith("(inferred; possible: cart-java or cart-java-2).")
 
 
 def test_a_coordinator_that_is_lost_and_found_again_and_again_is_reported_once() -> None:

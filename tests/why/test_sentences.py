@@ -41,7 +41,7 @@ OF_EITHER = Cause(kind=EXPIRED, is_inferred=True, candidates=fits((EXPIRED, "a")
             OF_EITHER,
             Terms(),
             "",
-            "a member was silent for its whole session timeout and was removed (inferred; a, b fit)",
+            "a member was silent for its whole session timeout and was removed (inferred; possible: a or b)",
         ),
     ],
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rollcall.history.sentences import OUTCOMES, Terms, cause_clause, fitting, outcome_words
+from rollcall.history.sentences import OUTCOMES, Terms, cause_clause, fitting, one_of, outcome_words
 from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.error_names import error_said
 from rollcall.inputs.printed.groups.assigned import OWN as OWN_PARTITIONS
@@ -57,7 +57,7 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
     if cause.kind is CauseKind.UNKNOWN:
         return f"{clause}. {source.does_not_say} which."
     if cause.kind is CauseKind.MEMBER_REJOINED and fits:
-        return f"{clause}. {source.does_not_say} why: {some(fits)} fit."
+        return f"{clause}. {source.does_not_say} why; possible: {one_of(fits)}."
     if cause.is_inferred or not who or _says_nothing(cause.client_reason):
         return f"{clause}."
     return f'{clause}, in its own words "{short(cause.client_reason or "", _LONGEST_WORDS)}".'
