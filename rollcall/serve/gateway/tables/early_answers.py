@@ -27,8 +27,8 @@ from rollcall.schemas.messages import (
 )
 from rollcall.serve.gateway.tables.under_way import UnderWay
 
-LONGEST_HELD_MS = 5000
-"""A heartbeat is held for at most this long."""
+LONGEST_HELD_MS = 15_000
+"""A heartbeat is held for at most this long: a third of the session that Kafka gives by default."""
 SHARE_OF_A_SESSION = 3
 """A heartbeat is held for at most 1/3 of a session timeout; this is the 3."""
 MOST_IN_A_RUN = 5000
