@@ -13,7 +13,7 @@ from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import merged, read_lines
 from rollcall.inputs.printed.story import groups_in
-from rollcall.inputs.printed.wording import holder_sentence
+from rollcall.inputs.printed.wording import cause_sentence, holder_sentence
 from rollcall.schemas.causes import CauseKind
 from tests.printed.printed import MEMBER, OTHER, group_of
 
@@ -262,3 +262,21 @@ def test_a_member_that_begins_the_next_rebalance_did_not_go_for_good() -> None:
     first, _ = group_of(*lines).rebalances
     assert first.cause.kind is CauseKind.UNKNOWN
     assert {each.kind for each in first.cause.candidates} == {CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT}
+
+
+def test_a_log_of_warnings_does_not_show_whether_a_leave_began_its_rebalance() -> None:
+    """Another member may have begun it before: that line is of level INFO."""
+    late = JAVA.format("05", "WARN", "c" + LATE[1:])
+    of_warnings, of_all = group_of(late).rebalances[-1].cause, group_of(SHOWS_INFO["java"], late).rebalances[-1].cause
+    assert (of_warnings.kind, of_warnings.is_inferred) == (CauseKind.POLL_TIMEOUT, True)
+    assert (of_all.kind, of_all.is_inferred) == (CauseKind.POLL_TIMEOUT, False)
+    assert "Inferred: no other rebalance was running then." in cause_sentence(group_of(late).rebalances[-1])
+
+
+def test_a_coordinator_shows_that_a_leave_began_its_rebalance() -> None:
+    of_broker = BROKER.format("05:00", 20, PREPARING.replace(" g ", " orders ").format(5) + LEAVING)
+    late = JAVA.format("05", "WARN", "c" + LATE[1:])
+    files = [read_lines("server.log", [of_broker]), read_lines("a.log", [late])]
+    (group,) = groups_in(merged(files))
+    cause = group.rebalances[-1].cause
+    assert (cause.kind, cause.is_inferred) == (CauseKind.POLL_TIMEOUT, False)

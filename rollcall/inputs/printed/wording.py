@@ -14,7 +14,7 @@ from rollcall.inputs.printed.groups.assigned import OWN as OWN_PARTITIONS
 from rollcall.inputs.printed.groups.assigned import OWNERS
 from rollcall.inputs.printed.groups.broker_owners import says_owner
 from rollcall.inputs.printed.groups.leaders import HAS_TO_ASSIGN, leader_of
-from rollcall.inputs.printed.groups.own_part import OWN
+from rollcall.inputs.printed.groups.own_part import LEFT, OWN
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact, between_ms, printer_of
 from rollcall.inputs.printed.logged_rebalances import (
     Holder,
@@ -58,6 +58,8 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
         return f"{clause}. {source.does_not_say} which."
     if cause.kind is CauseKind.MEMBER_REJOINED and fits:
         return f"{clause}. {source.does_not_say} why; possible: {one_of(fits)}."
+    if rebalance.outcome == LEFT and cause.is_inferred and not fits:
+        return f"{clause.removesuffix(' (inferred)')}. Inferred: no other rebalance was running then."
     if cause.is_inferred or not who or _says_nothing(cause.client_reason):
         return f"{clause}."
     return f'{clause}, in its own words "{short(cause.client_reason or "", _LONGEST_WORDS)}".'

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from rollcall.inputs.printed.groups.between_clients import rebalances_between
 from rollcall.inputs.printed.groups.own_epochs import OwnHistory
+from rollcall.inputs.printed.groups.own_part import LEFT
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, client_id_of, configured_id
 from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS, CLOCKS_WITHIN_MS
@@ -49,7 +50,9 @@ def _say_why(of_broker: Sequence[LoggedRebalance], one: LoggedRebalance) -> None
     closest = min(near, key=lambda rebalance: abs((rebalance.began_at_ms or 0) - (one.began_at_ms or 0)))
     seen, client_id = closest.cause, closest.cause.client_id or one.cause.client_id
     ids = {"member_id": seen.member_id, "client_id": client_id, "group_instance_id": seen.group_instance_id}
-    closest.cause = replace(one.cause, **ids)
+    # That its leave set the rebalance off is the broker's to say: what is left to doubt is why it left.
+    is_inferred = bool(one.cause.candidates) if one.outcome == LEFT else one.cause.is_inferred
+    closest.cause = replace(one.cause, **ids, is_inferred=is_inferred)
     closest.facts = [*closest.facts, *one.facts]
 
 

@@ -220,8 +220,9 @@ class OwnGenerations:
             part = self._open(fact)
             part.one.outcome, self._is_out = LEFT, True
             part.one.cause = self._own.cause(self._own.reason)
-            # One that had learnt of a rebalance may have joined in between, or not.
-            part.one.cause.is_inferred |= before is not None and before.learnt is not None
+            # One that had learnt of a rebalance may have joined in between, or not; a log of warnings has no such line.
+            had_learnt = before is not None and before.learnt is not None
+            part.one.cause.is_inferred |= had_learnt or not could_stand(fact, *_LEARNT)
         part.leave(fact)
 
     def _leaves_that_of_others(self, part: OwnPart, fact: LoggedFact) -> bool:
