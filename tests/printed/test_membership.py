@@ -167,7 +167,7 @@ def test_a_client_whose_user_has_no_right_to_the_group_is_refused_and_nothing_re
         (f"ConsumerGroupHeartbeatRequest failed for member {MEMBER} because epoch 14 is fenced.", "another epoch"),
         (
             f"ConsumerGroupHeartbeatRequest failed because member {MEMBER} is unknown. Will rejoin.",
-            "no member any more",
+            "no longer a member",
         ),
         ("Detected that the thread is being fenced. This implies that this thread missed a rebalance", "was refused"),
     ],
@@ -181,7 +181,7 @@ def test_only_a_coordinator_that_does_not_know_the_member_says_that_it_is_none(a
     learnt = found("client_learned_of_it", *lines)
     assert all(says in one.sentence for one in learnt)
     assert learnt
-    assert bool(found("removed_in_a_loop", *lines)) is (says == "no member any more")
+    assert bool(found("removed_in_a_loop", *lines)) is (says == "no longer a member")
 
 
 # ---------------------------------------------------------------- what the client itself had done before

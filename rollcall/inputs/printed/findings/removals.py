@@ -142,7 +142,7 @@ def _learnt_of_it(
         if "EPOCH" in lost.error.upper():
             sentence = f"{who} learnt that its coordinator has another epoch for it: it gives all up and joins anew."
         return Finding("client_learned_of_it", sentence, (lost,))
-    sentence = f"{who} learnt from its coordinator's answer that it was no member any more"
+    sentence = f"{who} learnt from its coordinator's answer that it was no longer a member"
     late_ms = None if removed is None else _late_ms(removed, lost)
     if removed is not None and late_ms is not None and CLOCKS_WITHIN_MS <= late_ms <= REMOVED_WITHIN_MS:
         late = duration(late_ms)
@@ -157,7 +157,7 @@ def _learnt_again(lost: Sequence[tuple[LoggedFact, str]]) -> Finding:
     who = next((fact.client_id for fact in facts if fact.client_id), min(ids) if len(ids) == 1 else "The client")
     within = lasting(" within {}", facts[0], facts[-1])
     sentence = (
-        f"{who} learnt from its coordinator's answers that it was no member any more, in {len(facts)} lines{within}."
+        f"{who} learnt from its coordinator's answers that it was no longer a member, in {len(facts)} lines{within}."
     )
     return Finding("client_learned_of_it", sentence, facts)
 

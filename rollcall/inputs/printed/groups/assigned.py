@@ -21,7 +21,7 @@ OWN = "own_partitions"
 """What those members were given whose lines are here: others may have more."""
 _OF_IDLE = ("more_members_than_partitions", "given_nothing")
 _ENDS = (*OWN_ENDS, FactKind.JOIN_SENT)
-"""Lines of a member that is none any more, or that joins anew."""
+"""Lines of a member that has left, or that joins anew."""
 _GIVEN = (FactKind.PARTITIONS_ADDED, FactKind.SYNCED, FactKind.JOINED_AND_SYNCED)
 
 

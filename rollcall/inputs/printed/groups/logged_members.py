@@ -184,7 +184,7 @@ class Members:
         client_reason: str = "",
         replaced_by: str | None = None,
     ) -> MemberRemoved | None:
-        """It is a member no longer. line: one that says more of it. None: it has no id."""
+        """It is no longer a member. line: one that says more of it. None: it has no id."""
         if not member_id:
             return None
         member = self.known(member_id, line)
