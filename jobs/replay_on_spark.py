@@ -27,7 +27,6 @@ from rich.console import Console
 from rollcall.coordinator_udfs.group_udf import typed_effects
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.quarantined import quarantine_row
-from rollcall.inputs.request_log.configs_given import split_given
 from rollcall.inputs.request_log.entries import Entry, decode, encode
 from rollcall.inputs.request_log.group_following import GroupFollowing
 from rollcall.inputs.request_log.group_rows import ComparedRows
@@ -89,9 +88,7 @@ def replay_on_spark(
             in_order = _in_order(spark, read, floors)
             gaps = _with_groups(in_order, times.gaps(), tasks)
             survey = _survey(in_order, gaps, tally, topics)
-            _, survey.group_configs = split_given(given)
-        inferred = {key: value for key, value in survey.settings.items() if key not in given}
-        config = replay_config({**inferred, **given})
+        config = replay_config(survey.settings(given))
         work = partial(_follow_groups, spark.sparkContext.broadcast(survey), config.group)
         followed = _of_groups(in_order.where(F.col("kind") == REQUEST), tasks).mapInArrow(work, _OF_GROUPS)
         followed = followed.persist(StorageLevel.DISK_ONLY)
@@ -110,7 +107,7 @@ def replay_on_spark(
         read.unpersist()
         if followed is not None:
             followed.unpersist()
-    return Replayed(tally, parity, inferred, time.monotonic() - started)
+    return Replayed(tally, parity, survey.inferred(given), time.monotonic() - started)
 
 
 # ------------------------------------------------------------ reading

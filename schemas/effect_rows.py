@@ -53,7 +53,7 @@ class EffectRow(msgspec.Struct, omit_defaults=True, gc=False):
     cause: str | None = None
     detail: str | None = None
     group_id: str | None = None
-    """Set when the rows become text; null where the request named no usable group."""
+    """Set by `of_group`; null where the request named no usable group."""
 
 
 LINE = Table(tuple(column for column in EFFECTS.columns if column.name in EffectRow.__struct_fields__))
@@ -121,10 +121,20 @@ def effect_in(effect: str, detail: str | None) -> Effect | None:
     return None if effect in SAID_BY_COLUMNS else _decoder.decode(detail or "null")
 
 
-def texts_of(group_id: str | None, rows: list[EffectRow]) -> list[str]:
-    """A group's rows as lines of JSON, 5,000 in each text, so that no text grows without bound."""
+def of_group(group_id: str | None, rows: list[EffectRow]) -> list[EffectRow]:
+    """The rows, which are this group's from now on."""
     for row in rows:
         row.group_id = group_id
+    return rows
+
+
+def texts_of(group_id: str | None, rows: list[EffectRow]) -> list[str]:
+    """A group's rows as lines of JSON; see `as_texts`."""
+    return as_texts(of_group(group_id, rows))
+
+
+def as_texts(rows: list[EffectRow]) -> list[str]:
+    """Rows as lines of JSON, 5,000 in each text, so that no text grows without bound."""
     return [
         _encoder.encode_lines(rows[start : start + _ROWS_A_TEXT]).decode()
         for start in range(0, len(rows), _ROWS_A_TEXT)

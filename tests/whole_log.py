@@ -12,8 +12,9 @@ from tempfile import mkdtemp
 from zoneinfo import ZoneInfo
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.inputs.replay.spilled_log import SpilledLog, follow_bucket, read_log
+from rollcall.inputs.replay.spilled_log import LogBucket, SpilledLog, follow_bucket, read_log
 from rollcall.inputs.replay.work import Work
+from rollcall.inputs.request_log.lines.files import files_in_order
 from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.survey import Survey
@@ -56,7 +57,7 @@ class WholeLog:
 
     def follow(self, listener_of: Callable[[str], Listener]) -> None:
         log = self._read()
-        log.tally.add(follow_bucket(log.share(0), log.survey, self.config, listener_of))
+        log.tally.add(follow_bucket(LogBucket(log.share(0), log.survey, self.config), listener_of))
 
     def __iter__(self) -> Iterator[OrderedRequest]:
         listeners: defaultdict[str, Requests] = defaultdict(Requests)
@@ -69,7 +70,8 @@ class WholeLog:
         if self._log is None:
             folder = mkdtemp()
             weakref.finalize(self, shutil.rmtree, folder)
-            self._log = read_log(self._path, self._zone, Work(Processes(1), _shown_to_nobody, Path(folder), 1))
+            work = Work(Processes(1), _shown_to_nobody, Path(folder), 1)
+            self._log = read_log(files_in_order(self._path, self._zone), self._zone, work, {})
             for line in (line for lines in self._log.unfit() for line in lines):
                 self._quarantine(line)
         return self._log

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rollcall.inputs.following.both import APP_ID, UNKNOWN, BothKept, Kind
 from rollcall.inputs.following.both import FOLDER as MERGED
-from rollcall.inputs.following.merging_feed import COLUMNS, Group, MergingState
+from rollcall.inputs.following.merging_feed import Group, MergingState
 from rollcall.inputs.following.numbered_state import read_state, state_path
 from rollcall.inputs.following.printed_source import PrintedKept, find_printed
 from rollcall.inputs.following.request_source import find_kept
@@ -24,6 +24,7 @@ from rollcall.jobs.shadow.earlier_home import finish_earlier
 from rollcall.jobs.shadow.earlier_topic import take_over
 from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.programs.log_lines import tell
+from rollcall.schemas.effect_rows import EffectRow
 from rollcall.schemas.tables import QUARANTINE
 from rollcall.tables.appending import append_once, last_number
 from rollcall.tables.home import Home
@@ -58,8 +59,8 @@ def take_over_both(home: Home, kind: Kind, config: JobConfig) -> BothKept[Any, A
     quarantine = open_quarantine(home, config)
     versions = merging.log_version, merging.topic_version
     for is_topic, inside, version in zip((False, True), (home.of_log, home.of_topic), versions, strict=True):
-        for rows in TableFollower(Path(inside.effects), COLUMNS, from_version=version).poll():
-            merging.waiting += [(is_topic, row) for row in rows.to_pylist()]
+        for rows in TableFollower(Path(inside.effects), [*EffectRow.__struct_fields__], from_version=version).poll():
+            merging.waiting += [(is_topic, EffectRow(**row)) for row in rows.to_pylist()]
         copies = f"{APP_ID}-{inside.path.name}"
         copied = quarantine.transaction_version(copies) or 0
         unfit = TableFollower(Path(inside.quarantine), QUARANTINE.names, from_version=copied)

@@ -19,6 +19,7 @@ from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
 from rollcall.jobs.stream.upkeep import Upkeep
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter
+from rollcall.tables.rows import effects_table
 
 ROWS_A_COMMIT = 20_000
 COMMIT_EVERY_S = 0.5
@@ -89,7 +90,7 @@ class Following:
             return
         unfit = self.source.unfit_rows
         self.source.set_aside(self._quarantine)
-        rows = self.source.take_due()
+        rows = effects_table(self.source.take_due())
         self._states.commit(self.source.state(), rows)
         self.source.settle(self._states.number)
         self._status.batch_done(self._states.number, rows.num_rows, unfit)

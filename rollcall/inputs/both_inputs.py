@@ -1,24 +1,17 @@
-"""Code that a replay and a shadow of both inputs share: rows of a request log and of the topic in one effects table.
+"""What is counted where a request log and the topic are merged into one history, and how it is told.
 
-Knows the effects table's columns and the report of a merging. Must not know by which rule facts are merged.
+Must not know by which rule facts are merged.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from rollcall.inputs.offsets_topic.beside_log.choice import Difference
-from rollcall.inputs.offsets_topic.topic_names import ID_AS_TOPIC, named
-from rollcall.schemas.tables import AFTER_THE_LOGS
 
 SHOWN_DIFFERENCES = 5
-NamesOf = Callable[[Iterable[str]], Mapping[str, str]]
-"""Returns topic names by id, for the ids that it knows."""
 
 
 class BothMerged(msgspec.Struct):
@@ -75,19 +68,3 @@ def lines_beside(merged: BothMerged) -> Iterator[str]:
         f"the history has {merged.topic_facts} facts of the topic; the lines say of {merged.compared} of its "
         "generations when and why each began"
     )
-
-
-def after_the_logs(facts: pa.Table) -> pa.Table:
-    """Facts of the topic, with a `seq` that puts them after the log's of the same moment."""
-    return facts.set_column(facts.schema.get_field_index("seq"), "seq", pc.add(facts["seq"], AFTER_THE_LOGS))
-
-
-def with_names(facts: pa.Table, names: NamesOf) -> pa.Table:
-    """Facts of the log, with names in place of the topic ids that it has alone."""
-    column = facts.schema.get_field_index("detail")
-    if not pc.any(pc.match_substring_regex(facts["detail"], ID_AS_TOPIC)).as_py():
-        return facts
-    texts = facts["detail"].to_pylist()
-    found = names(sorted({topic_id for text in texts for topic_id in re.findall(ID_AS_TOPIC, text or "")}))
-    details = [text and named(text, found) for text in texts]
-    return facts.set_column(column, "detail", pa.array(details, facts.schema.field(column).type))

@@ -6,7 +6,7 @@ Knows how both are followed and put together. Must not know what is said of the 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,24 +17,20 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.history.facts import GROUP_TYPES, MEMBERSHIPS, REBALANCES, Fact, facts_of
-from rollcall.history.facts import in_order as in_order_of_time
-from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, merge
-from rollcall.inputs.offsets_topic.topic_names import named
-from rollcall.inputs.printed.broker_version import broker_version_in
+from rollcall.inputs.following.merging_feed import BESIDE_REQUESTS, Ends, MergingFeed, MergingState, put_after_the_logs
+from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH
+from rollcall.inputs.offsets_topic.topic_names import put_names
 from rollcall.inputs.printed.lines.files import path_of
 from rollcall.inputs.replay.spill import buckets_for
 from rollcall.inputs.replay.spilled_dump import SpilledDump, fold_bucket
-from rollcall.inputs.replay.spilled_log import SpilledLog, follow_bucket, read_sections
+from rollcall.inputs.replay.spilled_log import SpilledLog, follow_bucket, read_log
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.files import about_bytes_of, in_order
-from rollcall.inputs.request_log.lines.sections import sections_in
 from rollcall.inputs.request_log.recorded import OrderedRequest, Tally
 from rollcall.programs.processes import Processes
-from rollcall.programs.settings import from_texts
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, row_of
+from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, of_group, row_of
 from rollcall.schemas.effects import Effect, RebalanceEnded, RebalanceStarted, Reply
 from rollcall.schemas.errors import Error
 from rollcall.schemas.tables import AFTER_THE_LOGS
@@ -103,30 +99,28 @@ def read_recordings(
     topic, dump = _fold(dumps, kinds, found) if dumps else ({}, SpilledDump())
     for group_id in sorted(log.keys() | topic.keys()):
         group = found.groups[group_id]
-        by_log, by_topic = list[Fact](), facts_of(map(msgspec.structs.asdict, topic.get(group_id, ())))
+        by_log, by_topic = list[EffectRow](), of_group(group_id, topic.get(group_id, []))
         if group_id in log:
             group.lines, group.until_ms = log[group_id].lines, log[group_id].until_ms
-            for row in log[group_id].rows:
-                row.detail = row.detail and named(row.detail, dump.names)
-            by_log = facts_of(map(msgspec.structs.asdict, log[group_id].rows))
+            by_log = of_group(group_id, log[group_id].rows)
         group.until_ms = max(group.until_ms, dump.until_ms(group_id))
-        group.facts = [*by_log, *by_topic]
         if by_log and by_topic:
-            whole_from_ms = dump.whole_from_ms.get(group_id, -1)
-            merged = merge(_of_both(by_log), _of_both(by_topic), log_ms, dump.last_at_ms, whole_from_ms)
-            others = [fact for fact in group.facts if fact.effect not in OF_BOTH]
-            group.facts = [*merged.log_kept, *merged.topic_kept, *others]
-            if not merged.compared:
+            feed = MergingFeed(MergingState(), BESIDE_REQUESTS, lambda ids: dump.names, 0)
+            feed.take(by_log, is_topic=False)
+            feed.take(by_topic, is_topic=True)
+            feed.end(Ends(log_ms, dump.last_at_ms, dump.whole_from_ms))
+            rows = feed.take_decided()
+            if not feed.found.compared:
                 found.left_out.append(
                     f"Whether the request log and the topic tell the same of {group_id}: they have no generation in "
                     "common. The log's times may be of another zone, which --zone names."
                 )
-        group.facts.sort(key=in_order_of_time)
+        else:
+            put_names(by_log, lambda ids: dump.names)
+            put_after_the_logs(by_topic)
+            rows = by_log or by_topic
+        group.facts = facts_of(map(msgspec.structs.asdict, rows))
     return found
-
-
-def _of_both(facts: Iterable[Fact]) -> list[Fact]:
-    return [fact for fact in facts if fact.effect in OF_BOTH]
 
 
 @contextmanager
@@ -192,11 +186,9 @@ def _follow(
     groups = defaultdict[str, _Following](partial(_Following, kinds))
     with _reading(size_bytes) as work:
         ordered = in_order({path_of(file): file for file in files}, zone)
-        log = read_sections(sections_in(ordered, zone), size_bytes, zone, work)
-        log.survey.learn_release(partial(broker_version_in, printed))
-        config = from_texts(GroupConfig, log.survey.settings)
-        for bucket in range(work.buckets):
-            log.tally.add(follow_bucket(log.share(bucket), log.survey, config, groups.__getitem__))
+        log = read_log(ordered, zone, work, {}, printed)
+        for number in range(work.buckets):
+            log.tally.add(follow_bucket(log.bucket(number), groups.__getitem__))
     for number, file in enumerate(ordered):
         found.files[file.label] = _used(log, number)
     found.left_out += [
@@ -228,20 +220,13 @@ def _fold(
     with _reading(size_bytes) as work:
         dump.read(paths, size_bytes, work)
         for bucket in range(work.buckets):
-            for group_id, rows in fold_bucket(dump.bucket(bucket), {}, 0):
+            for group_id, rows in fold_bucket(dump.bucket(bucket, {}, 0)):
                 if group_id is not None:
                     unreadable += sum(row.effect == QUARANTINED for row in rows)
-                    groups[group_id] += _kept(rows, kinds)
+                    groups[group_id] += [row for row in rows if row.effect in kinds]
     for path, file in zip(paths, files, strict=True):
         notes = [f"line {one.line} cannot be read: {one.reason}" for one in dump.bad if one.file == path.name]
         found.files[file] = FileUsed(dump.lines_of[path], dump.records_of[path], notes[:1])
     if unreadable:
         found.left_out.append(f"What {unreadable} records of the topic say, which cannot be read.")
     return groups, dump
-
-
-def _kept(rows: Iterable[EffectRow], kinds: frozenset[EffectName]) -> Iterator[EffectRow]:
-    for row in rows:
-        if row.effect in kinds:
-            row.seq += AFTER_THE_LOGS
-            yield row

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.json as pj
 
-from rollcall.schemas.effect_rows import LINE
+from rollcall.schemas.effect_rows import LINE, EffectRow, as_texts
 from rollcall.schemas.tables import EFFECTS, Table
 
 _BLOCK_BYTES = 4 << 20
@@ -16,6 +16,10 @@ _BLOCK_BYTES = 4 << 20
 def typed_rows(texts: Sequence[str]) -> pa.Table:
     pieces = [text.encode() for text in texts]
     return with_days(read_lines(pieces, LINE.arrow)) if pieces else EFFECTS.arrow.empty_table()
+
+
+def effects_table(rows: list[EffectRow]) -> pa.Table:
+    return typed_rows(as_texts(rows))
 
 
 def read_lines(pieces: Sequence[bytes], schema: pa.Schema) -> pa.Table:

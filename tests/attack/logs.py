@@ -132,7 +132,7 @@ class WholeLogs(Attacked):
 
     def _play_finished(self, path: Path) -> None:
         log = WholeLog(path, UTC)
-        log.config = from_texts(GroupConfig, log.look_over().settings)
+        log.config = from_texts(GroupConfig, log.look_over().seen.shown())
         self._apply(list(log), log.config, log.tally)
 
     def _play_live(self, path: Path) -> None:

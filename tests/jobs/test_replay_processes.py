@@ -92,7 +92,7 @@ def test_a_replay_that_is_stopped_leaves_no_half_home(tmp_path: Path, monkeypatc
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(inputs, "follow_into_files", stop)
+    monkeypatch.setattr(inputs, "write_bucket", stop)
     with pytest.raises(KeyboardInterrupt), replay_home(home, is_fresh=False):
         replay_log(home, LOG, processes=1)
     assert not home.path.exists()

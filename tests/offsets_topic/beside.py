@@ -15,8 +15,8 @@ import msgspec
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.history.facts import Fact
 from rollcall.history.facts import facts_of as in_rows
-from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, Decided, merge
-from rollcall.inputs.offsets_topic.topic_names import named
+from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, Decided, Merging
+from rollcall.inputs.offsets_topic.topic_names import put_names
 from rollcall.programs.settings import from_texts
 from rollcall.schemas.effect_rows import row_of
 from rollcall.schemas.effects import Effect
@@ -27,9 +27,9 @@ from tests.whole_log import WholeLog
 
 def facts_of(effects: Iterable[Effect], names: Mapping[str, str] | None = None) -> list[Fact]:
     """Effects of one group as facts, in order of time; those of the kinds that both inputs have."""
-    rows = [msgspec.structs.asdict(row_of(effect, seq)) for seq, effect in enumerate(effects)]
-    named_rows = [row | {"detail": row["detail"] and named(row["detail"], names or {})} for row in rows]
-    return in_rows(row for row in named_rows if row["effect"] in OF_BOTH)
+    rows = [row_of(effect, seq) for seq, effect in enumerate(effects)]
+    put_names(rows, lambda ids: names or {})
+    return in_rows(msgspec.structs.asdict(row) for row in rows if row.effect in OF_BOTH)
 
 
 @dataclass
@@ -49,6 +49,15 @@ class Both:
             for fact in facts
         ]
         return [fact for *_, fact in sorted(reported, key=itemgetter(0, 1, 2))]
+
+
+def merge(
+    log: Iterable[Fact], topic: Iterable[Fact], log_until_ms: int, topic_until_ms: int, whole_from_ms: int = -1
+) -> Decided:
+    """All of a group's facts at once."""
+    merging = Merging()
+    merging.take(log, topic)
+    return merging.end(log_until_ms, topic_until_ms, whole_from_ms)
 
 
 def merged(
@@ -74,7 +83,7 @@ def both_of(name: str, folder: Path, from_share: float = 0.0, to_share: float = 
     path = folder / "requests.log"
     path.write_bytes(b"".join(lines[int(len(lines) * from_share) : int(len(lines) * to_share)]))
     log = WholeLog(path, ZoneInfo("UTC"))
-    log.config = from_texts(GroupConfig, log.look_over().settings)
+    log.config = from_texts(GroupConfig, log.look_over().seen.shown())
     reported: dict[str, list[Effect]] = defaultdict(list)
     for group, effect in Replay(log.config).run(list(log), log.tally.last_at_ms):
         reported[group].append(effect)

@@ -68,7 +68,7 @@ def reported_of(seed: int, folder: Path) -> BothInputs:
     path = broker.write(folder / "requests.log")
     keep_some(path, chance)
     log = WholeLog(path, ZoneInfo("UTC"))
-    log.config = from_texts(GroupConfig, log.look_over().settings)
+    log.config = from_texts(GroupConfig, log.look_over().seen.shown())
     logged = [effect for group, effect in Replay(log.config).run(list(log), log.tally.last_at_ms) if group == "g"]
     topic = fold(list(Writer("g").write(truth)), {}).reported.get("g", [])
     return BothInputs(facts_of(logged), log.tally.last_at_ms or 0, facts_of(topic), truth)

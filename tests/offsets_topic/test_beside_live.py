@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from rollcall.history.facts import Fact
-from rollcall.inputs.offsets_topic.beside_log.merging import Decided, GroupMerged, Merging, merge
+from rollcall.inputs.offsets_topic.beside_log.merging import Decided, GroupMerged, Merging
 from rollcall.schemas.effect_names import EffectName
 from tests.nightly import nightly_but
-from tests.offsets_topic.beside import both_of
+from tests.offsets_topic.beside import both_of, merge
 from tests.offsets_topic.folded import NAMES
 from tests.offsets_topic.half_logs import (
     LENGTH_MS,

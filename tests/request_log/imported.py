@@ -83,7 +83,7 @@ def imported(path: Path, zone: str = "UTC", settings: Mapping[str, str] | None =
     log = WholeLog(path, zone_of(zone), quarantine=quarantined.append)
     found = log.look_over()
     broker, found.group_configs = split_given(settings or {})
-    log.config = from_texts(GroupConfig, {**found.settings, **broker})
+    log.config = from_texts(GroupConfig, found.seen.beside(broker))
     parity = Parity()
     heard: defaultdict[str, Heard] = defaultdict(lambda: Heard(Comparing(parity)))
     log.follow(heard.__getitem__)

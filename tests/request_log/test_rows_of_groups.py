@@ -90,7 +90,7 @@ def is_taken_beat(row: EffectRow) -> bool:
 
 def written(path: Path) -> Written:
     log, parity = WholeLog(path, zone_of("UTC")), Parity()
-    log.config = from_texts(GroupConfig, log.look_over().settings)
+    log.config = from_texts(GroupConfig, log.look_over().seen.shown())
     groups: defaultdict[str, ComparedRows] = defaultdict(lambda: ComparedRows(parity))
     log.follow(groups.__getitem__)
     for group in groups.values():

@@ -25,7 +25,7 @@ Answers = Counter[tuple[str, str, int, str]]
 def expected(path: Path) -> tuple[Answers, int]:
     """Every answer of the finished log, and how many facts there are in all."""
     log = WholeLog(path, ZoneInfo("UTC"))
-    log.config = from_texts(GroupConfig, log.look_over().settings)
+    log.config = from_texts(GroupConfig, log.look_over().seen.shown())
     effects = list(Replay(log.config).run(list(log), log.tally.last_at_ms))
     answers = Counter(
         (group_id, _named(e.api, e.request_id, e.member_id), e.at_ms, str(e.error_code))

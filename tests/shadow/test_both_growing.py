@@ -16,8 +16,8 @@ from deltalake import write_deltalake
 
 from rollcall.__main__ import main
 from rollcall.inputs.following.both import APP_ID, FOLDER, OF_LINES, OF_REQUESTS
-from rollcall.inputs.following.merging_feed import COLUMNS, MergingFeed, MergingState
-from rollcall.inputs.following.source import Known, Part
+from rollcall.inputs.following.merging_feed import Known, MergingFeed, MergingState
+from rollcall.inputs.following.source import Part
 from rollcall.inputs.offsets_topic.beside_lines import enriched
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.record_names import record_in, shown_by_both
@@ -27,11 +27,12 @@ from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.request_log.lines.clock import LogClock
 from rollcall.jobs.shadow.following import Following
 from rollcall.jobs.stream.home_tables import open_effects
-from rollcall.schemas.effect_rows import rows_of
+from rollcall.schemas.effect_rows import EffectRow, rows_of
 from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.tables.appending import append_once
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.job_status import StatusWriter
+from rollcall.tables.rows import effects_table
 from rollcall.tables.table_follower import TableFollower
 from tests.offsets_topic.folded import CAPTURES, NAMES, capture, read_dump
 from tests.printed.recorded import BROKERS
@@ -203,13 +204,15 @@ def test_a_home_of_an_earlier_version_goes_on(tmp_path: Path, monkeypatch: pytes
             following = Following(home, source, CONFIG, StatusWriter(None), both.now_s)
             following.step()
             both.now_ms += 3_000
-            follower = TableFollower(Path(home.effects), COLUMNS, from_version=0)
-            merging.take(pa.concat_tables(follower.poll()), is_topic=is_topic)
+            follower = TableFollower(Path(home.effects), [*EffectRow.__struct_fields__], from_version=0)
+            rows = pa.concat_tables(follower.poll()).to_pylist()
+            merging.take([EffectRow(**row) for row in rows], is_topic=is_topic)
             state["topic_version" if is_topic else "log_version"] = follower.next_version
             following.step()
             following.finish()
         merging.decide(Known({}, half_ms - 20_000), half_ms)
-        append_once(open_effects(both.home, CONFIG), merging.take_decided(), APP_ID, 1, has_upkeep=True)
+        decided = effects_table(merging.take_decided())
+        append_once(open_effects(both.home, CONFIG), decided, APP_ID, 1, has_upkeep=True)
         (both.home.path / "both").mkdir()
         kept = {**msgspec.to_builtins(merging.state()), **state}
         (both.home.path / "both" / f"{1:012d}.state").write_bytes(msgspec.msgpack.encode(kept))

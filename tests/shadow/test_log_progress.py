@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.following.merging_feed import Known
 from rollcall.inputs.following.request_source import known_of
-from rollcall.inputs.following.source import Known
 from rollcall.inputs.request_log.live import LOOK_AHEAD_MS
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf

@@ -8,9 +8,8 @@ import pytest
 
 from rollcall.inputs.following.both import OF_REQUESTS
 from rollcall.inputs.following.group_documents import GroupDocuments
-from rollcall.inputs.following.merging_feed import MergingFeed
+from rollcall.inputs.following.merging_feed import Known, MergingFeed
 from rollcall.inputs.following.request_source import ShadowState
-from rollcall.inputs.following.source import Known
 from rollcall.inputs.following.topic_source import FOLDER
 from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH
 from rollcall.jobs.config import JobConfig
@@ -46,7 +45,7 @@ def test_facts_requests_and_groups_of_then_are_given_once(tmp_path: Path, monkey
     assert GroupDocuments(home.path / FOLDER, topic.groups).get("orders")
     merging = MergingFeed(kept.merging, OF_REQUESTS.rule, lambda ids: {}, CONFIG.log_hold_ms)
     merging.decide(Known({}, LATE_MS), LATE_MS)
-    given = [row["effect"] for row in merging.take_decided().to_pylist()]
+    given = [row.effect for row in merging.take_decided()]
     of_the_log = [row["effect"] for row in read_rows(home.of_log.effects) if row["effect"] not in OF_BOTH]
     assert len([effect for effect in given if effect not in OF_BOTH]) >= len(of_the_log) > 0
     assert not merging.state().waiting

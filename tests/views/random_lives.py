@@ -77,7 +77,7 @@ def of_the_group(broker: Broker) -> list[Effect]:
 def logged(path: Path) -> tuple[list[Effect], int]:
     """The group's history by a log, and the time up to which the log has it."""
     log = WholeLog(path, ZoneInfo("UTC"))
-    log.config = from_texts(GroupConfig, log.look_over().settings)
+    log.config = from_texts(GroupConfig, log.look_over().seen.shown())
     ended_ms = log.tally.last_at_ms or 0
     return [effect for group, effect in Replay(log.config).run(list(log), ended_ms) if group == GROUP], ended_ms
 

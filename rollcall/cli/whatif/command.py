@@ -27,21 +27,17 @@ from rollcall.answers.whatif.play import play
 from rollcall.answers.whatif.recording import GroupRecorder, GroupRecording, Recording, rates_of
 from rollcall.answers.whatif.schedules import GroupSchedules
 from rollcall.cli.whatif.report import Report, tell
-from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.replay.building import Shown
 from rollcall.inputs.replay.spill import buckets_for
-from rollcall.inputs.replay.spilled_log import Share, follow_bucket, read_log
+from rollcall.inputs.replay.spilled_log import LogBucket, follow_bucket, read_log
 from rollcall.inputs.replay.work import Work
-from rollcall.inputs.request_log.configs_given import split_given
 from rollcall.inputs.request_log.lines.clock import zone_of
-from rollcall.inputs.request_log.lines.files import about_bytes
+from rollcall.inputs.request_log.lines.files import about_bytes, files_in_order
 from rollcall.inputs.request_log.log_ends import lag_of
-from rollcall.inputs.request_log.survey import Survey
 from rollcall.jobs.log_config import replay_config
 from rollcall.jobs.spark.machine import this_machine
 from rollcall.programs.errors import UserError
 from rollcall.programs.processes import Processes, note_done
-from rollcall.programs.settings import from_texts
 from rollcall.programs.terminal import Terminal
 
 
@@ -57,26 +53,23 @@ def read_recording(
     Raises LogFileError, ZoneError, ConfigError.
     """
     log_zone = zone_of(zone)
-    was, of_groups = split_given(was)
     replay_config(was)
     with TemporaryDirectory(prefix="rollcall-whatif-") as folder:
         work = Work(pool, shown.show, Path(folder), buckets_for(about_bytes(path)))
-        log = read_log(path, log_zone, work)
-        log.survey.group_configs = of_groups
-        inferred = {key: value for key, value in log.survey.settings.items() if key not in was}
+        log = read_log(files_in_order(path, log_zone), log_zone, work, was)
         tally = log.tally
         found = Recording(tally.first_at_ms or 0, tally.last_at_ms or 0)
         if tally.of_lag:
             found.rates = rates_of(end for rows in lag_of(path, log_zone) for end in rows.ends)
-        recorded = log.each_bucket(record_bucket, work, found.from_ms, {**inferred, **was})
+        buckets = ((log.bucket(number), found.from_ms, log.settings) for number in range(work.buckets))
+        show = partial(shown.show, "following groups", total=log.requests)
+        recorded = pool.each(record_bucket, buckets, show)
         for group in sorted((group for bucket in recorded for group in bucket), key=lambda group: group.group_id):
             found.add(group)
-    return found, inferred, tally.read
+    return found, log.survey.inferred(was), tally.read
 
 
-def record_bucket(
-    bucket: int, share: Share, found: Survey, from_ms: int, broker: dict[str, str]
-) -> list[GroupRecording]:
+def record_bucket(bucket: LogBucket, from_ms: int, broker: dict[str, str]) -> list[GroupRecording]:
     """Follows the groups of a bucket; returns their members' schedules and outcomes."""
     recorders: dict[str, GroupRecorder] = {}
 
@@ -84,8 +77,8 @@ def record_bucket(
         recorders[group_id] = GroupRecorder(group_id)
         return recorders[group_id]
 
-    follow_bucket(share, found, from_texts(GroupConfig, broker), listener_of, note_done)
-    return [recorder.recording(from_ms, found.end_ms, broker) for recorder in recorders.values()]
+    follow_bucket(bucket, listener_of, note_done)
+    return [recorder.recording(from_ms, bucket.found.end_ms, broker) for recorder in recorders.values()]
 
 
 def answer(recording: Recording, trial: Trial, pool: Processes, shown: Shown) -> WhatIfAnswer:

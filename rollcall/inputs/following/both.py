@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
-import pyarrow as pa
 
 from rollcall.inputs.both_inputs import BothMerged, lines_beside, merging_lines
 from rollcall.inputs.following.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, Group, MergingFeed, MergingState, Rule
@@ -20,6 +19,7 @@ from rollcall.inputs.following.printed_source import PrintedKept
 from rollcall.inputs.following.request_source import ShadowState
 from rollcall.inputs.following.source import Part
 from rollcall.inputs.following.topic_source import TopicKept
+from rollcall.schemas.effect_rows import EffectRow
 from rollcall.tables.appending import OpenTable
 from rollcall.tables.home import Home
 
@@ -109,7 +109,7 @@ class BothSource:
         self._log.set_aside(quarantine)
         self._topic.set_aside(quarantine)
 
-    def take_due(self) -> pa.Table:
+    def take_due(self) -> list[EffectRow]:
         self._merging.take(self._log.take_due(), is_topic=False)
         self._merging.take(self._topic.take_due(), is_topic=True)
         self._decide()

@@ -7,27 +7,21 @@ rule facts are merged, nor where they come from or go to.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from rollcall.history.facts import facts_of
-from rollcall.inputs.both_inputs import BothMerged, NamesOf, after_the_logs, with_names
-from rollcall.inputs.following.source import Known
+from rollcall.inputs.both_inputs import BothMerged
 from rollcall.inputs.offsets_topic.beside_growing_lines import IN_ORDER, GroupBeside, MergingLines
 from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH, Decided, GroupMerged, Merging
-from rollcall.schemas.effect_rows import rows_of, texts_of
-from rollcall.schemas.shown_effects import ShownEffect
-from rollcall.schemas.tables import EFFECTS
-from rollcall.tables.rows import typed_rows, with_days
+from rollcall.inputs.offsets_topic.topic_names import NamesOf, put_names
+from rollcall.schemas.effect_rows import EffectRow, of_group, rows_of
+from rollcall.schemas.tables import AFTER_THE_LOGS
 
 FORGOTTEN_AFTER_MS = 3_600_000
 """How long the state of a removed group is kept."""
-COLUMNS = [name for name in EFFECTS.names if name not in EFFECTS.partition_by]
-_SCHEMA = pa.schema([EFFECTS.arrow.field(name) for name in COLUMNS])
 Group = TypeVar("Group")
 """What is remembered of a group."""
 _Key = tuple[str, bool, int, int]
@@ -38,9 +32,19 @@ class MergingState(msgspec.Struct, Generic[Group]):
     """The state of a merging."""
 
     groups: dict[str, Group] = {}
-    waiting: list[tuple[bool, dict[str, Any]]] = []
-    """Rows of undecided effects, each with whether it is the topic's."""
+    waiting: list[tuple[bool, EffectRow]] = []
+    """Undecided facts, each with whether it is the topic's."""
     found: BothMerged = msgspec.field(default_factory=BothMerged)
+
+
+class Known(NamedTuple):
+    """All facts before this time are known, ms since the epoch."""
+
+    by_group: Mapping[str, int]
+    all_others_ms: int
+
+    def of(self, group_id: str) -> int:
+        return self.by_group.get(group_id, self.all_others_ms)
 
 
 class Ends(NamedTuple):
@@ -72,14 +76,12 @@ class MergingFeed:
 
     def __init__(self, kept: MergingState[Any], rule: Rule, names: NamesOf, hold_ms: int) -> None:
         self._kept, self._rule, self._names, self._hold_ms = kept, rule, names, hold_ms
-        self._kinds = pa.array(sorted(rule.kinds), pa.string())
         self._topic_until_ms = -1
         self._merging = {group_id: rule.of_group(group) for group_id, group in kept.groups.items()}
-        self._waiting: dict[_Key, dict[str, Any]] = {}
-        self._decided: list[pa.Table] = []
+        self._waiting: dict[_Key, EffectRow] = {}
+        self._decided: list[EffectRow] = []
         for is_topic in (False, True):
-            rows = [row for is_of_topic, row in kept.waiting if is_of_topic is is_topic]
-            self.take(pa.Table.from_pylist(rows, _SCHEMA), is_topic=is_topic)
+            self.take([row for is_of_topic, row in kept.waiting if is_of_topic is is_topic], is_topic=is_topic)
 
     @property
     def found(self) -> BothMerged:
@@ -89,20 +91,23 @@ class MergingFeed:
     @property
     def due_rows(self) -> int:
         """How many facts are decided."""
-        return sum(rows.num_rows for rows in self._decided)
+        return len(self._decided)
 
-    def take(self, rows: pa.Table, *, is_topic: bool) -> None:
+    def take(self, rows: Collection[EffectRow], *, is_topic: bool) -> None:
         """New facts of an input."""
-        rows = rows.select(COLUMNS) if is_topic else with_names(rows.select(COLUMNS), self._names)
-        may_wait = pc.is_in(rows["effect"], self._kinds)
-        self._decide(rows.filter(pc.invert(may_wait)), is_topic)
-        of_groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-        for row in rows.filter(may_wait).to_pylist():
-            of_groups[row["group_id"]].append(row)
+        if not is_topic:
+            put_names(rows, self._names)
+        of_groups: defaultdict[str, list[EffectRow]] = defaultdict(list)
+        for row in rows:
+            if row.effect in self._rule.kinds:
+                of_groups[row.group_id or ""].append(row)
+            else:
+                self._decide([row], is_topic)
         for group_id, own in of_groups.items():
-            merging, facts = self._merging.setdefault(group_id, self._rule.of_group()), facts_of(own)
+            merging = self._merging.setdefault(group_id, self._rule.of_group())
+            facts = facts_of(map(msgspec.structs.asdict, own))
             merging.take(() if is_topic else facts, facts if is_topic else ())
-            row_of = {(row["at_ms"], row["seq"]): row for row in own}
+            row_of = {(row.at_ms, row.seq): row for row in own}
             for fact in facts:
                 self._waiting[group_id, is_topic, fact.at_ms, fact.seq] = row_of[fact.at_ms, fact.seq]
 
@@ -123,9 +128,9 @@ class MergingFeed:
             whole_from_ms = ends.whole_from_ms.get(group_id, -1)
             self._take_decision(group_id, merging.end(ends.log_ms, ends.topic_ms, whole_from_ms))
 
-    def take_decided(self) -> pa.Table:
-        """The rows of the decided facts, each once."""
-        rows, self._decided = with_days(pa.concat_tables([_SCHEMA.empty_table(), *self._decided])), []
+    def take_decided(self) -> list[EffectRow]:
+        """The decided facts, each once."""
+        rows, self._decided = self._decided, []
         return rows
 
     def state(self) -> MergingState[Any]:
@@ -146,27 +151,26 @@ class MergingFeed:
             (False, decided.log_kept, decided.log_left_out),
             (True, decided.topic_kept, decided.topic_left_out),
         ):
-            if kept:
-                rows = [self._waiting.pop((group_id, is_topic, fact.at_ms, fact.seq)) for fact in kept]
-                self._decide(pa.Table.from_pylist(rows, _SCHEMA), is_topic)
+            self._decide([self._waiting.pop((group_id, is_topic, fact.at_ms, fact.seq)) for fact in kept], is_topic)
             for fact in [*left_out, *((fact for fact, _ in decided.topic_changed) if is_topic else ())]:
                 del self._waiting[group_id, is_topic, fact.at_ms, fact.seq]
-        self._decide(_rows_of(group_id, decided.added), is_topic=False)
-        self._decide(_rows_of(group_id, [(fact.seq, shown) for fact, shown in decided.topic_changed]), is_topic=True)
+        changed = [(fact.seq, shown) for fact, shown in decided.topic_changed]
+        for is_topic, effects in ((False, decided.added), (True, changed)):
+            rows = [row for seq, shown in effects for row in rows_of([shown], seq)]
+            self._decide(of_group(group_id, rows), is_topic)
         self.found.left_out += len(decided.log_left_out)
         self.found.note(group_id, decided.compared, decided.differences)
 
-    def _decide(self, rows: pa.Table, is_topic: bool) -> None:
-        if not rows.num_rows:
-            return
+    def _decide(self, rows: Sequence[EffectRow], is_topic: bool) -> None:
         if is_topic:
-            self.found.topic_facts += rows.num_rows
-            rows = after_the_logs(rows)
+            self.found.topic_facts += len(rows)
+            put_after_the_logs(rows)
         else:
-            self.found.log_facts += rows.num_rows
-        self._decided.append(rows)
+            self.found.log_facts += len(rows)
+        self._decided += rows
 
 
-def _rows_of(group_id: str, effects: Iterable[tuple[int, ShownEffect]]) -> pa.Table:
-    rows = [row for seq, shown in effects for row in rows_of([shown], seq)]
-    return typed_rows(texts_of(group_id, rows)).select(COLUMNS) if rows else _SCHEMA.empty_table()
+def put_after_the_logs(facts: Iterable[EffectRow]) -> None:
+    """Gives facts of the topic a `seq` that puts them after the log's of the same moment."""
+    for fact in facts:
+        fact.seq += AFTER_THE_LOGS

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 
 import msgspec
-import pyarrow as pa
 
+from rollcall.inputs.following.merging_feed import Known
 from rollcall.inputs.following.numbered_state import last_state
-from rollcall.inputs.following.source import Known, LogSource, Tail
+from rollcall.inputs.following.source import LogSource, Tail
 from rollcall.inputs.printed.groups.live_groups import Given, LiveGroups
 from rollcall.inputs.printed.growing_log import GrowingLog, Read
 from rollcall.inputs.printed.logged_facts import LoggedFact
@@ -20,9 +20,8 @@ from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import LogLine, is_far_ahead
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.recorded import Quarantined
-from rollcall.schemas.effect_rows import rows_of, texts_of
+from rollcall.schemas.effect_rows import EffectRow, of_group, rows_of
 from rollcall.tables.home import Home
-from rollcall.tables.rows import typed_rows
 
 FOLDER = "printed"
 APP_ID = "rollcall-printed"
@@ -73,7 +72,7 @@ class PrintedSource(LogSource):
         """The last line's time."""
         self._in_file_ms = kept.position.at_ms
         """The same by the file's own clock."""
-        self._due: list[str] = []
+        self._due: list[EffectRow] = []
         self._look_at = 0.0
 
     @property
@@ -100,13 +99,13 @@ class PrintedSource(LogSource):
         if self._log_ms is None or now < self._look_at:
             return
         for due in self._groups.due(self._log_ms + self.silent_ms):
-            self._due += texts_of(due.group_id, rows_of(due.shown, due.first_seq))
+            self._due += of_group(due.group_id, rows_of(due.shown, due.first_seq))
         ended = self._clock()
         self._look_at = ended + (ended - now) / LOOKS_SHARE
 
-    def take_due(self) -> pa.Table:
-        texts, self._due = self._due, []
-        return typed_rows(texts)
+    def take_due(self) -> list[EffectRow]:
+        due, self._due = self._due, []
+        return due
 
     def state(self) -> PrintedKept:
         kept = self._kept

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
-import pyarrow as pa
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.inputs.following.merging_feed import Known
 from rollcall.inputs.following.numbered_state import last_state
-from rollcall.inputs.following.source import Known, LogSource, Tail
+from rollcall.inputs.following.source import LogSource, Tail
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.configs_given import split_given
 from rollcall.inputs.request_log.group_rows import GroupRows
@@ -25,12 +25,12 @@ from rollcall.inputs.request_log.live import LiveImport
 from rollcall.inputs.request_log.recorded import given_up
 from rollcall.inputs.request_log.snapshot import SnapshotError, Snapshots, restored
 from rollcall.programs.settings import from_texts
-from rollcall.schemas.effect_rows import texts_of
+from rollcall.schemas.effect_rows import EffectRow, of_group
 from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.appending import OpenTable, append_once
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.request_rows import request_line
-from rollcall.tables.rows import read_lines, typed_rows
+from rollcall.tables.rows import read_lines
 
 FOLDER = "shadow"
 APP_ID = "rollcall-shadow"
@@ -68,7 +68,7 @@ class ShadowState(msgspec.Struct):
         """Takes up the version that the log's cluster says; what the log or the user says counts more."""
         self.seen.kafka_version = self.seen.kafka_version or version
         if self.snapshot is None:
-            self.settings = {**self.seen.shown(), **self.given}
+            self.settings = self.seen.beside(self.given)
 
 
 def find_kept(home: Home) -> ShadowState | None:
@@ -82,7 +82,7 @@ def find_kept(home: Home) -> ShadowState | None:
 
 def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen) -> ShadowState:
     """The state of a shadow that has read nothing yet. seen: the settings that a first pass over the log has shown."""
-    return ShadowState(log, zone, dict(given), seen, {**seen.shown(), **given}, Position(), None, requests=b"")
+    return ShadowState(log, zone, dict(given), seen, seen.beside(given), Position(), None, requests=b"")
 
 
 class RequestSource(LogSource):
@@ -133,7 +133,7 @@ class RequestSource(LogSource):
             self.live.read(line)
         if lines:
             self._look_at = 0.0
-        shown = {**self._kept.seen.shown(), **self._kept.given}
+        shown = self._kept.seen.beside(self._kept.given)
         if shown != self._kept.settings:
             self._kept.settings = shown
             self.live.reconfigure(_config_of(shown))
@@ -148,17 +148,17 @@ class RequestSource(LogSource):
         self.live.release(last_ms + self.silent_ms)
         self.due_rows = sum(group.waiting for group in self._groups.values())
 
-    def take_due(self) -> pa.Table:
-        texts, lines = list[str](), list[bytes]()
+    def take_due(self) -> list[EffectRow]:
+        due, lines = list[EffectRow](), list[bytes]()
         for group_id, group in self._groups.items():
             group.end_run()
-            texts += texts_of(group_id, group.facts)
+            due += of_group(group_id, group.facts)
             lines += [request_line(request, group_id) + b"\n" for request in group.requests]
             group.facts.clear()
             group.requests.clear()
         self._kept.requests, self.due_rows = b"".join(lines), 0
         self._groups = {group_id: group for group_id, group in self._groups.items() if group_id in self.live.groups}
-        return typed_rows(texts)
+        return due
 
     def state(self) -> ShadowState:
         kept = self._kept

@@ -6,16 +6,16 @@ Must not know what an item says, nor when facts are committed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
-import pyarrow as pa
-
+from rollcall.inputs.following.merging_feed import Known
 from rollcall.inputs.quarantined import append_lines_once
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.recorded import Quarantined
 from rollcall.programs.errors import UserError
+from rollcall.schemas.effect_rows import EffectRow
 from rollcall.tables.appending import OpenTable
 
 ITEMS_AT_ONCE = 2_000
@@ -27,16 +27,6 @@ Place = TypeVar("Place")
 """How far an input was read."""
 _Item_co = TypeVar("_Item_co", covariant=True)
 _Place_co = TypeVar("_Place_co", covariant=True)
-
-
-class Known(NamedTuple):
-    """All facts before this time are known, ms since the epoch."""
-
-    by_group: Mapping[str, int]
-    all_others_ms: int
-
-    def of(self, group_id: str) -> int:
-        return self.by_group.get(group_id, self.all_others_ms)
 
 
 class InputLost(UserError):
@@ -89,8 +79,8 @@ class Followed(Protocol):
     def set_aside(self, quarantine: OpenTable) -> None:
         """Puts what was not understood into quarantine, now or with what `settle` writes."""
 
-    def take_due(self) -> pa.Table:
-        """The rows of the facts that are due, each once. A commit of them follows, and `settle`."""
+    def take_due(self) -> list[EffectRow]:
+        """The facts that are due, each once. A commit of them follows, and `settle`."""
 
     def state(self) -> Any:
         """The state behind the facts that were taken."""

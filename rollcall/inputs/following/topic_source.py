@@ -11,28 +11,27 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-import pyarrow as pa
 
-from rollcall.inputs.both_inputs import NamesOf, with_names
 from rollcall.inputs.following.group_documents import GroupDocuments, Stored
+from rollcall.inputs.following.merging_feed import Known
 from rollcall.inputs.following.numbered_state import last_state
-from rollcall.inputs.following.source import Known, Source
+from rollcall.inputs.following.source import Source
 from rollcall.inputs.following.topic_tail import Places, TopicTail
+from rollcall.inputs.offsets_topic import SOURCE
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.history.fold import COMMITS
 from rollcall.inputs.offsets_topic.records.decoding import group_id_of
 from rollcall.inputs.offsets_topic.records.shapes import RECORD_TYPES
+from rollcall.inputs.offsets_topic.topic_names import NamesOf, put_names
 from rollcall.inputs.offsets_topic.turns import take_turn, unreadable
 from rollcall.inputs.quarantined import quarantine_rows
-from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, texts_of
+from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, of_group, texts_of
 from rollcall.tables.appending import OpenTable, append_once
 from rollcall.tables.home import Home
 from rollcall.tables.rows import typed_rows
 
 FOLDER = "offsets-topic"
 APP_ID = "rollcall-offsets-topic"
-SOURCE = "offsets-topic"
-"""As the quarantine names it."""
 HOLD_S = 2.0
 """How long a fact waits for the other records of its request, which Kafka writes together."""
 _COMMITS = frozenset(number.to_bytes(2) for number in COMMITS)
@@ -89,10 +88,14 @@ class TopicSource(Source[LogRecord, Places]):
         self._groups = GroupDocuments(home.path / FOLDER, kept.groups)
         self._held = dict.fromkeys(kept.held, clock())
         """By group of which facts are held back, since when it has no new record."""
-        self._due: list[str] = []
+        self._due: list[EffectRow] = []
         self._unfit: list[str] = []
-        self.due_rows = self.unfit_rows = 0
+        self.unfit_rows = 0
         self.records_read = self._commits = self._unknown = 0
+
+    @property
+    def due_rows(self) -> int:
+        return len(self._due)
 
     @property
     def counts(self) -> str:
@@ -124,9 +127,10 @@ class TopicSource(Source[LogRecord, Places]):
     def set_aside(self, quarantine: OpenTable) -> None:
         self._kept.unfit, self._unfit, self.unfit_rows = self._unfit, [], 0
 
-    def take_due(self) -> pa.Table:
-        texts, self._due, self.due_rows = self._due, [], 0
-        return with_names(typed_rows(texts), self._names)
+    def take_due(self) -> list[EffectRow]:
+        due, self._due = self._due, []
+        put_names(due, self._names)
+        return due
 
     def state(self) -> TopicKept:
         kept = self._kept
@@ -154,9 +158,7 @@ class TopicSource(Source[LogRecord, Places]):
         self._take(group_id, turn.rows)
 
     def _take(self, group_id: str | None, rows: list[EffectRow]) -> None:
-        facts = [row for row in rows if row.effect != QUARANTINED]
+        self._due += of_group(group_id, [row for row in rows if row.effect != QUARANTINED])
         unfit = [row for row in rows if row.effect == QUARANTINED]
-        self._due += texts_of(group_id, facts)
         self._unfit += texts_of(group_id, unfit)
-        self.due_rows += len(facts)
         self.unfit_rows += len(unfit)

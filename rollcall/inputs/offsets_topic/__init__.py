@@ -9,3 +9,5 @@ know Spark, a table, a clock or how a history is shown.
 """
 
 TOPIC = "__consumer_offsets"
+SOURCE = "offsets-topic"
+"""Its name as a source, in the quarantine."""

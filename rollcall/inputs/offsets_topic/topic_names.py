@@ -6,7 +6,7 @@ they belong together. Knows records; the rule stands in docs/offsets-topic.md un
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rollcall.inputs.offsets_topic.records.decoding import Record
@@ -19,15 +19,22 @@ from rollcall.inputs.offsets_topic.records.shapes import (
     RegularExpressionValue,
     TargetAssignmentMemberValue,
 )
+from rollcall.schemas.effect_rows import EffectRow
 
-ID_AS_TOPIC = r'"topic":"([A-Za-z0-9_-]{22})"'
+NamesOf = Callable[[Iterable[str]], Mapping[str, str]]
+"""Returns topic names by id, for the ids that it knows."""
+_ID_AS_TOPIC = re.compile(r'"topic":"([A-Za-z0-9_-]{22})"')
 """A topic id in the place of a name in a fact's detail: 16 bytes in base64. A name may look like one."""
-_id_as_topic = re.compile(ID_AS_TOPIC)
 
 
-def named(detail: str, names: Mapping[str, str]) -> str:
-    """A fact's detail with names for topic ids, as far as they are known."""
-    return _id_as_topic.sub(lambda found: f'"topic":"{names.get(found[1], found[1])}"', detail)
+def put_names(facts: Iterable[EffectRow], names: NamesOf) -> None:
+    """Puts names in the place of topic ids, as far as they are known."""
+    with_ids = [(fact, ids) for fact in facts if fact.detail and (ids := _ID_AS_TOPIC.findall(fact.detail))]
+    if not with_ids:
+        return
+    known = names(sorted({topic_id for _, ids in with_ids for topic_id in ids}))
+    for fact, _ in with_ids:
+        fact.detail = _ID_AS_TOPIC.sub(lambda at: f'"topic":"{known.get(at[1], at[1])}"', fact.detail or "")
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from rollcall.history.words import count
 from rollcall.inputs.not_understood import not_understood
 from rollcall.inputs.offsets_topic.dumps.reading import DumpError, is_dump
 from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, path_of
-from rollcall.inputs.replay.inputs import BothInput, Input, LogInput, TopicInput
+from rollcall.inputs.replay.inputs import Input, LogInput, RecordedInput, TopicInput
 from rollcall.inputs.replay.printed import LogKind, PrintedInput, kind_of_log
 from rollcall.inputs.replay.printed_beside import PrintedBeside
 from rollcall.programs.errors import UserError
@@ -53,12 +53,11 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
             )
         return PrintedInput(printed, zone)
     topic = TopicInput(path_of(str(dumps[0])), given) if dumps else None
-    if not logs and topic is not None:
-        return PrintedBeside(topic, PrintedInput(printed, zone), topic) if printed else topic
-    log = LogInput(path_of(str(logs[0])), given, zone, files_of([str(path) for path in printed]))
-    if not dumps and not printed and kinds[logs[0]] is LogKind.UNKNOWN:
+    beside = files_of([str(path) for path in printed])
+    log = LogInput(path_of(str(logs[0])), given, zone, beside) if logs else None
+    if log is not None and not dumps and not printed and kinds[logs[0]] is LogKind.UNKNOWN:
         raise not_understood(paths, are_empty=not log.size_bytes)
-    recorded = log if topic is None else BothInput(log, topic)
+    recorded = RecordedInput(log, topic)
     return PrintedBeside(recorded, PrintedInput(printed, zone), topic) if printed else recorded
 
 

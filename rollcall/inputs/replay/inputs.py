@@ -7,9 +7,7 @@ the protocol or how answers are compared.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -21,18 +19,15 @@ from rollcall.answers.sql.engine import ask
 from rollcall.inputs.both_inputs import BothMerged, merging_lines
 from rollcall.inputs.following.merging_feed import Ends
 from rollcall.inputs.offsets_topic.dumps.reading import files_of
-from rollcall.inputs.printed.broker_version import broker_version_in
 from rollcall.inputs.quarantined import quarantine_of_lines
+from rollcall.inputs.replay.bucket_rows import write_bucket, write_lag
 from rollcall.inputs.replay.building import Files
-from rollcall.inputs.replay.folded import fold_into_files
-from rollcall.inputs.replay.followed import follow_into_files, read_lag
-from rollcall.inputs.replay.merged import merge_files
 from rollcall.inputs.replay.row_files import RowFiles
-from rollcall.inputs.replay.spilled_dump import SpilledDump
+from rollcall.inputs.replay.spilled_dump import Records, SpilledDump
 from rollcall.inputs.replay.spilled_log import read_log
 from rollcall.inputs.replay.work import Work
-from rollcall.inputs.request_log.configs_given import sessions_given, split_given
-from rollcall.inputs.request_log.lines.files import about_bytes, about_bytes_of
+from rollcall.inputs.request_log.configs_given import sessions_given
+from rollcall.inputs.request_log.lines.files import about_bytes, about_bytes_of, files_in_order
 from rollcall.inputs.request_log.parity import Parity
 from rollcall.inputs.request_log.recorded import Quarantined, Tally
 from rollcall.jobs.log_config import replay_config
@@ -48,8 +43,8 @@ _GROUPS = """
     from effects where effect in ('group_not_covered', 'group_found') order by group_id
 """
 _CAUSES = """
-    select count(*) rebalances, count_if(cause = 'unknown') open, count_if(cause <> 'unknown' and is_inferred) inferred,
-      count_if(cause <> 'unknown' and not is_inferred) facts
+    select count(*) rebalances, count_if(cause <> 'unknown' and not is_inferred) facts,
+      count_if(cause <> 'unknown' and is_inferred) inferred, count_if(cause = 'unknown') open
     from rebalances
 """
 
@@ -76,8 +71,6 @@ class Input(Protocol):
 class LogInput:
     """A request log. Raises LogFileError, ConfigError."""
 
-    has_requests = True
-
     def __init__(self, path: Path, given: Mapping[str, str], zone: ZoneInfo, printed: Sequence[str] = ()) -> None:
         """printed: files that its brokers or their clients printed, which may name the version of Kafka."""
         replay_config(given)
@@ -85,38 +78,26 @@ class LogInput:
         self._printed = printed
         self.replayed = Replayed(Tally(), Parity(), {}, 0.0)
 
-    @property
-    def is_understood(self) -> bool:
-        return self.replayed.tally.is_of_requests
-
-    def files(self, work: Work) -> Files:
-        started = time.monotonic()
-        log, unfit = read_log(self._path, self._zone, work), RowFiles(work.folder / "unfit-lines")
+    def read(self, work: Work) -> list[Path]:
+        """Reads it whole; returns files with the lines that cannot be read."""
+        self._began_s = time.monotonic()
+        files, unfit = files_in_order(self._path, self._zone), RowFiles(work.folder / "unfit-lines")
+        self.found = log = read_log(files, self._zone, work, self._given, self._printed)
         for lines in log.unfit():
             unfit.write("quarantine", quarantine_of_lines(lines))
-        yield 0, unfit.files
-        log.survey.learn_release(partial(broker_version_in, self._printed))
-        _, log.survey.group_configs = split_given(self._given)
-        inferred = {key: value for key, value in log.survey.settings.items() if key not in self._given}
-        broker = replay_config({**inferred, **self._given}).group
-        tally, parity = log.tally, Parity()
-        end_lag = work.pool.begin(read_lag, self._path, self._zone, work.folder) if tally.of_lag else None
-        for followed in log.each_bucket(follow_into_files, work, broker, work.folder):
-            tally.add(followed.tally)
-            parity.add(followed.parity)
-            yield followed.bucket, followed.files
-        if end_lag is not None:
-            end_lag()
-        self.replayed = Replayed(tally, parity, inferred, time.monotonic() - started)
+        self.replayed = Replayed(log.tally, Parity(), log.survey.inferred(self._given), 0.0)
+        path, zone, folder = self._path, self._zone, work.folder
+        self._end_lag = work.pool.begin(write_lag, path, zone, folder) if log.tally.of_lag else lambda: None
+        return unfit.files
 
-    def tell(self, console: Console, home: Home) -> None:
-        say_log(console, self.replayed)
+    def end(self) -> None:
+        """All buckets are followed."""
+        self._end_lag()
+        self.replayed = self.replayed._replace(seconds=time.monotonic() - self._began_s)
 
 
 class TopicInput:
     """A dump of __consumer_offsets. Raises ConfigError; reading it raises DumpError."""
-
-    has_requests = False
 
     def __init__(self, path: Path, given: Mapping[str, str]) -> None:
         self._path, self._sessions = path, sessions_given(given)
@@ -125,30 +106,17 @@ class TopicInput:
         self.found = SpilledDump()
         self._seconds = 0.0
 
-    @property
-    def is_understood(self) -> bool:
-        return self.found.records > 0
+    def read(self, work: Work) -> list[Path]:
+        """Reads it whole; returns files with the lines that cannot be read."""
+        began_s = time.monotonic()
+        self.found.read(self._path, self.size_bytes, work)
+        unfit = RowFiles(work.folder / "unfit-records")
+        unfit.write("quarantine", quarantine_of_lines([Quarantined(*line) for line in self.found.bad]))
+        self._seconds = time.monotonic() - began_s
+        return unfit.files
 
-    def files(self, work: Work) -> Files:
-        started, found = time.monotonic(), self.found
-        found.read(self._path, self.size_bytes, work)
-        bad, out = [Quarantined(*line) for line in found.bad], RowFiles(work.folder / "unfit-records")
-        out.write("quarantine", quarantine_of_lines(bad))
-        yield 0, out.files
-        shares = ((bucket, found.bucket(bucket), self._sessions, self._raw_max_bytes) for bucket in range(work.buckets))
-        show = partial(work.show, f"folding records of {len(found.groups)} groups", total=found.records)
-        yield from work.pool.each(fold_into_files, shares, show)
-        self._seconds = time.monotonic() - started
-
-    def tell(self, console: Console, home: Home) -> None:
-        self.tell_records(console, home)
-        rebalances, left_open, inferred, proven = next(iter(ask(home.path, _CAUSES).rows))
-        if rebalances:
-            say(
-                console,
-                f"of {rebalances} causes of rebalances the topic proves {proven}, {inferred} are inferred, and "
-                f"{left_open} are open: docs/offsets-topic.md has the rules",
-            )
+    def bucket(self, number: int) -> Records:
+        return self.found.bucket(number, self._sessions, self._raw_max_bytes)
 
     def tell_records(self, console: Console, home: Home) -> None:
         """Prints the counts of records, and which groups existed before or are not covered."""
@@ -162,52 +130,54 @@ class TopicInput:
             say(console, f"  {group_id}: {state}")
 
 
-class BothInput:
-    """A log and a dump of the same cluster, whose facts are merged group by group."""
+class RecordedInput:
+    """A log, a dump, or both of the same cluster, whose facts are merged group by group."""
 
-    has_requests = True
-
-    def __init__(self, log: LogInput, topic: TopicInput) -> None:
-        self.size_bytes, self._log, self._topic = log.size_bytes + topic.size_bytes, log, topic
+    def __init__(self, log: LogInput | None, topic: TopicInput | None) -> None:
+        self.log, self.topic, self.has_requests = log, topic, log is not None
+        self._parts: list[LogInput | TopicInput] = [one for one in (log, topic) if one is not None]
+        self.size_bytes = sum(one.size_bytes for one in self._parts)
         self.found = BothMerged()
 
     @property
     def is_understood(self) -> bool:
-        return self._log.is_understood or self._topic.is_understood
+        is_log = self.log is not None and self.log.replayed.tally.is_of_requests
+        return is_log or (self.topic is not None and self.topic.found.records > 0)
 
     def files(self, work: Work) -> Files:
-        of_log, of_topic = (_effects_apart(each.files(work)) for each in (self._log, self._topic))
-        yield 0, [*of_log.others, *of_topic.others]
-        names = self._topic.found.names
-        topic = self._topic.found
-        ends = Ends(self._log.replayed.tally.last_at_ms or 0, topic.last_at_ms, topic.whole_from_ms)
-        given = (
-            (bucket, of_log.effects[bucket], of_topic.effects[bucket], names, ends, work.folder)
-            for bucket in range(work.buckets)
+        log, topic = self.log, self.topic
+        for one in self._parts:
+            yield 0, one.read(work)
+        log_ms, found = log and log.replayed.tally.last_at_ms, topic.found if topic else SpilledDump()
+        ends = Ends(log_ms or 0, found.last_at_ms, found.whole_from_ms)
+        buckets = (
+            (
+                work.folder / f"bucket-{number:03}",
+                log and log.found.bucket(number),
+                topic and topic.bucket(number),
+                ends,
+            )
+            for number in range(work.buckets)
         )
-        show = partial(work.show, "merging the facts of both", total=work.buckets)
-        for found, files in work.pool.each(merge_files, given, show):
-            self.found.add(found)
-            yield 0, files
+        show = partial(work.show, "following groups", total=(log.found.requests if log else 0) + found.records)
+        for written in work.pool.each(write_bucket, buckets, show):
+            if log is not None:
+                log.replayed.tally.add(written.tally)
+                log.replayed.parity.add(written.parity)
+            self.found.add(written.merged)
+            yield 0, written.files
+        if log is not None:
+            log.end()
 
     def tell(self, console: Console, home: Home) -> None:
-        self._log.tell(console, home)
-        self._topic.tell_records(console, home)
-        for line in merging_lines(self.found):
-            say(console, line)
-
-
-@dataclass
-class _Apart:
-    """Files of an input: those of effects by bucket, and those of other tables."""
-
-    effects: defaultdict[int, list[Path]]
-    others: list[Path]
-
-
-def _effects_apart(buckets: Files) -> _Apart:
-    apart = _Apart(defaultdict(list), [])
-    for bucket, files in buckets:
-        apart.effects[bucket] += [file for file in files if file.suffix == ".effects"]
-        apart.others += [file for file in files if file.suffix != ".effects"]
-    return apart
+        if self.log is not None:
+            say_log(console, self.log.replayed)
+        if self.topic is not None:
+            self.topic.tell_records(console, home)
+        if self.log is not None and self.topic is not None:
+            for line in merging_lines(self.found):
+                say(console, line)
+        (causes,) = ask(home.path, _CAUSES).rows if self.log is None else [(0, 0, 0, 0)]
+        if causes[0]:
+            said = "of {} causes of rebalances the topic proves {}, {} are inferred, and {} are open: {}"
+            say(console, said.format(*causes, "docs/offsets-topic.md has the rules"))

@@ -37,15 +37,14 @@ class Records(NamedTuple):
     pieces: list[Piece]
     names: Mapping[str, str]
     """Topic names by topic id."""
+    sessions: Mapping[str, int]
+    """By group id, session timeouts of consumer groups that the user gave, ms."""
+    raw_max_bytes: int
+    """How much of what cannot be read is kept."""
 
 
-def fold_bucket(
-    records: Records, sessions: Mapping[str, int], raw_max_bytes: int
-) -> Iterator[tuple[str | None, list[EffectRow]]]:
-    """Folds a bucket's records: each group's rows in order, facts and those for the quarantine; None: of no group.
-
-    sessions: by group id, session timeouts of consumer groups that the user gave, ms.
-    """
+def fold_bucket(records: Records) -> Iterator[tuple[str | None, list[EffectRow]]]:
+    """Folds a bucket's records: each group's rows in order, facts and those for the quarantine; None: of no group."""
     histories: dict[str, History] = {}
     for data in pieces_of(records.spilled, records.pieces):
         of_groups: defaultdict[str | None, list[LogRecord]] = defaultdict(list)
@@ -53,10 +52,10 @@ def fold_bucket(
             of_groups[group_id].append(record)
         for group_id, own in of_groups.items():
             if group_id is None:
-                yield None, unreadable(own, raw_max_bytes)
+                yield None, unreadable(own, records.raw_max_bytes)
             else:
-                new = History(group_id=group_id, session_ms=sessions.get(group_id, -1))
-                yield group_id, fold(histories.setdefault(group_id, new), own, records.names, raw_max_bytes)
+                new = History(group_id=group_id, session_ms=records.sessions.get(group_id, -1))
+                yield group_id, fold(histories.setdefault(group_id, new), own, records.names, records.raw_max_bytes)
             note_done(len(own))
     for group_id, history in histories.items():
         yield group_id, end(history, records.names)
@@ -96,10 +95,11 @@ class SpilledDump:
         self.skipped["is of an aborted transaction"] += dump.transactions.aborted
         self.skipped["is of a transaction that has no end yet"] += dump.transactions.unfinished
 
-    def bucket(self, number: int) -> Records:
+    def bucket(self, number: int, sessions: Mapping[str, int], raw_max_bytes: int) -> Records:
         """The records of a bucket."""
         assert self._spill is not None
-        return Records(self._spill.path, [one for one in self._spill.pieces if one.bucket == number], self.names)
+        pieces = [one for one in self._spill.pieces if one.bucket == number]
+        return Records(self._spill.path, pieces, self.names, sessions, raw_max_bytes)
 
     def until_ms(self, group_id: str) -> int:
         """Up to when a group stayed as its last record has it; -1: it has none."""

@@ -7,30 +7,32 @@ spread over buckets; a process follows one bucket, with a few seconds of it in m
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.printed.broker_version import broker_version_in
 from rollcall.inputs.replay.spill import Piece, Spill, bucket_of, pieces_of
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.entries import Entry, decode, encode
 from rollcall.inputs.request_log.group_following import GroupFollowing
 from rollcall.inputs.request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
-from rollcall.inputs.request_log.lines.files import about_bytes
-from rollcall.inputs.request_log.lines.sections import Section, sections_of
+from rollcall.inputs.request_log.lines.files import LogFile, about_bytes_of
+from rollcall.inputs.request_log.lines.sections import Section, sections_in
 from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.section_reading import Placed, SectionReading, each_once, in_order
 from rollcall.inputs.request_log.survey import Survey, Surveying, is_looked_at
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
 from rollcall.programs.processes import note_done
+from rollcall.programs.settings import from_texts
 
 _NOTE_EVERY_BYTES = 1 << 20
 _Kept = tuple[int, int, str, int, bytes]
@@ -38,7 +40,6 @@ _decoder = msgspec.msgpack.Decoder(list[_Kept])
 _unfit_decoder = msgspec.msgpack.Decoder(list[Quarantined])
 LOOKED_AT, UNFIT = -1, -2
 """Two more buckets: the requests that the survey reads, and the bad lines."""
-T = TypeVar("T")
 
 
 @dataclass
@@ -83,7 +84,7 @@ def read_section(section: Section, zone: ZoneInfo, folder: Path, buckets: int) -
 
 
 class Share(NamedTuple):
-    """The pieces of one bucket: all that another process needs to follow it."""
+    """The pieces of one bucket."""
 
     files: list[tuple[int, list[tuple[Path, list[Piece]]]]]
     """By file of the log, its first time and its sections in order."""
@@ -97,18 +98,27 @@ class Share(NamedTuple):
         return each_once(in_order(files), tally)
 
 
+class LogBucket(NamedTuple):
+    """All that another process needs to follow the groups of a bucket."""
+
+    share: Share
+    found: Survey
+    config: GroupConfig
+
+
 class SpilledLog:
     """All sections of a log, after reading."""
 
-    def __init__(self, sections: Iterable[SectionRead], buckets: int) -> None:
+    def __init__(self, sections: Iterable[SectionRead]) -> None:
         self.survey = Survey()
         """The result of the first pass over the whole log."""
+        self.settings: dict[str, str] = {}
+        """The broker's, as far as they are given or shown."""
         self.tally, times, self.topics = Tally(), BrokerTimes(), TopicMetadata()
         self.of_files: defaultdict[int, Tally] = defaultdict(Tally)
         """By file number, the tally of its own lines."""
-        self._buckets = buckets
         self._shares: defaultdict[int, dict[int, tuple[int, list[tuple[Path, list[Piece]]]]]] = defaultdict(dict)
-        self._requests = 0
+        self.requests = 0
         for section in sorted(sections, key=lambda section: section.number):
             self.tally.add(section.tally)
             self.of_files[section.file_number].add(section.tally)
@@ -117,7 +127,7 @@ class SpilledLog:
             of_bucket: defaultdict[int, list[Piece]] = defaultdict(list)
             for piece in section.pieces:
                 of_bucket[piece.bucket].append(piece)
-                self._requests += piece.items if piece.bucket >= 0 else 0
+                self.requests += piece.items if piece.bucket >= 0 else 0
             for bucket, pieces in of_bucket.items():
                 _, of_file = self._shares[bucket].setdefault(section.file_number, (section.first_ms, []))
                 of_file.append((section.spilled, pieces))
@@ -134,23 +144,23 @@ class SpilledLog:
                 for data in pieces_of(path, pieces):
                     yield _unfit_decoder.decode(data)
 
-    def each_bucket(self, function: Callable[..., T], work: Work, *more: object) -> Iterator[T]:
-        """Calls function(bucket, share, survey, more...) for every bucket; yields the results."""
+    def bucket(self, number: int) -> LogBucket:
+        """All that another process needs to follow a bucket."""
         found = replace(self.survey, seen=SettingsSeen())
-        given = ((bucket, self.share(bucket), found, *more) for bucket in range(self._buckets))
-        return work.pool.each(function, given, partial(work.show, "following groups", total=self._requests))
+        return LogBucket(self.share(number), found, from_texts(GroupConfig, self.settings))
 
 
-def read_log(path: Path, zone: ZoneInfo, work: Work) -> SpilledLog:
-    """Reads a log, and makes the survey of what other groups' lines show. Raises LogFileError."""
-    return read_sections(sections_of(path, zone), about_bytes(path), zone, work)
+def read_log(
+    files: Sequence[LogFile], zone: ZoneInfo, work: Work, given: Mapping[str, str], printed: Sequence[str] = ()
+) -> SpilledLog:
+    """Reads a log's files, and makes the survey of what other groups' lines show.
 
-
-def read_sections(sections: Iterable[Section], size_bytes: int, zone: ZoneInfo, work: Work) -> SpilledLog:
-    """Likewise a log's sections, of about this many bytes together."""
-    show = partial(work.show, "reading the log", total=size_bytes)
-    given = ((section, zone, work.folder, work.buckets) for section in sections)
-    log = SpilledLog(work.pool.each(read_section, given, show), work.buckets)
+    given: the broker's settings, and those of single groups, that a user knows. printed: files that brokers or their
+    clients printed, which may name the version of Kafka. Raises ConfigError.
+    """
+    show = partial(work.show, "reading the log", total=about_bytes_of(file.path for file in files))
+    sections = ((section, zone, work.folder, work.buckets) for section in sections_in(files, zone))
+    log = SpilledLog(work.pool.each(read_section, sections, show))
     back: dict[Gap, set[str]] = {gap: set() for gap in log.gaps}
     if back:
         for found in work.pool.each(groups_back, ((log.share(bucket), log.gaps) for bucket in range(work.buckets))):
@@ -160,6 +170,8 @@ def read_sections(sections: Iterable[Section], size_bytes: int, zone: ZoneInfo, 
     for entry in log.share(LOOKED_AT).entries(Tally()):
         surveying.note(entry)
     log.survey = surveying.found(back.items(), log.tally.last_at_ms or 0)
+    log.survey.learn_release(partial(broker_version_in, printed))
+    log.settings = log.survey.settings(given)
     return log
 
 
@@ -169,21 +181,19 @@ def groups_back(share: Share, gaps: list[Gap]) -> set[tuple[Gap, str]]:
 
 
 def follow_bucket(
-    share: Share,
-    found: Survey,
-    config: GroupConfig,
-    listener_of: Callable[[str], Listener],
-    progress: Callable[[int], None] = lambda count: None,
+    bucket: LogBucket, listener_of: Callable[[str], Listener], progress: Callable[[int], None] = lambda count: None
 ) -> Tally:
     """Follows the groups of a bucket; returns the tally of their requests. progress: gets how many more were read."""
     tally = Tally()
     groups: dict[str, GroupFollowing] = {}
     read = 0
-    for entry in share.entries(tally):
+    for entry in bucket.share.entries(tally):
         group = groups.get(entry.group_id)
         if group is None:
             listener = listener_of(entry.group_id)
-            group = groups[entry.group_id] = GroupFollowing(entry.group_id, found, config, tally, listener)
+            group = groups[entry.group_id] = GroupFollowing(
+                entry.group_id, bucket.found, bucket.config, tally, listener
+            )
         group.read(entry)
         read += 1
         if read >= 1_000:

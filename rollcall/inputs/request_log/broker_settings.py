@@ -9,6 +9,7 @@ each group.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rollcall.coordinator_udfs.protocol.config import KEYS, GroupConfig
@@ -126,6 +127,10 @@ class SettingsSeen:
         return {
             KEYS[name]: str(value) for name, value in found.items() if value not in (None, getattr(_DEFAULTS, name))
         }
+
+    def beside(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The settings that a user gives, and those that are shown beside them."""
+        return {**self.shown(), **given}
 
     def _initial_delay_ms(self) -> int | None:
         """The shortest wait; None if the default delay explains it: no wait is shorter, and one shows it."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
 from rollcall.coordinator_udfs.protocol.kafka_versions import version_reached
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
-from rollcall.inputs.request_log.configs_given import GroupConfigs
+from rollcall.inputs.request_log.configs_given import GroupConfigs, split_given
 from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.lines.broker_times import Gap
 from rollcall.inputs.request_log.lines.sections import sections_of
@@ -68,10 +68,17 @@ class Survey:
     group_configs: GroupConfigs = field(default_factory=dict)
     """The configs of single groups that a user gave."""
 
-    @property
-    def settings(self) -> dict[str, str]:
-        """The broker's settings that the log shows, by Kafka's keys."""
-        return self.seen.shown()
+    def inferred(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The broker's settings that the log shows and the user does not give, by Kafka's keys."""
+        return {key: value for key, value in self.seen.shown().items() if key not in given}
+
+    def settings(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Returns the broker's settings, as a user gives them, else as the log shows them, and notes those of groups.
+
+        Raises ConfigError.
+        """
+        broker, self.group_configs = split_given(given)
+        return self.seen.beside(broker)
 
     def learn_release(self, release: Callable[[], tuple[int, ...] | None]) -> None:
         """Takes up the broker's release by what lies beside the log, unless a line of the log shows the version."""

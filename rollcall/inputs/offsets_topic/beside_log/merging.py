@@ -237,15 +237,6 @@ class Merging:
         logged.forget(until_ms)
 
 
-def merge(
-    log: Iterable[Fact], topic: Iterable[Fact], log_until_ms: int, topic_until_ms: int, whole_from_ms: int = -1
-) -> Decided:
-    """All of a group's facts at once. log_until_ms, topic_until_ms, whole_from_ms: as in `Merging.end`."""
-    merging = Merging()
-    merging.take(log, topic)
-    return merging.end(log_until_ms, topic_until_ms, whole_from_ms)
-
-
 def _eras(facts: Iterable[Fact], reached: Reached, until: Until) -> list[Era]:
     facts_of_both = [fact for fact in facts if fact.at_ms <= until.heard_ms]
     return eras_of(facts_of_both, msgspec.structs.replace(reached, members=dict(reached.members)))

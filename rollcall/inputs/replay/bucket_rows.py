@@ -1,0 +1,127 @@
+"""The work of a process on a bucket of a log, a dump or both: the facts of its groups, and the rows written to files.
+
+Must not know a line's text, a record, a rule of the protocol or how answers are compared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from rollcall.inputs.both_inputs import BothMerged
+from rollcall.inputs.following.merging_feed import BESIDE_REQUESTS, Ends, MergingFeed, MergingState
+from rollcall.inputs.offsets_topic import SOURCE
+from rollcall.inputs.quarantined import quarantine_rows
+from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
+from rollcall.inputs.replay.spilled_dump import Records, fold_bucket
+from rollcall.inputs.replay.spilled_log import LogBucket, follow_bucket
+from rollcall.inputs.request_log.group_rows import ComparedRows
+from rollcall.inputs.request_log.log_ends import lag_of
+from rollcall.inputs.request_log.parity import Parity
+from rollcall.inputs.request_log.recorded import Tally
+from rollcall.programs.processes import note_done
+from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, of_group
+from rollcall.schemas.tables import REQUESTS
+from rollcall.tables.request_rows import request_line
+from rollcall.tables.rows import effects_table, read_lines
+
+
+class Written(NamedTuple):
+    """The result of a bucket."""
+
+    tally: Tally
+    parity: Parity
+    merged: BothMerged
+    files: list[Path]
+    """Rows of all tables, in order."""
+
+
+def write_bucket(path: Path, log: LogBucket | None, dump: Records | None, ends: Ends) -> Written:
+    """Writes rows of a bucket's groups to files that are named as the path. ends: those of both."""
+    facts, parity, tally = _Facts(RowFiles(path)), Parity(), Tally()
+    if log is not None and dump is not None:
+        facts.feed = MergingFeed(MergingState(), BESIDE_REQUESTS, lambda ids: dump.names, 0)
+    if log is not None:
+        tally = _follow(log, facts, parity)
+    if dump is not None:
+        _fold(dump, facts)
+    return Written(tally, parity, facts.end(ends), facts.out.files)
+
+
+class _Facts:
+    """Facts on their way to files. feed: where those of both inputs are merged."""
+
+    def __init__(self, out: RowFiles) -> None:
+        self.out = out
+        self.feed: MergingFeed | None = None
+        self._held: list[EffectRow] = []
+
+    def take(self, rows: list[EffectRow], *, is_topic: bool) -> None:
+        if self.feed is not None:
+            self.feed.take(rows, is_topic=is_topic)
+            rows = self.feed.take_decided()
+        self._held += rows
+        if len(self._held) >= ROWS_A_FILE:
+            self._write()
+
+    def end(self, ends: Ends) -> BothMerged:
+        """Nothing more comes; returns what was merged."""
+        if self.feed is not None:
+            self.feed.end(ends)
+            self._held += self.feed.take_decided()
+        self._write()
+        return BothMerged() if self.feed is None else self.feed.found
+
+    def _write(self) -> None:
+        self.out.write("effects", effects_table(self._held))
+        self._held.clear()
+
+
+def _follow(log: LogBucket, facts: _Facts, parity: Parity) -> Tally:
+    groups = defaultdict[str, ComparedRows](partial(ComparedRows, parity))
+
+    def write() -> None:
+        requests = [
+            request_line(request, group_id) + b"\n" for group_id, group in groups.items() for request in group.requests
+        ]
+        # Through JSON, since Arrow reads Python's lists only with pandas, which is slow to load.
+        if requests:
+            facts.out.write("requests", read_lines(requests, REQUESTS.arrow))
+        for group_id, group in groups.items():
+            facts.take(of_group(group_id, group.facts), is_topic=False)
+            group.requests.clear()
+            group.facts.clear()
+
+    def progress(more: int) -> None:
+        note_done(more)
+        if sum(len(group.facts) + len(group.requests) for group in groups.values()) >= ROWS_A_FILE:
+            write()
+
+    tally = follow_bucket(log, groups.__getitem__, progress)
+    for group in groups.values():
+        group.close()
+    write()
+    return tally
+
+
+def _fold(dump: Records, facts: _Facts) -> None:
+    unfit: list[EffectRow] = []
+    for group_id, rows in fold_bucket(dump):
+        of_group(group_id, rows)
+        unfit += [row for row in rows if row.effect == QUARANTINED]
+        facts.take([row for row in rows if row.effect != QUARANTINED], is_topic=True)
+    if unfit:
+        facts.out.write("quarantine", quarantine_rows(effects_table(unfit), SOURCE))
+
+
+def write_lag(path: Path, zone: ZoneInfo, home: Path) -> None:
+    """Appends a log's ends and fetches to a home's tables, in order of its lines."""
+    # Imported here: a process that follows groups needs no Delta.
+    from rollcall.tables.lag_rows import append_lag
+
+    for rows in lag_of(path, zone):
+        note_done(0)
+        append_lag(home, rows)
