@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from rollcall.inputs.file_kinds import FileKind, kind_of
 from rollcall.inputs.following.lag_lines import LagLines
 from rollcall.inputs.following.printed_source import PrintedKept, PrintedSource, find_printed
 from rollcall.inputs.following.request_source import RequestSource, ShadowState, find_kept, new_kept
 from rollcall.inputs.following.source import Followed, Tail
 from rollcall.inputs.printed.growing_log import first_ms_of
-from rollcall.inputs.replay.printed import LogKind, kind_of_log
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.configs_given import sessions_given, split_given
 from rollcall.inputs.request_log.lines.clock import zone_of
@@ -186,7 +186,7 @@ def _printed_or_not(home: Home, asked: FollowedInputs) -> FollowedInputs:
     kind = home.read_note().get("kind")
     if kind is not None and kind not in (PRINTED_SHADOW, PRINTED_BOTH_SHADOW):
         return asked
-    if kind is None and kind_of_log(Path(asked.log)) is not LogKind.PRINTED:
+    if kind is None and kind_of(asked.log) is not FileKind.PRINTED:
         return asked
     of_the_broker, of_groups = split_given(asked.given)
     if of_the_broker or (of_groups and not asked.cluster):

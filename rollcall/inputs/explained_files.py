@@ -1,6 +1,6 @@
 """The files that `rollcall explain` is given: what each is, and what all together say about groups.
 
-Knows how kinds of files are told apart, and how much of each is read at once. Must not know how the answer is laid out.
+Knows how much of each kind of files is read at once. Must not know how the answer is laid out.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from rollcall.inputs.file_kinds import FileKind, kind_of
 from rollcall.inputs.printed.lines.entries import Clock
-from rollcall.inputs.printed.lines.files import open_blocks, path_of
+from rollcall.inputs.printed.lines.files import path_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
-from rollcall.inputs.printed.reading import LARGE_BYTES, REQUEST, FileRead, align, merged, read_files
+from rollcall.inputs.printed.reading import LARGE_BYTES, FileRead, align, merged, read_files
 from rollcall.inputs.printed.story import groups_in
 
-LOOKED_THROUGH_BYTES = 1 << 20
-"""A request log shows what it is within these."""
 REQUEST_LOG = "a broker's request log"
 DUMP = "a dump of __consumer_offsets"
 NO_REQUEST = "no request of a group is in it"
@@ -37,21 +36,29 @@ def answer_of(files: Sequence[str], zone: ZoneInfo | None, most_bytes: int = LAR
 
     zone: of times that are printed without one. most_bytes: of request logs and of dumps; larger ones take too long.
     """
-    logs = [file for file in files if _is_request_log(file)]
-    whole = {read.file: read for read in _too_large(logs, REQUEST_LOG, most_bytes)}
-    whole |= {read.file: read for read in _too_large_dumps(files, logs, most_bytes)}
+    unfit: dict[str, str] = {}
+    kinds = {file: _kind_of(file, unfit) for file in files}
+    logs, dumps = ([file for file in files if kinds[file] is kind] for kind in (FileKind.REQUESTS, FileKind.DUMP))
+    whole = {
+        read.file: read
+        for named, title in ((logs, REQUEST_LOG), (dumps, DUMP))
+        for read in _too_large(named, title, most_bytes)
+    }
+    logs, dumps = ([file for file in named if file not in whole] for named in (logs, dumps))
     gc.disable()  # A line more makes no ring of references: to look for them takes a third of the time.
     try:
-        reads = read_files([file for file in files if file not in whole], zone, logs)
+        reads = read_files([file for file in files if file not in (*whole, *dumps)], zone, logs)
         align(reads)
         groups = groups_in(merged(reads))
     finally:
         gc.enable()
-    logs = [file for file in logs if file not in whole]
-    dumps = [read for read in reads if read.file not in logs and not read.facts and read.lines and _is_dump(read)]
+    for read in reads:
+        if read.file in unfit:
+            read.titles, read.notes = (DUMP, *read.titles), (*read.notes, unfit[read.file])
     left_out: list[str] = []
     if logs or dumps:
-        groups, left_out = _with_recordings(reads, logs, [read.file for read in dumps], groups, zone)
+        reads += map(FileRead, dumps)
+        groups, left_out = _with_recordings(reads, logs, dumps, groups, zone)
     by_file = whole | {read.file: read for read in reads}
     return Answer([by_file[file] for file in files], groups, left_out)
 
@@ -72,10 +79,8 @@ def _with_recordings(
     found = read_recordings(logs, dumps, zone or ZoneInfo("UTC"), printed)
     for read in reads:
         used = found.files.get(read.file)
-        if used is None:
-            continue
-        read.lines, read.recorded = used.lines, used.lines_used
-        if read.file in logs or used.lines_used:
+        if used is not None:
+            read.lines, read.recorded = used.lines, used.lines_used
             read.titles = (REQUEST_LOG if read.file in logs else DUMP, *read.titles)
             read.notes = (*read.notes, *used.notes, _home_of(read.file) if used.lines_used else NO_REQUEST)
     clock = Clock.UTC if dumps or zone is not None else Clock.LOCAL
@@ -86,43 +91,24 @@ def _home_of(file: str) -> str:
     return f"`rollcall replay {file}` makes a home of it, which `why`, SQL and the page ask, of owners and commits too"
 
 
-def _is_request_log(file: str) -> bool:
-    read = 0
-    for block in open_blocks(file):
-        if REQUEST in block:
-            return True
-        read += len(block)
-        if read >= LOOKED_THROUGH_BYTES:
-            break
-    return False
+def _kind_of(file: str, unfit: dict[str, str]) -> FileKind:
+    """What a file is; notes why one cannot be read as the dump that it is."""
+    from rollcall.inputs.offsets_topic.dumps.reading import DumpError  # Takes time.
 
-
-def _is_dump(read: FileRead) -> bool:
-    """Whether a file in which nobody's line is known is a dump; notes why it cannot be read as one, or from where."""
-    from rollcall.inputs.offsets_topic.dumps.reading import DumpError, is_dump  # Takes time, and seldom is needed.
-
-    path = path_of(read.file)
     try:
-        return is_dump(path)
+        return kind_of(file)
     except DumpError as error:
-        read.titles, read.notes = (DUMP,), (*read.notes, str(error).removeprefix(f"LOG={path}: "))
-        return False
-
-
-def _too_large_dumps(files: Sequence[str], logs: Sequence[str], most_bytes: int) -> list[FileRead]:
-    large = [FileRead(file) for file in files if file not in logs and _about_bytes([file]) > most_bytes]
-    return _too_large([read.file for read in large if _is_dump(read)], DUMP, most_bytes)
-
-
-def _about_bytes(files: Sequence[str]) -> int:
-    from rollcall.inputs.request_log.lines.files import about_bytes_of
-
-    return about_bytes_of(map(path_of, files))
+        unfit[file] = str(error).removeprefix(f"LOG={file}: ")
+        return FileKind.UNKNOWN
 
 
 def _too_large(files: Sequence[str], title: str, most_bytes: int) -> list[FileRead]:
     """Files that are together too large, and are not read; none if they are not."""
-    size_bytes = _about_bytes(files) if files else 0
+    if not files:
+        return []
+    from rollcall.inputs.request_log.lines.files import about_bytes_of
+
+    size_bytes = about_bytes_of(map(path_of, files))
     if size_bytes <= most_bytes:
         return []
     note = (

@@ -10,11 +10,11 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from rollcall.history.words import count
+from rollcall.inputs.file_kinds import FileKind, kind_of
 from rollcall.inputs.not_understood import not_understood
-from rollcall.inputs.offsets_topic.dumps.reading import DumpError, is_dump
 from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, path_of
 from rollcall.inputs.replay.inputs import Input, LogInput, RecordedInput, TopicInput
-from rollcall.inputs.replay.printed import LogKind, PrintedInput, kind_of_log
+from rollcall.inputs.replay.printed import PrintedInput
 from rollcall.inputs.replay.printed_beside import PrintedBeside
 from rollcall.programs.errors import UserError
 
@@ -35,10 +35,10 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     for path in paths:
         if str(path) != STANDARD_INPUT and not path.exists():
             raise InputError(f"LOG={path}: there is no such file or folder.")
-    dumps = [path for path in paths if _is_dump(path)]
-    kinds = {path: kind_of_log(path) for path in paths if path not in dumps}
-    is_printed = LogKind.PRINTED in kinds.values()
-    printed = [path for path, kind in kinds.items() if is_printed and kind is not LogKind.REQUESTS]
+    kinds = {path: kind_of(str(path)) for path in paths}
+    is_printed = FileKind.PRINTED in kinds.values()
+    dumps = [path for path, kind in kinds.items() if kind is FileKind.DUMP]
+    printed = [path for path, kind in kinds.items() if is_printed and kind in (FileKind.PRINTED, FileKind.UNKNOWN)]
     logs = [path for path in paths if path not in (*dumps, *printed)]
     if len(dumps) > 1 or len(logs) > 1:
         found = (count(len(logs), "request log"), count(len(dumps), "dump"), count(len(printed), "log"))
@@ -55,15 +55,7 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     topic = TopicInput(path_of(str(dumps[0])), given) if dumps else None
     beside = files_of([str(path) for path in printed])
     log = LogInput(path_of(str(logs[0])), given, zone, beside) if logs else None
-    if log is not None and not dumps and not printed and kinds[logs[0]] is LogKind.UNKNOWN:
+    if log is not None and not dumps and not printed and kinds[logs[0]] is FileKind.UNKNOWN:
         raise not_understood(paths, are_empty=not log.size_bytes)
     recorded = RecordedInput(log, topic)
     return PrintedBeside(recorded, PrintedInput(printed, zone), topic) if printed else recorded
-
-
-def _is_dump(path: Path) -> bool:
-    place = path_of(str(path))
-    try:
-        return is_dump(place)
-    except DumpError as error:
-        raise DumpError(str(error).replace(str(place), str(path))) from None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from enum import Enum, auto
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -15,9 +14,9 @@ from rich.console import Console
 
 from rollcall.history.words import count, some
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
-from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, open_blocks, path_of, text_of
+from rollcall.inputs.printed.lines.files import files_of, path_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
-from rollcall.inputs.printed.reading import FileRead, align, may_matter, merged, read_files
+from rollcall.inputs.printed.reading import FileRead, align, merged, read_files
 from rollcall.inputs.printed.story import NOT_FOLLOWED, groups_in
 from rollcall.inputs.printed.unread import unread_sentences
 from rollcall.inputs.printed.wording import may_be_forged
@@ -25,42 +24,11 @@ from rollcall.inputs.replay.building import Files
 from rollcall.inputs.replay.row_files import RowFiles
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.files import about_bytes_of
-from rollcall.inputs.request_log.lines.line import COMPLETED
 from rollcall.programs.terminal import say
 from rollcall.schemas.effect_rows import rows_of, texts_of
 from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.tables.home import Home
 from rollcall.tables.rows import typed_rows
-
-LOOKED_THROUGH_BYTES = 1 << 20
-"""A request log shows what it is within these."""
-
-
-class LogKind(Enum):
-    """What files are by their first lines that show it."""
-
-    REQUESTS = auto()
-    """A request log."""
-    PRINTED = auto()
-    """They have lines about groups as brokers and clients print them, and are no request log."""
-    UNKNOWN = auto()
-
-
-def kind_of_log(path: Path) -> LogKind:
-    """Return what files are. Raises UserError: one cannot be read."""
-    kind = LogKind.UNKNOWN
-    is_there = str(path) == STANDARD_INPUT or (path.exists() and not (path.is_dir() and not any(path.iterdir())))
-    for file in files_of([str(path)]) if is_there else ():
-        read = 0
-        for block in open_blocks(file):
-            read += len(block)
-            if COMPLETED in block:
-                return LogKind.REQUESTS
-            if kind is LogKind.UNKNOWN and may_matter(text_of(block)):
-                kind = LogKind.PRINTED
-            if kind is LogKind.PRINTED and read >= LOOKED_THROUGH_BYTES:
-                break
-    return kind
 
 
 class PrintedInput:

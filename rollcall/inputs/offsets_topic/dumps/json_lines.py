@@ -29,6 +29,14 @@ def is_line(text: bytes) -> bool:
     return text.startswith(b"{") and b'"timestamp_ms"' in text
 
 
+def is_record(text: bytes) -> bool:
+    """Whether it is one; an application's log may have a time of this name, too."""
+    try:
+        return is_line(text) and bool(read_line(text))
+    except (ValueError, RecursionError):
+        return False
+
+
 def read_line(text: bytes) -> LogRecord:
     """The record of a line. Raises ValueError: the text says which field and why."""
     line = _decoder.decode(text)

@@ -10,6 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,38 +42,43 @@ ReadLine = Callable[[bytes], LogRecord | None]
 
 
 class Format(NamedTuple):
-    """One format: its name for people, how to know a line of it, and who reads the lines of one file."""
+    """One format: its name, how to know a line of it, who reads a file's lines, and which lines show the format."""
 
     name: str
     is_line: Callable[[bytes], bool]
     reader: Callable[[], ReadLine]
+    shows: Callable[[bytes], bool]
 
 
 FORMATS = (
-    Format("JSON lines", json_lines.is_line, lambda: json_lines.read_line),
-    Format("kafka-console-consumer", console.is_line, lambda: console.read_line),
-    Format("kafka-dump-log", dump_log.is_line, lambda: dump_log.DumpLogReader().read_line),
+    Format("JSON lines", json_lines.is_line, lambda: json_lines.read_line, json_lines.is_record),
+    Format("kafka-console-consumer", console.is_line, lambda: console.read_line, console.is_line),
+    Format("kafka-dump-log", dump_log.is_line, lambda: dump_log.DumpLogReader().read_line, dump_log.is_line),
 )
 
 
 def format_of(path: Path) -> Format | None:
-    """The format of a file, by its first lines; None where none of them is a record's.
+    """The format of a file: that of most of its first lines; None if they are no dump's.
 
-    Raises DumpError: a file that cannot be read; one that kafka-console-consumer's JSON formatters wrote, which leave
-    out when a record was written.
+    A client of a broker can bring any single line into a log. Raises DumpError: a file that cannot be read; one that
+    kafka-console-consumer's JSON formatters wrote, which leave out when a record was written.
     """
-    for number, line in enumerate(_lines(path)):
-        if number >= _LOOKED_AT_LINES:
-            break
-        for form in FORMATS:
-            if form.is_line(line):
-                return form
-        if line.startswith(_JSON_FORMATTER):
-            raise DumpError(
-                f"LOG={path}: a JSON formatter of kafka-console-consumer wrote it, which leaves out when a record was "
-                "written and where it stands: use the default formatter, as docs/offsets-topic.md says"
-            )
-    return None
+    found, others = Counter[Format | None](), 0
+    for line in islice(_lines(path), _LOOKED_AT_LINES):
+        form = next((form for form in FORMATS if form.shows(line)), None)
+        if form is not None or line.startswith(_JSON_FORMATTER):
+            found[form] += 1
+        else:
+            others += bool(line)
+    form, lines = next(iter(found.most_common(1)), (None, -1))
+    if lines < others:
+        return None
+    if form is None and lines > 0:
+        raise DumpError(
+            f"LOG={path}: a JSON formatter of kafka-console-consumer wrote it, which leaves out when a record was "
+            "written and where it stands: use the default formatter, as docs/offsets-topic.md says"
+        )
+    return form
 
 
 def is_dump(path: Path) -> bool:
