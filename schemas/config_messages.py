@@ -29,7 +29,7 @@ class _Resource(Shape, kw_only=True):
         return self.resource_name
 
 
-class _Answer(_Resource, kw_only=True):
+class _ConfigsResult(_Resource, kw_only=True):
     error_code: Error = Error.NONE
     error_message: str | None = None
 
@@ -67,7 +67,7 @@ class DescribedConfig(Shape, kw_only=True):
     documentation: Annotated[str | None, Since(3)] = None
 
 
-class DescribeConfigsResult(_Answer, kw_only=True):
+class DescribeConfigsResult(_ConfigsResult, kw_only=True):
     configs: list[DescribedConfig] = []
 
 
@@ -110,7 +110,7 @@ class IncrementalAlterConfigsRequest(Request, tag="IncrementalAlterConfigs", kw_
     validate_only: bool = False
 
 
-class AlterConfigsResult(_Answer, kw_only=True):
+class AlterConfigsResult(_ConfigsResult, kw_only=True):
     """What became of one resource."""
 
 

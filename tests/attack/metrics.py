@@ -17,7 +17,7 @@ from rollcall.serve.exporter.figures import _KLAG_PARTITION, Figures, Samples, _
 from rollcall.serve.exporter.history import ExportHistory
 from rollcall.serve.exporter.labels import OTHERS, label_value
 from rollcall.serve.exporter.places import Chosen
-from rollcall.serve.exporter.serving import _END, _Written, _written
+from rollcall.serve.exporter.serving import _END, _FamilyText, _written
 from rollcall.serve.exporter.settings import ExportSettings
 from rollcall.serve.listeners.hosts import is_known
 from tests.attack import hostile
@@ -126,7 +126,7 @@ class Metrics(Attacked):
         return f"{self._series} series, {self._known} hosts known"
 
 
-def _read(families: Sequence[_Written]) -> dict[str, Scraped]:
+def _read(families: Sequence[_FamilyText]) -> dict[str, Scraped]:
     """What Prometheus finds in either format. Raises Finding, and whatever its reader raises."""
     plain = b"".join(part for each in families for part in each.plain)
     other = b"".join([*(part for each in families for part in each.openmetrics), _END])

@@ -44,7 +44,7 @@ CONSUMER = "consumer"
 
 
 @dataclass(slots=True)
-class _Pace:
+class _Gaps:
     """The gaps between one process's requests, ms."""
 
     beats: list[int] = field(default_factory=list)
@@ -155,8 +155,8 @@ def schedule_of(
 # ---------------------------------------------------------------- rhythms
 
 
-def _pace_of(seen: Sequence[ObservedRequest]) -> _Pace:
-    pace = _Pace()
+def _pace_of(seen: Sequence[ObservedRequest]) -> _Gaps:
+    pace = _Gaps()
     last_beat_ms = last_commit_ms = asked_ms = None
     joined_ms = 0
     for each in seen:

@@ -132,23 +132,23 @@ class _Header(_Shape):
     client_id: str | None = None
 
 
-class _Line(_Shape, kw_only=True):
+class _RequestLine(_Shape, kw_only=True):
     request_header: _Header
     connection: str = ""
     total_time_ms: float = 0.0
 
 
-class _FetchLine(_Line):
+class _FetchLine(_RequestLine):
     request: _FetchRequest
     response: _FetchResponse
 
 
-class _ListOffsetsLine(_Line):
+class _ListOffsetsLine(_RequestLine):
     request: _ListOffsetsRequest
     response: _ListOffsetsResponse
 
 
-class _DeleteRecordsLine(_Line):
+class _DeleteRecordsLine(_RequestLine):
     response: _DeleteRecordsResponse
 
 

@@ -39,7 +39,7 @@ class SnapshotError(ValueError):
     """Bytes that are no snapshot, or one of another version; the text says which."""
 
 
-class _Entry(msgspec.Struct, array_like=True):
+class _KeptEntry(msgspec.Struct, array_like=True):
     """A request by its line, and the times that were decided for it."""
 
     line: LogLine
@@ -49,22 +49,20 @@ class _Entry(msgspec.Struct, array_like=True):
     received_at_ms: int
 
 
-class _Group(msgspec.Struct):
-    """One group."""
-
+class _KeptGroup(msgspec.Struct):
     document: str | None
     """The group as the state store has it; null where nothing is to be remembered of it."""
     clock_ms: int
     inferred: int
     work_left: int
     given_up: GivenUp | None
-    parked: list[_Entry]
+    parked: list[_KeptEntry]
     broker: str
     is_away: bool
     offered: dict[str, JoinGroupRequest]
     partition_counts: PartitionCounts
     rest_proofs: RestProofs
-    entries: list[_Entry]
+    entries: list[_KeptEntry]
     at_ms: int
     seq: int
     found: list[str] = []
@@ -88,7 +86,7 @@ class _Tally(msgspec.Struct):
 class _WorkTimes(msgspec.Struct):
     at_ms: int | None
     lines: int
-    unsettled: list[tuple[int, _Entry]]
+    unsettled: list[tuple[int, _KeptEntry]]
     began_ms: dict[str, float]
 
 
@@ -122,7 +120,7 @@ class _Kept(NamedTuple):
 _encoder = msgspec.msgpack.Encoder()
 _version_decoder = msgspec.msgpack.Decoder(_Version)
 _decoder = msgspec.msgpack.Decoder(_Snapshot)
-_group_decoder = msgspec.msgpack.Decoder(_Group)
+_group_decoder = msgspec.msgpack.Decoder(_KeptGroup)
 
 
 class Snapshots:
@@ -168,7 +166,7 @@ class Snapshots:
         if kept is not None and kept.held is held and kept.changes == changes:
             return kept
         follower, model = held.follower, held.follower.model
-        group = _Group(
+        group = _KeptGroup(
             document=encode(model.group).document if model.group.is_kept else None,
             clock_ms=model.clock_ms,
             inferred=model.inferred,
@@ -233,7 +231,7 @@ def _restore_tally(tally: Tally, kept: _Tally) -> None:
         setattr(tally, name, Counter(value) if isinstance(getattr(tally, name), Counter) else value)
 
 
-def _restore_group(imported: LiveImport, group_id: str, kept: _Group) -> None:
+def _restore_group(imported: LiveImport, group_id: str, kept: _KeptGroup) -> None:
     held = imported.group(group_id)
     follower, model = held.follower, held.follower.model
     model.group = Group(group_id) if kept.document is None else decode(group_id, kept.document)
@@ -252,16 +250,16 @@ def _restore_group(imported: LiveImport, group_id: str, kept: _Group) -> None:
         follower.read(entry)
 
 
-def _entry(entry: LoggedRequest) -> _Entry:
+def _entry(entry: LoggedRequest) -> _KeptEntry:
     assert entry.line is not None
-    return _Entry(entry.line, entry.part, entry.began_ms, entry.until_ms, entry.request.received_at_ms)
+    return _KeptEntry(entry.line, entry.part, entry.began_ms, entry.until_ms, entry.request.received_at_ms)
 
 
-def _reads(imported: LiveImport, kept: Iterable[_Entry]) -> list[LoggedRequest]:
+def _reads(imported: LiveImport, kept: Iterable[_KeptEntry]) -> list[LoggedRequest]:
     return [_read(imported, entry) for entry in kept]
 
 
-def _read(imported: LiveImport, kept: _Entry) -> LoggedRequest:
+def _read(imported: LiveImport, kept: _KeptEntry) -> LoggedRequest:
     logged = imported.reader.read(kept.line)
     assert not isinstance(logged, str)
     entry = logged[kept.part]

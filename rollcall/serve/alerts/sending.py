@@ -52,7 +52,7 @@ class Reach(NamedTuple):
     """Redirects: the POST is sent to where they lead, up to MOST_REDIRECTS times, never from https to http."""
 
 
-class _Answer(NamedTuple):
+class _HttpResponse(NamedTuple):
     status: int
     location: str | None
     text: str
@@ -77,7 +77,7 @@ def post(address: str, headers: Mapping[str, str], body: bytes, reach: Reach = R
     return said
 
 
-def _asked(address: str, headers: Mapping[str, str], body: bytes, reach: Reach, deadline: float) -> _Answer:
+def _asked(address: str, headers: Mapping[str, str], body: bytes, reach: Reach, deadline: float) -> _HttpResponse:
     over, sockets = threading.Event(), list[socket.socket]()
     ending = threading.Timer(max(0.0, deadline - time.monotonic()), _end, (sockets, over))
     ending.daemon = True
@@ -101,7 +101,7 @@ def _asked(address: str, headers: Mapping[str, str], body: bytes, reach: Reach, 
             if over.is_set():
                 # What came of it ends where the connection was ended, and looks whole.
                 raise TimeoutError
-            return _Answer(answer.status, answer.getheader("Location"), " ".join(text.split()))
+            return _HttpResponse(answer.status, answer.getheader("Location"), " ".join(text.split()))
     except (OSError, http.client.HTTPException, ValueError) as error:
         is_late = over.is_set() or isinstance(error, TimeoutError)
         why = f"did not answer within {DEADLINE_S:g} s" if is_late else _why(error)

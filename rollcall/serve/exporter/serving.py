@@ -44,7 +44,7 @@ class Exporter:
         """Kept current as long as the figures are made."""
         self._figures = Figures(self.history, settings)
         self._interval_s = settings.interval_ms / 1000
-        self._written: list[_Written] = []
+        self._written: list[_FamilyText] = []
         self._made_at: float | None = None
         self._took_s = float("nan")
         self._is_failing = False
@@ -83,7 +83,7 @@ class Exporter:
         if self.history.update():
             self._figures.begin_anew()
         # Each family replaces its last text, so that memory holds all texts only once.
-        made = self._written or list[_Written]()
+        made = self._written or list[_FamilyText]()
         for place, family in enumerate(self._figures.families(now_ms(self.history, liveness_of(self.history)))):
             made[place : place + 1] = [_written(family)]
         self._written = made
@@ -129,14 +129,14 @@ class Exporter:
         Gauge(name, means, registry=self._registry).set_function(value)
 
 
-class _Written(NamedTuple):
+class _FamilyText(NamedTuple):
     """A family as text: the two formats differ only in the lines above the samples."""
 
     plain: tuple[bytes, bytes]
     openmetrics: tuple[bytes, bytes]
 
 
-def _written(family: Metric) -> _Written:
+def _written(family: Metric) -> _FamilyText:
     """The family as text, written some samples at a time, since a sample takes more memory than its line."""
     samples = iter(family.samples)
     family.samples = []
@@ -146,7 +146,7 @@ def _written(family: Metric) -> _Written:
         family.samples = piece
         parts.append(generate_latest(_One(family))[len(head) :])
     lines = b"".join(parts)
-    return _Written((head, lines), (heading, lines))
+    return _FamilyText((head, lines), (heading, lines))
 
 
 class _One(Collector):

@@ -65,7 +65,7 @@ def keys_of(password: str, mechanism: str, iterations: int, salt: bytes) -> tupl
     return hmac.digest(salted, b"Client Key", name), hmac.digest(salted, b"Server Key", name)
 
 
-class _Kind(NamedTuple):
+class _ScramParameters(NamedTuple):
     """What a client sees of a credential, or how long its check takes."""
 
     mechanism: str
@@ -73,8 +73,8 @@ class _Kind(NamedTuple):
     salt_bytes: int
 
 
-def _kinds(credentials: Iterable[Credential]) -> set[_Kind]:
-    return {_Kind(made.mechanism, made.iterations, len(made.salt)) for made in credentials}
+def _kinds(credentials: Iterable[Credential]) -> set[_ScramParameters]:
+    return {_ScramParameters(made.mechanism, made.iterations, len(made.salt)) for made in credentials}
 
 
 class Users:
@@ -111,14 +111,14 @@ class Users:
                 keys_of(password, mechanism, rest, made.salt)
         return is_of
 
-    def _unfitting(self, name: str, mechanism: str, kinds: Iterable[_Kind]) -> Credential:
+    def _unfitting(self, name: str, mechanism: str, kinds: Iterable[_ScramParameters]) -> Credential:
         """A credential of one of some kinds that no password fits."""
         mark = hmac.digest(self._decoys, name.encode(), "sha512")
         # Of those there are the one with the greatest digest: a kind that is new takes its share from all others.
         like = max(
             kinds,
             key=lambda kind: hmac.digest(mark, str(kind).encode(), "sha512"),
-            default=_Kind(mechanism, ITERATIONS, _SALT_BYTES),
+            default=_ScramParameters(mechanism, ITERATIONS, _SALT_BYTES),
         )
         salt = hmac.digest(mark, b"salt", "sha512")[: like.salt_bytes]
         size = hashlib.new(HASHES[like.mechanism]).digest_size

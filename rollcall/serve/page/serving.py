@@ -40,7 +40,7 @@ class PageServer:
             server_header=False,
             timeout_graceful_shutdown=2,
         )
-        self._server = _Server(config, watch, settings)
+        self._server = _PageServer(config, watch, settings)
 
     def run(self, on_start: Callable[[str], None] | None = None) -> None:
         """Serves until SIGINT, SIGTERM or `stop`. on_start: called with the page's address."""
@@ -63,7 +63,7 @@ class PageServer:
             on_start(self._settings.address(self._server.port))
 
 
-class _Server(uvicorn.Server):
+class _PageServer(uvicorn.Server):
     """Accepts browsers as a gateway accepts its clients, and ends the streams of events before other requests."""
 
     def __init__(self, config: uvicorn.Config, watch: Watch, settings: PageSettings) -> None:

@@ -133,14 +133,14 @@ def _with_bytes(member: Any) -> Any:
     """A classic member as the tool prints it, with the bytes of what it has read inside as base64 again."""
     if not isinstance(member, dict):
         return member
-    subscription = _consumer_bytes(member.get("subscription"), _Subscription)
+    subscription = _consumer_bytes(member.get("subscription"), _PrintedSubscription)
     return member | {
         "subscription": subscription,
         "assignment": _consumer_bytes(member.get("assignment"), _Assignment),
     }
 
 
-def _consumer_bytes(printed: Any, shape: type[_Subscription | _Assignment]) -> Any:
+def _consumer_bytes(printed: Any, shape: type[_PrintedSubscription | _Assignment]) -> Any:
     """Bytes as the tool prints them: base64, or what it has read in ConsumerProtocol bytes."""
     if not isinstance(printed, dict):
         return printed
@@ -155,7 +155,7 @@ class _Partitions(msgspec.Struct):
     partitions: list[int]
 
 
-class _Subscription(msgspec.Struct, rename="camel"):
+class _PrintedSubscription(msgspec.Struct, rename="camel"):
     topics: tuple[str, ...]
     owned_partitions: list[_Partitions] | None = None
     generation_id: int = NO_GENERATION

@@ -11,7 +11,7 @@ import msgspec
 from rollcall.inputs.offsets_topic.dumps.log_record import NO_PRODUCER, LogRecord, Marker
 
 
-class _Line(msgspec.Struct, kw_only=True):
+class _DumpedRecord(msgspec.Struct, kw_only=True):
     partition: int
     offset: int
     timestamp_ms: int
@@ -21,7 +21,7 @@ class _Line(msgspec.Struct, kw_only=True):
     marker: Marker | None = None
 
 
-_decoder = msgspec.json.Decoder(_Line)
+_decoder = msgspec.json.Decoder(_DumpedRecord)
 
 
 def is_line(text: bytes) -> bool:

@@ -68,7 +68,7 @@ def forgeable_places(facts: Sequence[LoggedFact], *, goes_on: bool = False) -> s
     found = {place for place, fact in enumerate(facts) if fact.may_be_forged}
     for _ in range(_ROUNDS):
         before = len(found)
-        named = _Named(facts, found)
+        named = _NamedMembers(facts, found)
         for places in of_files.values():
             spans = [*_by_new_ids(places if goes_on else places[:-1], facts, named), *_around_odd(places, facts, named)]
             found.update(places[index] for index in within(spans, len(places)))
@@ -78,7 +78,7 @@ def forgeable_places(facts: Sequence[LoggedFact], *, goes_on: bool = False) -> s
     return found | {place for places in of_files.values() for place in places if first <= place <= last}
 
 
-def _by_new_ids(places: Sequence[int], facts: Sequence[LoggedFact], named: _Named) -> Iterator[Span]:
+def _by_new_ids(places: Sequence[int], facts: Sequence[LoggedFact], named: _NamedMembers) -> Iterator[Span]:
     """From a line with a new id that no other line names to the last such line that one text can have written."""
     openers: defaultdict[FactKind, deque[int]] = defaultdict(deque)
     """The lines with a new id that may still be such a first one."""
@@ -98,7 +98,7 @@ def _by_new_ids(places: Sequence[int], facts: Sequence[LoggedFact], named: _Name
             before.append(index)
 
 
-def _around_odd(places: Sequence[int], facts: Sequence[LoggedFact], named: _Named) -> Iterator[Span]:
+def _around_odd(places: Sequence[int], facts: Sequence[LoggedFact], named: _NamedMembers) -> Iterator[Span]:
     """Around a line of two messages, and around the leave of a member that the group did not have."""
     for index, place in enumerate(places):
         if place in named.strangers or facts[place].kind is FactKind.TWO_MESSAGES:
@@ -110,7 +110,7 @@ def _has_client_id(fact: LoggedFact) -> bool:
     return fact.kind in _NEW_IDS and not fact.is_static
 
 
-class _Named:
+class _NamedMembers:
     """Where lines name each member id of a group; those that a client may have written do not count."""
 
     def __init__(self, facts: Sequence[LoggedFact], forgeable: Collection[int]) -> None:
