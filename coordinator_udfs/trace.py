@@ -20,6 +20,7 @@ from __future__ import annotations
 import heapq
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -31,7 +32,6 @@ from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.list_config_resources import list_config_resources
 from rollcall.coordinator_udfs.protocol.list_groups import KnownGroup, list_groups
 from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, next_due_ms, step
-from rollcall.coordinator_udfs.trace_topics import TOPIC_VERBS, TopicError, by_topic_name, config_after
 from rollcall.programs.command_line import examples, run_command, set_option
 from rollcall.programs.errors import UserError
 from rollcall.programs.settings import from_texts, read_pairs
@@ -49,6 +49,7 @@ from rollcall.schemas.wire_fields import RequestError, carried, parse_request
 
 NODE_ID, HOST, PORT = 0, "localhost", 9092
 _BOUND_BY = frozenset({"NONE", "MEMBER_ID_REQUIRED"})
+_TOPIC_VERBS = ("CreateTopics", "CreatePartitions", "DeleteTopics")
 _GIVES_ID = ("JoinGroup", "ConsumerGroupHeartbeat")
 
 Line = dict[str, Any]
@@ -83,11 +84,8 @@ class Trace:
             yield from self._expire(at_ms)
             return
         yield from self._expire(at_ms - 1)
-        if fields.get("api") in TOPIC_VERBS:
-            try:
-                self.config = config_after(fields["api"], fields.get("topics"), self.config)
-            except TopicError as error:
-                raise TraceError(str(error)) from None
+        if fields.get("api") in _TOPIC_VERBS:
+            self.config = _config_after(fields["api"], fields.get("topics"), self.config)
             return
         name = fields.pop("bind", None)
         if name is not None and not (isinstance(name, str) and name):
@@ -185,7 +183,7 @@ class Trace:
 
     @staticmethod
     def _reply(at_ms: int, request_id: str, api: str, version: int, response: Response) -> Line:
-        named = by_topic_name(carried(response, version, in_tables=True))
+        named = _by_topic_name(carried(response, version, in_tables=True))
         return {"at_ms": at_ms, "request_id": request_id, "api": api, **named}
 
 
@@ -207,6 +205,41 @@ def run(lines: Iterable[bytes], config: GroupConfig, *, with_effects: bool = Fal
 def config_from(pairs: Iterable[str]) -> GroupConfig:
     """Settings of both protocols from `key=value` words. Raises ConfigError."""
     return from_texts(GroupConfig, read_pairs(pairs, "--config "))
+
+
+def _config_after(verb: str, named: Any, config: GroupConfig) -> GroupConfig:
+    """The settings once a line has changed the topics. named: counts by topic, for DeleteTopics a list of names.
+
+    Raises TraceError: another shape, a topic that exists already or does not exist, a count that is no larger.
+    """
+    topics = dict(config.topics or {})
+    if verb == "DeleteTopics":
+        if not isinstance(named, list) or not all(isinstance(topic, str) for topic in named):
+            raise TraceError(f"topics: {named!r} is not a list of names")
+        for topic in named:
+            if topics.pop(topic, None) is None:
+                raise TraceError(f"topics: there is no topic {topic!r} to delete")
+        return replace(config, topics=topics)
+    if not isinstance(named, dict):
+        raise TraceError(f"topics: {named!r} does not give the number of partitions by topic")
+    for topic, count in named.items():
+        if (topic in topics) != (verb == "CreatePartitions"):
+            raise TraceError(f"topics: {topic!r} {'exists already' if topic in topics else 'does not exist'}")
+        least = topics.get(topic, 0) + 1
+        if not isinstance(count, int) or isinstance(count, bool) or count < least:
+            raise TraceError(f"topics: {topic!r}: {count!r} is not a number of partitions from {least} on")
+        topics[topic] = count
+    return replace(config, topics=topics, topics_version=config.topics_version + (verb == "CreateTopics"))
+
+
+def _by_topic_name(value: Any) -> Any:
+    """An answer's fields, at any depth, with the topic's name as `topic` in place of `topic_id`."""
+    if isinstance(value, dict) and "topic_id" in value:
+        ways = [value.pop(key, "") for key in ("topic_name", "name", "topic_id")]
+        return {"topic": next(filter(None, ways), ""), **_by_topic_name(value)}
+    if isinstance(value, dict):
+        return {key: _by_topic_name(inner) for key, inner in value.items()}
+    return [_by_topic_name(item) for item in value] if isinstance(value, list) else value
 
 
 @click.command(

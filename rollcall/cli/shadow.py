@@ -39,12 +39,20 @@ from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
 from rollcall.jobs.log_config import WRITER, shadow_config
 from rollcall.jobs.shadow.earlier_home import finish_earlier
 from rollcall.jobs.shadow.following import Beside, Following
-from rollcall.jobs.shadow.kinds import BOTH_SHADOW, PRINTED_BOTH_SHADOW, PRINTED_SHADOW, SHADOW, TOPIC_SHADOW
 from rollcall.jobs.shadow.program import ShadowProgram
 from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.tables.home import Home, HomeError
+
+# The kinds of homes that shadows make, as `home.json` names them.
+SHADOW = "shadow"
+"""Of a request log."""
+TOPIC_SHADOW = "topic shadow"
+BOTH_SHADOW = "shadow of both"
+"""Of a request log and a topic."""
+PRINTED_SHADOW = "shadow of a broker's log"
+PRINTED_BOTH_SHADOW = "shadow of a broker's log and a topic"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rollcall.answers.clients.assignors import ASSIGNORS
-from rollcall.answers.clients.assignors.partition_movements import PartitionMovements
+from rollcall.answers.clients.assignors.sticky_general import PartitionMovements
 from rollcall.schemas.consumer_protocol import (
     StickyUserData,
     encode_cooperative_sticky_user_data,

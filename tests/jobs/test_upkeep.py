@@ -16,9 +16,9 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from rollcall.__main__ import main
+from rollcall.cli.shadow import SHADOW
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.maintain import maintain
-from rollcall.jobs.shadow.kinds import SHADOW
 from rollcall.jobs.stream import upkeep
 from rollcall.jobs.stream.home_tables import open_effects, open_quarantine, open_requests
 from rollcall.jobs.stream.sources.delta_table import RequestTableReader

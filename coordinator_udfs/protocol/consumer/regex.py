@@ -5,24 +5,28 @@ GroupMetadataManager.maybeUpdateRegularExpressions, handleRegularExpressionsResu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from rollcall.coordinator_udfs.protocol.config import PATTERN_REFRESH_MIN_INTERVAL_MS
+from rollcall.coordinator_udfs.protocol.config import PATTERN_REFRESH_MIN_INTERVAL_MS, ExpressionLimits
 from rollcall.coordinator_udfs.protocol.consumer import history
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import look_at_topics, raise_epoch, update_state
 from rollcall.coordinator_udfs.protocol.consumer.patterns import (
     matching,
+    read_limited,
+    unicode_classes,
     why_unreadable,
     work_of_matching,
     work_of_reading,
 )
-from rollcall.coordinator_udfs.protocol.consumer.regex_limits import bytes_of, why_above
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.causes import Cause, CauseKind
+
+_NAME_BYTES = 3
+"""Bytes that a name takes in a document beside its characters."""
 
 
 class PatternChange(NamedTuple):
@@ -46,7 +50,47 @@ def why_refused(group: Group, member_id: str, pattern: str | None, turn: Turn) -
     member = None if consumer is None else consumer.members.get(member_id)
     given_up = member.pattern if member is not None and in_use.get(member.pattern) == 1 else ""
     others = {} if consumer is None else {p: consumer.patterns.get(p) for p in in_use if p != given_up}
-    return why_above(turn.config.expressions, others, pattern, turn.topics or ())
+    return _why_above(turn.config.expressions, others, pattern, turn.topics or ())
+
+
+def _why_above(
+    limits: ExpressionLimits, others: Mapping[str, Sequence[str] | None], new: str, names: Iterable[str]
+) -> str | None:
+    """Why a new expression cannot be taken beside the others of its group, of which Kafka takes any; None if it can.
+
+    others: the topics that each matches, None if it is not resolved yet. names: all topics. In the order checked:
+    how many expressions, their bytes, the new one's Unicode classes, whether it can be read, how many instructions all
+    have, how many bytes of topics they may match; a group's only expression may match any number.
+    """
+    if len(others) >= limits.count:
+        return f"the group has {len(others)} regular expressions already, at most {limits.count} are taken"
+    size = sum(len(pattern.encode()) for pattern in (*others, new))
+    if size > limits.max_bytes:
+        return f"the group's regular expressions would have {size} bytes, at most {limits.max_bytes} are taken"
+    classes = unicode_classes(new)
+    if classes > limits.unicode_classes:
+        return f"it names {classes} Unicode classes, at most {limits.unicode_classes} are taken"
+    reading = read_limited(new)
+    if reading.error is not None:
+        return reading.error
+    program_size = reading.program_size + sum(read_limited(pattern).program_size for pattern in others)
+    if program_size > limits.program_size:
+        return (
+            f"the group's regular expressions would have {program_size} instructions once compiled, at most "
+            f"{limits.program_size} are taken"
+        )
+    if not others:
+        return None
+    unresolved = 1 + sum(topics is None for topics in others.values())
+    size = unresolved * _bytes_of(names) + sum(_bytes_of(topics or ()) for topics in others.values())
+    if size > limits.topics_bytes:
+        return f"the group's may stand for topics of {size} bytes together, at most {limits.topics_bytes} are taken"
+    return None
+
+
+def _bytes_of(names: Iterable[str]) -> int:
+    """Bytes that a list of names takes in a document."""
+    return sum(len(name) + _NAME_BYTES for name in names)
 
 
 def change_pattern(consumer: ConsumerGroup, member: ConsumerMember, pattern: str | None, turn: Turn) -> PatternChange:
@@ -87,10 +131,10 @@ def maybe_resolve_patterns(group: Group, consumer: ConsumerGroup, turn: Turn) ->
     if turn.config.are_patterns_recorded:
         return
     names = turn.topics or {}
-    fingerprint = _fingerprint(names)
+    fingerprint = blake2b("\n".join(sorted(names)).encode(), digest_size=16).hexdigest()
     known = consumer.patterns if consumer.resolved_names == fingerprint else {}
     found = {p: known[p] if p in known else matching(p, names) for p in sorted(consumer.patterns_in_use)}
-    names_bytes = bytes_of(names)
+    names_bytes = _bytes_of(names)
     group.work += sum(work_of_matching(pattern, names_bytes) for pattern in found if pattern not in known)
     is_changed = any(topics != consumer.patterns.get(pattern, ()) for pattern, topics in found.items())
     has_other_topics = _keep(group, consumer, found, turn, fingerprint)
@@ -103,10 +147,6 @@ def take_patterns(group: Group, consumer: ConsumerGroup, found: dict[str, tuple[
     """Takes over what expressions match from a recording, which shows it by a risen epoch."""
     _keep(group, consumer, {p: found[p] for p in sorted(found.keys() & consumer.patterns_in_use.keys())}, turn)
     raise_epoch(group, consumer, Cause(kind=CauseKind.PATTERN_RESOLVED, is_inferred=True), turn)
-
-
-def _fingerprint(names: Iterable[str]) -> str:
-    return blake2b("\n".join(sorted(names)).encode(), digest_size=16).hexdigest()
 
 
 def _keep(

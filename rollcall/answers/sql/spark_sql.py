@@ -14,8 +14,13 @@ from functools import cache
 from sqlglot import exp
 
 from rollcall.answers.sql import functions
-from rollcall.answers.sql.column_names import name_columns
-from rollcall.answers.sql.kinds import has_boolean_beside_number, is_condition, is_date, kinds_put_together
+from rollcall.answers.sql.kinds import (
+    first_select,
+    has_boolean_beside_number,
+    is_condition,
+    is_date,
+    kinds_put_together,
+)
 from rollcall.answers.sql.known_equal import (
     OTHER_NAMES,
     Dialect,
@@ -23,12 +28,19 @@ from rollcall.answers.sql.known_equal import (
     NotEqual,
     NotSelect,
     T,
+    TypedDialect,
     check,
     outermost,
     parsed,
     time_format,
     unit_of,
+    words_of,
 )
+
+_NAMED_AS_TYPED = words_of(
+    "count sum avg min max min_by max_by count_if median bool_or bool_and size hour year month day"
+)
+_SIGNS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.EQ: "=", exp.GT: ">", exp.LT: "<"}
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ def translated(query: str, columns: Mapping[str, Mapping[str, str]]) -> Translat
             raise NotEqual(f"rows of {one} beside rows of {other}")
         if has_boolean_beside_number(tree, columns):
             raise NotEqual("a boolean beside a number")
-        name_columns(tree, query)
+        _name_columns(tree, query)
         for node in reversed(list(tree.bfs())):
             if is_condition(node):
                 node.replace(_call("own_condition", node.copy()))
@@ -66,6 +78,38 @@ def translated(query: str, columns: Mapping[str, Mapping[str, str]]) -> Translat
         return _written(tree)
     except RecursionError:
         raise NotEqual("what is nested too deeply") from None
+
+
+def _name_columns(tree: Node, query: str) -> None:
+    """Names the columns as Spark does, where the query does not. Raises NotEqual: how Spark does is not known."""
+    first = first_select(tree)
+    if all(isinstance(item, exp.Alias | exp.Aliases | exp.Column) or item.is_star for item in first.expressions):
+        typed = first
+    else:
+        typed = first_select(parsed(query, TypedDialect))
+    for item, as_typed in zip(list(first.expressions), typed.expressions, strict=True):
+        if not (isinstance(item, exp.Alias | exp.Aliases) or item.is_star):
+            item.replace(exp.alias_(item.copy(), _name_of(as_typed), quoted=True))
+
+
+def _name_of(node: Node) -> str:
+    """How Spark names an expression within a column's name. Raises NotEqual: it is not known."""
+    match node:
+        case exp.Column():
+            return str(node.name)
+        case exp.Literal() if node.is_string or node.name.isdecimal():
+            return str(node.name)
+        case exp.Star():
+            return "1"
+        case exp.Paren():
+            return _name_of(node.this)
+        case exp.Anonymous() if node.name.lower() in _NAMED_AS_TYPED:
+            return f"{node.name.lower()}({', '.join(map(_name_of, node.expressions))})"
+        case exp.Distinct():
+            return f"DISTINCT {', '.join(map(_name_of, node.expressions))}"
+        case exp.Binary() if type(node) in _SIGNS:
+            return f"({_name_of(node.this)} {_SIGNS[type(node)]} {_name_of(node.expression)})"
+    raise NotEqual("a column without a name")
 
 
 def of_view(sql: str, columns: Mapping[str, str]) -> Translated:

@@ -25,7 +25,6 @@ from rollcall.inputs.printed.groups.epochs import stored_lines, topics_changed_m
 from rollcall.inputs.printed.groups.forgeable import doubt_forgeable, with_forgeable
 from rollcall.inputs.printed.groups.ledger import Ledger
 from rollcall.inputs.printed.groups.logged_members import OF_TASKS
-from rollcall.inputs.printed.groups.members_apart import by_client, only_clients
 from rollcall.inputs.printed.groups.own_epochs import own_history
 from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
 from rollcall.inputs.printed.lines.entries import reason_of
@@ -47,6 +46,7 @@ _OF_NEWER = ("JOINING", "LEAVING")
 """States that only members of the newer protocols have."""
 _SOME_NEWER = "newer"
 """A type that is not classic: which one, other lines say."""
+_NAMES_MEMBER = (FactKind.JOINED, FactKind.MEMBER_PROGRESSED)
 
 
 def groups_in(
@@ -99,7 +99,7 @@ def _told(
 ) -> LoggedGroup:
     """One group's story. printed: of its lines those of brokers."""
     group_type = _type_of(printed) or _type_of(own) or "classic"
-    clients = by_client(own)
+    clients = _by_client(own)
     causes = Causes(printed, log_ends_ms, partial(_changed_elsewhere, topics_ms, group_id))
     ledger = Ledger(printed, clients, causes, names_goers=group_type not in SILENT_BUMPS)
     histories = [own_history(facts) for facts in clients]
@@ -132,7 +132,7 @@ def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
     for fact in facts:
         if fact.dialect != BROKER and fact.group_id:
             groups.setdefault(printer_of(fact), set()).add(fact.group_id)
-    of_brokers, only = _groups_of_client_ids(facts), only_clients(facts)
+    of_brokers, only = _groups_of_client_ids(facts), _only_clients(facts)
     joined: dict[tuple[str, ...], int | None] = {}
     for fact in facts:
         if fact.kind is FactKind.JOINED:
@@ -227,3 +227,40 @@ def _type_by(fact: LoggedFact) -> str:
         return "streams"
     is_newer = fact.kind in NEWER or fact.kind is FactKind.RECONCILING or fact.to_state in _OF_NEWER
     return fact.group_type or (_SOME_NEWER if is_newer else "")
+
+
+def _by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
+    """The lines of each client: of one client id in one program. A program that starts anew is another client."""
+    found: list[list[LoggedFact]] = []
+    latest: dict[tuple[str, str, str], list[LoggedFact]] = {}
+    only = _only_clients(facts)
+    for fact in facts:
+        if fact.dialect == BROKER:
+            continue
+        client = (fact.file, fact.source, fact.client_id or only.get(program_of(fact), ""))
+        if client not in latest or fact.kind is FactKind.CLIENT_STARTED:
+            latest[client] = []
+            found.append(latest[client])
+        latest[client].append(fact)
+    return [facts for own in found for facts in _apart(own)]
+
+
+def _only_clients(facts: Iterable[LoggedFact]) -> dict[tuple[str, str, str], str]:
+    """The client id of each program whose lines name a single one: its lines that name none are this client's."""
+    named: dict[tuple[str, str, str], set[str]] = {}
+    for fact in facts:
+        if fact.dialect != BROKER and fact.client_id:
+            named.setdefault(program_of(fact), set()).add(fact.client_id)
+    return {program: min(ids) for program, ids in named.items() if len(ids) == 1}
+
+
+def _apart(facts: list[LoggedFact]) -> list[list[LoggedFact]]:
+    """One client's lines as they are. Of several clients, each one's lines that name its member, and no others.
+
+    A member id that a client has lost never returns: if ids take turns, several clients printed the lines.
+    """
+    turns = [fact.member_id for fact in facts if fact.kind in _NAMES_MEMBER and fact.member_id]
+    ids = [member_id for place, member_id in enumerate(turns) if place == 0 or turns[place - 1] != member_id]
+    if len(ids) == len({*ids}):
+        return [facts]
+    return [[fact for fact in facts if fact.member_id == member_id] for member_id in dict.fromkeys(ids)]

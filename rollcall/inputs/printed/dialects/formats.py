@@ -165,7 +165,6 @@ def dialect_in(file: Traversable) -> Dialect:
 
 
 def dialect_of(file: Traversable, table: Mapping[str, Any], wordings: list[Wording]) -> Dialect:
-    """Return the dialect of what a file says."""
     said = _as(_Declared, table, file)
     level = level_of(said.level)
     if said.level and level is None:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 import re2
 
 from rollcall.inputs.printed.dialects.dialect import Heading
-from rollcall.inputs.printed.dialects.headings.java_exceptions import exception_reader
 from rollcall.inputs.printed.lines.entries import Entry
 from rollcall.inputs.printed.templates import Templates
 
@@ -46,11 +45,22 @@ _COORDINATOR = re.compile(r"\(id: (\d{1,10}) ")
 _RECONCILING = "Reconciling assignment with local epoch "
 _LAST_ID = 2_147_483_647
 """A coordinator's connection has this id less its broker's."""
+_NOT_COMMITTED = ("CommitFailedException", "RetriableCommitFailedException")
+_COMMIT = re.compile(
+    rf"org\.apache\.kafka\.clients\.consumer\.(?P<name>{'|'.join(_NOT_COMMITTED)})(?:: (?P<words>.*))?\Z"
+)
+_BEGINS = (
+    r"(?:Caused by: |Wrapped by: |Suppressed: |Exception in thread \"[^\"]{1,200}\" "
+    r"|[a-z][\w$]{0,60}(?:\.[\w$]{1,80}){1,12}: ){0,4}"
+)
+_AN_ANSWER = re.compile(r"(?P<name>\w+)Exception: \{\}")
+"""The wording of an exception that may answer a member's request."""
+_BY_A_BROKER = ("at kafka.", "at org.apache.kafka.coordinator.", "at org.apache.kafka.server.")
 
 
 def heading_of(templates: Templates) -> Callable[[Entry], Heading | None]:
     """The reader of its lines."""
-    thrown_in = exception_reader(templates)
+    thrown_in = _exception_reader(templates)
     return lambda entry: _heading(entry, thrown_in)
 
 
@@ -95,3 +105,31 @@ def _streams(entry: Entry) -> Heading | None:
         stops = _STREAMS_STOPS.search(entry.printed)
         return None if stops is None else Heading({}, stops["message"])
     return Heading({"client_id": f"{found['name']}-consumer"}, entry.printed[found.end() :].rstrip(". "))
+
+
+def _exception_reader(templates: Templates) -> Callable[[Entry], str | None]:
+    """Return a reader of the exceptions that the wordings name: an application prints them without a logger of Kafka's.
+
+    Only consumers throw a failed commit, so it is read wherever it stands. The answers of coordinators reach other
+    clients and brokers too. Such an answer is read where a stack trace begins with it, unless a broker's code threw it.
+    """
+    names = (found["name"] for template in templates.all if (found := _AN_ANSWER.fullmatch(template.text)))
+    answer = re.compile(
+        rf"{_BEGINS}org\.apache\.kafka\.common\.errors\."
+        rf"(?P<name>(?:{'|'.join(names)})Exception)(?:: (?P<words>.*))?\Z"
+    )
+    return lambda entry: _thrown_in(entry, answer)
+
+
+def _thrown_in(entry: Entry, answer: re.Pattern[str]) -> str | None:
+    """An exception without its package, and its words; None: the entry has none, or a broker threw it.
+
+    What has no words has its name once more.
+    """
+    causes = (line.strip() for line in entry.tail if line.lstrip().startswith("Caused by: "))
+    for line in (entry.printed.partition("\n")[0].rstrip(". "), *causes):
+        found = _COMMIT.search(line) or answer.match(line)
+        if found is not None:
+            is_of_broker = any(frame.lstrip().startswith(_BY_A_BROKER) for frame in entry.tail)
+            return None if is_of_broker else f"{found['name']}: {found['words'] or found['name']}".rstrip(". ")
+    return None
