@@ -5,7 +5,6 @@ Knows ids alone. Must not know where groups come from.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
 
 from rollcall.programs.errors import UserError
@@ -19,6 +18,8 @@ class NoSuchGroup(UserError):
 
 def no_such_group(group_id: str, known: Collection[str], where: str) -> NoSuchGroup:
     """Return the error that names a group of nearly this id, or the first groups. where: such as `the home`."""
+    import difflib  # Takes time, and seldom is needed.
+
     near = difflib.get_close_matches(group_id, known, n=1)
     listed = ", ".join(sorted(known)[:SHOWN_GROUPS]) + (" and others" if len(known) > SHOWN_GROUPS else "")
     others = f"did you mean {near[0]}?" if near else f"known groups: {listed}." if known else "it has no groups yet."

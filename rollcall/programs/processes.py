@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import atexit
 import gc
-import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -76,13 +74,17 @@ class Processes:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool: Executor | None = None
 
     def __enter__(self) -> Self:
         global _done
         if self.count == 1:
             _done = Done()
             return self
+        # Takes a twentieth of a second, and where the work is done here nobody needs it.
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+
         # A forked process would share this one's threads' locks.
         spawning = multiprocessing.get_context("spawn")
         self._counter, self._is_over = spawning.Value("q", 0), spawning.Event()
@@ -124,7 +126,7 @@ class Processes:
                 show(self._shared.take())
                 for future in done:
                     yield future.result()
-        except BrokenProcessPool:
+        except BrokenExecutor:
             raise ProcessEndedError(_ENDED) from None
 
     def begin(self, work: Callable[..., T], *arguments: object) -> Callable[[], T]:
@@ -136,7 +138,7 @@ class Processes:
         def end() -> T:
             try:
                 return future.result()
-            except BrokenProcessPool:
+            except BrokenExecutor:
                 raise ProcessEndedError(_ENDED) from None
 
         return end

@@ -232,11 +232,12 @@ def explain(
     if unknown and other:
         raise UserError(f"UNKNOWN=1 prints TOML of whole files: it cannot be combined with {other}.")
     use_formats(formats)
-    from rollcall.cli.explain import Asked, explain_as_they_come
-    from rollcall.cli.explain import explain as explain_files
-    from rollcall.inputs.printed.lines.files import STANDARD_INPUT, arriving_lines
-    from rollcall.inputs.request_log.lines.clock import zone_of
-    from rollcall.programs.terminal import Terminal
+    with _uncollected():
+        from rollcall.cli.explain import Asked, explain_as_they_come
+        from rollcall.cli.explain import explain as explain_files
+        from rollcall.inputs.printed.lines.files import STANDARD_INPUT, arriving_lines
+        from rollcall.inputs.request_log.lines.clock import zone_of
+        from rollcall.programs.terminal import Terminal
 
     asked = Asked(group, since, until, evidence, unknown, zone_of(zone) if zone else None)
     console = Terminal(highlight=False)

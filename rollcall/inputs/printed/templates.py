@@ -49,10 +49,6 @@ def _digits(text: str) -> str | None:
     return text if text.isascii() and text.removeprefix("-").isdigit() else None
 
 
-def _state(text: str) -> str | None:
-    return text if text in _STATES else None
-
-
 def _member_ids(text: str) -> tuple[str, ...] | None:
     """Ids between commas. An id may hold a comma itself, so a list of ids that end in a UUID is split after these."""
     if not text:
@@ -80,7 +76,7 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "number": _digits,
     "generation_id": _number,
     **dict.fromkeys(("members", "length_ms", "partition"), counted),
-    "old_state": _state,
+    "old_state": lambda text: text if text in _STATES else None,
     "member_id": _member_id,
     "instance_id": _optional,
     "client_host": lambda text: text.removeprefix("/"),
@@ -149,10 +145,13 @@ class Template:
         self._constants = [*constants.values()]
         self._readers = [_READERS.get(name, str) for name in self.names]
         self._first, self._last = self.literals[0], self.literals[-1]
-        self._between = [(literal, _overlap(literal)) for literal in self.literals[1:-1]]
         self._free = [place for place, name in enumerate(self.names) if name in _FREE]
-
         self._ends_in_a_name = not self._last and self.names[-1] not in _FREE | {"", "partitions"}
+
+    @cached_property
+    def _between(self) -> list[tuple[str, str]]:
+        """The fixed texts between the first and the last, each with its overlap."""
+        return [(literal, _overlap(literal)) for literal in self.literals[1:-1]]
 
     @property
     def first_word(self) -> str:
