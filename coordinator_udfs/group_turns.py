@@ -233,7 +233,11 @@ class GroupTurns:
             self.memory.seq_at_ms, self.memory.seq = memory
             self._undo()
             reason = f"applying it broke the group, which is as it was before: {_trace()}"
-            self.rows.append(quarantined(_text_of(request), reason, self.at_ms, self.settings, request.received_at_ms))
+            self.rows.append(
+                quarantined(
+                    msgspec.json.encode(request).decode(), reason, self.at_ms, self.settings, request.received_at_ms
+                )
+            )
             return
         self._applied.append((request, at_ms))
         if self.group.is_known:
@@ -377,10 +381,6 @@ def _throttle(effects: list[Effect], request: StreamRequest) -> None:
     for effect in effects:
         if isinstance(effect, Reply) and effect.request_id == request.request_id:
             throttle(effect.response)
-
-
-def _text_of(request: StreamRequest) -> str:
-    return msgspec.json.encode(request).decode()
 
 
 def _trace() -> str:

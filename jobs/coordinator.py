@@ -47,10 +47,6 @@ POLL_S = 0.2
 _SHOWN_GROUPS, _SHOWN_OF_A_GROUP_ID = 3, 100
 
 
-def _submitted() -> dict[str, str]:
-    return {key: value for key, value in submitted_settings().items() if key.startswith(PREFIX)}
-
-
 def run(home: Home, config: JobConfig, gateway: Settings | None = None) -> int:
     """Runs the query until a signal comes or it fails; returns the exit status. gateway: of one before a Kafka."""
     if home.is_local:
@@ -144,7 +140,8 @@ def _report(query: StreamingQuery, was_asked: bool, status: StatusWriter) -> int
 @set_option("A setting, over the file's")
 def command(home: str, conf: Path | None, given: tuple[str, ...]) -> int:
     """Run the coordinator on a home until SIGTERM or Ctrl-C, which let the running batch finish."""
-    pairs = ({} if conf is None else read_file(conf)) | _submitted() | read_pairs(given, "--set ")
+    submitted = {key: value for key, value in submitted_settings().items() if key.startswith(PREFIX)}
+    pairs = ({} if conf is None else read_file(conf)) | submitted | read_pairs(given, "--set ")
     config, gateway = JobConfig.from_pairs(pairs), gateway_before_kafka(pairs)
     log_to_standard_error(logging.WARNING, config.log_format)
     place = Home(home)

@@ -30,8 +30,6 @@ from rollcall.schemas.causes import EndCause
 
 
 class CommittedOffset(msgspec.Struct):
-    """A committed offset."""
-
     committed_offset: int
     leader_epoch: int
     metadata: str

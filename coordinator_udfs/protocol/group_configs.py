@@ -33,8 +33,6 @@ class ConfigType(IntEnum):
 
 
 class GroupKey(NamedTuple):
-    """One key."""
-
     broker_key: str
     """The broker's key with the same meaning; empty: there is none."""
     default: str

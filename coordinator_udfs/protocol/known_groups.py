@@ -29,8 +29,6 @@ UNKNOWN = "Unknown"
 
 
 class KnownMember(NamedTuple):
-    """What is known of a member."""
-
     client_id: str
     group_instance_id: str | None
     session_timeout_ms: int
@@ -81,7 +79,6 @@ class KnownGroup:
         self._shortest_ms = None
 
     def remove(self, member_id: str) -> None:
-        """Removes a member."""
         member = self.members.pop(member_id, None)
         instance_id = None if member is None else member.group_instance_id
         if instance_id is not None and self._static.get(instance_id) == member_id:

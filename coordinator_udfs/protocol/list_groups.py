@@ -13,8 +13,6 @@ from rollcall.schemas.messages import ListedGroup, ListGroupsRequest, ListGroups
 
 
 class KnownGroup(NamedTuple):
-    """A group as it is listed."""
-
     group_id: str
     protocol_type: str
     """Empty for none."""

@@ -29,8 +29,6 @@ class ParkedSync(msgspec.Struct):
 
 
 class Member(msgspec.Struct):
-    """A member of a group."""
-
     member_id: str
     client_id: str
     client_host: str

@@ -55,7 +55,6 @@ class Rebalance(msgspec.Struct):
             self.expired.append(name)
 
     def copy(self) -> Rebalance:
-        """An independent copy."""
         other = copy(self)
         other.parts = {member_id: copy(part) for member_id, part in self.parts.items()}
         other.joined, other.left = self.joined.copy(), self.left.copy()

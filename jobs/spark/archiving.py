@@ -31,7 +31,8 @@ _WRITTEN_WITHIN_S = 300
 
 def run_all(archive: Path) -> None:
     """Runs what programs do with Spark; the JVM writes the archive when it ends."""
-    spark = spark_session("rollcall archive", {"spark.driver.extraJavaOptions": _options(archive)})
+    options = f"-Xss16m -XX:ArchiveClassesAtExit={archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
+    spark = spark_session("rollcall archive", {"spark.driver.extraJavaOptions": options})
     with tempfile.TemporaryDirectory(prefix=WORKSPACE, dir=archive.parent) as folder:
         home = Home(Path(folder) / "home")
         config = JobConfig.from_pairs(_EVENT)
@@ -50,10 +51,6 @@ def run_all(archive: Path) -> None:
     assert process.stdin is not None
     process.stdin.close()
     process.wait(_WRITTEN_WITHIN_S)
-
-
-def _options(archive: Path) -> str:
-    return f"-Xss16m -XX:ArchiveClassesAtExit={archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
 def _request() -> JoinGroupRequest:

@@ -72,7 +72,7 @@ def rebalances_of(effects: Iterable[Effect]) -> list[Rebalance]:
     for effect in effects:
         match effect:
             case RebalanceStarted():
-                running = _started(effect)
+                running = Rebalance(effect.from_generation_id, effect.at_ms, effect.cause, effect.members_before)
             case RebalanceEnded():
                 found.append(ended(effect))
                 running = None
@@ -137,10 +137,6 @@ def _ran_in(rebalance: Rebalance, at: Span) -> bool:
     return rebalance.started_at_ms < at.from_ms and (
         rebalance.ended_at_ms is None or rebalance.ended_at_ms >= at.from_ms
     )
-
-
-def _started(said: RebalanceStarted) -> Rebalance:
-    return Rebalance(said.from_generation_id, said.at_ms, said.cause, said.members_before)
 
 
 def ended(said: RebalanceEnded) -> Rebalance:

@@ -46,6 +46,5 @@ def append_lines_once(quarantine: OpenTable, unfit: Sequence[Quarantined], app_i
 
 
 def quarantine_row(line: Quarantined) -> dict[str, Any]:
-    """The row of one such line."""
     source, now_ms = f"{line.file} line {line.line}", int(time.time() * 1000)
     return {"source": source, "reason": line.reason, "raw": line.text, "at_ms": now_ms}

@@ -70,7 +70,6 @@ def _segments(console: Console, line: Line) -> tuple[Segment, Segment]:
 
 
 def add_row(table: Table, *cells: str | Text) -> None:
-    """Adds a row of texts."""
     table.add_row(*(cell if isinstance(cell, Text) else text_of(cell) for cell in cells))
 
 

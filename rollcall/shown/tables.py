@@ -41,7 +41,7 @@ def show_texts(
 
 def show_table(console: Console, table: Table) -> None:
     """Prints a table, or its title and one block a row where the terminal is too narrow for it."""
-    width = _width_of(table, console)
+    width = Measurement.get(console, console.options.update(max_width=_UNBROKEN_WIDTH), table).maximum
     if not console.is_terminal or width <= console.width:
         console.print(Segments(console.render(table, console.options.update(max_width=width))), soft_wrap=True)
         return
@@ -59,10 +59,6 @@ def _table(names: Sequence[str], are_numbers: Sequence[bool], rows: Sequence[Seq
     for row in rows:
         table.add_row(*map(_cell, row))
     return table
-
-
-def _width_of(table: Table, console: Console) -> int:
-    return Measurement.get(console, console.options.update(max_width=_UNBROKEN_WIDTH), table).maximum
 
 
 def _record(title: str, names: Sequence[str], row: Iterable[RenderableType]) -> Table:

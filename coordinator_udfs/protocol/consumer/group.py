@@ -15,7 +15,6 @@ from copy import copy
 
 import msgspec
 
-from rollcall.coordinator_udfs.protocol.consumer.named_topics import NamedTopics
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
 from rollcall.coordinator_udfs.protocol.held_bytes import (
     HeldBytes,
@@ -67,8 +66,6 @@ class ArmedTimer(msgspec.Struct):
 
 
 class ConsumerMember(msgspec.Struct):
-    """A member of a consumer group."""
-
     member_id: str
     client_id: str
     client_host: str
@@ -164,9 +161,43 @@ class ConsumerFields(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Changes whenever a topic is new in it."""
 
 
-class ConsumerGroup(ConsumerFields):
-    """The state of one consumer group."""
+class _NamedTopics:
+    """The topics that members name, by topic with the number of these members.
 
+    A member's leaving costs by its own topics, not by those of all the others.
+    """
+
+    __slots__ = ("_by_member", "_counts")
+
+    def __init__(self, named: Iterable[tuple[str, tuple[str, ...]]]) -> None:
+        """named: by member id."""
+        self._by_member = dict(named)
+        self._counts: Counter[str] = Counter()
+        for topics in self._by_member.values():
+            self._counts.update(topics)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The number of members by topic, never 0."""
+        return self._counts
+
+    def put(self, member_id: str, topics: tuple[str, ...]) -> None:
+        """This member names these topics from now on, each once."""
+        if self._by_member.get(member_id) is topics:
+            return
+        self.drop(member_id)
+        self._by_member[member_id] = topics
+        self._counts.update(topics)
+
+    def drop(self, member_id: str) -> None:
+        """Removes this member, if it is there."""
+        for topic in self._by_member.pop(member_id, ()):
+            self._counts[topic] -= 1
+            if not self._counts[topic]:
+                del self._counts[topic]
+
+
+class ConsumerGroup(ConsumerFields):
     members: dict[str, ConsumerMember] = {}
     table: MemberTable = msgspec.field(default_factory=MemberTable)
     """Gives the order in which Kafka's own hash table would walk the members."""
@@ -175,7 +206,7 @@ class ConsumerGroup(ConsumerFields):
     _owners: dict[str, dict[int, str]] = {}
     _looked_at: Mapping[str, int] | None = None
     _held: HeldBytes | None = None
-    _named: NamedTopics | None = None
+    _named: _NamedTopics | None = None
 
     # ------------------------------------------------------------ questions
 
@@ -224,7 +255,7 @@ class ConsumerGroup(ConsumerFields):
     def named_topics(self) -> Mapping[str, int]:
         """The topics that members name, with the number of these."""
         if self._named is None:
-            self._named = NamedTopics((member_id, member.topics) for member_id, member in self.members.items())
+            self._named = _NamedTopics((member_id, member.topics) for member_id, member in self.members.items())
         return self._named.counts
 
     # ------------------------------------------------------------ members

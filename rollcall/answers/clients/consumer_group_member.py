@@ -83,8 +83,6 @@ class _Sent:
 
 @dataclass(slots=True)
 class ConsumerGroupMember:
-    """One consumer in one group."""
-
     config: ConsumerConfig
     member_id: str
     """The client's own, kept for its life; its request ids begin with it."""

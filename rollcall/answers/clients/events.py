@@ -111,8 +111,6 @@ class OffsetsCommitted:
 
 @dataclass(frozen=True, slots=True)
 class CommitFailed:
-    """A commit failed for good."""
-
     commit_id: int
     kind: CommitKind
     failure: CommitFailure
@@ -132,8 +130,6 @@ class FatalError:
 
 @dataclass(frozen=True, slots=True)
 class LeftGroup:
-    """The member left."""
-
     member_id: str
     reason: str
     is_announced: bool

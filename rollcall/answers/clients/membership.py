@@ -53,8 +53,6 @@ NO_GENERATION = Generation()
 
 
 class CoordinatorNode(NamedTuple):
-    """The coordinator's node."""
-
     node_id: int
     host: str
     port: int

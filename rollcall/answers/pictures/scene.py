@@ -73,8 +73,6 @@ class Curve:
 
 @dataclass(frozen=True)
 class Curves:
-    """A picture of curves."""
-
     title: str
     x_label: str
     y_label: str
@@ -93,8 +91,6 @@ class Curves:
 
 @dataclass(frozen=True)
 class Lanes:
-    """A picture of lanes."""
-
     title: str
     from_ms: int
     to_ms: int

@@ -31,7 +31,6 @@ from rollcall.answers.pictures.scene import (
 from rollcall.answers.why.slack import last_request
 from rollcall.history.facts import Fact
 from rollcall.history.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING, MemberPhase
-from rollcall.history.rebalances import Rebalance
 from rollcall.history.words import clock, duration, ended, moment
 from rollcall.schemas.causes import name_of, row_of
 from rollcall.schemas.effect_names import EffectName
@@ -142,7 +141,8 @@ def _marks(period: Period, places: dict[str, int]) -> Iterator[Mark]:
     for rebalance in period.rebalances:
         culprit = period.names.of(rebalance.cause.member_id, rebalance.cause.client_id)
         if culprit in places:
-            text, kind = _culprit_text(rebalance, culprit), name_of(rebalance.cause.kind)
+            kind = name_of(rebalance.cause.kind)
+            text = f"{kind}, by {culprit}, at {clock(rebalance.started_at_ms)} UTC"
             yield Mark(places[culprit], rebalance.started_at_ms, "culprit", "star", text, kind)
 
 
@@ -164,7 +164,3 @@ def _legible(marks: list[Mark], period: Period) -> list[Mark]:
         else:
             found.append(replace(mark, is_label_left=True))
     return found
-
-
-def _culprit_text(rebalance: Rebalance, culprit: str) -> str:
-    return f"{name_of(rebalance.cause.kind)}, by {culprit}, at {clock(rebalance.started_at_ms)} UTC"

@@ -79,8 +79,6 @@ class GroupProtocol(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerPlan:
-    """One consumer."""
-
     name: str
     """Unique in the plan."""
     config: ConsumerConfig

@@ -88,5 +88,4 @@ class World:
             self._coordinator.see_topics(self._existing_topics())
 
     def _show_topics(self, consumer: SimulatedConsumer) -> None:
-        """Shows a consumer the topics as they are now."""
         consumer.topics_changed(self._existing_topics())

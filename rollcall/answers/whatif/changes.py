@@ -145,7 +145,6 @@ def trial_of(texts: Iterable[str]) -> Trial:
 
 
 def _values(key: str, text: str) -> list[str]:
-    """The values that one text asks for."""
     first, dots, rest = text.partition("..")
     if not dots:
         values = [value for value in text.split(",") if value]

@@ -71,8 +71,6 @@ class Act(StrEnum):
 
 @dataclass(slots=True)
 class ObservedRequest:
-    """One request."""
-
     act: Act
     at_ms: int
     answered_ms: int | None
@@ -238,7 +236,6 @@ class GroupObserver:
     # ------------------------------------------------------------ who it was
 
     def _process_of(self, request: JoinGroupRequest) -> Process:
-        """The process that joins."""
         if request.member_id:
             return self._by_member.get(request.member_id) or self._stranger(request, request.member_id)
         same = next((each for each in reversed(self.processes) if _is_same(each, request)), None)

@@ -10,11 +10,10 @@ Knows schedules and settings; knows no log and no Spark.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rollcall.answers.clients.assignors import ASSIGNORS, Assignor
+from rollcall.answers.clients.assignors import ASSIGNORS
 from rollcall.answers.clients.config import ApiVersions, ConsumerConfig
 from rollcall.answers.clients.events import LeftGroup
 from rollcall.answers.clients.reactions import LEAVE_ON_POLL_TIMEOUT
@@ -162,7 +161,7 @@ def _consumer(schedule: ProcessSchedule, of_group: GroupSchedules, setting: Sett
         topics=schedule.topics,
         pattern=schedule.pattern,
         host=schedule.client_host,
-        assignors=_assignors(config.partition_assignment_strategy),
+        assignors={n: ASSIGNORS.get(n, ASSIGNORS[PLAYED_AS]) for n in config.partition_assignment_strategy},
         protocol=setting.protocol or schedule.protocol,
         schedule=Schedule(
             start_ms=start_ms,
@@ -227,10 +226,6 @@ def _versions(schedule: ProcessSchedule) -> ApiVersions:
     if schedule.group_instance_id is None:
         return versions
     return replace(versions, **{name: max(getattr(versions, name), least) for name, least in STATIC_VERSIONS.items()})
-
-
-def _assignors(names: tuple[str, ...]) -> Mapping[str, Assignor]:
-    return {name: ASSIGNORS.get(name, ASSIGNORS[PLAYED_AS]) for name in names}
 
 
 # ---------------------------------------------------------------- seats

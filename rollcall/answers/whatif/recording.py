@@ -42,7 +42,6 @@ class Recording:
     """The groups that had no coordinator for a while, which is not played."""
 
     def add(self, group: GroupRecording) -> None:
-        """Adds a group."""
         if group.schedules is None or group.outcome is None:
             self.left_out[group.group_id] = group.left_out
             return
@@ -71,8 +70,6 @@ def rates_of(ends: Iterable[LogEnd]) -> dict[Partition, float]:
 
 
 class GroupRecording(NamedTuple):
-    """One group of a recording."""
-
     group_id: str
     schedules: GroupSchedules | None
     """None: it is not played."""
@@ -91,7 +88,6 @@ class GroupRecorder:
         self._configs: dict[str, str] = {}
 
     def take(self, ordered: OrderedRequest) -> None:
-        """A request."""
         self._observer.take(ordered)
 
     def accept(self, beat: OrderedRequest) -> None:

@@ -88,7 +88,7 @@ def _read(row: LogRecord, rows: list[EffectRow], raw_max_bytes: int) -> Record |
         record = decode(row.partition, row.offset, row.timestamp_ms, row.key, row.value)
     except RecordError as error:
         reason = f"partition {row.partition} offset {row.offset}: {error}"
-        rows.append(_quarantined(reason, row.timestamp_ms, _raw(row), raw_max_bytes))
+        rows.append(_quarantined(reason, row.timestamp_ms, write_line(LogRecord(*row[:5])).decode(), raw_max_bytes))
         return None
     return None if isinstance(record, Skipped) else record
 
@@ -102,11 +102,6 @@ def _numbered(facts: Sequence[ShownEffect], history: History) -> list[EffectRow]
 
 def _quarantined(reason: str, at_ms: int | None, raw: str, raw_max_bytes: int) -> EffectRow:
     return EffectRow(0, QUARANTINED, at_ms, received_at_ms=at_ms, cause=reason, detail=raw[:raw_max_bytes])
-
-
-def _raw(row: LogRecord) -> str:
-    """A record as a line of the JSON format that dumps may have."""
-    return write_line(LogRecord(*row[:5])).decode()
 
 
 def _is_blank(history: History) -> bool:

@@ -66,7 +66,6 @@ class SettingsSeen:
     """By a line of API_VERSIONS, else by the first answer that only one version gives, else by what is beside it."""
 
     def note(self, entry: LoggedRequest) -> None:
-        """Takes in one request."""
         request, recorded = entry.request, entry.recorded
         if isinstance(request, ConsumerGroupDescribeRequest) and self.kafka_version is None:
             assert isinstance(recorded.response, ConsumerGroupDescribeResponse)

@@ -12,7 +12,6 @@ from zlib import crc32
 from zoneinfo import ZoneInfo
 
 from rollcall.inputs.request_log.lines.broker_times import BrokerTimes
-from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.in_order import in_time
 from rollcall.inputs.request_log.lines.line import LineReader
 from rollcall.inputs.request_log.lines.reading import Reading
@@ -64,7 +63,7 @@ class SectionReading:
                     yield Placed(entry, order_ms, 0 if is_alone else marks[_line_of(entry)])
                 marks.clear()
             if logged and not is_alone:
-                marks[_line_of(logged[0])] = _mark(line)
+                marks[_line_of(logged[0])] = crc32(line.text) + 1
         for entry in work_times.rest():
             order_ms = max(order_ms, entry.recorded.answered_at_ms)
             yield Placed(entry, order_ms, 0 if is_alone else marks[_line_of(entry)])
@@ -73,10 +72,6 @@ class SectionReading:
 def _line_of(entry: LoggedRequest) -> str:
     """The line of a request, of which it may be one of several."""
     return entry.request.request_id.rpartition(":")[2].partition("/")[0]
-
-
-def _mark(line: LogLine) -> int:
-    return crc32(line.text) + 1
 
 
 def in_order(files: Sequence[tuple[int, Iterator[Placed]]]) -> Iterator[Placed]:

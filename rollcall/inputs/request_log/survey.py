@@ -98,7 +98,6 @@ class CameBack:
         """By group and member id, the id of the last heartbeat by which a member of a consumer group left."""
 
     def note(self, entry: LoggedRequest) -> None:
-        """Takes in one request."""
         request, by = entry.request, (entry.request.connection or "", entry.group_id)
         if isinstance(request, LeaveGroupRequest) and entry.recorded.error is Error.NONE:
             if len(self.left) >= _CONNECTIONS_KEPT:
@@ -130,7 +129,6 @@ class WaitsToCome:
         self._read: list[float] = []
 
     def note(self, entry: LoggedRequest) -> None:
-        """Takes in a request that was read."""
         if entry.recorded.total_ms > LONG_WAIT_MS:
             heappush(self._read, arrival_of(entry))
             while self._read and self._first < len(self._waits) and self._read[0] == self._waits[self._first]:
@@ -175,7 +173,6 @@ class Surveying:
         self._names.names.update(topics.names)
 
     def note(self, entry: LoggedRequest) -> None:
-        """Takes in one request."""
         self.seen.note(entry)
         if entry.recorded.total_ms > LONG_WAIT_MS:
             self._waits[entry.group_id].append(arrival_of(entry))

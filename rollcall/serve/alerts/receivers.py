@@ -40,8 +40,6 @@ Written = tuple[str, dict[str, str], bytes]
 
 @dataclass(frozen=True)
 class Receiver:
-    """A receiver of alarms."""
-
     name: str
     deliver: Callable[[Event, Alarm, int], str]
     """Says what was answered. Raises NotTaken."""

@@ -170,7 +170,7 @@ def _recent_troubles(history: History, now_ms: int, until_ms: int | None) -> dic
         """
         for row in history.all(sql, (), until_ms):
             troubles, harm = found.get(row["group_id"], ([], None))
-            troubles.append(_counted(row["n"], kind))
+            troubles.append(f"{row['n']} {kind.name if row['n'] == 1 else kind.plural}")
             if kind.severity != "info" and row["is_harm"]:
                 harms = (harm, _harm(row, kind, now_ms))
                 harm = max(one for one in harms if one is not None)
@@ -214,10 +214,6 @@ def counts_now(history: History, now_ms: int) -> list[dict[str, Any]]:
         for view, kind in detectors()
     )
     return history.all(f"{' UNION ALL '.join(counts)} ORDER BY kind, group_id")
-
-
-def _counted(number: int, kind: Detector) -> str:
-    return f"{number} {kind.name if number == 1 else kind.plural}"
 
 
 def rebalances_over_time(history: History, first_ms: int, last_ms: int, until_ms: int | None) -> list[dict[str, Any]]:

@@ -26,8 +26,6 @@ _READY = b"\n"
 
 
 class Question(msgspec.Struct):
-    """What is asked."""
-
     query: str
     until_ms: int | None
     form: str

@@ -25,8 +25,6 @@ class Marker(StrEnum):
 
 
 class LogRecord(NamedTuple):
-    """One record."""
-
     partition: int
     offset: int
     timestamp_ms: int

@@ -86,7 +86,6 @@ class Member(DocumentPart):
 
 
 def with_instance(instance_id: str | None, members: Iterable[Member]) -> Member | None:
-    """The member with an instance id."""
     return next((one for one in members if one.group_instance_id == instance_id is not None), None)
 
 

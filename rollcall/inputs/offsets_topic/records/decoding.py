@@ -16,8 +16,6 @@ UNKNOWN_TYPE = "unknown key type"
 
 
 class Record(NamedTuple):
-    """One record."""
-
     partition: int
     offset: int
     timestamp_ms: int

@@ -42,7 +42,6 @@ class Generations:
 
     @property
     def running(self) -> LoggedRebalance | None:
-        """The one that runs."""
         return self._running.one if self._standing.type is GroupType.CLASSIC else None
 
     def take(self, place: int, line: LoggedFact) -> None:

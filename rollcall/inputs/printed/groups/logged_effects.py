@@ -22,8 +22,6 @@ Place = tuple[int, float]
 
 
 class LoggedEffect(NamedTuple):
-    """One effect."""
-
     place: Place
     content: Effect | Later
     of: LoggedRebalance | LoggedFact | None

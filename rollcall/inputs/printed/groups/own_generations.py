@@ -78,7 +78,6 @@ class OwnGenerations:
         return [one for one in self._found if one.generation_id is None or one.generation_id not in self._unmoved]
 
     def take(self, fact: LoggedFact) -> None:
-        """Take a line."""
         is_found_first = self._latest is None and fact.kind is FactKind.COORDINATOR_FOUND
         self._begins = self._begins or fact.kind in _BEGINS or GIVEN_ID in fact.reason
         self._is_new = self._is_new or is_found_first or self._begins

@@ -88,7 +88,6 @@ class OwnMembership:
         self._latest: LoggedFact | None = None
 
     def take(self, line: LoggedFact) -> None:
-        """Take a line."""
         if is_dated(line):
             self._at_ms = max(self._at_ms, line.at_ms or 0)
         is_set = line.kind is FactKind.MEMBER_ID_SET

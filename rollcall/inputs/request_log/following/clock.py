@@ -25,8 +25,6 @@ COORDINATOR_BACK = "a coordinator has loaded the group"
 
 @dataclass(slots=True)
 class GroupClock:
-    """The time of one group."""
-
     model: GroupModel
     order: Order
     sessions: Sessions

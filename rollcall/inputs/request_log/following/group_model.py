@@ -218,7 +218,6 @@ class GroupModel:
         return None
 
     def seen(self, request_id: str, why: str, **facts: object) -> GroupObservedRequest:
-        """An observation of the group."""
         return GroupObservedRequest(
             request_id=request_id,
             api_version=0,

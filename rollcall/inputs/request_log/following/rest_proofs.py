@@ -47,7 +47,6 @@ class RestProofs:
     """When the members of the next generation were known."""
 
     def note(self, entry: LoggedRequest) -> None:
-        """Takes in one request."""
         request, recorded, began_ms = entry.request, entry.recorded, entry.began_ms
         sent_ms = recorded.answered_at_ms - recorded.sending_ms
         if isinstance(request, JoinGroupRequest):

@@ -53,8 +53,6 @@ class Restart(NamedTuple):
 
 
 class Connections(msgspec.Struct):
-    """The connections of one broker."""
-
     open: dict[str, Open] = {}
     """By connection."""
     holders: dict[str, str] = {}

@@ -41,8 +41,6 @@ class LogFileError(UserError):
 
 
 class LogLine(NamedTuple):
-    """One line of one file."""
-
     file: str
     number: int
     """Its place in the file, from 1."""
@@ -77,8 +75,6 @@ def about_bytes_of(files: Iterable[Path]) -> int:
 
 
 class LogFile(NamedTuple):
-    """One file of a log."""
-
     first_ms: int
     """The first timestamp near the top; 0 without one, so that it comes first and what it holds is seen."""
     label: str

@@ -60,8 +60,6 @@ class Silence(msgspec.Struct):
 
 
 class Broker(msgspec.Struct):
-    """One broker."""
-
     alive_ms: int
     """Its last line."""
     heard: LastSeen
@@ -129,7 +127,6 @@ class Silences(msgspec.Struct):
         return found.paused[0]
 
     def last(self, broker: str) -> Silence | None:
-        """The last silence of a broker."""
         found = self.brokers.get(broker)
         return found.silences[-1] if found is not None and found.silences else None
 

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import IO, NamedTuple
 from zoneinfo import ZoneInfo
@@ -224,13 +225,9 @@ class LogTail:
 
     def _siblings(self) -> Iterator[Path]:
         """The files beside the log whose names begin with its own."""
-        for path in sorted(self.path.parent.glob(f"{_escaped(self.path.name)}?*")):
+        for path in sorted(self.path.parent.glob(f"{escape(self.path.name)}?*")):
             if path.is_file():
                 yield path
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
 def _head_of(path: Path) -> bytes:
