@@ -135,7 +135,7 @@ def _follow_cluster(
     if isinstance(opened.kept, ShadowState):
         opened.kept.learn_version(followed.kafka_version)
     merging = MergingFeed(kept.merging, kind.rule, followed.cluster.names, config.log_hold_ms)
-    log = _source(home, *opened, program)
+    log = _source(home, *opened, program, is_beside=True)
     both = BothSource(kind, log, topic, merging, config.log_hold_ms)
     return program.follow(_following(home, both, config, program, followed.samplers()))
 
@@ -171,10 +171,15 @@ def _open(home: Home, found: ShadowState | PrintedKept | None, asked: FollowedIn
 
 
 def _source(
-    home: Home, kept: ShadowState | PrintedKept, tail: Tail[LogLine, Position], program: ShadowProgram
+    home: Home,
+    kept: ShadowState | PrintedKept,
+    tail: Tail[LogLine, Position],
+    program: ShadowProgram,
+    *,
+    is_beside: bool = False,
 ) -> PrintedSource | RequestSource:
     if isinstance(kept, PrintedKept):
-        return PrintedSource(kept, tail)
+        return PrintedSource(kept, tail, is_beside=is_beside)
     return RequestSource(home, open_requests(home, JobConfig()), kept, tail, program.teller.say)
 
 

@@ -9,10 +9,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from rollcall.history.facts import Fact, effects_in
-from rollcall.inputs.believed_lines import beyond, without_contradicted
-from rollcall.inputs.offsets_topic.beside_lines import enriched
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.history.facts import Fact
+from rollcall.inputs.believed_lines import beyond, fact_of, without_contradicted
+from rollcall.inputs.offsets_topic.beside_growing_lines import MergingLines
+from rollcall.inputs.printed.groups.forgeable import without_forged
+from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
@@ -75,8 +76,10 @@ def test_a_forged_rebalance_is_not_believed_beside_a_recording(
     found = beside(CAPTURE, files, lines)
     assert [one.generation_id for one in found.rebalances if one.generation_id] == [1, 2, 3, 4]
     assert not [one for one in found.findings if victim in one.sentence and not one.is_inferred]
-    topic = [*effects_in(recorded(CAPTURE, (TOPIC,)).groups[GROUP].facts)]
-    assert not [one for one in enriched(topic, effects_of(lines)).added if isinstance(one, RebalanceEnded)]
+    merging = MergingLines()
+    believed = shown_effects_of(without_forged(lines))
+    merging.take(map(fact_of, believed), recorded(CAPTURE, (TOPIC,)).groups[GROUP].facts)
+    assert merging.decide(1 << 60).added == []
 
 
 @pytest.mark.parametrize("generation_id", [2, 9])

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from rollcall.history.facts import Fact
 from rollcall.inputs.offsets_topic.beside_growing_lines import LINES_KEPT_MS, MergingLines
-from rollcall.inputs.offsets_topic.beside_lines import enriched
+from rollcall.inputs.offsets_topic.beside_lines import Before, Enriched, completed, enriched
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import CauseFound, Effect, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
@@ -31,11 +31,22 @@ def ended(at_ms: int, generation_id: int, why: Cause, **fields: Any) -> Rebalanc
     return effect(RebalanceEnded, at_ms, to_generation_id=generation_id, cause=why, **fields)
 
 
+def as_facts(effects: list[Effect]) -> list[Fact]:
+    return [Fact(one.at_ms, seq, str(one.__struct_config__.tag), content=one) for seq, one in enumerate(effects)]
+
+
 def beside(topic: list[Effect], lines: list[Effect]) -> list[Effect]:
-    """The topic's facts as they are beside the lines."""
-    found = enriched(topic, lines)
-    kept = [found.changed.get(place, fact) for place, fact in enumerate(topic)]
-    return [*found.added, *(fact for fact in kept if fact is not None)]
+    """The topic's facts as they are beside the lines, behind what these add."""
+    merging = MergingLines()
+    merging.take(as_facts(lines), as_facts(topic))
+    found = merging.decide(1 << 40)
+    now = {fact.seq: one.effect for fact, one in found.topic_changed}
+    now |= {fact.seq: fact.content for fact in found.topic_kept if fact.content is not None}
+    return [*(one.effect for _, one in found.added), *(now[seq] for seq in sorted(now))]
+
+
+def in_log(facts: list[Effect], lines: list[Effect]) -> Enriched:
+    return enriched(Before(), facts, lines, range(len(facts)))
 
 
 def only_rebalance(topic: list[Effect], lines: list[Effect]) -> RebalanceEnded:
@@ -87,8 +98,8 @@ def test_changes_of_several_generations_are_not_those_of_the_last() -> None:
 def test_one_of_another_time_is_another_one() -> None:
     topic = ended(9_000, 3, Cause(kind=CauseKind.UNKNOWN), known_from_ms=8_900)
     line = ended(900_000, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=899_000)
-    found = enriched([topic], [line])
-    assert (found.changed, found.in_lines, found.in_both) == ({}, 1, 0)
+    found = enriched(Before(), [topic], [line])
+    assert (found.changed, found.in_both) == ({}, 0)
 
 
 def test_what_the_topic_proves_is_not_given_up_for_what_lines_leave_open() -> None:
@@ -154,22 +165,21 @@ def test_lines_by_which_a_member_went_are_not_believed_where_the_topic_still_has
 def test_a_rebalance_that_runs_as_a_log_ends_has_the_lines_end() -> None:
     began = effect(RebalanceStarted, 7_000, from_generation_id=2, cause=cause(CauseKind.MEMBER_LEFT), members_before=3)
     line = ended(9_000, 3, cause(CauseKind.UNKNOWN, CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT), started_at_ms=7_001)
-    found = enriched([began], [line], {0})
-    assert found.changed.get(0, began) == began
-    assert found.completed == replace(line, started_at_ms=7_000, cause=began.cause, members_before=3)
+    assert in_log([began], [line]).changed.get(0, began) == began
+    assert completed(began, [line]) == replace(line, started_at_ms=7_000, cause=began.cause, members_before=3)
     later = ended(20_000, 4, cause(CauseKind.MEMBER_JOINED), started_at_ms=19_000)
-    without_end = enriched([began], [later], {0}).completed
+    without_end = completed(began, [later])
     assert without_end is not None
     assert (without_end.to_generation_id, without_end.is_end_known) == (3, False)
-    assert enriched([began], [], {0}).completed is None
+    assert completed(began, []) is None
 
 
 def test_lines_count_where_a_log_only_infers() -> None:
     line = ended(9_010, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=7_000, slowest_member_id="m")
     stated = ended(9_000, 3, cause(CauseKind.MEMBER_LEFT), started_at_ms=6_999)
     inferred = replace(stated, cause=cause(CauseKind.MEMBER_LEFT, is_inferred=True))
-    assert enriched([stated], [line], {0}).changed.get(0, stated) == stated
-    found = enriched([inferred], [line], {0}).changed[0]
+    assert in_log([stated], [line]).changed.get(0, stated) == stated
+    found = in_log([inferred], [line]).changed[0]
     assert isinstance(found, RebalanceEnded)
     assert (found.cause.kind, found.started_at_ms, found.slowest_member_id) == (CauseKind.SESSION_EXPIRED, 6_999, None)
 
@@ -178,6 +188,6 @@ def test_lines_are_kept_until_the_topic_has_the_group() -> None:
     merging, line = MergingLines(), ended(9_010, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=7_000)
     merging.take([Fact(9_010, 1, EffectName.REBALANCE_ENDED, content=line)], [])
     merging.decide(10_000)
-    assert (merging.group.lines, merging.group.until_ms) == ([line], 10_000)
+    assert (merging.group.lines, merging.group.until_ms) == ([(line, "")], 10_000)
     merging.decide(9_011 + LINES_KEPT_MS)
     assert not merging.group.lines

@@ -58,7 +58,7 @@ class Both:
         """What follows the log from where the state says."""
         if self._kind is OF_LINES:
             kept = kept or PrintedKept(str(self.log), "UTC")
-            return PrintedSource(kept, LogTail(self.log, UTC, kept.position), self.now_s)
+            return PrintedSource(kept, LogTail(self.log, UTC, kept.position), self.now_s, is_beside=True)
         kept = kept or new_kept(str(self.log), "UTC", {}, SettingsSeen())
         requests, tail = open_requests(home, CONFIG), LogTail(self.log, UTC, kept.position)
         return RequestSource(home, requests, kept, tail, clock=self.now_s)

@@ -18,23 +18,18 @@ from rollcall.__main__ import main
 from rollcall.inputs.following.both import APP_ID, FOLDER, OF_LINES, OF_REQUESTS
 from rollcall.inputs.following.merging_feed import Known, MergingFeed, MergingState
 from rollcall.inputs.following.source import Part
-from rollcall.inputs.offsets_topic.beside_lines import enriched
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.record_names import record_in, shown_by_both
-from rollcall.inputs.printed.groups.group_effects import shown_effects_of
-from rollcall.inputs.printed.reading import read_files
-from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.request_log.lines.clock import LogClock
 from rollcall.jobs.shadow.following import Following
 from rollcall.jobs.stream.home_tables import open_effects
-from rollcall.schemas.effect_rows import EffectRow, rows_of
-from rollcall.schemas.shown_effects import ShownEffect
+from rollcall.schemas.effect_rows import EffectRow
 from rollcall.tables.appending import append_once
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.job_status import StatusWriter
 from rollcall.tables.rows import effects_table
 from rollcall.tables.table_follower import TableFollower
-from tests.offsets_topic.folded import CAPTURES, NAMES, capture, read_dump
+from tests.offsets_topic.folded import CAPTURES, NAMES, read_dump
 from tests.printed.recorded import BROKERS
 from tests.shadow.both_shadow import CONFIG, Both
 from tests.shadow.deaths import Deaths
@@ -58,23 +53,11 @@ def lines_of(log: Path) -> list[tuple[int, bytes]]:
     return found
 
 
-def replayed(name: str) -> Facts:
+def replayed(name: str, folder: Path, dump: str = "offsets-topic") -> Facts:
     """What a replay makes of both."""
-    groups = groups_in(read_files([str(BROKERS / f"{name}.log.gz")], UTC)[0].facts)
-    lines = {group.group_id: shown_effects_of(group) for group in groups}
-    found: Facts = {}
-    for group_id, topic in capture(name).shown.items():
-        topic, own = sorted(topic, key=lambda one: one.effect.at_ms), lines.get(group_id, [])
-        made = enriched([one.effect for one in topic], [one.effect for one in own])
-        line_of = {id(one.effect): one.shown_by for one in own}
-        facts = [ShownEffect(one, line_of[id(one)]) for one in made.added]
-        for place, (effect, record) in enumerate(topic):
-            if (now := made.changed.get(place, effect)) is not None:
-                line = line_of.get(id(made.by.get(place)), "")
-                facts.append(ShownEffect(now, shown_by_both(record, line)))
-        rows = rows_of(facts, 0)
-        found[group_id] = sorted((_fact(msgspec.structs.asdict(row)) for row in rows), key=str)
-    return found
+    files = BROKERS / f"{name}.log.gz", CAPTURES / name / f"{dump}.jsonl.gz"
+    assert main(["replay", *map(str, files), "--home", str(folder), "--processes", "1"]) == 0
+    return written(Home(folder))
 
 
 def _fact(row: dict[str, Any]) -> tuple[int, str, str | None, str]:
@@ -100,10 +83,10 @@ def written(home: Home) -> Facts:
     return {group_id: sorted(rows, key=str) for group_id, rows in found.items()}
 
 
-def grow(both: Both, name: str, lines: list[tuple[int, bytes]]) -> None:
+def grow(both: Both, name: str, lines: list[tuple[int, bytes]], dump: str = "offsets-topic") -> None:
     """Both grow, the topic late now and then, and the program is killed; then nothing is written any more."""
     both.start()
-    chance, topic = random.Random(name), read_dump(CAPTURES / name / "offsets-topic.jsonl.gz")
+    chance, topic = random.Random(name), read_dump(CAPTURES / name / f"{dump}.jsonl.gz")
     deaths = 0
     for now_ms in range(lines[0][0] - STEP_MS, lines[-1][0] + AFTER_END_MS, STEP_MS):
         both.now_ms = now_ms
@@ -125,11 +108,16 @@ def _killed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("rollcall.tables.appending.write_deltalake", Deaths(request.param))
 
 
+@pytest.mark.parametrize("dump", ["offsets-topic", "offsets-topic-compacted"])
 @pytest.mark.parametrize("name", NAMES)
-def test_what_comes_bit_by_bit_is_what_a_replay_of_both_makes(name: str, tmp_path: Path) -> None:
+def test_what_comes_bit_by_bit_is_what_a_replay_of_both_makes(
+    name: str, dump: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     both = Both(tmp_path, name, OF_LINES)
-    grow(both, name, lines_of(BROKERS / f"{name}.log.gz"))
-    assert written(both.home) == replayed(name)
+    grow(both, name, lines_of(BROKERS / f"{name}.log.gz"), dump)
+    monkeypatch.undo()
+    of_shadow, of_replay = written(both.home), replayed(name, tmp_path / "replayed", dump)
+    assert of_shadow == of_replay
 
 
 def test_requests_that_come_bit_by_bit_beside_a_topic_make_the_rebalances_of_a_replay(

@@ -54,7 +54,7 @@ def find_printed(home: Home) -> PrintedKept | None:
 
 
 class PrintedSource(LogSource):
-    """A broker's log of which the home holds this state. clock: seconds."""
+    """A broker's log of which the home holds this state. clock: seconds. is_beside: as in `LiveGroups`."""
 
     folder, app_id = FOLDER, APP_ID
     not_known: tuple[str, ...] = (
@@ -62,12 +62,17 @@ class PrintedSource(LogSource):
     )
 
     def __init__(
-        self, kept: PrintedKept, tail: Tail[LogLine, Position], clock: Callable[[], float] = time.monotonic
+        self,
+        kept: PrintedKept,
+        tail: Tail[LogLine, Position],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        is_beside: bool = False,
     ) -> None:
         super().__init__(tail, clock)
         self._kept = kept
         self._log = GrowingLog(kept.log, zone_of(kept.zone), kept.unread)
-        self._groups = LiveGroups(kept.facts, kept.given)
+        self._groups = LiveGroups(kept.facts, kept.given, is_beside=is_beside)
         self._log_ms = max((fact.at_ms for fact in kept.facts if fact.at_ms is not None), default=kept.position.at_ms)
         """The last line's time."""
         self._in_file_ms = kept.position.at_ms

@@ -1,28 +1,32 @@
-"""One group's history by the topic and by what its coordinator prints, while both grow.
+"""One group's history by a recording and by printed lines, whole or while both grow: one rule.
 
-A fact of the topic is decided once the lines are known up to its time; what is decided stays. It becomes what a replay
-makes of it (`rollcall.inputs.offsets_topic.beside_lines`). Must not know lines or records, nor where facts come from or
-go to.
+A recorded fact is decided once the lines are known up to its time; what is decided stays. What lines know better of a
+recorded rebalance is added to it, and so are rebalances that the recording lacks, once it shows the group in their
+generation or later. A recording that is whole is a growing one whose end has come. Must not know lines or records, nor
+where facts come from or go to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from operator import attrgetter
 
 import msgspec
 
 from rollcall.history.facts import Fact
-from rollcall.inputs.offsets_topic.beside_lines import Before, enriched_after, unended
+from rollcall.inputs.offsets_topic.beside_lines import Before, completed, enriched, unended
 from rollcall.inputs.offsets_topic.beside_log.merging import Decided
+from rollcall.inputs.offsets_topic.generations import Seen, Span, is_contradicted, is_in, joined, seen_in
+from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
+from rollcall.schemas.effects import Effect, GroupRemoved, MemberJoined, MemberRemoved, RebalanceEnded, RebalanceStarted
 from rollcall.schemas.shown_effects import ShownEffect
 
 IN_ORDER = frozenset(EffectName) - {EffectName.OFFSETS_COMMITTED}
 """The facts of the topic that wait for lines. Those of lines are no facts of the history by themselves."""
 LINES_KEPT_MS = 3_600_000
 """For how long lines are kept beside which a fact may come: no rebalance lasts longer."""
+_FOREVER_MS = 1 << 62
 _Line = RebalanceStarted | RebalanceEnded | MemberJoined | MemberRemoved
 _in_time = attrgetter("at_ms", "seq")
 
@@ -31,10 +35,8 @@ class GroupBeside(msgspec.Struct):
     """What is remembered of a group whose facts are decided up to a moment."""
 
     before: Before = msgspec.field(default_factory=Before)
-    lines: list[_Line] = []
-    """What was printed lately."""
-    shown_by: list[str] = []
-    """The place of each of these in its log; what an earlier version kept has none."""
+    lines: list[tuple[_Line, str]] = []
+    """What was printed lately, each with its place in its log."""
     is_removed: bool = True
     """Whether the topic has no such group by its last fact."""
     added: int = 0
@@ -43,21 +45,35 @@ class GroupBeside(msgspec.Struct):
     """Up to when all is decided."""
     heard_ms: int = -1
     """When the latest of the topic's facts happened."""
+    seen: list[Seen] = []
+    """Which generation the recording has shown lately, and when."""
+    known: list[Span] = []
+    """The generations before and after the rebalances of the history, those that touch as one."""
+    running: RebalanceStarted | None = None
+    """The recorded rebalance that runs after what is decided."""
 
 
 class MergingLines:
-    """One group, whose facts by both inputs are taken and decided. group: what an earlier merging has left."""
+    """One group, whose facts by both inputs are taken and decided. group: what an earlier merging has left.
 
-    def __init__(self, group: GroupBeside | None = None) -> None:
+    topic_from_seq: a request log's facts have a `seq` below it.
+    """
+
+    def __init__(self, group: GroupBeside | None = None, topic_from_seq: int = 0) -> None:
         self.group = group or GroupBeside()
-        self.group.shown_by += [""] * (len(self.group.lines) - len(self.group.shown_by))
+        self.completed: ShownEffect | None = None
+        """By lines, the end of the rebalance that runs as the recording ends."""
+        self.recorded: list[Span] = []
+        """As the recording ends, the generations before and after its rebalances."""
+        self._topic_from_seq = topic_from_seq
         self._lines: list[Fact] = []
         self._topic: list[Fact] = []
 
     @property
     def is_waiting(self) -> bool:
         """Whether anything is taken that is not decided."""
-        return bool(self._lines or self._topic)
+        lines = self.group.lines
+        return bool(self._lines or self._topic or (lines and lines[-1][0].at_ms > self.group.until_ms))
 
     @property
     def is_over(self) -> bool:
@@ -65,32 +81,80 @@ class MergingLines:
         return not self.is_waiting and self.group.is_removed
 
     def take(self, log: Iterable[Fact], topic: Iterable[Fact]) -> None:
-        """Facts of `IN_ORDER`, in any order. log: those of the lines."""
+        """Facts of `IN_ORDER`, in any order. log: those of the lines. topic: those of the recording."""
         for fact in log:
             self._lines.append(fact)
             if isinstance(fact.content, _Line):
-                self.group.lines.append(fact.content)
-                self.group.shown_by.append(fact.request_id)
+                self.group.lines.append((fact.content, fact.request_id))
+        known = len(self._topic)
         for fact in topic:
             self.group.heard_ms = max(self.group.heard_ms, fact.at_ms)
             self._topic.append(fact)
+        if self._topic[known:]:
+            self.group.seen = seen_in(self._topic[known:], self.group.seen)
 
     def decide(self, until_ms: int) -> Decided:
         """Decides the topic's facts up to a moment, up to which all facts of both inputs are taken."""
         group = self.group
-        decided = Decided(log_left_out=self._lines)
-        now = sorted((fact for fact in self._topic if fact.at_ms <= until_ms), key=_in_time)
-        self._lines = []
         group.until_ms = max(group.until_ms, until_ms)
+        lines = self._believed()
+        decided = self._enrich(until_ms, lines)
+        self._lines = []
+        coming = joined((one.from_generation_id, one.to_generation_id) for one in _ends(self._topic))
+        numbers = {
+            one.to_generation_id
+            for one in self._unknown(lines, until_ms)
+            if self._is_reached(one) and not is_in(coming, one.to_generation_id)
+        }
+        added = [one for one in lines if one.effect.at_ms <= until_ms and _leads_to(one.effect, numbers)]
+        if group.running is not None and any(number > group.running.from_generation_id + 1 for number in numbers):
+            end = self._complete([one for one in lines if one.effect.at_ms <= until_ms], decided)
+            added = [end, *added] if end is not None else added
+        self._add(added, decided)
+        self._forget(group.until_ms - LINES_KEPT_MS)
+        return decided
+
+    def end(self, last_ms: int) -> Decided:
+        """Decides all that was taken of a whole recording. last_ms: when its last fact of any kind happened.
+
+        After that moment all is added that leads to the rebalances which the recording lacks, or follows the last.
+        """
+        lines = self._believed()
+        effects = [ShownEffect(fact.content, fact.request_id) for fact in self._lines if fact.content is not None]
+        decided = self._enrich(_FOREVER_MS, lines)
+        self._lines = []
+        self.completed = self._complete(lines, decided)
+        self.recorded = self._known()
+        if decided.topic_kept or decided.topic_changed:
+            numbers = {one.to_generation_id for one in self._unknown(lines, _FOREVER_MS)}
+            effects = _added(effects, numbers, self.completed, last_ms)
+        self._add(effects, decided)
+        return decided
+
+    def _believed(self) -> list[ShownEffect]:
+        """The lines without rebalances that the recording contradicts, and what led to them."""
+        found: list[ShownEffect] = []
+        begins = 0
+        for line, shown_by in self.group.lines:
+            found.append(ShownEffect(line, shown_by))
+            if isinstance(line, RebalanceEnded):
+                if is_contradicted(span := _span(line), line.to_generation_id, self.group.seen):
+                    found[begins:] = [one for one in found[begins:] if one.effect.at_ms < span[0]]
+                begins = len(found)
+        return found
+
+    def _enrich(self, until_ms: int, lines: Sequence[ShownEffect]) -> Decided:
+        """Decides the recorded facts up to a moment."""
+        group, decided = self.group, Decided(log_left_out=self._lines)
+        now = sorted((fact for fact in self._topic if fact.at_ms <= until_ms), key=_in_time)
         if not now:
-            self._forget(group.until_ms - LINES_KEPT_MS)
             return decided
         self._topic = [fact for fact in self._topic if fact.at_ms > until_ms]
         known = [(fact, fact.content) for fact in now if fact.content is not None]
-        lines = [ShownEffect(*one) for one in zip(group.lines, group.shown_by, strict=True)]
-        lines += _open(lines)
-        found = enriched_after(group.before, [content for _, content in known], [one.effect for one in lines])
-        line_of = {id(one.effect): one.shown_by for one in lines}
+        shown = [*lines, *_open(lines)]
+        logged = {place for place, (fact, _) in enumerate(known) if fact.seq < self._topic_from_seq}
+        found = enriched(group.before, [content for _, content in known], [one.effect for one in shown], logged)
+        line_of = {id(one.effect): one.shown_by for one in shown}
         changed = {id(fact): place for place, (fact, _) in enumerate(known) if place in found.changed}
         for fact in now:
             group.is_removed = fact.effect == EffectName.GROUP_REMOVED
@@ -101,23 +165,120 @@ class MergingLines:
             else:
                 shown_by = found.shown_by(place, fact.request_id, line_of)
                 decided.topic_changed.append((fact, ShownEffect(content, shown_by)))
-        added = [ShownEffect(one, line_of[id(one)]) for one in found.added]
-        decided.added = [*enumerate(added, group.added + 1)]
+        self._note(found.changed.get(place, content) for place, (_, content) in enumerate(known))
         decided.compared = found.in_both
-        group.added += len(found.added)
-        self._forget(group.until_ms - LINES_KEPT_MS)
         return decided
+
+    def _complete(self, lines: Sequence[ShownEffect], decided: Decided) -> ShownEffect | None:
+        """Ends the recorded rebalance that runs, if lines show that it is over."""
+        running = self.group.running
+        end = None if running is None else completed(running, [one.effect for one in lines])
+        if end is None:
+            return None
+        decided.compared += end.is_end_known
+        self._note([end])
+        return ShownEffect(end, next((by for effect, by in lines if _is_end_of(effect, end)), ""))
+
+    def _note(self, history: Iterable[Effect | None]) -> None:
+        """Notes which rebalances the history has."""
+        group, spans = self.group, list[Span]()
+        for effect in history:
+            match effect:
+                case RebalanceStarted():
+                    group.running = effect
+                case RebalanceEnded():
+                    spans.append((effect.from_generation_id, effect.to_generation_id))
+                    group.running = None
+                case GroupRemoved():
+                    group.running = None
+                case _:
+                    pass
+        group.known = joined([*group.known, *spans])
+
+    def _known(self) -> list[Span]:
+        """The generations before and after the rebalances of the history, of one that runs too."""
+        known, running = self.group.known, self.group.running
+        if running is None:
+            return known
+        return joined([*known, (running.from_generation_id, running.from_generation_id + 1)])
+
+    def _unknown(self, lines: Iterable[ShownEffect], until_ms: int) -> list[RebalanceEnded]:
+        """The rebalances of lines that were over at a moment, and that the history lacks."""
+        known = self._known()
+        ends = (one.effect for one in lines if isinstance(one.effect, RebalanceEnded))
+        return [one for one in ends if one.at_ms <= until_ms and not is_in(known, one.to_generation_id)]
+
+    def _is_reached(self, one: RebalanceEnded) -> bool:
+        """Whether the recording has the group after a rebalance of lines, or in its generation."""
+        from_ms, to_ms = _span(one)
+        return self.group.heard_ms > to_ms + SAME_FACT_WITHIN_MS or any(
+            at_ms >= from_ms - SAME_FACT_WITHIN_MS and number >= one.to_generation_id
+            for at_ms, number in self.group.seen
+        )
+
+    def _add(self, added: Sequence[ShownEffect], decided: Decided) -> None:
+        group = self.group
+        decided.added = [*enumerate(added, group.added + 1)]
+        group.added += len(added)
+        spans = [(one.to_generation_id - 1, one.to_generation_id) for one in _ends_in(added)]
+        group.known = joined([*group.known, *spans]) if spans else group.known
 
     def _forget(self, before_ms: int) -> None:
         group, before = self.group, self.group.before
-        group.shown_by = [by for line, by in zip(group.lines, group.shown_by, strict=True) if line.at_ms >= before_ms]
-        group.lines = [line for line in group.lines if line.at_ms >= before_ms]
+        group.lines = [one for one in group.lines if one[0].at_ms >= before_ms]
+        group.seen = [one for place, one in enumerate(group.seen, 1) if one[0] >= before_ms or place == len(group.seen)]
         for member_id in [member_id for member_id, times_ms in before.gone.items() if times_ms[-1] < before_ms]:
             if member_id not in before.members or before.members[member_id].at_ms <= before.gone[member_id][-1]:
                 before.members.pop(member_id, None)
                 del before.gone[member_id]
         before.settled = {key for key in before.settled if key[1] >= before_ms}
         before.ends_now = {key: cause for key, cause in before.ends_now.items() if key[0] >= before_ms}
+
+
+def _added(
+    effects: Sequence[ShownEffect], numbers: Container[int], ended: ShownEffect | None, last_ms: int
+) -> list[ShownEffect]:
+    """The rebalances to generations, and after a moment all that leads to one of them or follows the last.
+
+    ended: what lines complete.
+    """
+    found: list[ShownEffect] = []
+    begins, is_own = 0, False
+    for place, (effect, _) in enumerate(effects):
+        if isinstance(effect, RebalanceEnded):
+            is_completed = ended is not None and _is_end_of(effect, ended.effect)
+            is_own = effect.to_generation_id in numbers or is_completed
+            before = [one for one in effects[begins:place] if is_own and one.effect.at_ms > last_ms]
+            found += [one for one in before if not (is_completed and isinstance(one.effect, RebalanceStarted))]
+            found += [effects[place]] if is_own and not is_completed else ()
+            begins = place + 1
+    return [*found, *(one for one in effects[begins:] if is_own and one.effect.at_ms > last_ms)]
+
+
+def _is_end_of(effect: Effect, ended: Effect) -> bool:
+    """Whether an effect of lines ends the rebalance that a recording begins."""
+    if not (isinstance(effect, RebalanceEnded) and isinstance(ended, RebalanceEnded)):
+        return False
+    at_ms = max(effect.at_ms, ended.started_at_ms or 0)
+    return (effect.to_generation_id, at_ms) == (ended.to_generation_id, ended.at_ms)
+
+
+def _leads_to(effect: Effect, numbers: Container[int]) -> bool:
+    return isinstance(effect, RebalanceEnded) and effect.to_generation_id in numbers
+
+
+def _span(one: RebalanceEnded) -> Span:
+    """The first and the last time of a rebalance of lines."""
+    times = (one.started_at_ms, one.known_from_ms, one.at_ms)
+    return min(at_ms for at_ms in times if at_ms is not None), one.at_ms
+
+
+def _ends(facts: Iterable[Fact]) -> list[RebalanceEnded]:
+    return [fact.content for fact in facts if isinstance(fact.content, RebalanceEnded)]
+
+
+def _ends_in(shown: Iterable[ShownEffect]) -> list[RebalanceEnded]:
+    return [one.effect for one in shown if isinstance(one.effect, RebalanceEnded)]
 
 
 def _open(lines: Iterable[ShownEffect]) -> list[ShownEffect]:

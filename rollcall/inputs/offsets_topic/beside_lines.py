@@ -24,7 +24,6 @@ from rollcall.schemas.effects import (
     UNKNOWN_END,
     CauseFound,
     Effect,
-    GroupRemoved,
     MemberJoined,
     MemberRemoved,
     RebalanceEnded,
@@ -62,12 +61,6 @@ class Enriched:
     """None: the fact is left out."""
     by: dict[int, Effect] = field(default_factory=dict)
     """What of the lines is in the changed facts."""
-    added: list[Effect] = field(default_factory=list)
-    """Rebalances of generations that the topic has no record of."""
-    completed: RebalanceEnded | None = None
-    """The end of the rebalance that runs in the last of the recorded facts, if lines show that it is over."""
-    in_lines: int = 0
-    """How many generations the lines have."""
     in_both: int = 0
 
     def shown_by(self, place: int, recorded: str, line_of: Mapping[int, str]) -> str:
@@ -76,20 +69,23 @@ class Enriched:
         return recorded if by is None else shown_by_both(recorded, line_of.get(id(by), ""))
 
 
-def enriched(recorded: Sequence[Effect], lines: Sequence[Effect], logged: Container[int] = ()) -> Enriched:
-    """recorded, lines: a group's facts by each, all and in order; of the recorded those of ENRICHED at least.
+def enriched(
+    before: Before, recorded: Sequence[Effect], lines: Sequence[Effect], logged: Container[int] = ()
+) -> Enriched:
+    """Hold a group's facts to its lines. before: what its earlier facts have shown, which is updated.
 
-    logged: the places of facts that a request log has; the others are the topic's.
+    recorded, lines: both all and in order; of the recorded those of ENRICHED at least. logged: the places of facts that
+    a request log has; the others are the topic's.
     """
-    beside = _Beside(Before(), lines, logged)
-    found = beside.take(recorded)
-    found.completed = beside.completed([found.changed.get(place, fact) for place, fact in enumerate(recorded)])
-    return found
+    return _Beside(before, lines, logged).take(recorded)
 
 
-def enriched_after(before: Before, topic: Sequence[Effect], lines: Sequence[Effect]) -> Enriched:
-    """The same of a group of the topic whose earlier facts were enriched before; `before` is updated."""
-    return _Beside(before, lines, ()).take(topic)
+def completed(running: RebalanceStarted, lines: Sequence[Effect]) -> RebalanceEnded | None:
+    """The end of the rebalance that runs in the last recorded facts: by the lines, or unknown if they have a later one.
+
+    None: lines do not show that it is over.
+    """
+    return _Beside(Before(), lines, ()).completed(running)
 
 
 def unended(one: RebalanceStarted) -> RebalanceEnded:
@@ -119,13 +115,15 @@ class _Beside:
         self._settled, self._members, self._ends_now = before.settled, before.members, before.ends_now
         self._gone = before.gone
         self._rebalances: defaultdict[int, list[RebalanceEnded]] = defaultdict(list)
+        self._beginnings: dict[tuple[int, int], RebalanceStarted] = {}
         self._joins: defaultdict[str, list[MemberJoined]] = defaultdict(list)
         self._ends: defaultdict[str, list[MemberRemoved]] = defaultdict(list)
         for fact in lines:
             match fact:
                 case RebalanceEnded():
                     self._rebalances[fact.to_generation_id].append(fact)
-                    self.found.in_lines += 1
+                case RebalanceStarted():
+                    self._beginnings[fact.from_generation_id, fact.at_ms] = fact
                 case MemberJoined() if not fact.is_inferred:
                     self._joins[fact.member_id].append(fact)
                 case MemberRemoved():
@@ -193,7 +191,8 @@ class _Beside:
         said = self._near(fact.from_generation_id + 1, fact.at_ms)
         if said is not None:
             cause = self._cause(fact.cause, said, is_logged=place in self._logged)
-            self._change(place, replace(fact, cause=cause), None if cause is fact.cause else said)
+            began = self._beginnings.get((said.from_generation_id, said.started_at_ms or 0), said)
+            self._change(place, replace(fact, cause=cause), None if cause is fact.cause else began)
 
     def _take_rebalance(self, place: int, fact: RebalanceEnded) -> None:
         """A generation was formed, or an epoch was over."""
@@ -206,17 +205,13 @@ class _Beside:
         if now is not fact:
             self._change(place, now, None if now == went else said)
 
-    def completed(self, facts: Sequence[Effect | None]) -> RebalanceEnded | None:
-        """The end of what runs in the last facts: by the lines, or unknown if a later one is in them."""
-        running = _running(facts)
-        if running is None:
-            return None
+    def completed(self, running: RebalanceStarted) -> RebalanceEnded | None:
+        """The end of a rebalance that runs."""
         number, at_ms = running.from_generation_id + 1, running.at_ms
         said = self._near(number, at_ms)
         is_last = not any(one.at_ms >= at_ms for later, of in self._rebalances.items() if later > number for one in of)
         if said is None or (is_last and not said.is_end_known):
             return None if is_last else unended(running)
-        self.found.in_both += 1
         return replace(
             said,
             at_ms=max(said.at_ms, at_ms),
@@ -231,13 +226,9 @@ class _Beside:
         began_ms = fact.started_at_ms
         if began_ms is None and said.started_at_ms is not None:
             began_ms = min(said.started_at_ms, fact.at_ms)
-        between = [
-            one
-            for number in range(fact.from_generation_id + 1, fact.to_generation_id)
-            if (one := self._latest_rebalance(number, fact.at_ms)) is not None
-        ]
-        self.found.added += between
-        if between:  # The topic's changes are those of all of them.
+        between = range(fact.from_generation_id + 1, fact.to_generation_id)
+        if any(one.at_ms <= fact.at_ms for number in between for one in self._rebalances.get(number, ())):
+            # The topic's changes are those of all of them.
             adds_up = said.members_after in (None, fact.members_after)
             fact = replace(
                 fact,
@@ -317,9 +308,6 @@ class _Beside:
                 return one
         return None
 
-    def _latest_rebalance(self, generation_id: int, until_ms: int) -> RebalanceEnded | None:
-        return next((one for one in reversed(self._rebalances[generation_id]) if one.at_ms <= until_ms), None)
-
     def _change(self, place: int, fact: Effect, by: Effect | None) -> None:
         self.found.changed[place] = fact
         if by is not None:
@@ -329,13 +317,6 @@ class _Beside:
 def _is_open(cause: Cause) -> bool:
     """Whether nothing is known of a cause, not even what fits."""
     return cause.kind is CauseKind.UNKNOWN and not cause.candidates
-
-
-def _running(facts: Sequence[Effect | None]) -> RebalanceStarted | None:
-    """The rebalance that runs after facts."""
-    kinds = RebalanceStarted, RebalanceEnded, GroupRemoved
-    last = next((one for one in reversed(facts) if isinstance(one, kinds)), None)
-    return last if isinstance(last, RebalanceStarted) else None
 
 
 def _latest_by(facts: Sequence[_Of], at_ms: int) -> _Of | None:

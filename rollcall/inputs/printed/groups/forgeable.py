@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from rollcall.inputs.printed.groups.reasons import Reason, read_reason
 from rollcall.inputs.printed.lines.forged_lines import Span, within
@@ -57,6 +58,17 @@ def doubt_forgeable(group: LoggedGroup) -> None:
         finding._replace(is_inferred=finding.is_inferred or any(fact.may_be_forged for fact in finding.facts))
         for finding in group.findings
     ]
+
+
+def without_forged(group: LoggedGroup) -> LoggedGroup:
+    """Return a group of lines without what a client may have written: beside what is recorded it shows nothing."""
+    if not any(fact.may_be_forged for fact in group.facts):
+        return group
+    return replace(
+        group,
+        facts=[fact for fact in group.facts if not fact.may_be_forged],
+        rebalances=[one for one in group.rebalances if not any(fact.may_be_forged for fact in one.facts)],
+    )
 
 
 def forgeable_places(facts: Sequence[LoggedFact], *, goes_on: bool = False) -> set[int]:

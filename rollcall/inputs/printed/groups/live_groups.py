@@ -17,9 +17,10 @@ from typing import NamedTuple
 import msgspec
 
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.inputs.printed.groups.forgeable import forgeable_places
+from rollcall.inputs.printed.groups.forgeable import forgeable_places, without_forged
 from rollcall.inputs.printed.groups.group_effects import effects_of, shown_effects_of
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.tolerances import BACK_AFTER_LEAVE_MS
 from rollcall.schemas.effects import (
@@ -82,9 +83,15 @@ class NewEffects(NamedTuple):
 
 
 class LiveGroups:
-    """All groups of one log. facts and given: those of a log that was followed before."""
+    """All groups of one log. facts and given: those of a log that was followed before.
 
-    def __init__(self, facts: Sequence[LoggedFact] = (), given: dict[str, Given] | None = None) -> None:
+    is_beside: a recording is followed beside it, so what a client may have written shows nothing.
+    """
+
+    def __init__(
+        self, facts: Sequence[LoggedFact] = (), given: dict[str, Given] | None = None, *, is_beside: bool = False
+    ) -> None:
+        self._is_beside = is_beside
         self.facts = [*facts]
         self.given = given or {}
         self._effects = self._given_before()
@@ -122,7 +129,7 @@ class LiveGroups:
             new = [fact for fact in group.facts if fact.line_number > given_line]
             if not new:
                 continue
-            shown = shown_effects_of(group, goes_on=True)
+            shown = shown_effects_of(self._believed(group), goes_on=True)
             effects = [one.effect for one in shown]
             due_ms = _due_ms(new, effects)
             if now_ms >= due_ms:
@@ -143,6 +150,9 @@ class LiveGroups:
         for group_id, given in list(self.given.items()):
             if group_id not in self._effects and now_ms > given.at_ms + FORGOTTEN_AFTER_MS:
                 del self.given[group_id]
+
+    def _believed(self, group: LoggedGroup) -> LoggedGroup:
+        return without_forged(group) if self._is_beside else group
 
     def _marked(self) -> list[LoggedFact]:
         """The facts, marked where a client may have written what is not given; the next lines may still prove it."""
@@ -171,7 +181,10 @@ class LiveGroups:
         known = [
             fact for fact in self.facts if self._is_given(fact) or (not fact.group_id and fact.line_number <= last_line)
         ]
-        return {group.group_id: effects_of(group, goes_on=True) for group in groups_in(known, is_marked=True)}
+        return {
+            group.group_id: effects_of(self._believed(group), goes_on=True)
+            for group in groups_in(known, is_marked=True)
+        }
 
     def _give(self, group_id: str, shown: list[ShownEffect], last_line: int) -> NewEffects:
         given = self._given(group_id)
@@ -192,7 +205,7 @@ class LiveGroups:
         from_line = min(self._given(group_id).line for group_id in old)
         for group in groups_in(self.facts, from_line, now_ms, is_marked=True):
             if group.group_id in old:
-                self._effects[group.group_id] = effects_of(group, goes_on=True)
+                self._effects[group.group_id] = effects_of(self._believed(group), goes_on=True)
 
     def _leave_out(self, old: dict[str, set[int]]) -> None:
         self.facts = [fact for fact in self.facts if fact.line_number not in old.get(fact.group_id, ())]
