@@ -19,7 +19,7 @@ from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of, is_open
 from rollcall.inputs.recordings import GroupRecorded
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
-from rollcall.schemas.effects import RebalanceEnded
+from rollcall.schemas.effects import GroupRemoved, RebalanceEnded
 from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import AFTER_THE_LOGS
 
@@ -53,8 +53,7 @@ def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
     decided = merging.end(recorded.last_ms)
     changed = [replace(fact, content=now, request_id=by) for fact, (now, by) in decided.topic_changed]
     facts = [*decided.topic_kept, *changed]
-    if (end := merging.completed) is not None:
-        facts.append(fact_of(end, AFTER_THE_LOGS))
+    facts += [fact_of(end, AFTER_THE_LOGS) for end in merging.completed]
     own = beyond(lines, merging.recorded)
     in_lines = sum(isinstance(one.effect, RebalanceEnded) for one in shown)
     added = [one for _, one in decided.added]
@@ -89,9 +88,12 @@ def without_contradicted(group: LoggedGroup, recorded: GroupRecorded) -> tuple[L
 
 
 def _seen(recorded: GroupRecorded) -> list[Seen]:
-    """Every moment at which a recording shows the generation, in order of time."""
+    """Every moment at which a recording shows the generation, in order of time. One that is removed has none."""
     found = seen_in(recorded.facts)
-    if found and recorded.until_ms > found[-1][0]:
+    is_removed = any(
+        isinstance(one.content, GroupRemoved) and found and one.at_ms >= found[-1][0] for one in recorded.facts
+    )
+    if found and recorded.until_ms > found[-1][0] and not is_removed:
         found.append((recorded.until_ms, found[-1][1]))
     return found
 

@@ -21,7 +21,7 @@ from rollcall.inputs.recorded_groups import beside_lines
 from rollcall.inputs.recordings import GroupRecorded, Recordings, read_recordings
 from rollcall.schemas.causes import Cause, CauseKind
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effects import GroupFound, GroupObserved, RebalanceEnded
+from rollcall.schemas.effects import GroupFound, GroupObserved, GroupRemoved, RebalanceEnded
 from tests.printed.forged import ATTACKS, LEADER, groups_of, story
 from tests.printed.growth import AT_MOST, growth
 from tests.printed.recorded import BROKERS, CAPTURES, NAMES
@@ -166,3 +166,14 @@ def test_lines_add_the_generations_that_a_recording_lacks(recorded: list[tuple[i
         GROUP, "classic", [], [LoggedRebalance(GROUP, number - 1, number, 60_000) for number in range(1, 5)]
     )
     assert [one.generation_id for one in beyond(lines, recorded)] == left
+
+
+def test_a_partition_s_last_record_proves_no_generation_of_a_group_that_is_removed() -> None:
+    generations = {"from_generation_id": 2, "to_generation_id": 3}
+    ended = effect(RebalanceEnded, 1_000, **generations, started_at_ms=900, cause=Cause(kind=CauseKind.UNKNOWN))
+    removed = GroupRemoved(at_ms=90_000, why="unknown", generation_id=3)
+    facts = [Fact(one.at_ms, 1, str(one.__struct_config__.tag), content=one) for one in (ended, removed)]
+    line = LoggedFact(FactKind.REBALANCE_BEGAN, "server.log", 1, 50_000)
+    lines = LoggedGroup(GROUP, rebalances=[LoggedRebalance(GROUP, 3, 4, 50_000, facts=[line])])
+    assert without_contradicted(lines, GroupRecorded(facts, until_ms=200_000)) == (lines, [])
+    assert without_contradicted(lines, GroupRecorded(facts[:1], until_ms=200_000)) != (lines, [])

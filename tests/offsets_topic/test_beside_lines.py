@@ -191,3 +191,45 @@ def test_lines_are_kept_until_the_topic_has_the_group() -> None:
     assert (merging.group.lines, merging.group.until_ms) == ([(line, "")], 10_000)
     merging.decide(9_011 + LINES_KEPT_MS)
     assert not merging.group.lines
+
+
+def test_every_beginning_that_the_topic_has_without_an_end_has_the_lines_end_and_a_late_end_is_left_out() -> None:
+    lines: list[Effect] = [
+        ended(9_000, 3, cause(CauseKind.MEMBER_JOINED), started_at_ms=7_000),
+        ended(29_000, 4, cause(CauseKind.MEMBER_LEFT), started_at_ms=27_000),
+    ]
+    topic: list[Effect] = [
+        effect(RebalanceStarted, at_ms, from_generation_id=number, cause=Cause(kind=CauseKind.UNKNOWN))
+        for at_ms, number in ((7_000, 2), (27_000, 3), (47_000, 4))
+    ]
+    merging = MergingLines()
+    merging.take(as_facts(lines), as_facts(topic))
+    found = [one.effect for _, one in merging.decide(60_000).added]
+    assert [(one.at_ms, one.to_generation_id) for one in found if isinstance(one, RebalanceEnded)] == [
+        (9_000, 3),
+        (29_000, 4),
+    ]
+    late = as_facts([ended(61_000, 4, cause(CauseKind.MEMBER_LEFT), started_at_ms=27_000)])
+    merging.take([], late)
+    assert merging.decide(70_000).topic_left_out == late
+
+
+def test_a_generation_of_lines_waits_until_the_topic_has_the_group_in_it_or_later() -> None:
+    merging = MergingLines()
+    merging.take(
+        as_facts([ended(9_000, 3, cause(CauseKind.MEMBER_LEFT), started_at_ms=7_000)]),
+        as_facts([ended(1_000, 2, Cause(kind=CauseKind.UNKNOWN), known_from_ms=900)]),
+    )
+    assert merging.decide(60_000).added == []
+    merging.take([], as_facts([ended(61_000, 5, Cause(kind=CauseKind.UNKNOWN), known_from_ms=60_900)]))
+    assert [seq for seq, _ in merging.decide(60_000).added] == [1]
+
+
+def test_lines_that_the_topic_contradicts_add_nothing() -> None:
+    merging = MergingLines()
+    by_topic = [
+        ended(at_ms, at_ms // 30_000, Cause(kind=CauseKind.UNKNOWN), known_from_ms=at_ms) for at_ms in (30_000, 60_000)
+    ]
+    forged = ended(45_000, 7, cause(CauseKind.SESSION_EXPIRED), started_at_ms=44_000)
+    merging.take(as_facts([forged]), as_facts([*by_topic]))
+    assert merging.decide(90_000).added == []

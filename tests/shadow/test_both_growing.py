@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,14 +17,18 @@ import pytest
 from deltalake import write_deltalake
 
 from rollcall.__main__ import main
+from rollcall.history.facts import REBALANCES
 from rollcall.inputs.following.both import APP_ID, FOLDER, OF_LINES, OF_REQUESTS
 from rollcall.inputs.following.merging_feed import Known, MergingFeed, MergingState
 from rollcall.inputs.following.source import Part
+from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.record_names import record_in, shown_by_both
 from rollcall.inputs.request_log.lines.clock import LogClock
+from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.jobs.shadow.following import Following
 from rollcall.jobs.stream.home_tables import open_effects
+from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effect_rows import EffectRow
 from rollcall.tables.appending import append_once
 from rollcall.tables.home import Home, HomeError
@@ -38,6 +44,9 @@ from tests.streaming.live import read_rows
 UTC = ZoneInfo("UTC")
 STEP_MS = 1_000
 AFTER_END_MS = 60_000
+TOPIC = "offsets-topic.jsonl.gz"
+KEPT = 0.3
+"""The share of records that compaction has left, of those that a later one replaces."""
 KILLS = 0.2
 """The share of looks after which the program is killed."""
 Facts = dict[str, list[tuple[int, str, str | None, str]]]
@@ -53,9 +62,8 @@ def lines_of(log: Path) -> list[tuple[int, bytes]]:
     return found
 
 
-def replayed(name: str, folder: Path, dump: str = "offsets-topic") -> Facts:
-    """What a replay makes of both."""
-    files = BROKERS / f"{name}.log.gz", CAPTURES / name / f"{dump}.jsonl.gz"
+def replayed(folder: Path, *files: Path) -> Facts:
+    """What a replay makes of files."""
     assert main(["replay", *map(str, files), "--home", str(folder), "--processes", "1"]) == 0
     return written(Home(folder))
 
@@ -65,6 +73,11 @@ def _fact(row: dict[str, Any]) -> tuple[int, str, str | None, str]:
     record, line = record_in(row["request_id"] or ""), (row["request_id"] or "").rpartition(":")[2]
     shown_by = shown_by_both(record, line if line != record else "")
     return row["at_ms"], row["effect"], row["detail"] and str(_in_order(msgspec.json.decode(row["detail"]))), shown_by
+
+
+def _said(fact: tuple[int, str, str | None, str]) -> tuple[int, str, str, str]:
+    """Without the names of members, which the topic may have only later."""
+    return fact[0], fact[1], re.sub(r"'client_(id|host)': '[^']*'", "", fact[2] or ""), fact[3]
 
 
 def _in_order(said: Any) -> Any:
@@ -83,10 +96,10 @@ def written(home: Home) -> Facts:
     return {group_id: sorted(rows, key=str) for group_id, rows in found.items()}
 
 
-def grow(both: Both, name: str, lines: list[tuple[int, bytes]], dump: str = "offsets-topic") -> None:
+def grow(both: Both, name: str, lines: list[tuple[int, bytes]], topic: Sequence[LogRecord] | None = None) -> None:
     """Both grow, the topic late now and then, and the program is killed; then nothing is written any more."""
     both.start()
-    chance, topic = random.Random(name), read_dump(CAPTURES / name / f"{dump}.jsonl.gz")
+    chance, topic = random.Random(name), topic or read_dump(CAPTURES / name / TOPIC)
     deaths = 0
     for now_ms in range(lines[0][0] - STEP_MS, lines[-1][0] + AFTER_END_MS, STEP_MS):
         both.now_ms = now_ms
@@ -108,16 +121,46 @@ def _killed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("rollcall.tables.appending.write_deltalake", Deaths(request.param))
 
 
-@pytest.mark.parametrize("dump", ["offsets-topic", "offsets-topic-compacted"])
+@pytest.mark.parametrize("dump", [TOPIC, "offsets-topic-compacted.jsonl.gz"])
 @pytest.mark.parametrize("name", NAMES)
 def test_what_comes_bit_by_bit_is_what_a_replay_of_both_makes(
     name: str, dump: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both = Both(tmp_path, name, OF_LINES)
-    grow(both, name, lines_of(BROKERS / f"{name}.log.gz"), dump)
+    both, log, topic = Both(tmp_path, name, OF_LINES), BROKERS / f"{name}.log.gz", CAPTURES / name / dump
+    grow(both, name, lines_of(log), read_dump(topic))
     monkeypatch.undo()
-    of_shadow, of_replay = written(both.home), replayed(name, tmp_path / "replayed", dump)
-    assert of_shadow == of_replay
+    assert written(both.home) == replayed(tmp_path / "replayed", log, topic)
+
+
+@pytest.mark.parametrize("part", ["first", "last", "any"])
+@pytest.mark.parametrize("name", NAMES)
+def test_beside_a_part_of_a_topic_it_has_the_rebalances_of_a_replay_up_to_the_topics_last_fact(
+    name: str, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance, topic = random.Random(f"{name} {part}"), read_dump(CAPTURES / name / TOPIC)
+    times_ms, latest = sorted(one.timestamp_ms for one in topic), {one.key: one for one in topic}
+    middle_ms = chance.choice(times_ms[len(topic) // 4 : -len(topic) // 4])
+    if part == "first":
+        topic = [one for one in topic if one.timestamp_ms <= middle_ms]
+    else:
+        kept = [one for one in topic if latest[one.key] is one or chance.random() < KEPT]
+        topic = [one for one in kept if part == "any" or one.timestamp_ms > middle_ms]
+    log, dump = BROKERS / f"{name}.log.gz", tmp_path / "offsets.jsonl"
+    dump.write_bytes(b"".join(write_line(one) + b"\n" for one in topic))
+    both = Both(tmp_path, name, OF_LINES)
+    grow(both, name, lines_of(log), topic)
+    monkeypatch.undo()
+    of_replay, compared = replayed(tmp_path / "replayed", log, dump), 0
+    for group_id, facts in written(both.home).items():
+        by_topic = [fact[0] for fact in facts if record_in(fact[3]) and fact[1] != EffectName.OFFSETS_COMMITTED]
+        until_ms = max(by_topic, default=0) - SAME_FACT_WITHIN_MS
+        of_both = [
+            [_said(one) for one in has if one[1] in REBALANCES and one[0] <= until_ms]
+            for has in (facts, of_replay[group_id])
+        ]
+        assert of_both[0] == of_both[1], group_id
+        compared += len(of_both[0])
+    assert compared > 5
 
 
 def test_requests_that_come_bit_by_bit_beside_a_topic_make_the_rebalances_of_a_replay(

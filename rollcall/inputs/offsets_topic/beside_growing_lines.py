@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Sequence
 from operator import attrgetter
 
 import msgspec
+from msgspec.structs import replace
 
 from rollcall.history.facts import Fact
 from rollcall.inputs.offsets_topic.beside_lines import Before, completed, enriched, unended
@@ -49,8 +50,10 @@ class GroupBeside(msgspec.Struct):
     """Which generation the recording has shown lately, and when."""
     known: list[Span] = []
     """The generations before and after the rebalances of the history, those that touch as one."""
-    running: RebalanceStarted | None = None
-    """The recorded rebalance that runs after what is decided."""
+    running: list[RebalanceStarted] = []
+    """Recorded rebalances without a recorded end; the last may still run."""
+    completed: list[tuple[int, int]] = []
+    """Those that lines have ended lately: to which generation, and when each began."""
 
 
 class MergingLines:
@@ -61,8 +64,8 @@ class MergingLines:
 
     def __init__(self, group: GroupBeside | None = None, topic_from_seq: int = 0) -> None:
         self.group = group or GroupBeside()
-        self.completed: ShownEffect | None = None
-        """By lines, the end of the rebalance that runs as the recording ends."""
+        self.completed: list[ShownEffect] = []
+        """By lines, the ends of rebalances of which the whole recording has none."""
         self.recorded: list[Span] = []
         """As the recording ends, the generations before and after its rebalances."""
         self._topic_from_seq = topic_from_seq
@@ -100,16 +103,11 @@ class MergingLines:
         lines = self._believed()
         decided = self._enrich(until_ms, lines)
         self._lines = []
+        then = [one for one in lines if one.effect.at_ms <= until_ms]
         coming = joined((one.from_generation_id, one.to_generation_id) for one in _ends(self._topic))
-        numbers = {
-            one.to_generation_id
-            for one in self._unknown(lines, until_ms)
-            if self._is_reached(one) and not is_in(coming, one.to_generation_id)
-        }
-        added = [one for one in lines if one.effect.at_ms <= until_ms and _leads_to(one.effect, numbers)]
-        if group.running is not None and any(number > group.running.from_generation_id + 1 for number in numbers):
-            end = self._complete([one for one in lines if one.effect.at_ms <= until_ms], decided)
-            added = [end, *added] if end is not None else added
+        ends = self._complete(then, decided, coming)
+        numbers = {one.to_generation_id for one in self._unknown(then) if self._is_over(one, coming)}
+        added = [*ends, *(one for one in then if _leads_to(one.effect, numbers))]
         self._add(added, decided)
         self._forget(group.until_ms - LINES_KEPT_MS)
         return decided
@@ -123,10 +121,10 @@ class MergingLines:
         effects = [ShownEffect(fact.content, fact.request_id) for fact in self._lines if fact.content is not None]
         decided = self._enrich(_FOREVER_MS, lines)
         self._lines = []
-        self.completed = self._complete(lines, decided)
+        self.completed = self._complete(lines, decided, None)
         self.recorded = self._known()
         if decided.topic_kept or decided.topic_changed:
-            numbers = {one.to_generation_id for one in self._unknown(lines, _FOREVER_MS)}
+            numbers = {one.to_generation_id for one in self._unknown(lines)}
             effects = _added(effects, numbers, self.completed, last_ms)
         self._add(effects, decided)
         return decided
@@ -150,6 +148,8 @@ class MergingLines:
         if not now:
             return decided
         self._topic = [fact for fact in self._topic if fact.at_ms > until_ms]
+        decided.topic_left_out = [fact for fact in now if self._is_completed(fact.content)]
+        now = [fact for fact in now if not self._is_completed(fact.content)]
         known = [(fact, fact.content) for fact in now if fact.content is not None]
         shown = [*lines, *_open(lines)]
         logged = {place for place, (fact, _) in enumerate(known) if fact.seq < self._topic_from_seq}
@@ -169,15 +169,31 @@ class MergingLines:
         decided.compared = found.in_both
         return decided
 
-    def _complete(self, lines: Sequence[ShownEffect], decided: Decided) -> ShownEffect | None:
-        """Ends the recorded rebalance that runs, if lines show that it is over."""
-        running = self.group.running
-        end = None if running is None else completed(running, [one.effect for one in lines])
-        if end is None:
-            return None
-        decided.compared += end.is_end_known
-        self._note([end])
-        return ShownEffect(end, next((by for effect, by in lines if _is_end_of(effect, end)), ""))
+    def _complete(
+        self, lines: Sequence[ShownEffect], decided: Decided, coming: Sequence[Span] | None
+    ) -> list[ShownEffect]:
+        """Ends recorded rebalances without a recorded end, if lines show that they are over.
+
+        coming: see `_is_over`; None: the recording has ended.
+        """
+        running, found = [*self.group.running], list[ShownEffect]()
+        for one in running:
+            end = completed(one, [line.effect for line in [*lines, *_open(lines)]])
+            if end is None or not (coming is None or self._is_over(end, coming)):
+                continue
+            shown_by = next((by for effect, by in lines if _is_end_of(effect, end)), "")
+            end = replace(end, at_ms=min([end.at_ms, *(later.at_ms for later in running if later.at_ms > one.at_ms)]))
+            self._note([end])
+            self.group.completed.append((end.to_generation_id, one.at_ms))
+            decided.compared += end.is_end_known
+            found.append(ShownEffect(end, shown_by))
+        return found
+
+    def _is_completed(self, effect: Effect | None) -> bool:
+        """Whether it is the late end of a rebalance that lines have ended: what is decided stays."""
+        return isinstance(effect, RebalanceEnded) and (
+            (effect.to_generation_id, effect.started_at_ms) in self.group.completed
+        )
 
     def _note(self, history: Iterable[Effect | None]) -> None:
         """Notes which rebalances the history has."""
@@ -185,35 +201,36 @@ class MergingLines:
         for effect in history:
             match effect:
                 case RebalanceStarted():
-                    group.running = effect
+                    group.running.append(effect)
                 case RebalanceEnded():
                     spans.append((effect.from_generation_id, effect.to_generation_id))
-                    group.running = None
+                    group.running = [one for one in group.running if not _is_to(effect, one)]
                 case GroupRemoved():
-                    group.running = None
+                    group.running = []
                 case _:
                     pass
         group.known = joined([*group.known, *spans])
 
     def _known(self) -> list[Span]:
         """The generations before and after the rebalances of the history, of one that runs too."""
-        known, running = self.group.known, self.group.running
-        if running is None:
-            return known
-        return joined([*known, (running.from_generation_id, running.from_generation_id + 1)])
+        running = self.group.running
+        spans = ((one.from_generation_id, one.from_generation_id + 1) for one in running)
+        return joined([*self.group.known, *spans]) if running else self.group.known
 
-    def _unknown(self, lines: Iterable[ShownEffect], until_ms: int) -> list[RebalanceEnded]:
-        """The rebalances of lines that were over at a moment, and that the history lacks."""
+    def _unknown(self, lines: Iterable[ShownEffect]) -> list[RebalanceEnded]:
+        """The rebalances of lines that the history lacks."""
         known = self._known()
-        ends = (one.effect for one in lines if isinstance(one.effect, RebalanceEnded))
-        return [one for one in ends if one.at_ms <= until_ms and not is_in(known, one.to_generation_id)]
+        return [one for one in _ends_in(lines) if not is_in(known, one.to_generation_id)]
 
-    def _is_reached(self, one: RebalanceEnded) -> bool:
-        """Whether the recording has the group after a rebalance of lines, or in its generation."""
+    def _is_over(self, one: RebalanceEnded, coming: Sequence[Span]) -> bool:
+        """Whether the recording has the group after a rebalance, or in its generation. coming: of undecided facts."""
         from_ms, to_ms = _span(one)
-        return self.group.heard_ms > to_ms + SAME_FACT_WITHIN_MS or any(
-            at_ms >= from_ms - SAME_FACT_WITHIN_MS and number >= one.to_generation_id
-            for at_ms, number in self.group.seen
+        return not is_in(coming, one.to_generation_id) and (
+            self.group.heard_ms > to_ms + SAME_FACT_WITHIN_MS
+            or any(
+                at_ms >= from_ms - SAME_FACT_WITHIN_MS and number >= one.to_generation_id
+                for at_ms, number in self.group.seen
+            )
         )
 
     def _add(self, added: Sequence[ShownEffect], decided: Decided) -> None:
@@ -226,6 +243,7 @@ class MergingLines:
     def _forget(self, before_ms: int) -> None:
         group, before = self.group, self.group.before
         group.lines = [one for one in group.lines if one[0].at_ms >= before_ms]
+        group.completed = [one for one in group.completed if one[1] >= before_ms]
         group.seen = [one for place, one in enumerate(group.seen, 1) if one[0] >= before_ms or place == len(group.seen)]
         for member_id in [member_id for member_id, times_ms in before.gone.items() if times_ms[-1] < before_ms]:
             if member_id not in before.members or before.members[member_id].at_ms <= before.gone[member_id][-1]:
@@ -236,17 +254,17 @@ class MergingLines:
 
 
 def _added(
-    effects: Sequence[ShownEffect], numbers: Container[int], ended: ShownEffect | None, last_ms: int
+    effects: Sequence[ShownEffect], numbers: Container[int], ended: Sequence[ShownEffect], last_ms: int
 ) -> list[ShownEffect]:
     """The rebalances to generations, and after a moment all that leads to one of them or follows the last.
 
-    ended: what lines complete.
+    ended: what lines complete, of which only the last was under way then.
     """
     found: list[ShownEffect] = []
     begins, is_own = 0, False
     for place, (effect, _) in enumerate(effects):
         if isinstance(effect, RebalanceEnded):
-            is_completed = ended is not None and _is_end_of(effect, ended.effect)
+            is_completed = any(_is_end_of(effect, one.effect) for one in ended[-1:])
             is_own = effect.to_generation_id in numbers or is_completed
             before = [one for one in effects[begins:place] if is_own and one.effect.at_ms > last_ms]
             found += [one for one in before if not (is_completed and isinstance(one.effect, RebalanceStarted))]
@@ -261,6 +279,10 @@ def _is_end_of(effect: Effect, ended: Effect) -> bool:
         return False
     at_ms = max(effect.at_ms, ended.started_at_ms or 0)
     return (effect.to_generation_id, at_ms) == (ended.to_generation_id, ended.at_ms)
+
+
+def _is_to(ended: RebalanceEnded, began: RebalanceStarted) -> bool:
+    return ended.from_generation_id <= began.from_generation_id < ended.to_generation_id
 
 
 def _leads_to(effect: Effect, numbers: Container[int]) -> bool:
