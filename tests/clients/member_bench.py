@@ -13,9 +13,19 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from rollcall.answers.clients.assignors import ASSIGNORS, Assignor
+from rollcall.answers.clients.committing import start_commit
 from rollcall.answers.clients.config import ConsumerConfig
-from rollcall.answers.clients.events import CoordinatorFound, CoordinatorLost, Event, MemberRequest, Output, Send
+from rollcall.answers.clients.events import (
+    CommitKind,
+    CoordinatorFound,
+    CoordinatorLost,
+    Event,
+    MemberRequest,
+    Output,
+    Send,
+)
 from rollcall.answers.clients.member import GroupMember
+from rollcall.answers.clients.membership import Turn
 from rollcall.schemas.consumer_protocol import (
     Assignment,
     Subscription,
@@ -96,9 +106,13 @@ class Bench:
     def subscribe(self, topics: str) -> list[Event]:
         return self._events(self.member.subscribe(topics.split(), self.now_ms))
 
-    def commit(self, text: str, *, is_sync: bool = False) -> list[Event]:
-        offsets = dict.fromkeys(partitions(text), 7)
-        return self._events(self.member.commit(offsets, self.now_ms, is_sync=is_sync)[1])
+    def commit(self, text: str, *, is_at_close: bool = False, timeout_ms: int = 30_000) -> list[Event]:
+        kind, deadline_ms = CommitKind.BEFORE_JOIN, None
+        if is_at_close:
+            kind, deadline_ms = CommitKind.AT_CLOSE, self.now_ms + timeout_ms
+        turn = Turn(self.now_ms)
+        start_commit(self.member.membership, dict.fromkeys(partitions(text), 7), kind, turn, deadline_ms)
+        return self._events(turn.outputs)
 
     def disconnect(self) -> list[Event]:
         return self._events(self.member.disconnected(self.now_ms))
@@ -218,7 +232,7 @@ class Bench:
         """Owns these partitions in generation 1; nothing is in flight."""
         self.completing(leads=leads).synced(text)
         self.poll()
-        assert self.member.awaited_request_ids == frozenset()
+        assert not self.member.membership.in_flight
         return self
 
     def rejoining(self, text: str = "t0 t1") -> Bench:

@@ -95,7 +95,7 @@ def test_a_coordinator_found_again_gives_the_member_a_whole_session() -> None:
     bench.at(40_000).disconnect()
     bench.expire()
     assert bench.found() == [NODE]
-    assert bench.member.session_ends_at_ms == 85_000
+    assert bench.member.membership.pulse.session_deadline_ms == 85_000
 
 
 def test_while_the_coordinator_is_unknown_no_heartbeat_is_sent_and_lookups_back_off() -> None:
@@ -175,10 +175,10 @@ def test_an_unanswered_request_closes_the_connection_and_fails_all_that_went_by_
     bench = Bench(**COOPERATIVE, request_timeout_ms=5000).completing()
     sync = bench.last(SyncGroupRequest)
     bench.at(3000).expire()
-    assert bench.member.awaited_request_ids == {sync.request_id, bench.heartbeat.request_id}
+    assert bench.member.membership.in_flight.keys() == {sync.request_id, bench.heartbeat.request_id}
     assert bench.at(5000).expire() == [CoordinatorLost("a request was not answered in time")]
     assert isinstance(bench.sent, FindCoordinatorRequest)
-    assert bench.member.awaited_request_ids == {bench.sent.request_id}
+    assert bench.member.membership.in_flight.keys() == {bench.sent.request_id}
     bench.found()
     bench.at(5100).poll()
     assert (bench.join.member_id, bench.join.reason) == ("app-1", "rebalance failed due to DisconnectException")
@@ -242,7 +242,7 @@ def test_a_join_that_waits_for_its_commit_goes_on_without_it_after_the_rebalance
         partition_assignment_strategy=("range",), max_poll_interval_ms=20_000, request_timeout_ms=60_000
     ).stable("t0")
     bench.member.advance(dict.fromkeys(partitions("t0"), 5))
-    bench.at(1000).member.enforce_rebalance()
+    bench.at(1000).member.membership.request_rejoin("rebalance wanted")
     assert bench.poll() == []
     assert isinstance(bench.sent, OffsetCommitRequest)
     assert bench.member.next_poll_ms() == 21_000

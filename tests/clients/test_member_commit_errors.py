@@ -16,7 +16,7 @@ from tests.clients.member_bench import COOPERATIVE, STATIC, Bench, lost, partiti
 
 
 def failed(failure: CommitFailure, error: Error) -> CommitFailed:
-    return CommitFailed(1, CommitKind.ASYNC, failure, error, dict.fromkeys(partitions("t0"), 7))
+    return CommitFailed(1, CommitKind.BEFORE_JOIN, failure, error, dict.fromkeys(partitions("t0"), 7))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_commit_answered_with_a_rebalance_makes_the_member_join_again_in_its_g
     bench = Bench(**COOPERATIVE).stable("t0")
     bench.commit("t0")
     bench.committed(Error.REBALANCE_IN_PROGRESS)
-    assert bench.member.generation_id == 1
+    assert bench.member.membership.generation.generation_id == 1
     assert bench.poll() == []
     assert (bench.join.member_id, bench.join.reason) == (
         "app-1",

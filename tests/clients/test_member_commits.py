@@ -47,28 +47,16 @@ def done(commit_id: int, kind: CommitKind, text: str, offset: int = 42) -> Offse
 
 def test_a_commit_carries_the_offsets_and_the_generation() -> None:
     bench = Bench(**MANUAL).stable("t0 u1")
-    commit_id, outputs = bench.member.commit({partitions("u1")[0]: 9, partitions("t0")[0]: 5}, 100)
-    bench._events(outputs)
+    bench.commit("u1 t0")
     request = bench.last(OffsetCommitRequest)
-    assert (request.generation_id_or_member_epoch, request.member_id, offsets(request)) == (
-        1,
-        "app-1",
-        {"t0": 5, "u1": 9},
-    )
-    committed = {partitions("t0")[0]: 5, partitions("u1")[0]: 9}
-    assert bench.committed() == [OffsetsCommitted(commit_id, CommitKind.ASYNC, committed)]
-
-
-def test_a_commit_of_nothing_succeeds_at_once() -> None:
-    bench = Bench(**MANUAL).stable("t0")
-    bench.take()
-    assert bench.commit("") == [OffsetsCommitted(1, CommitKind.ASYNC, {})]
-    assert bench.take() == []
+    assert (request.generation_id_or_member_epoch, request.member_id) == (1, "app-1")
+    assert offsets(request) == {"t0": 7, "u1": 7}
+    assert bench.committed() == [done(1, CommitKind.BEFORE_JOIN, "t0 u1", 7)]
 
 
 def test_a_commit_that_the_application_waits_for_is_tried_again() -> None:
     bench = Bench(**MANUAL).stable("t0")
-    bench.commit("t0", is_sync=True)
+    bench.commit("t0", is_at_close=True)
     sent_at = []
     for _ in range(3):
         assert bench.committed(Error.COORDINATOR_LOAD_IN_PROGRESS) == []
@@ -77,12 +65,12 @@ def test_a_commit_that_the_application_waits_for_is_tried_again() -> None:
         bench.at(due_ms).expire()
         sent_at.append(bench.now_ms)
     assert sent_at == [100, 300, 700]
-    assert bench.committed() == [done(1, CommitKind.SYNC, "t0", 7)]
+    assert bench.committed() == [done(1, CommitKind.AT_CLOSE, "t0", 7)]
 
 
 def test_a_commit_that_the_application_waits_for_is_given_up_in_the_end() -> None:
-    bench = Bench(**MANUAL, default_api_timeout_ms=2000).stable("t0")
-    bench.commit("t0", is_sync=True)
+    bench = Bench(**MANUAL).stable("t0")
+    bench.commit("t0", is_at_close=True, timeout_ms=2000)
     bench.committed(Error.COORDINATOR_LOAD_IN_PROGRESS)
     assert bench.at(100).expire() == []
     (event,) = bench.at(2000).expire()
@@ -92,8 +80,8 @@ def test_a_commit_that_the_application_waits_for_is_given_up_in_the_end() -> Non
 
 @pytest.mark.parametrize("error", [Error.NONE, Error.COORDINATOR_LOAD_IN_PROGRESS])
 def test_the_answer_to_a_commit_that_was_given_up_comes_too_late(error: Error) -> None:
-    bench = Bench(**MANUAL, default_api_timeout_ms=2000).stable("t0")
-    bench.commit("t0", is_sync=True)
+    bench = Bench(**MANUAL).stable("t0")
+    bench.commit("t0", is_at_close=True, timeout_ms=2000)
     assert len(bench.at(2000).expire()) == 1
     assert bench.committed(error) == []
 
@@ -118,11 +106,11 @@ def test_a_commit_in_the_middle_of_a_rebalance_fails_without_a_request(is_comple
     assert (event.failure, bench.take()) == (CommitFailure.REBALANCE_IN_PROGRESS, [])
 
 
-@pytest.mark.parametrize("is_sync", [True, False])
-def test_a_commit_waits_until_the_coordinator_is_found(is_sync: bool) -> None:
+@pytest.mark.parametrize("is_at_close", [True, False])
+def test_a_commit_waits_until_the_coordinator_is_found(is_at_close: bool) -> None:
     bench = Bench(**MANUAL).stable("t0")
     bench.disconnect()
-    assert bench.commit("t0", is_sync=is_sync) == []
+    assert bench.commit("t0", is_at_close=is_at_close) == []
     assert isinstance(bench.sent, FindCoordinatorRequest)
     bench.found()
     assert isinstance(bench.sent, OffsetCommitRequest)
@@ -132,39 +120,29 @@ def test_without_a_coordinator_a_commit_that_is_waited_for_goes_on_waiting_and_a
     bench = Bench(**MANUAL).stable("t0")
     bench.disconnect()
     bench.commit("t0")
-    bench.commit("t0", is_sync=True)
+    bench.commit("t0", is_at_close=True)
     (event,) = bench.not_found(Error.COORDINATOR_NOT_AVAILABLE)
     assert isinstance(event, CommitFailed)
     assert (event.commit_id, event.failure) == (1, CommitFailure.RETRIABLE)
     bench.at(100).expire()
     bench.found()
     assert isinstance(bench.sent, OffsetCommitRequest)
-    assert bench.committed() == [done(2, CommitKind.SYNC, "t0", 7)]
+    assert bench.committed() == [done(2, CommitKind.AT_CLOSE, "t0", 7)]
 
 
 def test_a_commit_is_hopeless_where_the_group_may_not_be_looked_up() -> None:
     bench = Bench(**MANUAL).stable("t0")
     bench.disconnect()
-    bench.commit("t0", is_sync=True)
+    bench.commit("t0", is_at_close=True)
     (event,) = bench.not_found(Error.GROUP_AUTHORIZATION_FAILED)
     assert isinstance(event, CommitFailed)
     assert (event.failure, event.error) == (CommitFailure.FATAL, Error.GROUP_AUTHORIZATION_FAILED)
 
 
-def test_a_consumer_that_is_not_subscribed_commits_for_itself() -> None:
-    bench = Bench(**MANUAL, group_instance_id="pod-1")
-    bench.subscribe("")
-    bench.commit("t3")
-    bench.found()
-    request = bench.last(OffsetCommitRequest)
-    assert (request.generation_id_or_member_epoch, request.member_id, request.group_instance_id) == (-1, "", None)
-    assert bench.committed() == [done(1, CommitKind.ASYNC, "t3", 7)]
-
-
 def test_a_commit_whose_connection_breaks_fails_unless_it_is_waited_for() -> None:
     bench = Bench(**MANUAL).stable("t0")
     bench.commit("t0")
-    bench.commit("t0", is_sync=True)
+    bench.commit("t0", is_at_close=True)
     events = bench.disconnect()[1:]
     assert [type(each) for each in events] == [CommitFailed]
     bench.at(100).expire()
@@ -208,7 +186,7 @@ def test_an_auto_commit_that_failed_for_good_waits_for_the_next_interval() -> No
 
 def test_auto_commit_starts_its_interval_anew_after_a_rebalance() -> None:
     bench = committing()
-    bench.at(4000).member.enforce_rebalance()
+    bench.at(4000).member.membership.request_rejoin("rebalance wanted")
     bench.poll()
     bench.committed()
     bench.poll()
@@ -235,7 +213,7 @@ def test_partitions_without_a_position_are_not_committed() -> None:
 
 def test_a_position_is_forgotten_with_its_partition() -> None:
     bench = committing("t0 t1", partition_assignment_strategy=("cooperative-sticky",))
-    bench.member.enforce_rebalance()
+    bench.member.membership.request_rejoin("rebalance wanted")
     bench.poll()
     bench.committed()
     bench.poll()
@@ -256,7 +234,7 @@ def test_a_position_is_forgotten_with_its_partition() -> None:
 
 def rebalancing(**settings: Any) -> Bench:
     bench = committing("t0", **settings)
-    bench.member.enforce_rebalance()
+    bench.member.membership.request_rejoin("rebalance wanted")
     return bench
 
 
@@ -276,9 +254,9 @@ def test_a_commit_before_a_join_is_tried_again_for_as_long_as_the_group_waits() 
     bench = rebalancing(max_poll_interval_ms=10_000)
     tried_at: list[int] = []
     events: list[Event] = []
-    while not isinstance(bench.sent, JoinGroupRequest) or bench.sent.reason != "rebalance enforced by user":
+    while not isinstance(bench.sent, JoinGroupRequest) or bench.sent.reason != "rebalance wanted":
         events = bench.poll()
-        if isinstance(bench.sent, OffsetCommitRequest) and bench.sent.request_id in bench.member.awaited_request_ids:
+        if isinstance(bench.sent, OffsetCommitRequest) and bench.sent.request_id in bench.member.membership.in_flight:
             tried_at.append(bench.now_ms)
             bench.committed(Error.COORDINATOR_LOAD_IN_PROGRESS)
         bench.at(bench.now_ms + 50)

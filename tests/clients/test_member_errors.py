@@ -158,7 +158,7 @@ def test_failed_joins_back_off_longer_and_longer_until_the_group_is_joined() -> 
     bench.joined(1)
     bench.synced("t0")
     bench.poll()
-    bench.member.enforce_rebalance()
+    bench.member.membership.request_rejoin("rebalance wanted")
     bench.poll()
     bench.join_refused(Error.COORDINATOR_LOAD_IN_PROGRESS)
     assert bench.member.next_poll_ms() == bench.now_ms + 100
@@ -180,7 +180,7 @@ GENERATION_IS_OVER = (Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID)
 def test_after_a_sync_group_error_the_member_joins_again(row: Row) -> None:
     bench = Bench(**COOPERATIVE).completing()
     events = bench.at(1000).sync_refused(row.error)
-    assert bench.member.generation_id == (-1 if row.error in GENERATION_IS_OVER else 1)
+    assert bench.member.membership.generation.generation_id == (-1 if row.error in GENERATION_IS_OVER else 1)
     bench.take()
     assert events == ([lost(row.error)] if row.finds_first else [])
     assert_next_join(bench, row)
@@ -239,7 +239,7 @@ def test_a_heartbeat_error_about_the_membership_resets_it(
     bench = Bench(partition_assignment_strategy=(strategy,), enable_auto_commit=False).stable("t0")
     bench.at(3000).expire()
     assert bench.beaten(error) == []
-    assert (bench.member.state, bench.member.generation_id) == (MemberState.UNJOINED, -1)
+    assert (bench.member.state, bench.member.membership.generation.generation_id) == (MemberState.UNJOINED, -1)
     assert bench.member.owned_partitions == set(partitions("t0"))
     assert bench.poll() == [PartitionsLost(partitions("t0"))]
     assert (bench.join.member_id, bench.join.reason) == (member_id, reason)
@@ -250,20 +250,23 @@ def test_a_heartbeat_error_about_a_generation_left_behind_proves_the_session_ali
     bench = Bench(**STATIC).stable("t0")
     bench.at(3000).expire()
     late = bench.heartbeat
-    bench.member.enforce_rebalance()
+    bench.member.membership.request_rejoin("rebalance wanted")
     bench.poll()
     bench.joined(2)
     bench.at(5000)
     bench.answer(late, HeartbeatResponse(error_code=error))
-    assert (bench.member.state, bench.member.generation_id) == (MemberState.COMPLETING_REBALANCE, 2)
-    assert bench.member.session_ends_at_ms == 50_000
+    assert (bench.member.state, bench.member.membership.generation.generation_id) == (
+        MemberState.COMPLETING_REBALANCE,
+        2,
+    )
+    assert bench.member.membership.pulse.session_deadline_ms == 50_000
 
 
 def test_a_heartbeat_answered_with_a_rebalance_makes_a_stable_member_join_again_and_keeps_its_session() -> None:
     bench = Bench(**COOPERATIVE).stable("t0")
     bench.at(3000).expire()
     assert bench.beaten(Error.REBALANCE_IN_PROGRESS) == []
-    assert bench.member.session_ends_at_ms == 48_000
+    assert bench.member.membership.pulse.session_deadline_ms == 48_000
     bench.poll()
     assert (bench.join.member_id, bench.join.reason) == ("app-1", "group is already rebalancing")
 
@@ -275,7 +278,7 @@ def test_a_heartbeat_answered_with_a_rebalance_means_nothing_while_the_member_is
     bench.synced("t0")
     bench.poll()
     assert not bench.member.is_rebalancing
-    assert bench.member.session_ends_at_ms == 48_000
+    assert bench.member.membership.pulse.session_deadline_ms == 48_000
 
 
 @pytest.mark.parametrize("error", [Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR])
@@ -300,7 +303,7 @@ def test_any_other_heartbeat_error_is_tried_again_after_a_backoff(error: Error) 
         bench.at(bench.now_ms + 1).expire()
         assert isinstance(bench.sent, HeartbeatRequest)
     bench.beaten()
-    assert bench.member.session_ends_at_ms == bench.now_ms + 45_000
+    assert bench.member.membership.pulse.session_deadline_ms == bench.now_ms + 45_000
 
 
 def test_a_fenced_heartbeat_is_fatal_at_the_next_poll() -> None:

@@ -34,7 +34,7 @@ def test_the_leader_shares_out_the_partitions_and_sends_them_with_its_sync_group
     assert isinstance(bench.sent, SyncGroupRequest)
     plans = {each.member_id: decode_assignment(each.assignment).partitions for each in bench.sent.assignments}
     assert plans == {"app-1": partitions("t0 t1 u0 u1"), "app-2": partitions("t2 t3")}
-    assert bench.member.is_leader
+    assert bench.member.membership.is_leader
 
 
 def test_a_leader_asked_to_skip_the_assignment_sends_none_and_watches_metadata() -> None:
@@ -111,7 +111,7 @@ def test_the_sticky_assignor_remembers_the_last_assignment_over_the_revocation()
     bench.joined(1)
     bench.synced("t0 t1")
     bench.poll()
-    bench.member.enforce_rebalance()
+    bench.member.membership.request_rejoin("rebalance wanted")
     bench.poll()
     user_data = decode_subscription(bench.join.protocols[0].metadata).user_data
     assert user_data is not None
@@ -121,6 +121,6 @@ def test_the_sticky_assignor_remembers_the_last_assignment_over_the_revocation()
 
 def test_an_assignor_that_was_not_selected_remembers_nothing() -> None:
     bench = Bench(partition_assignment_strategy=("range", "sticky")).stable("t0")
-    bench.member.enforce_rebalance()
+    bench.member.membership.request_rejoin("rebalance wanted")
     bench.poll()
     assert decode_subscription(bench.join.protocols[1].metadata).user_data is None

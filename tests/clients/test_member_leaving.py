@@ -16,7 +16,6 @@ from rollcall.answers.clients.events import (
     PartitionsLost,
     PartitionsRevoked,
 )
-from rollcall.answers.clients.member import MemberClosedError
 from rollcall.answers.clients.membership import MemberState
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
@@ -116,9 +115,9 @@ def test_a_close_commits_then_gives_up_then_leaves_then_waits_for_the_answer() -
         LeftGroup("app-1", CLOSE, is_announced=True),
     ]
     assert left(bench.sent) == ("app-1", CLOSE)
-    assert not bench.member.is_closed
+    assert not bench.member.membership.is_closed
     assert answered(bench) == [Closed()]
-    assert bench.member.is_closed
+    assert bench.member.membership.is_closed
 
 
 def test_an_error_to_a_leave_group_closes_all_the_same() -> None:
@@ -214,20 +213,3 @@ def test_heartbeats_go_on_while_a_close_commits() -> None:
     bench.close()
     bench.at(3000).expire()
     assert bench.sent is bench.heartbeat
-
-
-def test_a_closed_member_is_of_no_use() -> None:
-    bench = Bench(**MANUAL).stable("t0")
-    bench.close()
-    uses = [
-        bench.poll,
-        bench.close,
-        lambda: bench.subscribe("t"),
-        lambda: bench.commit("t0"),
-        lambda: bench.member.advance({}),
-        bench.member.enforce_rebalance,
-    ]
-    for use in uses:
-        with pytest.raises(MemberClosedError, match="of group 'orders' is closed"):
-            use()
-    assert bench.member.next_poll_ms() is None

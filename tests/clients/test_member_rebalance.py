@@ -66,14 +66,13 @@ def test_nothing_of_a_rebalance_goes_on_without_a_poll() -> None:
 
 
 def test_a_join_group_says_what_the_member_is_and_waits_longer_than_the_rebalance_or_a_request() -> None:
-    bench = Bench(session_timeout_ms=9000, max_poll_interval_ms=60_000, client_rack="r1").connected()
+    bench = Bench(session_timeout_ms=9000, max_poll_interval_ms=60_000).connected()
     bench.at(50).poll()
     join = bench.join
     assert (join.session_timeout_ms, join.rebalance_timeout_ms, join.protocol_type) == (9000, 60_000, "consumer")
     assert [each.name for each in join.protocols] == ["range", "cooperative-sticky"]
     subscription = decode_subscription(join.protocols[0].metadata)
     assert (subscription.topics, subscription.owned_partitions, subscription.generation_id) == (("t", "u"), (), -1)
-    assert subscription.rack_id == "r1"
     assert bench.member.next_deadline_ms() == 50 + 65_000
     bench = Bench(max_poll_interval_ms=10_000, request_timeout_ms=40_000).connected()
     bench.poll()
@@ -126,7 +125,7 @@ def test_a_member_says_when_a_poll_has_something_to_do() -> None:
 def test_a_member_is_cooperative_only_if_all_its_assignors_are(
     strategy: tuple[str, ...], protocol: RebalanceProtocol
 ) -> None:
-    assert Bench(partition_assignment_strategy=strategy).member.rebalance_protocol is protocol
+    assert Bench(partition_assignment_strategy=strategy).member.membership.rebalance_protocol is protocol
 
 
 def test_an_assignor_that_is_not_there_is_refused_by_name() -> None:
@@ -155,7 +154,7 @@ def test_an_eager_member_without_partitions_is_notified_both_times() -> None:
     bench.joined(2)
     bench.synced("")
     assert bench.poll() == [assigned("", 2)]
-    bench.member.enforce_rebalance()
+    bench.member.membership.request_rejoin("rebalance wanted")
     assert bench.poll() == [revoked("")]
 
 
@@ -223,12 +222,11 @@ def test_partitions_are_not_given_up_twice_for_one_rebalance() -> None:
 # ---------------------------------------------------------------- reasons of its own
 
 
-def test_the_application_may_enforce_a_rebalance_with_a_reason_of_255_characters() -> None:
-    for given, sent in ((None, "rebalance enforced by user"), ("x" * 300, "x" * 255)):
-        bench = Bench(**COOPERATIVE).stable()
-        bench.member.enforce_rebalance(given)
-        bench.poll()
-        assert bench.join.reason == sent
+def test_a_reason_is_cut_to_255_characters() -> None:
+    bench = Bench(**COOPERATIVE).stable()
+    bench.member.membership.request_rejoin("x" * 300)
+    bench.poll()
+    assert bench.join.reason == "x" * 255
 
 
 def test_a_reason_is_given_once() -> None:
@@ -269,7 +267,7 @@ def test_a_leader_does_not_care_about_topics_that_nobody_subscribes_to() -> None
 
 def test_a_follower_does_not_watch_metadata_nor_one_that_led_before() -> None:
     bench = Bench(**COOPERATIVE).stable("t0", leads=True)
-    bench.member.enforce_rebalance()
+    bench.member.membership.request_rejoin("rebalance wanted")
     bench.poll()
     bench.joined(2, leads=False)
     bench.synced("t0")

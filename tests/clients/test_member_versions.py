@@ -120,13 +120,11 @@ def test_an_older_consumer_protocol_reports_less_to_the_leader(
         **MANUAL,
         partition_assignment_strategy=("cooperative-sticky",),
         consumer_protocol_version=version,
-        client_rack="r1",
     ).rejoining("t0")
     subscription = decode_subscription(bench.join.protocols[0].metadata)
-    assert (subscription.owned_partitions, subscription.generation_id, subscription.rack_id) == (
+    assert (subscription.owned_partitions, subscription.generation_id) == (
         partitions(" ".join(owned)),
         generation_id,
-        None,
     )
 
 

@@ -176,6 +176,6 @@ def test_the_checks_see_a_request_that_is_never_answered(settled: WatchedWorld) 
 def test_the_checks_see_a_partition_that_nobody_owns(settled: WatchedWorld) -> None:
     member = settled.consumers["a"].member
     assert isinstance(member, GroupMember)
-    member.unsubscribe(settled.now_ms)
+    member.subscribe((), settled.now_ms)
     with pytest.raises(AssertionError):
         assert_settled(settled)

@@ -160,7 +160,9 @@ def test_a_static_member_that_stays_away_is_expired_and_its_partitions_go_to_the
 def leader_of(world: WatchedWorld) -> str:
     """Who led the group's last completed rebalance."""
     members = {name: each.member for name, each in world.consumers.items()}
-    (name,) = [name for name, member in members.items() if isinstance(member, GroupMember) and member.is_leader]
+    (name,) = [
+        name for name, member in members.items() if isinstance(member, GroupMember) and member.membership.is_leader
+    ]
     return name
 
 

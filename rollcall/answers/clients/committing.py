@@ -1,7 +1,7 @@
-"""Commits: those of the application, and the member's own, at every interval, before a join and at close.
+"""Commits of the member's own: at every interval, before a join and at close.
 
-Knows what a commit waits for, how often it is tried and how it fails. Source: ConsumerCoordinator.commitOffsetsAsync,
-commitOffsetsSync, maybeAutoCommitOffsetsAsync, OffsetCommitResponseHandler.
+Knows what a commit waits for, how often it is tried and how it fails. Source:
+ConsumerCoordinator.maybeAutoCommitOffsetsAsync, commitOffsetsSync, OffsetCommitResponseHandler.
 """
 
 from __future__ import annotations
@@ -17,9 +17,6 @@ from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import OffsetCommitResponse
 
-# Somebody waits for these, so they are tried again until their deadline.
-_WAITED_FOR = frozenset({CommitKind.SYNC, CommitKind.AT_CLOSE})
-
 
 def start_commit(
     member: Membership,
@@ -28,13 +25,9 @@ def start_commit(
     turn: Turn,
     deadline_ms: int | None = None,
 ) -> Commit:
-    """Commits these offsets as soon as there is a coordinator; a commit of no offsets succeeds at once."""
+    """Commits these offsets as soon as there is a coordinator."""
     member.commits_made += 1
     commit = Commit(member.commits_made, kind, dict(offsets), deadline_ms)
-    if not offsets:
-        commit.is_done = True
-        turn.emit(OffsetsCommitted(commit.commit_id, kind, commit.offsets))
-        return commit
     member.commits[commit.commit_id] = commit
     _try(member, commit, turn)
     return commit
@@ -69,7 +62,7 @@ def _try(member: Membership, commit: Commit, turn: Turn) -> None:
     commit.retry_at_ms = None
     if member.lookup.node is None:
         return maybe_look(member, turn)
-    if member.subscription.topics is not None and member.state is not MemberState.STABLE:
+    if member.state is not MemberState.STABLE:
         is_rebalancing = member.state in REBALANCING
         failure = CommitFailure.REBALANCE_IN_PROGRESS if is_rebalancing else CommitFailure.COMMIT_FAILED
         return _fail(member, commit, failure, None, turn)
@@ -88,12 +81,12 @@ def on_coordinator_found(member: Membership, turn: Turn) -> None:
 
 
 def on_coordinator_not_found(member: Membership, turn: Turn) -> None:
-    """Fails the asynchronous commits; the others wait for the next look, unless the error is fatal."""
+    """Fails the commits, but for one at close, which waits for the next look, unless the error is fatal."""
     is_hopeless = bool(member.failures) and member.failures[-1].api == "FindCoordinator"
     for commit in awaiting_coordinator(member):
         if is_hopeless:
             _fail(member, commit, CommitFailure.FATAL, member.failures[-1].error, turn)
-        elif commit.kind not in _WAITED_FOR:
+        elif commit.kind is not CommitKind.AT_CLOSE:
             _fail(member, commit, CommitFailure.RETRIABLE, None, turn)
 
 
@@ -168,11 +161,11 @@ def _succeed(member: Membership, commit: Commit | None, turn: Turn) -> None:
 
 
 def _fail(member: Membership, commit: Commit | None, failure: CommitFailure, error: Error | None, turn: Turn) -> None:
-    """Fails the commit, or plans the next attempt if the application waits for it."""
+    """Fails the commit, or plans the next attempt of one at close, which is tried until its deadline."""
     if commit is None:
         return
     commit.is_in_flight = False
-    if failure is CommitFailure.RETRIABLE and commit.kind in _WAITED_FOR:
+    if failure is CommitFailure.RETRIABLE and commit.kind is CommitKind.AT_CLOSE:
         commit.retry_at_ms = turn.now_ms + member.config.backoff_ms(commit.attempts)
         commit.attempts += 1
         return

@@ -34,10 +34,8 @@ MemberRequest = (
 
 
 class CommitKind(StrEnum):
-    """Who wants a commit: the application, which may wait for it, or the member itself, and at which time."""
+    """When a member commits."""
 
-    ASYNC = "async"
-    SYNC = "sync"
     INTERVAL = "interval"
     BEFORE_JOIN = "before_join"
     AT_CLOSE = "at_close"
@@ -102,7 +100,7 @@ class PartitionsLost:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsCommitted:
-    """A commit succeeded; a commit of no offsets does so without a request."""
+    """A commit succeeded."""
 
     commit_id: int
     kind: CommitKind

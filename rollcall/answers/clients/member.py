@@ -4,9 +4,9 @@
 
 Every input takes the time in ms and returns what comes of it, in order (`rollcall.answers.clients.events`). Who calls
 it:
-- the application: `subscribe`, `poll`, `commit`, `enforce_rebalance`, `unsubscribe`, `close`. Partitions are given,
-  revoked and lost, and errors raised, only in these calls; a poll is what moves a rebalance on. While an application
-  waits inside a poll, call `poll` again after every other input and at `next_poll_ms()`.
+- the application: `subscribe`, `poll`, `advance`, `close`. Partitions are given, revoked and lost, and errors raised,
+  only in these calls; a poll is what moves a rebalance on. While an application waits inside a poll, call `poll` again
+  after every other input and at `next_poll_ms()`.
 - the network: `response`, `request_failed`, `disconnected`; and what a metadata update shows: `metadata_changed`.
 - the clock: `expire` at `next_deadline_ms()`. It goes on while the application does not poll, as a heartbeat thread.
 
@@ -23,9 +23,8 @@ from collections.abc import Iterable, Mapping
 from rollcall.answers.clients import assigning, committing, heartbeats, joining, leaving, lookup
 from rollcall.answers.clients.assignors import ASSIGNORS, Assignor, RebalanceProtocol
 from rollcall.answers.clients.config import ConsumerConfig, ConsumerConfigError
-from rollcall.answers.clients.events import CommitKind, Output
+from rollcall.answers.clients.events import Output
 from rollcall.answers.clients.membership import InFlight, Membership, MemberState, Turn
-from rollcall.answers.clients.reactions import ENFORCED
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.messages import (
     FindCoordinatorResponse,
@@ -42,10 +41,6 @@ from rollcall.schemas.messages import (
 )
 
 DEFAULT_CLOSE_TIMEOUT_MS = 30_000
-
-
-class MemberClosedError(RuntimeError):
-    """The application used a member that it has closed."""
 
 
 class GroupMember:
@@ -71,7 +66,7 @@ class GroupMember:
                     f"partition.assignment.strategy={name}: is not an assignor; known are {known}"
                 )
         chosen = {name: assignors[name] for name in names}
-        self._member = Membership(
+        self.membership = Membership(
             config=config,
             assignors=chosen,
             rebalance_protocol=_common_protocol(chosen),
@@ -82,44 +77,31 @@ class GroupMember:
 
     @property
     def config(self) -> ConsumerConfig:
-        return self._member.config
+        return self.membership.config
 
     @property
     def state(self) -> MemberState:
-        return self._member.state
-
-    @property
-    def generation_id(self) -> int:
-        """-1 without a generation."""
-        return self._member.generation.generation_id
+        return self.membership.state
 
     @property
     def member_id(self) -> str:
         """Empty without one."""
-        return self._member.generation.member_id
-
-    @property
-    def is_leader(self) -> bool:
-        return self._member.is_leader
+        return self.membership.generation.member_id
 
     @property
     def has_joined(self) -> bool:
         """Whether heartbeats are sent, so that answers are read even while the application does not poll."""
-        return self._member.has_joined
-
-    @property
-    def rebalance_protocol(self) -> RebalanceProtocol:
-        return self._member.rebalance_protocol
+        return self.membership.has_joined
 
     @property
     def owned_partitions(self) -> frozenset[TopicPartition]:
         """What the application believes is its own."""
-        return self._member.subscription.owned
+        return self.membership.subscription.owned
 
     @property
     def is_rebalancing(self) -> bool:
         """Whether the application must go through a rebalance, or is in one."""
-        member = self._member
+        member = self.membership
         return member.subscription.topics is not None and joining.is_rejoin_needed(member)
 
     @property
@@ -132,37 +114,20 @@ class GroupMember:
         """Whether its application has something to work on."""
         return self.state is MemberState.STABLE and bool(self.owned_partitions) and not self.is_rebalancing
 
-    @property
-    def session_ends_at_ms(self) -> int:
-        """When a member that has joined looks for its coordinator anew, unless a good answer comes before."""
-        return self._member.pulse.session_deadline_ms
-
-    @property
-    def awaited_request_ids(self) -> frozenset[str]:
-        """The ids of the requests whose answers are awaited."""
-        return frozenset(self._member.in_flight)
-
-    @property
-    def is_closed(self) -> bool:
-        return self._member.is_closed
-
     def next_deadline_ms(self) -> int | None:
         """The earliest time when `expire` has something to do; None if it waits for an answer or has nothing to do."""
-        member = self._member
+        member = self.membership
         if member.is_closed:
             return None
-        due_ms = heartbeats.next_beat_ms(member)
-        for each in member.in_flight.values():
-            due_ms = _earlier(due_ms, each.deadline_ms)
-        if member.commits:
-            due_ms = _earlier(due_ms, committing.next_commit_ms(member))
+        due = [heartbeats.next_beat_ms(member), committing.next_commit_ms(member)]
+        due += [each.deadline_ms for each in member.in_flight.values()]
         if member.closing is not None:
-            due_ms = _earlier(due_ms, member.closing.deadline_ms)
-        return due_ms
+            due.append(member.closing.deadline_ms)
+        return min((each for each in due if each is not None), default=None)
 
     def next_poll_ms(self) -> int | None:
         """When a poll has something to do without another input; None if it waits for one. May be in the past."""
-        member = self._member
+        member = self.membership
         if member.is_closed or member.closing is not None:
             return None
         if member.failures:
@@ -179,17 +144,13 @@ class GroupMember:
 
     def subscribe(self, topics: Iterable[str], now_ms: int) -> list[Output]:
         """Subscribes to these topics, as of the next poll; no topic at all means unsubscribe."""
-        turn = self._turn(now_ms)
+        turn = Turn(now_ms)
         wanted = frozenset(topics)
         if not wanted:
-            leaving.unsubscribe(self._member, turn)
+            leaving.unsubscribe(self.membership, turn)
         else:
-            self._member.subscription.topics = wanted
+            self.membership.subscription.topics = wanted
         return self._done(turn)
-
-    def unsubscribe(self, now_ms: int) -> list[Output]:
-        """Gives all partitions up and leaves the group."""
-        return self.subscribe((), now_ms)
 
     def poll(self, now_ms: int) -> list[Output]:
         """Takes a poll of the application: raises one error, or lets the rebalance go on as far as it can, or commits
@@ -197,60 +158,40 @@ class GroupMember:
 
         It also counts for max.poll.interval.ms as a sign that the application is alive.
         """
-        turn = self._turn(now_ms)
-        member = self._member
+        turn = Turn(now_ms)
+        member = self.membership
         if not member.failures and self._go_on(turn):
             committing.maybe_commit_interval(member, turn)
         if member.failures:
             turn.emit(member.failures.pop(0))
         return self._done(turn)
 
-    def enforce_rebalance(self, reason: str | None = None) -> None:
-        """Makes the next poll join again, with this reason (KIP-568)."""
-        self._refuse_if_closed()
-        self._member.request_rejoin(reason or ENFORCED)
-
     def advance(self, positions: Mapping[TopicPartition, int]) -> None:
         """Notes the positions of the application: the next offsets to consume, as auto-commit commits them.
 
         A partition that it does not own is ignored: it was revoked while its records were processed.
         """
-        self._refuse_if_closed()
-        subscription = self._member.subscription
+        subscription = self.membership.subscription
         subscription.positions.update(
             {partition: offset for partition, offset in positions.items() if partition in subscription.owned}
         )
 
-    def commit(
-        self, offsets: Mapping[TopicPartition, int], now_ms: int, *, is_sync: bool = False
-    ) -> tuple[int, list[Output]]:
-        """Commits offsets. Returns the commit's id and outputs; the outcome, which has the id, is among these or later
-        outputs.
-
-        is_sync: retries until default.api.timeout.ms, for an application that waits for it.
-        """
-        turn = self._turn(now_ms)
-        kind = CommitKind.SYNC if is_sync else CommitKind.ASYNC
-        deadline_ms = now_ms + self._member.config.default_api_timeout_ms if is_sync else None
-        commit = committing.start_commit(self._member, offsets, kind, turn, deadline_ms)
-        return commit.commit_id, self._done(turn)
-
     def close(self, now_ms: int, timeout_ms: int = DEFAULT_CLOSE_TIMEOUT_MS) -> list[Output]:
         """Commits, gives all partitions up and leaves. Answers and `expire` continue it until Closed."""
-        turn = self._turn(now_ms)
-        leaving.start_close(self._member, timeout_ms, turn)
+        turn = Turn(now_ms)
+        leaving.start_close(self.membership, timeout_ms, turn)
         return self._done(turn)
 
     # ------------------------------------------------------------ the network and the clock
 
     def metadata_changed(self, partition_counts: Mapping[str, int]) -> None:
         """Takes all topics of the cluster with their partition counts; a leader that sees a change joins again."""
-        self._member.subscription.partition_counts = dict(partition_counts)
+        self.membership.subscription.partition_counts = dict(partition_counts)
 
     def response(self, request_id: str, response: Response, now_ms: int) -> list[Output]:
         """Takes an answer. One that is not awaited (too late, or its connection was given up) is ignored."""
         turn = Turn(now_ms)
-        sent = self._member.in_flight.pop(request_id, None)
+        sent = self.membership.in_flight.pop(request_id, None)
         if sent is not None:
             self._answered(sent, response, turn)
         return self._done(turn)
@@ -258,7 +199,7 @@ class GroupMember:
     def request_failed(self, request_id: str, now_ms: int) -> list[Output]:
         """Takes note that a request timed out or its connection broke: all requests to the coordinator fail with it."""
         turn = Turn(now_ms)
-        sent = self._member.in_flight.get(request_id)
+        sent = self.membership.in_flight.get(request_id)
         if sent is not None:
             self._gave_up(sent, turn)
         return self._done(turn)
@@ -266,7 +207,7 @@ class GroupMember:
     def disconnected(self, now_ms: int) -> list[Output]:
         """Takes note that the connection to the coordinator broke."""
         turn = Turn(now_ms)
-        lookup.mark_coordinator_unknown(self._member, "the connection was closed", turn)
+        lookup.mark_coordinator_unknown(self.membership, "the connection was closed", turn)
         return self._done(turn)
 
     def expire(self, now_ms: int) -> list[Output]:
@@ -274,26 +215,18 @@ class GroupMember:
         turn = Turn(now_ms)
         due_ms = self.next_deadline_ms()
         while due_ms is not None and due_ms <= now_ms:
-            late = next((each for each in self._member.in_flight.values() if each.deadline_ms <= now_ms), None)
+            late = next((each for each in self.membership.in_flight.values() if each.deadline_ms <= now_ms), None)
             if late is not None:
                 self._gave_up(late, turn)
-            committing.expire_commits(self._member, turn)
-            if committing.awaiting_coordinator(self._member):
-                lookup.maybe_look(self._member, turn)
-            heartbeats.beat(self._member, turn)
+            committing.expire_commits(self.membership, turn)
+            if committing.awaiting_coordinator(self.membership):
+                lookup.maybe_look(self.membership, turn)
+            heartbeats.beat(self.membership, turn)
             self._settle(turn)
             due_ms = self.next_deadline_ms()
         return turn.outputs
 
     # ------------------------------------------------------------ inside
-
-    def _turn(self, now_ms: int) -> Turn:
-        self._refuse_if_closed()
-        return Turn(now_ms)
-
-    def _refuse_if_closed(self) -> None:
-        if self._member.closing is not None:
-            raise MemberClosedError(f"member {self.member_id!r} of group {self.config.group_id!r} is closed")
 
     def _done(self, turn: Turn) -> list[Output]:
         self._settle(turn)
@@ -303,11 +236,11 @@ class GroupMember:
         """Fails each request whose connection was closed, then continues a close as far as it can."""
         while turn.disconnected:
             self._lost(turn.disconnected.pop(0), turn)
-        leaving.maybe_finish_close(self._member, turn)
+        leaving.maybe_finish_close(self.membership, turn)
 
     def _go_on(self, turn: Turn) -> bool:
         """Continues the rebalance as far as it can. False if it waits or has failed."""
-        member = self._member
+        member = self.membership
         if member.subscription.topics is None:
             return False
         member.pulse.poll_deadline_ms = turn.now_ms + member.config.max_poll_interval_ms
@@ -326,7 +259,7 @@ class GroupMember:
         return False
 
     def _answered(self, sent: InFlight, response: Response, turn: Turn) -> None:
-        member = self._member
+        member = self.membership
         match response:
             case HeartbeatResponse():
                 heartbeats.on_heartbeat(member, sent, response, turn)
@@ -346,35 +279,29 @@ class GroupMember:
 
     def _looked(self, turn: Turn) -> None:
         """Tells commits that wait for a coordinator whether it was found."""
-        if self._member.lookup.node is not None:
-            committing.on_coordinator_found(self._member, turn)
+        if self.membership.lookup.node is not None:
+            committing.on_coordinator_found(self.membership, turn)
         else:
-            committing.on_coordinator_not_found(self._member, turn)
+            committing.on_coordinator_not_found(self.membership, turn)
 
     def _gave_up(self, sent: InFlight, turn: Turn) -> None:
         """Gives up on a request: closes the connection on which it was sent."""
         if sent.is_to_coordinator:
-            lookup.mark_coordinator_unknown(self._member, "a request was not answered in time", turn)
+            lookup.mark_coordinator_unknown(self.membership, "a request was not answered in time", turn)
             return
-        del self._member.in_flight[sent.request.request_id]
-        lookup.find_failed(self._member, turn)
+        del self.membership.in_flight[sent.request.request_id]
+        lookup.find_failed(self.membership, turn)
         self._looked(turn)
 
     def _lost(self, sent: InFlight, turn: Turn) -> None:
         """Takes note that a request to the coordinator will not be answered; for a LeaveGroup that changes nothing."""
         match sent.request:
             case JoinGroupRequest() | SyncGroupRequest():
-                joining.on_disconnect(self._member, turn)
+                joining.on_disconnect(self.membership, turn)
             case HeartbeatRequest():
-                heartbeats.heartbeat_failed(self._member, turn)
+                heartbeats.heartbeat_failed(self.membership, turn)
             case OffsetCommitRequest():
-                committing.on_disconnect(self._member, sent, turn)
-
-
-def _earlier(one_ms: int | None, other_ms: int | None) -> int | None:
-    if one_ms is None or other_ms is None:
-        return one_ms if other_ms is None else other_ms
-    return min(one_ms, other_ms)
+                committing.on_disconnect(self.membership, sent, turn)
 
 
 def _common_protocol(assignors: Mapping[str, Assignor]) -> RebalanceProtocol:

@@ -118,7 +118,6 @@ def java_name(error: Error, reaction: Reaction) -> str:
     return UNEXPECTED if reaction is Reaction.UNEXPECTED else _JAVA_NAMES[error]
 
 
-ENFORCED = "rebalance enforced by user"
 SUBSCRIPTION_CHANGED = "subscription has changed"
 METADATA_CHANGED = "cached metadata has changed"
 ALREADY_REBALANCING = "group is already rebalancing"

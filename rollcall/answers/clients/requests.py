@@ -71,7 +71,6 @@ def _metadata(member: Membership, assignor_name: str) -> bytes:
         ),
         owned_partitions=sorted_partitions(wanted.owned),
         generation_id=member.generation.generation_id,
-        rack_id=member.config.client_rack or None,
     )
     return encode_subscription(subscription, member.config.consumer_protocol_version)
 
@@ -125,17 +124,15 @@ def send_leave_group(member: Membership, reason: str, turn: Turn) -> None:
 
 
 def send_offset_commit(member: Membership, commit: Commit, turn: Turn) -> None:
-    """Sends an OffsetCommit; a consumer that is not subscribed commits without generation and member id."""
     config, version = member.config, member.config.api_versions.offset_commit
-    is_subscribed = member.subscription.topics is not None
     request = OffsetCommitRequest(
         request_id=member.next_request_id(),
         api_version=version,
         client_id=config.client_id,
         group_id=config.group_id,
-        generation_id_or_member_epoch=member.generation.generation_id if is_subscribed else -1,
-        member_id=member.generation.member_id if is_subscribed else "",
-        group_instance_id=_instance_id(member, OffsetCommitRequest, version) if is_subscribed else None,
+        generation_id_or_member_epoch=member.generation.generation_id,
+        member_id=member.generation.member_id,
+        group_instance_id=_instance_id(member, OffsetCommitRequest, version),
         topics=[
             OffsetCommitRequestTopic(name=topic, partitions=_committed(commit, topic))
             for topic in sorted({partition.topic for partition in commit.offsets})
