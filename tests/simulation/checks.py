@@ -12,7 +12,7 @@ from rollcall.answers.clients.events import PartitionsAssigned, PartitionsLost, 
 from rollcall.answers.clients.member import GroupMember
 from rollcall.answers.clients.membership import MemberState
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.consumer_protocol import ConsumerProtocolError, TopicPartition, decode_assignment
 from rollcall.schemas.effects import GroupRemoved, Reply, RequestDropped, RequestParked, StateChanged
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import JoinGroupResponse
@@ -95,7 +95,7 @@ def assert_settled(world: WatchedWorld) -> None:
     assert {member.state for member in classic} <= {MemberState.STABLE}
     assert all(member.parked_join is None and member.parked_sync is None for member in group.members.values())
     believed = {member.member_id: set(member.owned_partitions) for member in members.values()}
-    stored = {member_id: set(partitions) for member_id, partitions in world.assigned_partitions(GROUP).items()}
+    stored = {member_id: set(partitions) for member_id, partitions in assigned_partitions(world).items()}
     assert believed == stored
     owned = Counter(partition for partitions in believed.values() for partition in partitions)
     assert owned == Counter(wanted_partitions(world))
@@ -104,6 +104,17 @@ def assert_settled(world: WatchedWorld) -> None:
         due_ms = consumer.member.next_deadline_ms()
         assert due_ms is not None
         assert due_ms > world.now_ms
+
+
+def assigned_partitions(world: WatchedWorld) -> dict[str, list[TopicPartition]]:
+    """By member id, what the coordinator has stored as its assignment; nothing where it has none it can read."""
+    assigned: dict[str, list[TopicPartition]] = {}
+    for member in world.group(GROUP).members.values():
+        try:
+            assigned[member.member_id] = list(decode_assignment(member.assignment).partitions)
+        except ConsumerProtocolError:
+            assigned[member.member_id] = []
+    return assigned
 
 
 def wanted_partitions(world: WatchedWorld) -> set[TopicPartition]:

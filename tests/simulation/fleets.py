@@ -54,7 +54,6 @@ def schedules(draw: st.DrawFn) -> Schedule:
         kill_ms=end_ms if is_killed else None,
         pauses=draw(spans(LONGEST_STALL_MS)),
         slow=draw(spans(LONGEST_STALL_MS)),
-        processing_ms=draw(st.sampled_from([0, 0, 700, 4000])),
         restart_after_ms=1000,
     )
 
@@ -81,7 +80,6 @@ def consumers(draw: st.DrawFn, number: int, fleet: tuple[tuple[str, ...], ...], 
         config=config,
         topics=draw(st.sampled_from([("t", "u"), ("t", "u"), ("t",)])),
         schedule=draw(schedules()),
-        metadata_delay_ms=draw(st.sampled_from([0, 4000])),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from rollcall.answers.clients.events import MemberRequest
 from rollcall.answers.simulation.chance import fraction
 from rollcall.answers.simulation.network import Connection, Network
-from rollcall.answers.simulation.plan import NetworkPlan, PlanError, Span
+from rollcall.answers.simulation.plan import NetworkPlan, Span
 from rollcall.schemas.messages import Response
 
 
@@ -53,13 +53,6 @@ class LossyPlan(NetworkPlan):
     """Messages that are lost, one by one."""
     outages: tuple[Span, ...] = ()
     """When nothing arrives."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("request_loss", "answer_loss", "noticed"):
-            share = getattr(self, name)
-            if not 0.0 <= share <= 1.0:
-                raise PlanError(f"{name}={share}: must be between 0 and 1")
 
 
 class LossyNetwork(Network):

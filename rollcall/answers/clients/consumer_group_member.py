@@ -119,11 +119,6 @@ class ConsumerGroupMember:
         """Whether it is settled but for what its application's next poll is to take over or give up."""
         return self.phase is Phase.RECONCILING
 
-    @property
-    def is_at_work(self) -> bool:
-        """Whether its application has something to work on."""
-        return self.phase is Phase.STABLE and bool(self.owned_partitions)
-
     def next_deadline_ms(self) -> int | None:
         """The earliest time when `expire` has something to do; None if it waits or has nothing to do."""
         due = [] if self._sent is None else [self._sent.deadline_ms]

@@ -109,11 +109,6 @@ class GroupMember:
         """Whether it is settled but for a rebalance that its application's next poll is to join."""
         return self.state is MemberState.STABLE and self.is_rebalancing
 
-    @property
-    def is_at_work(self) -> bool:
-        """Whether its application has something to work on."""
-        return self.state is MemberState.STABLE and bool(self.owned_partitions) and not self.is_rebalancing
-
     def next_deadline_ms(self) -> int | None:
         """The earliest time when `expire` has something to do; None if it waits for an answer or has nothing to do."""
         member = self.membership

@@ -29,14 +29,14 @@ from rollcall.answers.clients.events import (
 )
 from rollcall.answers.clients.member import GroupMember
 from rollcall.answers.clients.reactions import LEAVE_ON_POLL_TIMEOUT
-from rollcall.answers.simulation.network import Connection, Network, is_for_any_broker
+from rollcall.answers.simulation.network import Connection, Network
 from rollcall.answers.simulation.plan import ConsumerPlan, GroupProtocol, Span, Subscribed
 from rollcall.answers.simulation.record import ConsumerEvent, Record
 from rollcall.answers.simulation.virtual_time import VirtualTime
 from rollcall.coordinator_udfs.protocol.consumer.patterns import matching
 from rollcall.schemas.causes import CauseKind
 from rollcall.schemas.consumer_protocol import TopicPartition
-from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, Response
+from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, FindCoordinatorRequest, Response
 
 
 class Mode(StrEnum):
@@ -259,12 +259,6 @@ class SimulatedConsumer:
         if member.config.enable_auto_commit:
             member.advance(dict.fromkeys(member.owned_partitions, now_ms))
         self._do(member.poll(now_ms))
-        if self.mode is not Mode.POLLING:
-            return
-        processing_ms = self.plan.schedule.processing_ms
-        if processing_ms and member.is_at_work:
-            self.mode = Mode.WORKING
-            self._busy_until_ms = now_ms + processing_ms
 
     def _close(self, member: Member, now_ms: int) -> None:
         self.mode = Mode.CLOSING
@@ -298,7 +292,7 @@ class SimulatedConsumer:
             match output:
                 case Send(request):
                     _note_why(request, outputs)
-                    connection = self._bootstrap if is_for_any_broker(request) else self._connection
+                    connection = self._bootstrap if isinstance(request, FindCoordinatorRequest) else self._connection
                     assert connection is not None
                     self._network.send(connection, request)
                 case CoordinatorFound():

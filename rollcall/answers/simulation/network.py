@@ -19,7 +19,7 @@ from rollcall.answers.simulation.chance import between
 from rollcall.answers.simulation.plan import NetworkPlan
 from rollcall.answers.simulation.record import Record
 from rollcall.answers.simulation.virtual_time import VirtualTime
-from rollcall.schemas.messages import FindCoordinatorRequest, Response
+from rollcall.schemas.messages import Response
 
 
 class Endpoint(Protocol):
@@ -117,7 +117,3 @@ class Network:
     def _latency_ms(self, *names: object) -> int:
         low, high = self._plan.latency_ms
         return between(low, high, self._seed, "latency", *names)
-
-
-def is_for_any_broker(request: MemberRequest) -> bool:
-    return isinstance(request, FindCoordinatorRequest)

@@ -14,20 +14,12 @@ from rollcall.answers.clients.config import ConsumerConfig
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 
 
-class PlanError(ValueError):
-    """A plan that cannot be simulated; the text names the field and the value."""
-
-
 @dataclass(frozen=True, slots=True)
 class Span:
     """A period of time."""
 
     from_ms: int
     length_ms: int
-
-    def __post_init__(self) -> None:
-        if self.length_ms < 0:
-            raise PlanError(f"length_ms={self.length_ms}: must not be negative")
 
     @property
     def to_ms(self) -> int:
@@ -60,8 +52,6 @@ class Schedule:
     """When the whole process stands still (SIGSTOP), while its connections stay."""
     slow: tuple[Span, ...] = ()
     """When the application does not poll, while heartbeats go on."""
-    processing_ms: int = 0
-    """How long the application works on what a poll gave it, once it has partitions; 0: it always waits in a poll."""
     rejoin_delay_ms: int = 0
     """How long after a settled member learns of a rebalance its application polls again."""
     subscribed: tuple[Subscribed, ...] = ()
@@ -85,8 +75,6 @@ class ConsumerPlan:
     topics: tuple[str, ...]
     schedule: Schedule = Schedule()
     host: str = "/127.0.0.1"
-    metadata_delay_ms: int = 0
-    """The longest time until it sees a topic change."""
     assignors: Mapping[str, Assignor] = field(default_factory=lambda: ASSIGNORS)
     """Every assignor that its config may name."""
     protocol: GroupProtocol = GroupProtocol.CLASSIC
@@ -101,11 +89,6 @@ class NetworkPlan:
 
     latency_ms: tuple[int, int] = (1, 5)
     """The shortest and the longest one way."""
-
-    def __post_init__(self) -> None:
-        low, high = self.latency_ms
-        if not 0 <= low <= high:
-            raise PlanError(f"latency_ms={low},{high}: the shortest must be 0 or more and at most the longest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +113,3 @@ class WorldPlan:
     topic_changes: tuple[TopicChange, ...] = ()
     seed: int = 0
     """What chance is derived from."""
-
-    def __post_init__(self) -> None:
-        names = [consumer.name for consumer in self.consumers]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise PlanError(f"consumers: the name {twice[0]!r} is given twice")

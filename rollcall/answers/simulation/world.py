@@ -10,14 +10,12 @@ Knows which part needs which; knows no behaviour of any.
 from __future__ import annotations
 
 from rollcall.answers.simulation.broker import SimulatedCoordinator
-from rollcall.answers.simulation.chance import between
 from rollcall.answers.simulation.consumer import SimulatedConsumer
 from rollcall.answers.simulation.network import Network
 from rollcall.answers.simulation.plan import GroupProtocol, TopicChange, WorldPlan
 from rollcall.answers.simulation.record import Record
 from rollcall.answers.simulation.virtual_time import VirtualTime
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.schemas.consumer_protocol import ConsumerProtocolError, TopicPartition, decode_assignment
 
 
 class World:
@@ -40,7 +38,7 @@ class World:
         for change in plan.topic_changes:
             self._time.at(change.at_ms, self._change_topic, change)
         for consumer in self.consumers.values():
-            consumer.topics_changed(self._existing_topics())
+            consumer.topics_changed(self.topics)
             consumer.schedule()
 
     @property
@@ -50,7 +48,7 @@ class World:
     @property
     def topics(self) -> dict[str, int]:
         """The topics that exist now, with their partition counts."""
-        return self._existing_topics()
+        return {topic: count for topic, count in self._topics.items() if count > 0}
 
     def run_until(self, until_ms: int) -> None:
         """Lets time pass up to and at until_ms."""
@@ -60,32 +58,14 @@ class World:
         """A group as the coordinator has it; one that it does not know is empty."""
         return self._coordinator.groups.get(group_id) or Group(group_id)
 
-    def assigned_partitions(self, group_id: str) -> dict[str, list[TopicPartition]]:
-        """By member id, what the coordinator has stored as its assignment; nothing where it has none it can read."""
-        assigned: dict[str, list[TopicPartition]] = {}
-        for member in self.group(group_id).members.values():
-            try:
-                assigned[member.member_id] = list(decode_assignment(member.assignment).partitions)
-            except ConsumerProtocolError:
-                assigned[member.member_id] = []
-        return assigned
-
-    def _existing_topics(self) -> dict[str, int]:
-        return {topic: count for topic, count in self._topics.items() if count > 0}
-
     def _change_topic(self, change: TopicChange) -> None:
-        """The topic changes now; each consumer sees it after a delay of its own."""
+        """The topic changes now, and everybody sees it."""
         self._topics[change.topic] = change.partitions
         self._show_coordinator()
-        for name, consumer in self.consumers.items():
-            longest_ms = consumer.plan.metadata_delay_ms
-            delay_ms = between(0, longest_ms, self.plan.seed, "metadata", name, change.topic, change.at_ms)
-            self._time.at(self.now_ms + delay_ms, self._show_topics, consumer)
+        for consumer in self.consumers.values():
+            self._time.at(self.now_ms, consumer.topics_changed, self.topics)
 
     def _show_coordinator(self) -> None:
         """Shows the coordinator the topics, of which those of the newer protocol alone depend."""
         if any(each.protocol is GroupProtocol.CONSUMER for each in self.plan.consumers):
-            self._coordinator.see_topics(self._existing_topics())
-
-    def _show_topics(self, consumer: SimulatedConsumer) -> None:
-        consumer.topics_changed(self._existing_topics())
+            self._coordinator.see_topics(self.topics)

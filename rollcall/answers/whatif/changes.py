@@ -23,7 +23,6 @@ from rollcall.answers.clients.assignors import ASSIGNORS
 from rollcall.answers.clients.config import ConsumerConfig
 from rollcall.answers.simulation.plan import GroupProtocol
 from rollcall.coordinator_udfs.protocol.config import ASSIGNORS as REMOTE_ASSIGNORS
-from rollcall.coordinator_udfs.protocol.config import KEYS as BROKER_KEYS
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.request_log.configs_given import PREFIX, GroupConfigs, split_given
 from rollcall.programs.errors import ConfigError, UserError
@@ -32,20 +31,19 @@ from rollcall.programs.settings import from_texts, split_pair
 ALIASES = {"assignor": "partition.assignment.strategy", "max.size": "group.max.size"}
 STATIC = "static"
 ASSIGNOR = "partition.assignment.strategy"
-BROKER = frozenset(BROKER_KEYS.values()) & frozenset(
+BROKER = frozenset(
     {
+        "group.consumer.assignment.interval.ms",
+        "group.consumer.heartbeat.interval.ms",
+        "group.consumer.max.size",
+        "group.consumer.session.timeout.ms",
         "group.initial.rebalance.delay.ms",
         "group.max.size",
         "group.max.session.timeout.ms",
         "group.min.session.timeout.ms",
         "kafka.version",
     }
-) | {
-    "group.consumer.assignment.interval.ms",
-    "group.consumer.heartbeat.interval.ms",
-    "group.consumer.max.size",
-    "group.consumer.session.timeout.ms",
-}
+)
 PROTOCOL, REMOTE_ASSIGNOR = "group.protocol", "group.remote.assignor"
 OF_CLASSIC_CLIENTS = (ASSIGNOR, "heartbeat.interval.ms", "session.timeout.ms")
 """Keys that a client of the newer protocol refuses, since the coordinator decides them."""

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rollcall.answers.clients.consumer_group_member import JOIN_EPOCH
-from rollcall.answers.simulation.plan import Subscribed
-from rollcall.answers.whatif.schedules import TopicGrowth
+from rollcall.answers.simulation.plan import Subscribed, TopicChange
 from rollcall.coordinator_udfs.protocol.cause import cause_of_leaving
 from rollcall.coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from rollcall.inputs.request_log.explaining.inferred_causes import partition_counts
@@ -134,7 +133,7 @@ class GroupObserver:
     """In the order of their first requests."""
     topics: dict[str, int] = field(default_factory=dict)
     """The first partition counts that assignments showed."""
-    growths: list[TopicGrowth] = field(default_factory=list)
+    growths: list[TopicChange] = field(default_factory=list)
     protocol_types: set[str] = field(default_factory=set)
     matched: frozenset[str] = frozenset()
     """The topics that regular expressions were seen to match."""
@@ -276,7 +275,7 @@ class GroupObserver:
         if known is None:
             self.topics[topic] = count
         elif count > max([known, *(each.partitions for each in self.growths if each.topic == topic)]):
-            self.growths.append(TopicGrowth(at_ms, topic, count))
+            self.growths.append(TopicChange(at_ms, topic, count))
 
 
 def _instance_id_of(request: FromMember) -> str | None:

@@ -23,14 +23,12 @@ from rollcall.answers.simulation.plan import (
     NetworkPlan,
     Schedule,
     Span,
-    TopicChange,
     WorldPlan,
 )
 from rollcall.answers.simulation.record import Record
 from rollcall.answers.simulation.world import World
 from rollcall.answers.whatif.changes import (
     ASSIGNOR,
-    REMOTE_ASSIGNOR,
     Setting,
     SettingError,
     assignors_of,
@@ -40,7 +38,7 @@ from rollcall.answers.whatif.outcome import Outcome, ProcessFacts, measure
 from rollcall.answers.whatif.schedules import GroupSchedules, ProcessSchedule
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group_configs import UnfitConfig, check_bounds, consumer_config_of
-from rollcall.programs.settings import from_texts
+from rollcall.programs.settings import from_texts, keys_of
 from rollcall.schemas.effects import Reply
 from rollcall.schemas.messages import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
 from rollcall.schemas.wire_fields import first_version
@@ -58,16 +56,6 @@ PLAYED_AS = "roundrobin"
 """An assignor that only one library has is played as this one, under its own name."""
 DEFAULTS = ConsumerConfig()
 DEFAULT_ASSIGNORS = DEFAULTS.partition_assignment_strategy
-_CHANGES = {
-    "auto.commit.interval.ms": "auto_commit_interval_ms",
-    "enable.auto.commit": "enable_auto_commit",
-    "heartbeat.interval.ms": "heartbeat_interval_ms",
-    "internal.leave.group.on.close": "leave_group_on_close",
-    "max.poll.interval.ms": "max_poll_interval_ms",
-    "rebalance.timeout.ms": "rebalance_timeout_ms",
-    "session.timeout.ms": "session_timeout_ms",
-    REMOTE_ASSIGNOR: "group_remote_assignor",
-}
 
 
 def play(of_group: GroupSchedules, setting: Setting) -> Outcome:
@@ -123,13 +111,12 @@ def plan_of(of_group: GroupSchedules, setting: Setting) -> tuple[WorldPlan, int]
     if any(schedule.was_there for schedule in of_group.processes):
         warm_up_ms = SETTLES_WITHIN_MS + broker.group_initial_rebalance_delay_ms * 2
     zero_ms = of_group.from_ms - warm_up_ms
-    changes = [TopicChange(each.at_ms - zero_ms, each.topic, each.partitions) for each in of_group.growths]
     plan = WorldPlan(
         consumers=tuple(_consumer(schedule, of_group, setting, zero_ms) for schedule in schedules),
         topics=of_group.topics,
         group_config=broker,
         network=NetworkPlan(latency_ms=of_group.latency_ms),
-        topic_changes=tuple(changes),
+        topic_changes=tuple(replace(each, at_ms=each.at_ms - zero_ms) for each in of_group.growths),
     )
     return plan, zero_ms
 
@@ -210,7 +197,11 @@ def _config(schedule: ProcessSchedule, group_id: str, setting: Setting) -> Consu
     if schedule.protocol is GroupProtocol.CONSUMER and setting.protocol is GroupProtocol.CLASSIC:
         # Neither was configured: the broker decided both.
         fields |= {name: getattr(DEFAULTS, name) for name in ("session_timeout_ms", "heartbeat_interval_ms")}
-    fields |= {name: getattr(changed, name) for key, name in _CHANGES.items() if key in setting.client}
+    fields |= {
+        name: getattr(changed, name)
+        for name, key in keys_of(ConsumerConfig).items()
+        if key.name in setting.client and key.name != ASSIGNOR
+    }
     if fields["heartbeat_interval_ms"] >= fields["session_timeout_ms"]:
         key = "heartbeat.interval.ms" if "heartbeat.interval.ms" in setting.client else "session.timeout.ms"
         raise SettingError(

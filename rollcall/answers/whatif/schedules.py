@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rollcall.answers.clients.config import ApiVersions
-from rollcall.answers.simulation.plan import GroupProtocol, Span, Subscribed
+from rollcall.answers.simulation.plan import GroupProtocol, Span, Subscribed, TopicChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +65,6 @@ class ProcessSchedule:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicGrowth:
-    """A topic was seen to have more partitions than before."""
-
-    at_ms: int
-    topic: str
-    partitions: int
-
-
-@dataclass(frozen=True, slots=True)
 class GroupSchedules:
     """One group in the recording, with the schedule of each of its processes."""
 
@@ -83,7 +74,8 @@ class GroupSchedules:
     processes: tuple[ProcessSchedule, ...]
     topics: Mapping[str, int]
     """Partition counts, as far as assignments show them."""
-    growths: tuple[TopicGrowth, ...] = ()
+    growths: tuple[TopicChange, ...] = ()
+    """Where topics were seen to have more partitions than before."""
     latency_ms: tuple[int, int] = (0, 1)
     """The shortest and the longest one way between a process and the broker."""
     broker: Mapping[str, str] = field(default_factory=dict)
