@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
-from rollcall.answers.clients.assignors import ASSIGNORS, MemberSubscription, RebalanceProtocol
-from rollcall.answers.clients.config import ConsumerConfig, ConsumerConfigError
 from rollcall.answers.clients.events import FatalError, PartitionsAssigned
-from rollcall.answers.clients.leading import AssignmentError, refuse_partitions_still_owned
-from rollcall.answers.clients.member import GroupMember
 from rollcall.schemas.consumer_protocol import (
-    TopicPartition,
     decode_assignment,
     decode_sticky_user_data,
     decode_subscription,
@@ -56,50 +48,6 @@ def test_a_subscription_that_cannot_be_read_fails_the_leader() -> None:
     (error,) = bench.poll()
     assert isinstance(error, FatalError)
     assert error.message.startswith("the subscription of member app-2 cannot be read: version at byte 0")
-
-
-def test_a_cooperative_assignor_may_not_give_away_what_is_still_owned() -> None:
-    members = {name: _member(name, owned) for name, owned in (("a", "t0 t1"), ("b", ""))}
-    refuse_partitions_still_owned(members, {"a": partitions("t0"), "b": ()})
-    with pytest.raises(AssignmentError, match="still owned: t-1"):
-        refuse_partitions_still_owned(members, {"a": partitions("t0"), "b": partitions("t1")})
-
-
-class GreedyAssignor:
-    """Cooperative by its own account, but the first member gets everything at once."""
-
-    name = "greedy"
-    rebalance_protocols = frozenset({RebalanceProtocol.COOPERATIVE})
-
-    def subscription_user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> None:
-        return None
-
-    def assign(
-        self, partitions_by_topic: Mapping[str, int], members: Mapping[str, MemberSubscription]
-    ) -> dict[str, list[TopicPartition]]:
-        everything = [TopicPartition(topic, n) for topic, count in partitions_by_topic.items() for n in range(count)]
-        return {name: everything if name == min(members) else [] for name in members}
-
-
-ASSIGNORS_WITH_GREEDY = {**ASSIGNORS, "greedy": GreedyAssignor()}
-
-
-def test_an_assignor_of_ones_own_that_breaks_the_cooperative_protocol_fails_the_leader() -> None:
-    bench = Bench(partition_assignment_strategy=("greedy",), assignors=ASSIGNORS_WITH_GREEDY)
-    bench.preparing().joined(2, leads=True, members=[subscribed("a", "t"), subscribed("app-1", "t", "t1", 1)])
-    (error,) = bench.poll()
-    assert isinstance(error, FatalError)
-    assert error.message == "the assignor gave partitions away that are still owned: t-1"
-
-
-def test_assignors_that_share_no_rebalance_protocol_are_refused() -> None:
-    config = ConsumerConfig(group_id="g", partition_assignment_strategy=("range", "greedy"))
-    with pytest.raises(ConsumerConfigError, match="=range,greedy: they share no rebalance protocol"):
-        GroupMember(config, assignors=ASSIGNORS_WITH_GREEDY)
-
-
-def _member(name: str, owned: str) -> MemberSubscription:
-    return MemberSubscription(name, None, decode_subscription(subscribed(name, "t", owned).metadata))
 
 
 # ---------------------------------------------------------------- what assignors remember

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from rollcall.answers.clients.assignors import RebalanceProtocol
-from rollcall.answers.clients.config import ConsumerConfig, ConsumerConfigError
 from rollcall.answers.clients.events import FatalError, PartitionsAssigned, PartitionsLost, PartitionsRevoked
-from rollcall.answers.clients.member import GroupMember
 from rollcall.answers.clients.membership import MemberState
 from rollcall.schemas.consumer_protocol import Assignment, decode_subscription, encode_assignment
 from rollcall.schemas.errors import Error
@@ -126,12 +124,6 @@ def test_a_member_is_cooperative_only_if_all_its_assignors_are(
     strategy: tuple[str, ...], protocol: RebalanceProtocol
 ) -> None:
     assert Bench(partition_assignment_strategy=strategy).member.membership.rebalance_protocol is protocol
-
-
-def test_an_assignor_that_is_not_there_is_refused_by_name() -> None:
-    config = ConsumerConfig(group_id="g", partition_assignment_strategy=("range", "fastest"))
-    with pytest.raises(ConsumerConfigError, match=r"partition\.assignment\.strategy=fastest: is not an assignor"):
-        GroupMember(config)
 
 
 # ---------------------------------------------------------------- the next generation

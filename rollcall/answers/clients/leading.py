@@ -1,26 +1,21 @@
 """The leader's part: reads the members' subscriptions and assigns the partitions.
 
-Knows how an assignor is called and what a cooperative one must not do; knows no assignor's rule. Source:
-ConsumerCoordinator.onLeaderElected, validateCooperativeAssignment.
+Knows how an assignor is called; knows no assignor's rule. Source: ConsumerCoordinator.onLeaderElected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from rollcall.answers.clients.assignors import MemberSubscription, RebalanceProtocol
+from rollcall.answers.clients.assignors import MemberSubscription
 from rollcall.answers.clients.membership import Membership
 from rollcall.schemas.consumer_protocol import (
     Assignment,
     ConsumerProtocolError,
-    TopicPartition,
     decode_subscription,
     encode_assignment,
 )
 from rollcall.schemas.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupAssignment
-
-# It compares generations itself, so two members that claim a partition are no violation there.
-_CHECKS_ITSELF = "cooperative-sticky"
 
 
 class AssignmentError(ValueError):
@@ -31,17 +26,14 @@ def lead(member: Membership, response: JoinGroupResponse) -> list[SyncGroupAssig
     """Every member's assignment; empty where the coordinator says that the old assignment stays (KIP-814).
 
     From now on this member watches the partition counts of all topics that any member subscribes to. Raises
-    AssignmentError: bytes that cannot be read, an assignor that breaks the cooperative protocol.
+    AssignmentError: bytes that cannot be read.
     """
     members = {each.member_id: _read(each) for each in response.members}
     member.is_leader = True
     member.subscription.assignment_snapshot = counts_of(member, topics_of(member, members))
     if response.skip_assignment:
         return []
-    assignor = member.assignors[response.protocol_name or ""]
-    assigned = assignor.assign(member.subscription.partition_counts, members)
-    if member.rebalance_protocol is RebalanceProtocol.COOPERATIVE and assignor.name != _CHECKS_ITSELF:
-        refuse_partitions_still_owned(members, assigned)
+    assigned = member.assignors[response.protocol_name or ""].assign(member.subscription.partition_counts, members)
     version = member.config.consumer_protocol_version
     return [
         SyncGroupAssignment(member_id=member_id, assignment=encode_assignment(Assignment(tuple(partitions)), version))
@@ -71,18 +63,3 @@ def has_metadata_changed(member: Membership) -> bool:
     """Whether this member was the leader and partition counts have changed since then."""
     snapshot, counts = member.subscription.assignment_snapshot, member.subscription.partition_counts
     return snapshot is not None and any(counts.get(topic, 0) != count for topic, count in snapshot.items())
-
-
-def refuse_partitions_still_owned(
-    members: Mapping[str, MemberSubscription], assigned: Mapping[str, Sequence[TopicPartition]]
-) -> None:
-    """Raises AssignmentError if a partition that one member still owns is assigned to another (KIP-429)."""
-    added: set[TopicPartition] = set()
-    revoked: set[TopicPartition] = set()
-    for member_id, partitions in assigned.items():
-        owned = set(members[member_id].subscription.owned_partitions)
-        added |= set(partitions) - owned
-        revoked |= owned - set(partitions)
-    if added & revoked:
-        names = ", ".join(f"{each.topic}-{each.partition}" for each in sorted(added & revoked))
-        raise AssignmentError(f"the assignor gave partitions away that are still owned: {names}")

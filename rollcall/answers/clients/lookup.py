@@ -8,7 +8,7 @@ markCoordinatorUnknown.
 from __future__ import annotations
 
 from rollcall.answers.clients.events import CoordinatorFound, CoordinatorLost, FatalError
-from rollcall.answers.clients.membership import CoordinatorNode, Membership, Turn
+from rollcall.answers.clients.membership import Membership, Turn
 from rollcall.answers.clients.reactions import FIND_COORDINATOR, Reaction
 from rollcall.answers.clients.requests import send_find_coordinator
 from rollcall.schemas.errors import Error
@@ -37,10 +37,10 @@ def on_find_coordinator(member: Membership, response: FindCoordinatorResponse, v
         return _fail_for_good(member, found.error_code, message, turn)
     if found.error_code is not Error.NONE:
         return find_failed(member, turn)
-    member.lookup.node = CoordinatorNode(found.node_id, found.host, found.port)
+    member.lookup.node = CoordinatorFound(found.node_id, found.host, found.port)
     member.lookup.attempts = 0
     member.pulse.session_deadline_ms = turn.now_ms + member.config.session_timeout_ms
-    turn.emit(CoordinatorFound(found.node_id, found.host, found.port))
+    turn.emit(member.lookup.node)
 
 
 def _fail_for_good(member: Membership, error: Error | None, message: str, turn: Turn) -> None:

@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from rollcall.answers.clients import assigning, committing, heartbeats, joining, leaving, lookup
-from rollcall.answers.clients.assignors import ASSIGNORS, Assignor, RebalanceProtocol
-from rollcall.answers.clients.config import ConsumerConfig, ConsumerConfigError
+from rollcall.answers.clients.assignors import ASSIGNORS, Assignor
+from rollcall.answers.clients.config import ConsumerConfig
 from rollcall.answers.clients.events import Output
 from rollcall.answers.clients.membership import InFlight, Membership, MemberState, Turn
 from rollcall.schemas.consumer_protocol import TopicPartition
@@ -47,8 +47,7 @@ class GroupMember:
     """One consumer in one group.
 
     assignors: every assignor that partition.assignment.strategy may name. request_id_prefix: makes its request ids
-    unique among all members; client.id by default. Raises ConsumerConfigError: an unknown assignor, or assignors
-    without a common rebalance protocol.
+    unique among all members; client.id by default.
     """
 
     def __init__(
@@ -58,18 +57,12 @@ class GroupMember:
         assignors: Mapping[str, Assignor] = ASSIGNORS,
         request_id_prefix: str | None = None,
     ) -> None:
-        names = config.partition_assignment_strategy
-        for name in names:
-            if name not in assignors:
-                known = ", ".join(sorted(assignors))
-                raise ConsumerConfigError(
-                    f"partition.assignment.strategy={name}: is not an assignor; known are {known}"
-                )
-        chosen = {name: assignors[name] for name in names}
+        chosen = {name: assignors[name] for name in config.partition_assignment_strategy}
         self.membership = Membership(
             config=config,
             assignors=chosen,
-            rebalance_protocol=_common_protocol(chosen),
+            # The highest that all share: EAGER if one of them knows nothing else.
+            rebalance_protocol=max(frozenset.intersection(*(each.rebalance_protocols for each in chosen.values()))),
             request_id_prefix=config.client_id if request_id_prefix is None else request_id_prefix,
         )
 
@@ -297,12 +290,3 @@ class GroupMember:
                 heartbeats.heartbeat_failed(self.membership, turn)
             case OffsetCommitRequest():
                 committing.on_disconnect(self.membership, sent, turn)
-
-
-def _common_protocol(assignors: Mapping[str, Assignor]) -> RebalanceProtocol:
-    """The highest rebalance protocol that all assignors share: EAGER if one of them knows nothing else."""
-    shared = frozenset.intersection(*(assignor.rebalance_protocols for assignor in assignors.values()))
-    if not shared:
-        names = ",".join(assignors)
-        raise ConsumerConfigError(f"partition.assignment.strategy={names}: they share no rebalance protocol")
-    return max(shared)

@@ -16,7 +16,14 @@ from typing import NamedTuple
 
 from rollcall.answers.clients.assignors import Assignor, RebalanceProtocol
 from rollcall.answers.clients.config import ConsumerConfig
-from rollcall.answers.clients.events import CommitFailure, CommitKind, FatalError, MemberRequest, Output
+from rollcall.answers.clients.events import (
+    CommitFailure,
+    CommitKind,
+    CoordinatorFound,
+    FatalError,
+    MemberRequest,
+    Output,
+)
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.messages import FindCoordinatorRequest
 
@@ -50,12 +57,6 @@ class Generation(NamedTuple):
 
 
 NO_GENERATION = Generation()
-
-
-class CoordinatorNode(NamedTuple):
-    node_id: int
-    host: str
-    port: int
 
 
 @dataclass(slots=True)
@@ -157,7 +158,7 @@ class Pulse:
 class Lookup:
     """Where the coordinator is, and when it may be looked for again."""
 
-    node: CoordinatorNode | None = None
+    node: CoordinatorFound | None = None
     attempts: int = 0
     retry_at_ms: int = 0
 

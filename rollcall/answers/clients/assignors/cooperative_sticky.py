@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rollcall.answers.clients.assignors.abstract_sticky import Claim, StickyPlan, plan_sticky
-from rollcall.answers.clients.assignors.common import MemberSubscription, RebalanceProtocol
+from rollcall.answers.clients.assignors.common import MemberSubscription
 from rollcall.schemas.consumer_protocol import (
     NO_GENERATION,
     ConsumerProtocolError,
@@ -20,27 +20,23 @@ from rollcall.schemas.consumer_protocol import (
 )
 
 
-class CooperativeStickyAssignor:
-    """Assigns no partition that another member still claims: that member revokes it and rejoins, then it is free.
+def generation_alone(owned: Sequence[TopicPartition] | None, generation: int) -> bytes:
+    """The generation as userData, for leaders that read subscriptions below version 2; owned partitions have a field of
+    their own.
+    """
+    return encode_cooperative_sticky_user_data(generation)
 
+
+def assign_cooperative_sticky(
+    partitions_by_topic: Mapping[str, int], members: Mapping[str, MemberSubscription]
+) -> dict[str, list[TopicPartition]]:
+    """Every member's partitions, those it keeps first, without those that must wait for a follow-up rebalance.
+
+    It assigns no partition that another member still claims: that member revokes it and rejoins, then it is free.
     Source: CooperativeStickyAssignor.
     """
-
-    name = "cooperative-sticky"
-    rebalance_protocols = frozenset({RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE})
-
-    def subscription_user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes:
-        """The generation, for leaders that read subscriptions below version 2; owned partitions have a field of their
-        own.
-        """
-        return encode_cooperative_sticky_user_data(generation)
-
-    def assign(
-        self, partitions_by_topic: Mapping[str, int], members: Mapping[str, MemberSubscription]
-    ) -> dict[str, list[TopicPartition]]:
-        """Every member's partitions, those it keeps first, without those that must wait for a follow-up rebalance."""
-        claims = {member_id: _claim(member.subscription) for member_id, member in members.items()}
-        return _hold_back(plan_sticky(partitions_by_topic, members, claims), claims)
+    claims = {member_id: _claim(member.subscription) for member_id, member in members.items()}
+    return _hold_back(plan_sticky(partitions_by_topic, members, claims), claims)
 
 
 def _claim(subscription: Subscription) -> Claim:

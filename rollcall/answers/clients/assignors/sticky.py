@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rollcall.answers.clients.assignors.abstract_sticky import Claim, plan_sticky
-from rollcall.answers.clients.assignors.common import MemberSubscription, RebalanceProtocol
+from rollcall.answers.clients.assignors.common import MemberSubscription
 from rollcall.schemas.consumer_protocol import (
     NO_GENERATION,
     ConsumerProtocolError,
@@ -21,26 +21,21 @@ from rollcall.schemas.consumer_protocol import (
 )
 
 
-class StickyAssignor:
-    """A member's claim is in its userData, not in its owned partitions, which an eager member has given up. Source:
+def last_assignment(owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
+    """The last assignment and its generation as userData; None before the first assignment."""
+    return None if owned is None else encode_sticky_user_data(StickyUserData(tuple(owned), generation))
+
+
+def assign_sticky(
+    partitions_by_topic: Mapping[str, int], members: Mapping[str, MemberSubscription]
+) -> dict[str, list[TopicPartition]]:
+    """Every member's partitions, those it keeps first; members without any get an empty list.
+
+    A member's claim is in its userData, not in its owned partitions, which an eager member has given up. Source:
     StickyAssignor.
     """
-
-    name = "sticky"
-    rebalance_protocols = frozenset({RebalanceProtocol.EAGER})
-
-    def subscription_user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """The last assignment and its generation; None before the first assignment (`owned` is None)."""
-        if owned is None:
-            return None
-        return encode_sticky_user_data(StickyUserData(tuple(owned), generation))
-
-    def assign(
-        self, partitions_by_topic: Mapping[str, int], members: Mapping[str, MemberSubscription]
-    ) -> dict[str, list[TopicPartition]]:
-        """Every member's partitions, those it keeps first; members without any get an empty list."""
-        claims = {member_id: _claim(member.subscription) for member_id, member in members.items()}
-        return plan_sticky(partitions_by_topic, members, claims).assignment
+    claims = {member_id: _claim(member.subscription) for member_id, member in members.items()}
+    return plan_sticky(partitions_by_topic, members, claims).assignment
 
 
 def _claim(subscription: Subscription) -> Claim:
