@@ -130,15 +130,6 @@ def test_without_a_coordinator_a_commit_that_is_waited_for_goes_on_waiting_and_a
     assert bench.committed() == [done(2, CommitKind.AT_CLOSE, "t0", 7)]
 
 
-def test_a_commit_is_hopeless_where_the_group_may_not_be_looked_up() -> None:
-    bench = Bench(**MANUAL).stable("t0")
-    bench.disconnect()
-    bench.commit("t0", is_at_close=True)
-    (event,) = bench.not_found(Error.GROUP_AUTHORIZATION_FAILED)
-    assert isinstance(event, CommitFailed)
-    assert (event.failure, event.error) == (CommitFailure.FATAL, Error.GROUP_AUTHORIZATION_FAILED)
-
-
 def test_a_commit_whose_connection_breaks_fails_unless_it_is_waited_for() -> None:
     bench = Bench(**MANUAL).stable("t0")
     bench.commit("t0")

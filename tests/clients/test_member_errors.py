@@ -9,12 +9,10 @@ import pytest
 
 from rollcall.answers.clients.events import Event, FatalError, PartitionsLost
 from rollcall.answers.clients.membership import MemberState
-from rollcall.answers.clients.reactions import FIND_COORDINATOR, HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
+from rollcall.answers.clients.reactions import HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
-    Coordinator,
     FindCoordinatorRequest,
-    FindCoordinatorResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -316,14 +314,6 @@ def test_a_fenced_heartbeat_is_fatal_at_the_next_poll() -> None:
     assert bench.join.reason == "encountered FENCED_INSTANCE_ID from HEARTBEAT response"
 
 
-def test_a_heartbeat_that_is_not_authorized_is_fatal_at_the_next_poll() -> None:
-    bench = Bench(**COOPERATIVE).stable("t0")
-    bench.at(3000).expire()
-    assert bench.beaten(Error.GROUP_AUTHORIZATION_FAILED) == []
-    message = "not authorized to access group orders"
-    assert bench.poll() == [FatalError("Heartbeat", Error.GROUP_AUTHORIZATION_FAILED, message)]
-
-
 # ---------------------------------------------------------------- FindCoordinator
 
 
@@ -345,29 +335,12 @@ def test_a_coordinator_that_is_not_found_is_looked_for_again_after_longer_and_lo
     assert bench.member.next_poll_ms() == bench.now_ms + 100
 
 
-def test_a_lookup_answered_with_two_coordinators_is_fatal() -> None:
-    bench = Bench()
-    bench.poll()
-    bench.answer(bench.sent, FindCoordinatorResponse(coordinators=[Coordinator(key="a"), Coordinator(key="b")]))
-    message = "FindCoordinator answered with 2 coordinators for one group"
-    assert bench.poll() == [FatalError("FindCoordinator", None, message)]
-
-
-def test_a_lookup_that_is_not_authorized_is_fatal() -> None:
-    bench = Bench()
-    bench.poll()
-    bench.not_found(Error.GROUP_AUTHORIZATION_FAILED)
-    message = "not authorized to access group orders"
-    assert bench.poll() == [FatalError("FindCoordinator", Error.GROUP_AUTHORIZATION_FAILED, message)]
-
-
 # ---------------------------------------------------------------- the tables are complete
 
 TESTED = {
-    "FindCoordinator": (FIND_COORDINATOR, {30}),
-    "JoinGroup": (JOIN_GROUP, {14, 15, 16, 25, 27, 79, 82, 23, 24, 26, 30, 81, 35}),
-    "SyncGroup": (SYNC_GROUP, {15, 16, 22, 25, 27, 82, 30}),
-    "Heartbeat": (HEARTBEAT, {15, 16, 22, 25, 27, 82, 30}),
+    "JoinGroup": (JOIN_GROUP, {14, 15, 16, 25, 27, 79, 82, 23, 24, 26, 81, 35}),
+    "SyncGroup": (SYNC_GROUP, {15, 16, 22, 25, 27, 82}),
+    "Heartbeat": (HEARTBEAT, {15, 16, 22, 25, 27, 82}),
     "OffsetCommit": (OFFSET_COMMIT, {14, 3, 15, 16, 22, 25, 27, 82}),
 }
 

@@ -103,7 +103,7 @@ def test_a_member_says_when_a_poll_has_something_to_do() -> None:
     bench.poll()
     assert bench.member.next_poll_ms() is None
     bench.at(3070).expire()
-    bench.beaten(Error.GROUP_AUTHORIZATION_FAILED)
+    bench.beaten(Error.FENCED_INSTANCE_ID)
     assert bench.member.next_poll_ms() == 0
 
 

@@ -13,12 +13,8 @@ from rollcall.answers.clients.events import Send
 from rollcall.answers.clients.member import GroupMember
 from rollcall.answers.clients.membership import MemberState
 from rollcall.schemas.consumer_protocol import decode_assignment, decode_subscription
-from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     APIS,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-    JoinGroupRequest,
     LeaveGroupRequest,
     SyncGroupRequest,
 )
@@ -31,8 +27,7 @@ MANUAL: dict[str, Any] = {"enable_auto_commit": False}
 def life(bench: Bench, first_id: str = "app-1") -> None:
     """Joins as the leader, beats, commits and leaves; whatever the version, each answer is the plain one."""
     bench.poll()
-    version = bench.config.api_versions.find_coordinator
-    bench.answer(bench.sent, FindCoordinatorResponse(node_id=1, host="h", port=1)) if version < 4 else bench.found()
+    bench.found()
     bench.poll()
     bench.joined(1, leads=True, member_id=first_id, members=[subscribed(first_id, "t u")])
     bench.synced("t0")
@@ -51,7 +46,6 @@ def api_versions(draw: st.DrawFn) -> ApiVersions:
         return draw(st.integers(known.first, known.last if last is None else last))
 
     return ApiVersions(
-        find_coordinator=version("FindCoordinator"),
         join_group=version("JoinGroup"),
         sync_group=version("SyncGroup"),
         heartbeat=version("Heartbeat"),
@@ -98,18 +92,6 @@ def test_from_version_5_a_sync_group_names_the_protocol() -> None:
 def test_up_to_version_7_a_join_group_gives_no_reason() -> None:
     bench = Bench(api_versions=ApiVersions(join_group=7)).rejoining()
     assert bench.join.reason is None
-
-
-def test_an_older_lookup_names_one_key_and_is_answered_on_top() -> None:
-    bench = Bench(api_versions=ApiVersions(find_coordinator=3))
-    bench.poll()
-    request = bench.last(FindCoordinatorRequest)
-    assert (request.key, request.coordinator_keys) == ("orders", [])
-    bench.answer(request, FindCoordinatorResponse(error_code=Error.COORDINATOR_NOT_AVAILABLE))
-    bench.at(100).poll()
-    bench.answer(bench.sent, FindCoordinatorResponse(node_id=3, host="h", port=9))
-    bench.poll()
-    assert isinstance(bench.sent, JoinGroupRequest)
 
 
 @pytest.mark.parametrize(("version", "owned", "generation_id"), [(0, (), -1), (1, ("t0",), -1), (2, ("t0",), 1)])

@@ -19,11 +19,11 @@ LONGEST_STALL_MS = 30_000
 QUIET_MS = 220_000
 
 JAVA = ApiVersions()
-LIBRDKAFKA = ApiVersions(2, 5, 3, 3, 1, 9)
-KAFKA_PYTHON = ApiVersions(6, 7, 5, 4, 5, 8)
-AIOKAFKA = ApiVersions(1, 5, 3, 1, 1, 3)
-ONE_STEP = ApiVersions(0, 3, 2, 2, 2, 4)
-OLDEST = ApiVersions(0, 0, 0, 0, 0, 2)
+LIBRDKAFKA = ApiVersions(5, 3, 3, 1, 9)
+KAFKA_PYTHON = ApiVersions(7, 5, 4, 5, 8)
+AIOKAFKA = ApiVersions(5, 3, 1, 1, 3)
+ONE_STEP = ApiVersions(3, 2, 2, 2, 4)
+OLDEST = ApiVersions(0, 0, 0, 0, 2)
 
 # What the members of one group list; each takes one. All lists of a fleet share a protocol.
 COOPERATIVE_FLEETS = (

@@ -14,7 +14,7 @@ from rollcall.answers.whatif.schedules import ProcessSchedule
 from tests.whatif.played import UNTIL_MS, consumer, schedules_in, world
 
 BEAT_MS = 3000
-LIBRDKAFKA = ApiVersions(2, 5, 3, 3, 1, 9)
+LIBRDKAFKA = ApiVersions(5, 3, 3, 1, 9)
 
 
 def schedule_of(name: str, *schedules: ProcessSchedule) -> ProcessSchedule:

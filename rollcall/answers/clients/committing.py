@@ -81,12 +81,9 @@ def on_coordinator_found(member: Membership, turn: Turn) -> None:
 
 
 def on_coordinator_not_found(member: Membership, turn: Turn) -> None:
-    """Fails the commits, but for one at close, which waits for the next look, unless the error is fatal."""
-    is_hopeless = bool(member.failures) and member.failures[-1].api == "FindCoordinator"
+    """Fails the commits, but for one at close, which waits for the next look."""
     for commit in awaiting_coordinator(member):
-        if is_hopeless:
-            _fail(member, commit, CommitFailure.FATAL, member.failures[-1].error, turn)
-        elif commit.kind is not CommitKind.AT_CLOSE:
+        if commit.kind is not CommitKind.AT_CLOSE:
             _fail(member, commit, CommitFailure.RETRIABLE, None, turn)
 
 

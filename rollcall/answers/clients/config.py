@@ -33,7 +33,6 @@ class ApiVersions:
     OffsetCommit ends at v9: v10 names topics by an id that a member does not know.
     """
 
-    find_coordinator: int = 6
     join_group: int = 9
     sync_group: int = 5
     heartbeat: int = 4
@@ -49,7 +48,6 @@ class ApiVersions:
 
 
 _API_NAMES = {
-    "find_coordinator": "FindCoordinator",
     "join_group": "JoinGroup",
     "sync_group": "SyncGroup",
     "heartbeat": "Heartbeat",

@@ -31,13 +31,13 @@ from rollcall.answers.clients.events import (
     Send,
 )
 from rollcall.answers.clients.reactions import LEAVE_ON_CLOSE, LEAVE_ON_POLL_TIMEOUT
+from rollcall.answers.clients.requests import find_coordinator
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupTopicPartitions,
-    FindCoordinatorRequest,
     FindCoordinatorResponse,
     Response,
 )
@@ -45,7 +45,6 @@ from rollcall.schemas.messages import (
 JOIN_EPOCH, LEAVE_EPOCH, LEAVE_FOR_NOW_EPOCH = 0, -1, -2
 DEFAULT_CLOSE_TIMEOUT_MS = 30_000
 _VERSION = 1
-_LOOK_VERSION = 6
 _FENCED = frozenset({Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH})
 _ANOTHER_COORDINATOR = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
 _AGAIN = _ANOTHER_COORDINATOR | {Error.COORDINATOR_LOAD_IN_PROGRESS}
@@ -326,14 +325,7 @@ class ConsumerGroupMember:
     # ------------------------------------------------------------ requests
 
     def _look(self, now_ms: int) -> Send:
-        request = FindCoordinatorRequest(
-            request_id=self._next_id(),
-            api_version=_LOOK_VERSION,
-            client_id=self.config.client_id,
-            key="",
-            coordinator_keys=[self.config.group_id],
-        )
-        return self._send(request, now_ms)
+        return self._send(find_coordinator(self.config, self._next_id()), now_ms)
 
     def _beat(self, now_ms: int) -> Send:
         """A heartbeat says only what is new, and all of it where an answer was lost."""

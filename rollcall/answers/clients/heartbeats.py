@@ -78,10 +78,6 @@ def on_heartbeat(member: Membership, sent: InFlight, response: HeartbeatResponse
         case Reaction.REFIND:
             heartbeat_failed(member, turn)
             mark_coordinator_unknown(member, f"error response {error}", turn)
-        case Reaction.FATAL:
-            heartbeat_failed(member, turn)
-            message = f"not authorized to access group {member.config.group_id}"
-            member.failures.append(FatalError("Heartbeat", error, message))
         case _:
             heartbeat_failed(member, turn)
 

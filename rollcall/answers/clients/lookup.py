@@ -7,13 +7,11 @@ markCoordinatorUnknown.
 
 from __future__ import annotations
 
-from rollcall.answers.clients.events import CoordinatorFound, CoordinatorLost, FatalError
+from rollcall.answers.clients.events import CoordinatorFound, CoordinatorLost
 from rollcall.answers.clients.membership import Membership, Turn
-from rollcall.answers.clients.reactions import FIND_COORDINATOR, Reaction
 from rollcall.answers.clients.requests import send_find_coordinator
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import FindCoordinatorResponse
-from rollcall.schemas.wire_fields import carries
 
 
 def maybe_look(member: Membership, turn: Turn) -> None:
@@ -23,29 +21,15 @@ def maybe_look(member: Membership, turn: Turn) -> None:
     send_find_coordinator(member, turn)
 
 
-def on_find_coordinator(member: Membership, response: FindCoordinatorResponse, version: int, turn: Turn) -> None:
-    """Takes the answer: a coordinator restarts the session timer, GROUP_AUTHORIZATION_FAILED is fatal, other errors are
-    retried.
-    """
-    has_list = carries(FindCoordinatorResponse, "coordinators", version)
-    if has_list and len(response.coordinators) != 1:
-        message = f"FindCoordinator answered with {len(response.coordinators)} coordinators for one group"
-        return _fail_for_good(member, None, message, turn)
-    found = response.coordinators[0] if has_list else response
-    if FIND_COORDINATOR.get(found.error_code, Reaction.RETRY) is Reaction.FATAL:
-        message = f"not authorized to access group {member.config.group_id}"
-        return _fail_for_good(member, found.error_code, message, turn)
+def on_find_coordinator(member: Membership, response: FindCoordinatorResponse, turn: Turn) -> None:
+    """Takes the answer: a coordinator restarts the session timer, an error is retried."""
+    (found,) = response.coordinators
     if found.error_code is not Error.NONE:
         return find_failed(member, turn)
     member.lookup.node = CoordinatorFound(found.node_id, found.host, found.port)
     member.lookup.attempts = 0
     member.pulse.session_deadline_ms = turn.now_ms + member.config.session_timeout_ms
     turn.emit(member.lookup.node)
-
-
-def _fail_for_good(member: Membership, error: Error | None, message: str, turn: Turn) -> None:
-    member.failures.append(FatalError("FindCoordinator", error, message))
-    find_failed(member, turn)
 
 
 def find_failed(member: Membership, turn: Turn) -> None:

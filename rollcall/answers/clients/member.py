@@ -258,7 +258,7 @@ class GroupMember:
             case OffsetCommitResponse():
                 committing.on_offset_commit(member, sent, response, turn)
             case FindCoordinatorResponse():
-                lookup.on_find_coordinator(member, response, sent.request.api_version, turn)
+                lookup.on_find_coordinator(member, response, turn)
                 self._looked(turn)
             case LeaveGroupResponse():
                 pass

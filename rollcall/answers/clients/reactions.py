@@ -38,11 +38,6 @@ _COORDINATOR_MOVED = {
     Error.NOT_COORDINATOR: Reaction.REFIND,
 }
 
-FIND_COORDINATOR: Mapping[Error, Reaction] = {
-    Error.GROUP_AUTHORIZATION_FAILED: Reaction.FATAL,
-}
-"""Any other error: RETRY."""
-
 JOIN_GROUP: Mapping[Error, Reaction] = {
     **_COORDINATOR_MOVED,
     Error.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
@@ -53,7 +48,6 @@ JOIN_GROUP: Mapping[Error, Reaction] = {
     Error.INCONSISTENT_GROUP_PROTOCOL: Reaction.FATAL,
     Error.INVALID_GROUP_ID: Reaction.FATAL,
     Error.INVALID_SESSION_TIMEOUT: Reaction.FATAL,
-    Error.GROUP_AUTHORIZATION_FAILED: Reaction.FATAL,
     Error.GROUP_MAX_SIZE_REACHED: Reaction.FATAL,
     Error.UNSUPPORTED_VERSION: Reaction.FATAL,
 }
@@ -65,7 +59,6 @@ SYNC_GROUP: Mapping[Error, Reaction] = {
     Error.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
     Error.UNKNOWN_MEMBER_ID: Reaction.RESET_MEMBER,
     Error.FENCED_INSTANCE_ID: Reaction.FATAL,
-    Error.GROUP_AUTHORIZATION_FAILED: Reaction.FATAL,
 }
 """Any other error: UNEXPECTED."""
 
@@ -75,7 +68,6 @@ HEARTBEAT: Mapping[Error, Reaction] = {
     Error.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
     Error.UNKNOWN_MEMBER_ID: Reaction.RESET_MEMBER,
     Error.FENCED_INSTANCE_ID: Reaction.FENCED,
-    Error.GROUP_AUTHORIZATION_FAILED: Reaction.FATAL,
 }
 """Any other error: RETRY."""
 
@@ -101,7 +93,6 @@ _JAVA_NAMES = {
     Error.UNKNOWN_MEMBER_ID: "UnknownMemberIdException",
     Error.INVALID_SESSION_TIMEOUT: "InvalidSessionTimeoutException",
     Error.REBALANCE_IN_PROGRESS: "RebalanceInProgressException",
-    Error.GROUP_AUTHORIZATION_FAILED: "GroupAuthorizationException",
     Error.UNSUPPORTED_VERSION: "UnsupportedVersionException",
     Error.MEMBER_ID_REQUIRED: "MemberIdRequiredException",
     Error.GROUP_MAX_SIZE_REACHED: "GroupMaxSizeReachedException",

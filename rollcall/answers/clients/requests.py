@@ -6,6 +6,7 @@ connection and time of arrival are the network's.
 
 from __future__ import annotations
 
+from rollcall.answers.clients.config import ConsumerConfig
 from rollcall.answers.clients.events import MemberRequest, Send
 from rollcall.answers.clients.membership import Commit, InFlight, Membership, Turn, sorted_partitions
 from rollcall.answers.clients.reactions import cut
@@ -26,19 +27,23 @@ from rollcall.schemas.messages import (
 from rollcall.schemas.wire_fields import carries
 
 PROTOCOL_TYPE = "consumer"
+_LOOK_VERSION = 6
 
 
 def send_find_coordinator(member: Membership, turn: Turn) -> None:
-    config, version = member.config, member.config.api_versions.find_coordinator
-    has_list = carries(FindCoordinatorRequest, "coordinator_keys", version)
-    request = FindCoordinatorRequest(
-        request_id=member.next_request_id(),
-        api_version=version,
+    request = find_coordinator(member.config, member.next_request_id())
+    _send(member, request, member.config.request_timeout_ms, turn)
+
+
+def find_coordinator(config: ConsumerConfig, request_id: str) -> FindCoordinatorRequest:
+    """Asks for the coordinator of one group, in a version that names groups in a list."""
+    return FindCoordinatorRequest(
+        request_id=request_id,
+        api_version=_LOOK_VERSION,
         client_id=config.client_id,
-        key="" if has_list else config.group_id,
-        coordinator_keys=[config.group_id] if has_list else [],
+        key="",
+        coordinator_keys=[config.group_id],
     )
-    _send(member, request, config.request_timeout_ms, turn)
 
 
 def send_join_group(member: Membership, turn: Turn) -> None:
