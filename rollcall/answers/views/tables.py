@@ -9,17 +9,11 @@ from dataclasses import dataclass
 
 from rollcall.schemas.tables import (
     ALERTS,
-    ALERTS_FOLDER,
     EFFECTS,
-    EFFECTS_FOLDER,
     FETCHES,
-    FETCHES_FOLDER,
     LOG_ENDS,
-    LOG_ENDS_FOLDER,
     QUARANTINE,
-    QUARANTINE_FOLDER,
     REQUESTS,
-    REQUESTS_FOLDER,
     Column,
     Table,
 )
@@ -27,14 +21,18 @@ from rollcall.schemas.tables import (
 
 @dataclass(frozen=True)
 class TableView:
-    """A table's view: its name, what one row is, the table and its folder."""
+    """A table's view: its name, what one row is, and the table."""
 
     name: str
     row: str
-    folder: str
     table: Table
     times: tuple[tuple[str, str], ...]
     """The timestamp column for each column of ms; the first says when the row was made."""
+
+    @property
+    def folder(self) -> str:
+        """The table's folder, which has its name."""
+        return self.name
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -60,42 +58,36 @@ TABLE_VIEWS = (
     TableView(
         name="effects",
         row="a fact: a reply, a change of state, a member that joined, ...",
-        folder=EFFECTS_FOLDER,
         table=EFFECTS,
         times=(("at", "at_ms"), ("received_at", "received_at_ms")),
     ),
     TableView(
         name="requests",
         row="a request as it was appended for the job to read",
-        folder=REQUESTS_FOLDER,
         table=REQUESTS,
         times=(("received_at", "received_at_ms"),),
     ),
     TableView(
         name="quarantine",
         row="something that could not be applied, with the reason",
-        folder=QUARANTINE_FOLDER,
         table=QUARANTINE,
         times=(("at", "at_ms"), ("received_at", "received_at_ms")),
     ),
     TableView(
         name="log_ends",
         row="where a partition's log began and ended at one moment",
-        folder=LOG_ENDS_FOLDER,
         table=LOG_ENDS,
         times=(("at", "at_ms"),),
     ),
     TableView(
         name="fetches",
         row="a partition from which a client fetched on",
-        folder=FETCHES_FOLDER,
         table=FETCHES,
         times=(("at", "at_ms"),),
     ),
     TableView(
         name="alerts",
         row="what a receiver of alarms got",
-        folder=ALERTS_FOLDER,
         table=ALERTS,
         times=(("at", "at_ms"), ("since_at", "since_ms"), ("closed_at", "closed_ms")),
     ),
