@@ -18,7 +18,6 @@ from rollcall.answers.clients.config import ConsumerConfig
 from rollcall.answers.clients.events import (
     CommitKind,
     CoordinatorFound,
-    CoordinatorLost,
     Event,
     MemberRequest,
     Output,
@@ -60,11 +59,6 @@ STATIC: dict[str, Any] = {**COOPERATIVE, "group_instance_id": "pod-1"}
 COUNTS = {"t": 4, "u": 2}
 R = TypeVar("R", bound=MemberRequest)
 NODE = CoordinatorFound(0, "broker", 9092)
-
-
-def lost(error: Error) -> CoordinatorLost:
-    """What a member reports that met no coordinator."""
-    return CoordinatorLost(f"error response {error}")
 
 
 def partitions(text: str) -> tuple[TopicPartition, ...]:

@@ -166,14 +166,6 @@ def test_a_lost_answer_makes_it_look_for_the_coordinator_and_say_everything_agai
     assert talk.last.topic_partitions == [ConsumerGroupTopicPartitions(topic_name="t", partitions=[0, 1])]
 
 
-def test_a_coordinator_that_is_loading_is_asked_again() -> None:
-    talk = Talk()
-    talk.do(talk.member.subscribe(["t"], 0)).find(5).answer(10, error=Error.COORDINATOR_LOAD_IN_PROGRESS)
-    assert len(talk.sent) == 2
-    assert talk.expire(110).last.member_epoch == 0
-    assert len(talk.sent) == 3
-
-
 @pytest.mark.parametrize("error", [Error.GROUP_MAX_SIZE_REACHED, Error.UNRELEASED_INSTANCE_ID])
 def test_what_cannot_be_mended_ends_the_applications_poll(error: Error) -> None:
     talk = Talk()

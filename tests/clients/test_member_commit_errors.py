@@ -12,7 +12,7 @@ from rollcall.schemas.messages import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from tests.clients.member_bench import COOPERATIVE, STATIC, Bench, lost, partitions
+from tests.clients.member_bench import COOPERATIVE, STATIC, Bench, partitions
 
 
 def failed(failure: CommitFailure, error: Error) -> CommitFailed:
@@ -22,7 +22,6 @@ def failed(failure: CommitFailure, error: Error) -> CommitFailed:
 @pytest.mark.parametrize(
     ("error", "failure"),
     [
-        (Error.COORDINATOR_LOAD_IN_PROGRESS, CommitFailure.RETRIABLE),
         (Error.UNKNOWN_TOPIC_OR_PARTITION, CommitFailure.RETRIABLE),
         (Error.REBALANCE_IN_PROGRESS, CommitFailure.REBALANCE_IN_PROGRESS),
         (Error.ILLEGAL_GENERATION, CommitFailure.COMMIT_FAILED),
@@ -41,13 +40,6 @@ def test_a_commit_that_nobody_waits_for_fails_at_the_first_error(error: Error, f
     bench.take()
     bench.at(2999).expire()
     assert bench.take() == []
-
-
-@pytest.mark.parametrize("error", [Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR])
-def test_a_commit_that_met_no_coordinator_has_it_looked_for(error: Error) -> None:
-    bench = Bench(**COOPERATIVE).stable("t0")
-    bench.commit("t0")
-    assert bench.committed(error) == [failed(CommitFailure.RETRIABLE, error), lost(error)]
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_a_commit_that_the_application_waits_for_is_tried_again() -> None:
     bench.commit("t0", is_at_close=True)
     sent_at = []
     for _ in range(3):
-        assert bench.committed(Error.COORDINATOR_LOAD_IN_PROGRESS) == []
+        assert bench.committed(Error.UNKNOWN_TOPIC_OR_PARTITION) == []
         due_ms = bench.member.next_deadline_ms()
         assert due_ms is not None
         bench.at(due_ms).expire()
@@ -71,14 +71,14 @@ def test_a_commit_that_the_application_waits_for_is_tried_again() -> None:
 def test_a_commit_that_the_application_waits_for_is_given_up_in_the_end() -> None:
     bench = Bench(**MANUAL).stable("t0")
     bench.commit("t0", is_at_close=True, timeout_ms=2000)
-    bench.committed(Error.COORDINATOR_LOAD_IN_PROGRESS)
+    bench.committed(Error.UNKNOWN_TOPIC_OR_PARTITION)
     assert bench.at(100).expire() == []
     (event,) = bench.at(2000).expire()
     assert isinstance(event, CommitFailed)
     assert (event.failure, event.error) == (CommitFailure.TIMED_OUT, None)
 
 
-@pytest.mark.parametrize("error", [Error.NONE, Error.COORDINATOR_LOAD_IN_PROGRESS])
+@pytest.mark.parametrize("error", [Error.NONE, Error.UNKNOWN_TOPIC_OR_PARTITION])
 def test_the_answer_to_a_commit_that_was_given_up_comes_too_late(error: Error) -> None:
     bench = Bench(**MANUAL).stable("t0")
     bench.commit("t0", is_at_close=True, timeout_ms=2000)
@@ -161,7 +161,7 @@ def test_auto_commit_commits_the_positions_once_an_interval_and_only_in_a_poll()
 def test_an_auto_commit_that_failed_for_a_while_is_tried_again_after_a_backoff() -> None:
     bench = committing()
     bench.at(5000).poll()
-    (event,) = bench.committed(Error.COORDINATOR_LOAD_IN_PROGRESS)
+    (event,) = bench.committed(Error.UNKNOWN_TOPIC_OR_PARTITION)
     assert isinstance(event, CommitFailed)
     assert bench.member.next_poll_ms() == 5100
     bench.at(5100).poll()
@@ -249,7 +249,7 @@ def test_a_commit_before_a_join_is_tried_again_for_as_long_as_the_group_waits() 
         events = bench.poll()
         if isinstance(bench.sent, OffsetCommitRequest) and bench.sent.request_id in bench.member.membership.in_flight:
             tried_at.append(bench.now_ms)
-            bench.committed(Error.COORDINATOR_LOAD_IN_PROGRESS)
+            bench.committed(Error.UNKNOWN_TOPIC_OR_PARTITION)
         bench.at(bench.now_ms + 50)
     assert tried_at[:3] == [0, 150, 300]
     assert 9800 <= tried_at[-1] <= 10_000

@@ -172,7 +172,7 @@ def test_a_close_retries_its_commit_until_its_time_is_over_and_leaves_then() -> 
     bench = Bench().stable("t0")
     bench.member.advance(dict.fromkeys(partitions("t0"), 8))
     bench.close(timeout_ms=1000)
-    bench.committed(Error.COORDINATOR_LOAD_IN_PROGRESS)
+    bench.committed(Error.UNKNOWN_TOPIC_OR_PARTITION)
     bench.at(100).expire()
     assert isinstance(bench.sent, OffsetCommitRequest)
     events = bench.at(1000).expire()

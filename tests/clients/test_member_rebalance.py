@@ -18,7 +18,7 @@ from rollcall.schemas.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from tests.clients.member_bench import NODE, Bench, assignment, partitions, subscribed
+from tests.clients.member_bench import NODE, Bench, partitions, subscribed
 
 COOPERATIVE: dict[str, Any] = {"partition_assignment_strategy": ("cooperative-sticky",)}
 EAGER: dict[str, Any] = {"partition_assignment_strategy": ("range",)}
@@ -272,40 +272,10 @@ def test_a_follower_does_not_watch_metadata_nor_one_that_led_before() -> None:
 # ---------------------------------------------------------------- answers that do not fit
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"protocol_type": "connect"}, "JoinGroup was answered with protocol type 'connect', not ours"),
-        ({"protocol_name": "sticky"}, "the coordinator selected 'sticky', which is not one of ours"),
-    ],
-)
-def test_a_join_group_answer_for_another_protocol_is_fatal(fields: dict[str, Any], message: str) -> None:
-    bench = Bench().preparing()
-    bench.joined(1, **fields)
-    (error,) = bench.poll()
-    assert isinstance(error, FatalError)
-    assert error.message == message
-
-
 def test_a_join_group_answer_without_a_protocol_type_is_taken() -> None:
     bench = Bench().preparing()
     bench.joined(1, protocol_type=None)
     assert bench.member.state is MemberState.COMPLETING_REBALANCE
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"protocol_type": "connect"}, "SyncGroup was answered with protocol type 'connect', not ours"),
-        ({"protocol_name": "sticky"}, "SyncGroup was answered with protocol name 'sticky', not ours"),
-    ],
-)
-def test_a_sync_group_answer_for_another_protocol_is_fatal(fields: dict[str, Any], message: str) -> None:
-    bench = Bench().completing()
-    bench.answer(bench.sent, SyncGroupResponse(assignment=assignment("t0"), **fields))
-    (error,) = bench.poll()
-    assert isinstance(error, FatalError)
-    assert (error.error, error.message) == (Error.INCONSISTENT_GROUP_PROTOCOL, message)
 
 
 @pytest.mark.parametrize(

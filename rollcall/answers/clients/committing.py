@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rollcall.answers.clients.events import CommitFailed, CommitFailure, CommitKind, FatalError, OffsetsCommitted
-from rollcall.answers.clients.lookup import mark_coordinator_unknown, maybe_look
+from rollcall.answers.clients.lookup import maybe_look
 from rollcall.answers.clients.membership import REBALANCING, Commit, InFlight, Membership, MemberState, Turn
 from rollcall.answers.clients.reactions import COMMIT_DURING_REBALANCE, OFFSET_COMMIT, Reaction, encountered, fenced
 from rollcall.answers.clients.requests import send_offset_commit
@@ -124,9 +124,6 @@ def on_offset_commit(member: Membership, sent: InFlight, response: OffsetCommitR
     match reaction:
         case Reaction.RETRY:
             _fail(member, commit, CommitFailure.RETRIABLE, error, turn)
-        case Reaction.REFIND:
-            _fail(member, commit, CommitFailure.RETRIABLE, error, turn)
-            mark_coordinator_unknown(member, f"error response {error}", turn)
         case Reaction.REJOIN:
             member.request_rejoin(COMMIT_DURING_REBALANCE)
             _fail(member, commit, CommitFailure.REBALANCE_IN_PROGRESS, error, turn)

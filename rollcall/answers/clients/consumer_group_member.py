@@ -46,8 +46,6 @@ JOIN_EPOCH, LEAVE_EPOCH, LEAVE_FOR_NOW_EPOCH = 0, -1, -2
 DEFAULT_CLOSE_TIMEOUT_MS = 30_000
 _VERSION = 1
 _FENCED = frozenset({Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH})
-_ANOTHER_COORDINATOR = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE})
-_AGAIN = _ANOTHER_COORDINATOR | {Error.COORDINATOR_LOAD_IN_PROGRESS}
 
 
 class Phase(StrEnum):
@@ -286,9 +284,6 @@ class ConsumerGroupMember:
             outputs = self._drop(PartitionsLost)
             self._join(now_ms)
             return outputs
-        if error in _AGAIN:
-            self._back_off(now_ms)
-            return self._forget_node("it is the coordinator no longer") if error in _ANOTHER_COORDINATOR else []
         self.phase = Phase.FATAL
         self._failures.append(FatalError("ConsumerGroupHeartbeat", error, response.error_message or str(error.name)))
         return self._drop(PartitionsLost)

@@ -75,9 +75,6 @@ def on_heartbeat(member: Membership, sent: InFlight, response: HeartbeatResponse
             member.reset(encountered(error, "HEARTBEAT"), forgets_member_id=not keeps_id)
             if reaction is Reaction.FENCED:
                 member.failures.append(FatalError("Heartbeat", error, fenced(member.config.group_instance_id)))
-        case Reaction.REFIND:
-            heartbeat_failed(member, turn)
-            mark_coordinator_unknown(member, f"error response {error}", turn)
         case _:
             heartbeat_failed(member, turn)
 

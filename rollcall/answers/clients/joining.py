@@ -11,7 +11,6 @@ from rollcall.answers.clients.assignors import RebalanceProtocol
 from rollcall.answers.clients.committing import start_auto_commit
 from rollcall.answers.clients.events import CommitFailure, CommitKind, FatalError, PartitionsLost, PartitionsRevoked
 from rollcall.answers.clients.leading import AssignmentError, has_metadata_changed, lead
-from rollcall.answers.clients.lookup import mark_coordinator_unknown
 from rollcall.answers.clients.membership import (
     REBALANCING,
     Generation,
@@ -36,7 +35,7 @@ from rollcall.answers.clients.reactions import (
     member_id_given,
     rebalance_failed,
 )
-from rollcall.answers.clients.requests import PROTOCOL_TYPE, send_join_group, send_sync_group
+from rollcall.answers.clients.requests import send_join_group, send_sync_group
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import JoinGroupResponse, SyncGroupResponse
@@ -161,16 +160,11 @@ def on_join_group(member: Membership, sent: InFlight, response: JoinGroupRespons
     error = response.error_code
     if error is not Error.NONE:
         return _join_refused(member, sent, response, turn)
-    if response.protocol_type not in (None, PROTOCOL_TYPE):
-        return _inconsistent(member, "JoinGroup", f"protocol type {response.protocol_type!r}", turn)
     if member.state is not MemberState.PREPARING_REBALANCE:
         return join_failed(member, UNJOINED_GROUP, turn)
     member.state = MemberState.COMPLETING_REBALANCE
     member.generation = Generation(response.generation_id, response.member_id, response.protocol_name)
     _start_pulse(member, turn)
-    if response.protocol_name not in member.assignors:
-        message = f"the coordinator selected {response.protocol_name!r}, which is not one of ours"
-        return _fail_for_good(member, "JoinGroup", None, ILLEGAL_STATE, message, turn)
     try:
         assignments = lead(member, response) if response.leader == response.member_id else []
     except AssignmentError as refusal:
@@ -202,11 +196,6 @@ def _join_refused(member: Membership, sent: InFlight, response: JoinGroupRespons
             join_failed(member, name, turn, is_immediate=True)
         case Reaction.REJOIN:
             join_failed(member, name, turn, is_immediate=True)
-        case Reaction.RETRY:
-            join_failed(member, name, turn)
-        case Reaction.REFIND:
-            join_failed(member, name, turn)
-            mark_coordinator_unknown(member, f"error response {error}", turn)
         case _:
             _fail_for_good(member, "JoinGroup", error, name, _join_message(member, error), turn)
 
@@ -216,8 +205,6 @@ def _join_message(member: Membership, error: Error) -> str:
     match error:
         case Error.GROUP_MAX_SIZE_REACHED:
             return f"consumer group {config.group_id} already has the configured maximum number of members"
-        case Error.UNSUPPORTED_VERSION:
-            return "the broker does not know static members: unset group.instance.id and try again"
         case Error.FENCED_INSTANCE_ID:
             return fenced(config.group_instance_id)
         case Error.INVALID_SESSION_TIMEOUT:
@@ -231,13 +218,9 @@ def on_sync_group(member: Membership, sent: InFlight, response: SyncGroupRespons
     error = response.error_code
     if error is not Error.NONE:
         return _sync_refused(member, sent, error, turn)
-    if response.protocol_type not in (None, PROTOCOL_TYPE):
-        return _inconsistent(member, "SyncGroup", f"protocol type {response.protocol_type!r}", turn)
     if member.generation.is_reset or member.state is not MemberState.COMPLETING_REBALANCE:
         name = java_name(Error.ILLEGAL_GENERATION, Reaction.RESET_GENERATION)
         return join_failed(member, name, turn, is_immediate=True)
-    if response.protocol_name not in (None, member.generation.protocol_name):
-        return _inconsistent(member, "SyncGroup", f"protocol name {response.protocol_name!r}", turn)
     rejoin = member.rejoin
     member.state = MemberState.STABLE
     rejoin.reason = ""
@@ -257,9 +240,6 @@ def _sync_refused(member: Membership, sent: InFlight, error: Error, turn: Turn) 
                 forgets = reaction is Reaction.RESET_MEMBER
                 member.reset(encountered(error, "SYNC_GROUP"), forgets_member_id=forgets)
             join_failed(member, name, turn, is_immediate=True)
-        case Reaction.REFIND:
-            join_failed(member, name, turn)
-            mark_coordinator_unknown(member, f"error response {error}", turn)
         case _:
             message = f"SyncGroup of group {member.config.group_id} failed: {error}"
             _fail_for_good(member, "SyncGroup", error, name, message, turn)
@@ -281,12 +261,6 @@ def join_failed(member: Membership, exception: str, turn: Turn, *, is_immediate:
     if not is_immediate:
         rejoin.retry_at_ms = turn.now_ms + member.config.backoff_ms(rejoin.attempts)
         rejoin.attempts += 1
-
-
-def _inconsistent(member: Membership, api: str, what: str, turn: Turn) -> None:
-    error = Error.INCONSISTENT_GROUP_PROTOCOL
-    name = java_name(error, Reaction.FATAL)
-    _fail_for_good(member, api, error, name, f"{api} was answered with {what}, not ours", turn)
 
 
 def _fail_for_good(member: Membership, api: str, error: Error | None, exception: str, message: str, turn: Turn) -> None:

@@ -1,5 +1,5 @@
 """What a member does about each error of each API, as tables, and the Java client's names of the errors, which its
-reasons use.
+reasons use. The tables have what a coordinator that has the group answers: played brokers neither fail nor move groups.
 
 Change a table together with the handler of its API (`joining`, `heartbeats`, `committing`). Knows no state. Source: the
 response handlers of AbstractCoordinator and ConsumerCoordinator.
@@ -16,14 +16,13 @@ REASON_MAX_CHARS = 255
 
 
 class Reaction(StrEnum):
-    """RETRY: the same again after a backoff. REFIND: look for the coordinator, then the same again. REJOIN: join again
+    """RETRY: the same again after a backoff. REJOIN: join again
     at once. RESET_GENERATION: forget the generation, keep the member id, join again. RESET_MEMBER: forget both.
     TAKE_MEMBER_ID: join again with the id just given. FENCED: somebody has this instance id. FATAL: tell the
     application. UNEXPECTED: the same, as an error that this API should not give.
     """
 
     RETRY = "retry"
-    REFIND = "refind"
     REJOIN = "rejoin"
     RESET_GENERATION = "reset_generation"
     RESET_MEMBER = "reset_member"
@@ -33,28 +32,18 @@ class Reaction(StrEnum):
     UNEXPECTED = "unexpected"
 
 
-_COORDINATOR_MOVED = {
-    Error.COORDINATOR_NOT_AVAILABLE: Reaction.REFIND,
-    Error.NOT_COORDINATOR: Reaction.REFIND,
-}
-
 JOIN_GROUP: Mapping[Error, Reaction] = {
-    **_COORDINATOR_MOVED,
-    Error.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
     Error.UNKNOWN_MEMBER_ID: Reaction.RESET_MEMBER,
     Error.REBALANCE_IN_PROGRESS: Reaction.REJOIN,
     Error.MEMBER_ID_REQUIRED: Reaction.TAKE_MEMBER_ID,
     Error.FENCED_INSTANCE_ID: Reaction.FATAL,
     Error.INCONSISTENT_GROUP_PROTOCOL: Reaction.FATAL,
-    Error.INVALID_GROUP_ID: Reaction.FATAL,
     Error.INVALID_SESSION_TIMEOUT: Reaction.FATAL,
     Error.GROUP_MAX_SIZE_REACHED: Reaction.FATAL,
-    Error.UNSUPPORTED_VERSION: Reaction.FATAL,
 }
 """Any other error: UNEXPECTED."""
 
 SYNC_GROUP: Mapping[Error, Reaction] = {
-    **_COORDINATOR_MOVED,
     Error.REBALANCE_IN_PROGRESS: Reaction.REJOIN,
     Error.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
     Error.UNKNOWN_MEMBER_ID: Reaction.RESET_MEMBER,
@@ -63,7 +52,6 @@ SYNC_GROUP: Mapping[Error, Reaction] = {
 """Any other error: UNEXPECTED."""
 
 HEARTBEAT: Mapping[Error, Reaction] = {
-    **_COORDINATOR_MOVED,
     Error.REBALANCE_IN_PROGRESS: Reaction.REJOIN,
     Error.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
     Error.UNKNOWN_MEMBER_ID: Reaction.RESET_MEMBER,
@@ -72,8 +60,6 @@ HEARTBEAT: Mapping[Error, Reaction] = {
 """Any other error: RETRY."""
 
 OFFSET_COMMIT: Mapping[Error, Reaction] = {
-    **_COORDINATOR_MOVED,
-    Error.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
     Error.UNKNOWN_TOPIC_OR_PARTITION: Reaction.RETRY,
     Error.REBALANCE_IN_PROGRESS: Reaction.REJOIN,
     Error.ILLEGAL_GENERATION: Reaction.RESET_GENERATION,
@@ -84,16 +70,11 @@ OFFSET_COMMIT: Mapping[Error, Reaction] = {
 
 
 _JAVA_NAMES = {
-    Error.COORDINATOR_LOAD_IN_PROGRESS: "CoordinatorLoadInProgressException",
-    Error.COORDINATOR_NOT_AVAILABLE: "CoordinatorNotAvailableException",
-    Error.NOT_COORDINATOR: "NotCoordinatorException",
     Error.ILLEGAL_GENERATION: "IllegalGenerationException",
     Error.INCONSISTENT_GROUP_PROTOCOL: "InconsistentGroupProtocolException",
-    Error.INVALID_GROUP_ID: "InvalidGroupIdException",
     Error.UNKNOWN_MEMBER_ID: "UnknownMemberIdException",
     Error.INVALID_SESSION_TIMEOUT: "InvalidSessionTimeoutException",
     Error.REBALANCE_IN_PROGRESS: "RebalanceInProgressException",
-    Error.UNSUPPORTED_VERSION: "UnsupportedVersionException",
     Error.MEMBER_ID_REQUIRED: "MemberIdRequiredException",
     Error.GROUP_MAX_SIZE_REACHED: "GroupMaxSizeReachedException",
     Error.FENCED_INSTANCE_ID: "FencedInstanceIdException",
