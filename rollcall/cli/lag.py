@@ -54,7 +54,8 @@ _TEXTS = {"group_id", "topic", "member_id", "client_host", "client_id", "end_kno
 def lag_of(home: Home, group_id: str = "", until_ms: int | None = None) -> list[dict[str, Any]]:
     """The lag of a group (empty: of all groups) at until_ms, None: now.
 
-    A row's keys: those of the view `lag`, and trend_records: by how much lag_records grew in the minute before the
+    A row's keys: those of the view `lag`, where records_lost counts all that were lost so far, also before the latest
+    commit, and trend_records: by how much lag_records grew in the minute before the
     latest known end; None if the lag is or was not known, or one of the two is an upper bound, or the partition's end
     has no news since. Raises HomeError.
     """
@@ -65,16 +66,32 @@ def lag_of(home: Home, group_id: str = "", until_ms: int | None = None) -> list[
         if not known:
             return [{**row, "trend_records": None} for row in rows]
         before = _asked(here, group_id, round(max(known).replace(tzinfo=UTC).timestamp() * 1000) - TREND_MS)
+        lost = _lost(here, group_id, until_ms)
     then = {_key(row): row for row in before}
-    return [{**row, "trend_records": _trend(row, then.get(_key(row)))} for row in rows]
+    return [
+        {
+            **row,
+            "records_lost": lost.get(_key(row)) or row["records_lost"],
+            "trend_records": _trend(row, then.get(_key(row))),
+        }
+        for row in rows
+    ]
 
 
 def _asked(here: Home, group_id: str, until_ms: int | None) -> list[dict[str, Any]]:
-    where, order = "", "lag_records desc nulls last, group_id, topic, partition"
-    if group_id:
-        where, order = f" where group_id = '{quoted(group_id)}'", "topic, partition"
-    query = f"select {', '.join(_COLUMNS)} from lag{where} order by {order}"
+    order = "topic, partition" if group_id else "lag_records desc nulls last, group_id, topic, partition"
+    query = f"select {', '.join(_COLUMNS)} from lag{_where(group_id)} order by {order}"
     return ask(here.path, query, until_ms, is_duckdbs=True).rows_by_column()
+
+
+def _lost(here: Home, group_id: str, until_ms: int | None) -> dict[tuple[Any, ...], int]:
+    """The records that each partition lost so far, those before its latest commit included."""
+    query = f"select group_id, topic, partition, sum(records_lost) from records_lost{_where(group_id)} group by all"
+    return {tuple(of): int(records) for *of, records in ask(here.path, query, until_ms, is_duckdbs=True).rows}
+
+
+def _where(group_id: str) -> str:
+    return f" where group_id = '{quoted(group_id)}'" if group_id else ""
 
 
 def answer_lag(home: Home, group_id: str, at: str, form: str, *, watches: bool, out: TextIO | None = None) -> None:
