@@ -125,10 +125,18 @@ def _of_moment(found: Sequence[Rebalance], at: Span) -> Choice:
     if began:
         note = f"{len(began)} rebalances began at {at.text}; this is the first." if began[1:] else None
         if ran:
-            note = f"{note or f'It began at {at.text}.'} Another one was under way then."
+            note = f"{note or f'It began at {at.text}.'} Another one was already running."
         return Choice(began[0], note, [*ran, *began[1:]])
     if ran:
-        return Choice(ran[0], f"It was under way at {at.text}.", ran[1:])
+        return Choice(ran[0], f"It was running at {at.text}.", ran[1:])
+    if at.to_ms < found[0].started_at_ms:
+        return Choice(
+            found[0], f"{at.text} is before the group's first rebalance in this history, which is shown here.", []
+        )
+    if at.from_ms > found[-1].started_at_ms:
+        return Choice(
+            found[-1], f"{at.text} is after the group's last rebalance in this history, which is shown here.", []
+        )
     nearest = min(found, key=lambda rebalance: min(abs(rebalance.started_at_ms - ms) for ms in (at.from_ms, at.to_ms)))
     return Choice(nearest, f"No rebalance began or ran at {at.text}; this is the nearest one.", [])
 

@@ -69,10 +69,15 @@ def test_a_generation_that_was_twice_is_the_latest_one_and_says_so() -> None:
     [
         (Span(0, 59_999, "then"), 1, "2 rebalances began at then; this is the first."),
         (Span(3000, 3000, "then"), 2, None),
-        (Span(3150, 3150, "then"), 2, "It was under way at then."),
+        (Span(3150, 3150, "then"), 2, "It was running at then."),
         (Span(2200, 2300, "then"), 2, "No rebalance began or ran at then; this is the nearest one."),
         (Span(1700, 1700, "then"), 1, "No rebalance began or ran at then; this is the nearest one."),
-        (Span(99_000, 99_000, "then"), 2, "No rebalance began or ran at then; this is the nearest one."),
+        (Span(0, 100, "then"), 1, "then is before the group's first rebalance in this history, which is shown here."),
+        (
+            Span(99_000, 99_000, "then"),
+            2,
+            "then is after the group's last rebalance in this history, which is shown here.",
+        ),
     ],
 )
 def test_a_moment_means_what_began_in_it_else_what_ran_else_the_nearest(
