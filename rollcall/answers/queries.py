@@ -28,7 +28,8 @@ def check_query(query: str) -> None:
         asks = as_typed('make sql Q="select * from groups"', 'rollcall sql "select * from groups"')
         raise QueryError(f"there is no query: {asks}.")
     if word in WRITES or _INSERTS.search(query):
-        raise QueryError(f"query: {word} is refused, for only the job writes; it may be {', '.join(READS)}.")
+        refused = word if word in WRITES else "insert"
+        raise QueryError(f"query: only queries that read are allowed, not {refused} (allowed: {', '.join(READS)}).")
 
 
 def check_home(home: Home) -> None:
