@@ -289,7 +289,7 @@ def _none_within(answer: Answer, groups: Sequence[LoggedGroup]) -> Iterator[Line
     last = max(every, key=lambda one: max(_times_of(one)))
     from_to = [first.moment(min(_times_of(first))), last.moment(max(_times_of(last)))]
     shown = " to ".join(at.replace("T", " ") for at in from_to if at)
-    yield Line(f"No rebalance in this time; the {len(every)} of these files are from {shown}.")
+    yield Line(f"No rebalance in this time; the {len(every)} in these files ran from {shown}.")
 
 
 def _summary(read: FileRead) -> str:

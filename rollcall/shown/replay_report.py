@@ -92,7 +92,7 @@ def log_lines(tally: Tally, seconds: float) -> Iterator[str]:
         f"quarantined; from {_time(tally.first_at_ms)} to {_time(tally.last_at_ms)} (UTC)"
     )
     if tally.used and not tally.of_lag:
-        yield "  no line is of FETCH or LIST_OFFSETS: where logs end, and so how far groups were behind, is not known"
+        yield "  no FETCH or LIST_OFFSETS line: where logs end is unknown, and so is the lag of groups"
     for what, reasons in (("skipped", skipped), ("quarantined", tally.quarantined), ("inferred", tally.inferred)):
         yield from _reasons(what, reasons, tally.examples)
     yield from given_up(tally)
@@ -109,7 +109,7 @@ def _say_parity(console: Console, parity: Parity) -> None:
     if not parity.compared:
         say(console, "no recorded answer to a group's request was found, so there is nothing to compare")
         return
-    table = Table(title="recorded answers beside ours", title_justify="left")
+    table = Table(title="recorded answers compared with ours", title_justify="left")
     for name in ("API", "compared", "equal", "different"):
         table.add_column(name, justify="left" if name == "API" else "right")
     for api in sorted(set(parity.equal) | set(parity.different)):

@@ -205,7 +205,7 @@ def test_a_time_without_rebalances_says_when_they_are(
 ) -> None:
     from_to = "2026-11-21 05:38:37.029 to 2026-11-21 05:39:43.585"
     assert main(["explain", str(KILLED), *option]) == 0
-    assert f"No rebalance in this time; the 9 of these files are from {from_to}." in capsys.readouterr().out
+    assert f"No rebalance in this time; the 9 in these files ran from {from_to}." in capsys.readouterr().out
     assert main(["explain", str(KILLED)]) == 0
     assert "No rebalance in this time" not in capsys.readouterr().out
 

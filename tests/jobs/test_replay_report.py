@@ -17,7 +17,7 @@ def test_reasons_are_reported_by_kind_with_the_first_line_of_each() -> None:
     )
     counts, without_lag, *reasons = log_lines(tally, 1.5)
     assert counts.startswith("42010 lines read in 1.5 s: 10 used, 0 skipped, 42000 quarantined")
-    assert without_lag.startswith("  no line is of FETCH or LIST_OFFSETS")
+    assert without_lag.startswith("  no FETCH or LIST_OFFSETS line: ")
     assert reasons == [
         "  quarantined 41000: the times are impossible",
         "  quarantined 1000: the line is cut off",

@@ -185,7 +185,7 @@ def test_a_group_s_page_begins_with_its_troubles(incident: Incident) -> None:
     of_all = page(client, "/troubles")
     for group_id in facts:
         shown = page(client, f"/group?group={quote(group_id)}")
-        (title,) = re.findall(r"Trouble(?=\s+(?:over|ongoing))|No trouble is known", shown.text)
+        (title,) = re.findall(r"Trouble(?=\s+(?:ended|ongoing))|No trouble is known", shown.text)
         listed = [row for name in DETECTORS for row in of_all.listed(f"list-{name}") if row["Group"] == group_id]
         assert (title == "Trouble") == bool(listed)
         for row in listed:
@@ -286,13 +286,13 @@ def test_what_a_job_commits_is_shown(tmp_path: Path) -> None:
 def test_what_there_is_not_is_said_in_a_sentence(incident: Incident) -> None:
     _, _, client = incident
     assert client.get("/group?group=nobody").status_code == 404
-    assert "knows no group nobody" in client.get("/group?group=nobody").text
+    assert "There is no group nobody in this history at that time." in client.get("/group?group=nobody").text
     assert client.get("/rebalance?group=nobody&generation=7").status_code == 404
     for path, reported in (
         ("/?at=noon", "at=noon: invalid time; expected 2026-03-01 03:12"),
         ("/?from=a&to=b", "from=a: invalid time"),
         ("/group?group=x&minutes=nan", "minutes=nan: is not between"),
-        ("/rebalance?group=x&generation=two", "generation=two: is not a whole number."),
+        ("/rebalance?group=x&generation=two", "generation=two: expected a whole number."),
         ("/pictures/nothing.svg?group=x", "No picture is named"),
         ("/pictures/timeline.svg?group=nobody", "GROUP=nobody: had no members then."),
     ):
@@ -305,7 +305,7 @@ def test_what_there_is_not_is_said_in_a_sentence(incident: Incident) -> None:
     ("path", "status", "says"),
     [
         ("/?at=noon", 400, "at=noon: invalid time; expected 2026-03-01 03:12"),
-        ("/rebalance?group=clicks-agg&generation=abc&at=-1h", 400, "generation=abc: is not a whole number."),
+        ("/rebalance?group=clicks-agg&generation=abc&at=-1h", 400, "generation=abc: expected a whole number."),
         ("/nope?at=2026-11-21", 404, "There is no page /nope."),
     ],
 )

@@ -65,8 +65,8 @@ SELECT group_id, topic, timestamp_millis(from_ms) AS from_at,
 FROM found
 """,
     detector=Detector(
-        "group that falls behind",
-        "groups that fall behind",
+        "growing lag",
+        "growing lags",
         "consumes {topic} and falls behind, from {is_upper_bound:at most }{lag_from} to {lag_to} records in "
         "{duration_ms}",
         link=("topic",),

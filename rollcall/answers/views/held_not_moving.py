@@ -107,8 +107,8 @@ SELECT group_id, topic, partition, member_id, client_id,
 FROM heard
 """,
     detector=Detector(
-        "partition that does not move",
-        "partitions that do not move",
+        "stuck partition",
+        "stuck partitions",
         "{client_id} holds {topic}-{partition}, {is_upper_bound:at most }{lag_to} records behind, and committed "
         "nothing new for {duration_ms}",
         link=("topic", "partition"),

@@ -79,8 +79,8 @@ FROM expected
 WHERE left_ms <= {WITHIN_MS}
 """,
     detector=Detector(
-        "loss of records",
-        "losses of records",
+        "record loss",
+        "record losses",
         "{records_lost:record} of {topic}-{partition} removed before the group had committed them",
         link=("topic", "partition"),
         worth_telling="records_lost > 0 OR expected_at IS NOT NULL",

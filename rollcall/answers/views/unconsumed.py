@@ -55,8 +55,8 @@ WHERE coalesce(is_free, true)
 """,
     does_without_ends=True,
     detector=Detector(
-        "partition that nobody owns",
-        "partitions that nobody owns",
+        "unowned partition",
+        "unowned partitions",
         "nobody owns {topic}-{partition}, to which members subscribe[; {lag_records:record} behind]",
         link=("topic", "partition"),
         is_news=f"from_at IS NULL OR epoch_ms(to_at) - epoch_ms(from_at) >= {ALARMING_MS}",

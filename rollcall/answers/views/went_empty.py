@@ -29,8 +29,8 @@ FROM ({STATE_TIMES})
 WHERE state = 'Empty' AND generation_id > 0
 """,
     detector=Detector(
-        "group without members",
-        "groups without members",
+        "empty group",
+        "empty groups",
         "no member for {duration_ms}",
         worth_telling=f"duration_ms >= {EMPTY_MS}",
         worth_said=f"Listed as trouble are those of at least {EMPTY_MS // 60_000} min, which no restart takes.",

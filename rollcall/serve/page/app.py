@@ -147,7 +147,9 @@ class Pages:
         group_id, minutes = fields.group_id, fields.minutes(DEFAULT_MINUTES, LONGEST_MINUTES)
         found = await run_in_threadpool(details.group, self.history, group_id, fields.until_ms)
         if found is None:
-            return self._missing(request, fields, f"The home knows no group {shown.shortened(group_id)} at that time.")
+            return self._missing(
+                request, fields, f"There is no group {shown.shortened(group_id)} in this history at that time."
+            )
         now_ms = self._now_ms(fields.until_ms)
         troubles = await run_in_threadpool(lists.troubles_of, self.history, group_id, now_ms, fields.until_ms)
         for trouble in troubles:

@@ -125,7 +125,7 @@ class Fields:
         if not text:
             return None
         if not _WHOLE.fullmatch(text):
-            raise FieldError(f"{name}={text[:50]}: is not a whole number.")
+            raise FieldError(f"{name}={text[:50]}: expected a whole number.")
         return int(text)
 
 

@@ -47,7 +47,7 @@ COMPLETED = b"Completed request:"
 LOGGER = b"(kafka.request.logger)"
 INSTANCE_ID_SINCE = first_version(HeartbeatRequest, "group_instance_id")
 UNSEEN_PROTOCOL = "a member of the newer group protocol (KIP-848), of whose group no heartbeat was seen"
-NO_GROUP = "no group answers {}"
+NO_GROUP = "{} concerns no single group"
 REFUSED = frozenset(
     {
         Error.COORDINATOR_LOAD_IN_PROGRESS,
