@@ -20,6 +20,7 @@ import click
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from rollcall.answers.sql.named_partitions import named_partitions
 from rollcall.jobs.config import GATEWAY_PREFIX, PREFIX, JobConfig
 from rollcall.jobs.job_monitor import JobMonitor, tell_address
 from rollcall.jobs.spark.connectors import check_connectors
@@ -66,10 +67,10 @@ def _besides(home: Home, config: JobConfig, gateway: Settings | None) -> list[Be
     if gateway is None or not home.is_local or not config.lag_interval_ms:
         return []
     # Imported here: a coordinator without such a gateway needs no Kafka client.
+    from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
     from rollcall.jobs.shadow.listed_offsets import ListedOffsets, upstream_settings
-    from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
 
-    return [LogEndsSampler(home, ListedOffsets(upstream_settings(gateway)), config.lag_interval_ms)]
+    return [LogEndsSampler(home, ListedOffsets(upstream_settings(gateway)), named_partitions, config.lag_interval_ms)]
 
 
 def _run(

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from rollcall.jobs.shadow.log_ends_sampler import Listed, Partition
+from rollcall.inputs.following.log_ends_sampler import Listed, Partition
 from rollcall.programs.errors import NO_TOPIC
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.upstream.upstream_client import login_of

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from rollcall.answers.sql.named_partitions import named_partitions
 from rollcall.inputs.following.group_sessions import ask_sessions
+from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
 from rollcall.inputs.following.topic_source import TopicKept, TopicSource
 from rollcall.inputs.following.topic_tail import Places, TopicTail, consumer_of
 from rollcall.inputs.offsets_topic import TOPIC
@@ -17,7 +19,6 @@ from rollcall.jobs.config import PREFIX, JobConfig, load_config
 from rollcall.jobs.shadow.cluster_url import SCHEME, servers_of
 from rollcall.jobs.shadow.followed_cluster import FollowedCluster
 from rollcall.jobs.shadow.listed_offsets import ANSWER_WITHIN_S, quiet
-from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
 from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings
@@ -86,7 +87,7 @@ class FollowedTopic:
     def samplers(self) -> list[LogEndsSampler]:
         """What samples the cluster's log ends beside it."""
         interval_ms = self.config.lag_interval_ms
-        return [LogEndsSampler(self.home, self.cluster, interval_ms)] if interval_ms else []
+        return [LogEndsSampler(self.home, self.cluster, named_partitions, interval_ms)] if interval_ms else []
 
     def _ends(self) -> Places:
         partitions = [(TOPIC, one) for one in self.cluster.partition_ids(ANSWER_WITHIN_S)]
