@@ -67,8 +67,9 @@ def _besides(home: Home, config: JobConfig, gateway: Settings | None) -> list[Be
     if gateway is None or not home.is_local or not config.lag_interval_ms:
         return []
     # Imported here: a coordinator without such a gateway needs no Kafka client.
+    from rollcall.inputs.following.listed_offsets import ListedOffsets
     from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
-    from rollcall.jobs.shadow.listed_offsets import ListedOffsets, upstream_settings
+    from rollcall.serve.gateway.upstream.upstream_client import upstream_settings
 
     return [LogEndsSampler(home, ListedOffsets(upstream_settings(gateway)), named_partitions, config.lag_interval_ms)]
 

@@ -16,8 +16,8 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPar
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
+from rollcall.inputs.following.listed_offsets import ANSWER_WITHIN_S, ListedOffsets, answered
 from rollcall.inputs.offsets_topic import TOPIC
-from rollcall.jobs.shadow.listed_offsets import ANSWER_WITHIN_S, ListedOffsets, answered
 from rollcall.programs.errors import NO_RIGHT_TO_TOPIC, NO_TOPIC, ClusterError
 from rollcall.serve.gateway.upstream.upstream_client import UpstreamLogin, asked, connected_to
 from rollcall.serve.gateway.wire.codec import WireError

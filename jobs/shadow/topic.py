@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rollcall.answers.sql.named_partitions import named_partitions
 from rollcall.inputs.following.group_sessions import ask_sessions
+from rollcall.inputs.following.listed_offsets import ANSWER_WITHIN_S, quiet
 from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
 from rollcall.inputs.following.topic_source import TopicKept, TopicSource
 from rollcall.inputs.following.topic_tail import Places, TopicTail, consumer_of
@@ -18,7 +19,6 @@ from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.config import PREFIX, JobConfig, load_config
 from rollcall.jobs.shadow.cluster_url import SCHEME, servers_of
 from rollcall.jobs.shadow.followed_cluster import FollowedCluster
-from rollcall.jobs.shadow.listed_offsets import ANSWER_WITHIN_S, quiet
 from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings

@@ -12,12 +12,13 @@ from deltalake import DeltaTable
 
 from rollcall.answers.sql.named_partitions import named_partitions
 from rollcall.cli.run.choices import RunOptions, choices
+from rollcall.inputs.following.listed_offsets import as_kafka_spells
 from rollcall.inputs.following.log_ends_sampler import Listed, LogEndsSampler, Partition
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.coordinator import gateway_before_kafka
-from rollcall.jobs.shadow.listed_offsets import as_kafka_spells, upstream_settings
 from rollcall.jobs.stream.upkeep import tables_of
 from rollcall.schemas.tables import LOG_ENDS
+from rollcall.serve.gateway.upstream.upstream_client import upstream_settings
 from rollcall.tables.home import Home
 from rollcall.tables.lag.rows import LagRows
 from rollcall.tables.lag_rows import append_lag, ends_table, thinned_to

@@ -15,8 +15,8 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, IsolationLev
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from rollcall.answers.sql.named_partitions import named_partitions
+from rollcall.inputs.following.listed_offsets import ListedOffsets
 from rollcall.inputs.following.log_ends_sampler import TOPICS_EVERY_MS, LogEndsSampler
-from rollcall.jobs.shadow.listed_offsets import ListedOffsets
 from rollcall.programs.kafka_options import client_settings
 from rollcall.tables.home import Home
 from tests.peers_kafka.kafka import Broker, broker

@@ -40,7 +40,7 @@ def growth_words(home: Home) -> tuple[str, ...]:
 def ends_sampler(home: Home, bootstrap: str) -> LogEndsSampler:
     """Return what asks the gateway for the ends of logs, as it would ask a cluster."""
     # Imported here: only the demo needs a Kafka client in this process.
+    from rollcall.inputs.following.listed_offsets import ListedOffsets
     from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
-    from rollcall.jobs.shadow.listed_offsets import ListedOffsets
 
     return LogEndsSampler(home, ListedOffsets({"bootstrap.servers": bootstrap}), named_partitions, _SAMPLED_EVERY_MS)

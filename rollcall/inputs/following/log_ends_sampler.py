@@ -8,8 +8,8 @@ the last one, or the topic has another id, the topic was made again, and the log
 asked for once a minute, after ends: an end of a topic that had the same id before and after is of that topic, and one
 of a topic that has another id now is left out, for it may be of either.
 
-Knows when it asks for what. Must not know how a cluster is asked (`rollcall.jobs.shadow.listed_offsets`), nor what is
-kept (`rollcall.tables.lag.kept`).
+Knows when it asks for what. Must not know how a cluster is asked (`rollcall.inputs.following.listed_offsets`), nor
+what is kept (`rollcall.tables.lag.kept`).
 """
 
 from __future__ import annotations
