@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from rollcall.answers.sql.named_partitions import named_partitions
+from rollcall.inputs.following.followed_cluster import FollowedCluster
 from rollcall.inputs.following.group_sessions import ask_sessions
 from rollcall.inputs.following.listed_offsets import ANSWER_WITHIN_S, quiet
 from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
@@ -18,10 +19,10 @@ from rollcall.inputs.following.topic_tail import Places, TopicTail, consumer_of
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.config import PREFIX, JobConfig, load_config
 from rollcall.jobs.shadow.cluster_url import SCHEME, servers_of
-from rollcall.jobs.shadow.followed_cluster import FollowedCluster
 from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings
+from rollcall.serve.gateway.upstream.answered_version import answered_version
 from rollcall.tables.home import Home, HomeError
 
 WRITER = "driver"
@@ -59,7 +60,7 @@ class FollowedTopic:
         self.settings = client_settings(options)
         self.cluster = FollowedCluster(self.settings, f"FROM={SCHEME}{servers}")
         check_cluster(home, self.cluster.open(), has_commits=has_commits)
-        self.kafka_version = self.cluster.kafka_version()
+        self.kafka_version = answered_version(self.settings)
         taken_for = "" if self.kafka_version is None else f", taken for Kafka {self.kafka_version},"
         self.shown = f"{TOPIC} of {SCHEME}{servers}{taken_for}"
 
