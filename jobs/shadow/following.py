@@ -15,9 +15,9 @@ from uuid import uuid4
 from rollcall.inputs.following.numbered_state import NumberedState
 from rollcall.inputs.following.source import Followed, InputLost
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
 from rollcall.jobs.stream.upkeep import Upkeep
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_effects, open_quarantine
 from rollcall.tables.job_status import StatusWriter
 from rollcall.tables.rows import effects_table
 
@@ -59,12 +59,12 @@ class Following:
         self.source, self._status, self._clock = source, status, clock
         self._states = NumberedState[Any](
             home.path / source.folder,
-            open_effects(home, config),
+            open_effects(home, config.versions_retention_minutes),
             source.app_id,
             commit_every_s=config.trigger_interval_ms / 1000 or COMMIT_EVERY_S,
             clock=clock,
         )
-        self._quarantine = open_quarantine(home, config)
+        self._quarantine = open_quarantine(home, config.versions_retention_minutes)
         self.beside: list[Beside] = [*beside, Upkeep(home, config, lambda: 0)]
         self.failure: Failure | None = None
         status.running(str(uuid4()), int(time.time() * 1000))

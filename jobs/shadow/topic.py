@@ -19,11 +19,11 @@ from rollcall.inputs.following.topic_tail import Places, TopicTail, consumer_of
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.config import PREFIX, JobConfig, load_config
 from rollcall.jobs.shadow.cluster_url import SCHEME, servers_of
-from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings
 from rollcall.serve.gateway.upstream.answered_version import answered_version
 from rollcall.tables.home import Home, HomeError
+from rollcall.tables.home_tables import open_quarantine
 
 WRITER = "driver"
 
@@ -74,7 +74,7 @@ class FollowedTopic:
         make_consumer = partial(consumer_of, self.settings, logger=quiet)
         return TopicSource(
             self.home,
-            open_quarantine(self.home, self.config),
+            open_quarantine(self.home, self.config.versions_retention_minutes),
             kept,
             TopicTail(make_consumer, self.cluster, kept.places),
             names=self.cluster.names,

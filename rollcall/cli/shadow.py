@@ -40,10 +40,10 @@ from rollcall.jobs.log_config import WRITER, shadow_config
 from rollcall.jobs.shadow.earlier_home import finish_earlier
 from rollcall.jobs.shadow.following import Beside, Following
 from rollcall.jobs.shadow.program import ShadowProgram
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.tables.home import Home, HomeError
+from rollcall.tables.home_tables import open_requests
 
 # The kinds of homes that shadows make, as `home.json` names them.
 SHADOW = "shadow"
@@ -180,7 +180,7 @@ def _source(
 ) -> PrintedSource | RequestSource:
     if isinstance(kept, PrintedKept):
         return PrintedSource(kept, tail, is_beside=is_beside)
-    return RequestSource(home, open_requests(home, JobConfig()), kept, tail, program.teller.say)
+    return RequestSource(home, open_requests(home), kept, tail, program.teller.say)
 
 
 def _following(

@@ -18,8 +18,8 @@ from rollcall.inputs.following.topic_tail import TopicTail
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_quarantine
 from rollcall.tables.job_status import StatusWriter
 
 CONFIG = JobConfig(quarantine_raw_max_bytes=1_000)
@@ -154,7 +154,7 @@ def source_of(
     tail = TopicTail(topic.consumer, topic, kept.places, clock, clock.now_ms)
     return TopicSource(
         home,
-        open_quarantine(home, CONFIG),
+        open_quarantine(home),
         kept,
         tail,
         names=topic.names,

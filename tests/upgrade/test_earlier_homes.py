@@ -18,9 +18,9 @@ from rollcall.inputs.following.request_source import RequestSource, find_kept
 from rollcall.jobs.log_config import shadow_config
 from rollcall.jobs.shadow.earlier_home import finish_earlier
 from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.stored_waits import stored_waits
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.job_status import StatusWriter
 from tests.requests import consumer_beat, heartbeat, join, sync
 from tests.shadow.finished_log import answers_in, each_heartbeat, expected
@@ -56,7 +56,7 @@ class Shadow:
         finish_earlier(self.home, kept)
         self.tail, self.now_s = tail_of(kept), 0.0
         config = shadow_config({})
-        source = RequestSource(self.home, open_requests(self.home, config), kept, self.tail, clock=self.clock)
+        source = RequestSource(self.home, open_requests(self.home), kept, self.tail, clock=self.clock)
         self.following = Following(self.home, source, config, StatusWriter(None), self.clock)
 
     def clock(self) -> float:
