@@ -30,7 +30,7 @@ from rollcall.jobs.spark.session import log_settings, submitted_settings
 from rollcall.jobs.spark.shutdown import listen_in_jvm
 from rollcall.jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
 from rollcall.jobs.stream.stored_waits import WaitsReader
-from rollcall.jobs.stream.upkeep import Upkeep
+from rollcall.jobs.stream.upkeep import Beside, Upkeep
 from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.programs.command_line import conf_option, examples, home_option, run_command, set_option
 from rollcall.programs.log_lines import log_to_standard_error, tell
@@ -41,7 +41,6 @@ from rollcall.tables.job_status import STATUS_FILE, StatusWriter
 from rollcall.tables.lease import Lease
 
 if TYPE_CHECKING:
-    from rollcall.jobs.shadow.following import Beside
     from rollcall.serve.gateway.settings import Settings
 
 POLL_S = 0.2

@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from rollcall.inputs.following.both import OF_LINES, BothKept, BothSource, Kind, find_both
+from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.merging_feed import MergingFeed
 from rollcall.inputs.following.printed_source import PrintedKept, PrintedSource
 from rollcall.inputs.following.request_source import RequestSource, new_kept
@@ -17,7 +18,6 @@ from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.lines.tail import LogTail
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.earlier_both import take_over_both
-from rollcall.jobs.shadow.following import Following
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_quarantine, open_requests
 from rollcall.tables.job_status import StatusWriter
@@ -52,7 +52,7 @@ class Both:
         merging = MergingFeed(kept.merging, self._kind.rule, self.topic.names, CONFIG.log_hold_ms)
         log, topic = self.log_source(self.home, kept.log), self.topic_source(self.home, kept.topic)
         both = BothSource(self._kind, log, topic, merging, CONFIG.log_hold_ms, self.now_s, lambda: self.now_ms)
-        return Following(self.home, both, CONFIG, StatusWriter(None), self.now_s)
+        return Following(self.home, both, StatusWriter(None), self.now_s)
 
     def log_source(self, home: Home, kept: Any = None) -> PrintedSource | RequestSource:
         """What follows the log from where the state says."""

@@ -14,10 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rollcall.cli.shadow import tail_of
+from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.request_source import RequestSource, find_kept
-from rollcall.jobs.log_config import shadow_config
 from rollcall.jobs.shadow.earlier_home import finish_earlier
-from rollcall.jobs.shadow.following import Following
 from rollcall.jobs.stream.stored_waits import stored_waits
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
@@ -55,9 +54,8 @@ class Shadow:
         kept = msgspec.structs.replace(kept, log=str(log))
         finish_earlier(self.home, kept)
         self.tail, self.now_s = tail_of(kept), 0.0
-        config = shadow_config({})
         source = RequestSource(self.home, open_requests(self.home), kept, self.tail, clock=self.clock)
-        self.following = Following(self.home, source, config, StatusWriter(None), self.clock)
+        self.following = Following(self.home, source, StatusWriter(None), self.clock)
 
     def clock(self) -> float:
         return self.now_s
