@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from rollcall.__main__ import main
-from rollcall.cli.shadow import SHADOW
+from rollcall.cli.shadow.command import SHADOW
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.maintain import maintain
 from rollcall.jobs.stream import upkeep

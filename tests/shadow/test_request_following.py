@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from rich.console import Console
 
 from rollcall.__main__ import main
-from rollcall.cli.shadow import kept_of
+from rollcall.cli.shadow.command import kept_of
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.heartbeat_run import beats_of, request_of
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from rollcall.cli.shadow import tail_of
+from rollcall.cli.shadow.command import tail_of
 from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.request_source import RequestSource, find_kept
 from rollcall.jobs.shadow.earlier_home import finish_earlier

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from rollcall.cli.shadow.program import ShadowProgram
 from rollcall.inputs.file_kinds import FileKind, kind_of
 from rollcall.inputs.following.following import COMMIT_EVERY_S, Following
 from rollcall.inputs.following.lag_lines import LagLines
@@ -39,7 +40,6 @@ from rollcall.jobs.config import JobConfig, load_config
 from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
 from rollcall.jobs.log_config import WRITER, shadow_config
 from rollcall.jobs.shadow.earlier_home import finish_earlier
-from rollcall.jobs.shadow.program import ShadowProgram
 from rollcall.jobs.stream.upkeep import Beside, Upkeep
 from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import log_to_standard_error
