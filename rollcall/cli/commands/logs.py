@@ -111,7 +111,7 @@ def shadow(
     whose __consumer_offsets is read; with a log both make one history. A cluster's TLS and SASL are settings
     kafka.* of FILE.
     """
-    from rollcall.jobs.shadow.cluster_url import SCHEME
+    from rollcall.cli.shadow.cluster_url import SCHEME
     from rollcall.programs.terminal import Terminal
     from rollcall.tables.home import Home
 

@@ -109,12 +109,12 @@ def _follow_cluster(
     home: Home, asked: FollowedInputs, config: JobConfig, sessions: Mapping[str, int], console: Console, ends: ExitStack
 ) -> int:
     # Imported here: who follows a log alone needs no client of Kafka.
+    from rollcall.cli.shadow.topic import FollowedTopic
     from rollcall.inputs.following.both import OF_LINES, OF_REQUESTS, BothKept, BothSource, find_both
     from rollcall.inputs.following.merging_feed import MergingFeed
     from rollcall.inputs.following.topic_source import find_topic
     from rollcall.jobs.shadow.earlier_both import take_over_both
     from rollcall.jobs.shadow.earlier_topic import take_over
-    from rollcall.jobs.shadow.topic import FollowedTopic
 
     kind = OF_LINES if asked.is_printed else OF_REQUESTS
     kept: BothKept[Any, Any] = BothKept()
@@ -145,7 +145,7 @@ def _config_of(asked: FollowedInputs) -> JobConfig:
     if not asked.cluster:
         return load_config(None)
     # Imported here, as above: who follows a log alone needs no client of Kafka.
-    from rollcall.jobs.shadow.topic import topic_config
+    from rollcall.cli.shadow.topic import topic_config
 
     return topic_config(asked.cluster, asked.conf)
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from rollcall.answers.sql.named_partitions import named_partitions
+from rollcall.cli.shadow.cluster_url import SCHEME, servers_of
 from rollcall.inputs.following.followed_cluster import FollowedCluster
 from rollcall.inputs.following.group_sessions import ask_sessions
 from rollcall.inputs.following.listed_offsets import ANSWER_WITHIN_S, quiet
@@ -18,7 +19,6 @@ from rollcall.inputs.following.topic_source import TopicKept, TopicSource
 from rollcall.inputs.following.topic_tail import Places, TopicTail, consumer_of
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.config import PREFIX, JobConfig, load_config
-from rollcall.jobs.shadow.cluster_url import SCHEME, servers_of
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings
 from rollcall.serve.gateway.upstream.answered_version import answered_version
