@@ -19,13 +19,12 @@ from rollcall.inputs.following.topic_source import TopicKept, TopicSource
 from rollcall.inputs.following.topic_tail import Places, TopicTail, consumer_of
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.config import PREFIX, JobConfig, load_config
+from rollcall.jobs.log_config import WRITER
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings
 from rollcall.serve.gateway.upstream.answered_version import answered_version
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.home_tables import open_quarantine
-
-WRITER = "driver"
 
 
 def topic_config(source: str, conf: Path | None) -> JobConfig:
