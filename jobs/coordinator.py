@@ -20,6 +20,7 @@ import click
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from rollcall.answers.sql.named_partitions import named_partitions
 from rollcall.jobs.config import GATEWAY_PREFIX, PREFIX, JobConfig
 from rollcall.jobs.job_monitor import JobMonitor, tell_address
 from rollcall.jobs.spark.connectors import check_connectors
@@ -29,7 +30,7 @@ from rollcall.jobs.spark.session import log_settings, submitted_settings
 from rollcall.jobs.spark.shutdown import listen_in_jvm
 from rollcall.jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
 from rollcall.jobs.stream.stored_waits import WaitsReader
-from rollcall.jobs.stream.upkeep import Upkeep
+from rollcall.jobs.stream.upkeep import Beside, Upkeep
 from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.programs.command_line import conf_option, examples, home_option, run_command, set_option
 from rollcall.programs.log_lines import log_to_standard_error, tell
@@ -40,7 +41,6 @@ from rollcall.tables.job_status import STATUS_FILE, StatusWriter
 from rollcall.tables.lease import Lease
 
 if TYPE_CHECKING:
-    from rollcall.jobs.shadow.following import Beside
     from rollcall.serve.gateway.settings import Settings
 
 POLL_S = 0.2
@@ -66,10 +66,11 @@ def _besides(home: Home, config: JobConfig, gateway: Settings | None) -> list[Be
     if gateway is None or not home.is_local or not config.lag_interval_ms:
         return []
     # Imported here: a coordinator without such a gateway needs no Kafka client.
-    from rollcall.jobs.shadow.listed_offsets import ListedOffsets, upstream_settings
-    from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
+    from rollcall.inputs.following.listed_offsets import ListedOffsets
+    from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
+    from rollcall.serve.gateway.upstream.upstream_client import upstream_settings
 
-    return [LogEndsSampler(home, ListedOffsets(upstream_settings(gateway)), config.lag_interval_ms)]
+    return [LogEndsSampler(home, ListedOffsets(upstream_settings(gateway)), named_partitions, config.lag_interval_ms)]
 
 
 def _run(

@@ -41,7 +41,6 @@ from rollcall.inputs.request_log.topic_metadata import TopicMetadata
 from rollcall.inputs.tolerances import ALIVE_WITHIN_MS
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.log_config import replay_config
-from rollcall.jobs.stream.home_tables import properties_of
 from rollcall.jobs.stream.writers.cluster_writer import open_table
 from rollcall.schemas.effect_rows import texts_of
 from rollcall.schemas.tables import EFFECTS, FETCHES, LOG_ENDS, QUARANTINE, REQUESTS, Table
@@ -49,6 +48,7 @@ from rollcall.shown.replay_report import Replayed
 from rollcall.tables import in_spark
 from rollcall.tables.home import Home
 from rollcall.tables.lag_rows import ends_table, fetches_table
+from rollcall.tables.properties import table_properties
 from rollcall.tables.request_rows import request_line
 
 REQUEST, LOOKED_AT, UNFIT, SECTION = "request", "looked_at", "unfit", "section"
@@ -247,7 +247,7 @@ def _batches(rows: Iterable[tuple[object, ...]], schema: pa.Schema) -> Iterator[
 
 def _write(spark: SparkSession, home: Home, config: JobConfig, read: DataFrame, followed: DataFrame) -> None:
     for place, table in ((home.requests, REQUESTS), (home.quarantine, QUARANTINE), (home.effects, EFFECTS)):
-        open_table(spark, place, table, properties_of(config))
+        open_table(spark, place, table, table_properties(config.versions_retention_minutes))
     unfit = read.where(F.col("kind") == UNFIT).orderBy(*_PLACE[1:])
     lines = unfit.select(F.from_json(F.col("data").cast("string"), QUARANTINE.ddl).alias("row"))
     _overwrite(lines.select("row.*"), home.quarantine)
@@ -265,7 +265,7 @@ def _write_lag(spark: SparkSession, home: Home, config: JobConfig, path: Path, z
         if not rows.num_rows:
             return
         if place not in written:
-            open_table(spark, place, table, properties_of(config))
+            open_table(spark, place, table, table_properties(config.versions_retention_minutes))
         mode = "append" if place in written else "overwrite"
         written.add(place)
         spark.createDataFrame(rows).write.format(in_spark.FORMAT).mode(mode).option("mergeSchema", True).save(place)

@@ -315,7 +315,7 @@ def test_who_is_on_call_does_not_wait_for_spark_or_arrow_to_load(module: str) ->
 
 
 def test_who_follows_a_log_does_not_wait_for_spark_to_load() -> None:
-    assert loaded_by(["rollcall.cli.shadow"]).isdisjoint({"pyspark", "py4j"})
+    assert loaded_by(["rollcall.cli.shadow.command"]).isdisjoint({"pyspark", "py4j"})
 
 
 def test_a_heavy_module_is_seen_to_be_loaded() -> None:

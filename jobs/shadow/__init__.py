@@ -1,1 +1,1 @@
-"""`make shadow`: a running broker's log or a cluster's topic, followed as it is written."""
+"""What shadows take over from homes of earlier versions, by Spark, once."""

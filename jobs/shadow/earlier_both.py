@@ -22,12 +22,12 @@ from rollcall.inputs.following.topic_source import find_topic
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.earlier_home import finish_earlier
 from rollcall.jobs.shadow.earlier_topic import take_over
-from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.programs.log_lines import tell
 from rollcall.schemas.effect_rows import EffectRow
 from rollcall.schemas.tables import QUARANTINE
 from rollcall.tables.appending import append_once, last_number
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_quarantine
 from rollcall.tables.table_follower import TableFollower
 from rollcall.tables.versions import is_table
 
@@ -56,7 +56,7 @@ def take_over_both(home: Home, kind: Kind, config: JobConfig) -> BothKept[Any, A
         shutil.copytree(home.of_topic.path / TOPIC_FOLDER, home.path / TOPIC_FOLDER, dirs_exist_ok=True)
     state = _EarlierState[kind.rule.state]  # type: ignore[name-defined]
     merging = read_state(home.path / _EARLIER_FOLDER, _number(home), state, UNKNOWN) or _EarlierState()
-    quarantine = open_quarantine(home, config)
+    quarantine = open_quarantine(home, config.versions_retention_minutes)
     versions = merging.log_version, merging.topic_version
     for is_topic, inside, version in zip((False, True), (home.of_log, home.of_topic), versions, strict=True):
         for rows in TableFollower(Path(inside.effects), [*EffectRow.__struct_fields__], from_version=version).poll():

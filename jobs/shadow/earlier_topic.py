@@ -12,12 +12,11 @@ from rollcall.inputs.following.numbered_state import NumberedState
 from rollcall.inputs.following.topic_source import APP_ID, FOLDER, TopicKept, find_topic
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.inputs.offsets_topic.history.state import DocumentError, read_document
-from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.spark_once import run_once
 from rollcall.jobs.stream.checkpoint import begun_batches, finished_batches, offsets_of, query_id
-from rollcall.jobs.stream.home_tables import open_effects
 from rollcall.tables.appending import last_number
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_effects
 from rollcall.tables.versions import is_table
 
 
@@ -58,7 +57,7 @@ def _read_all(location: str) -> None:
             held.append(group_id)
     topic = next(offset[TOPIC] for offset in offsets_of(checkpoint, batch) if TOPIC in offset)
     kept = TopicKept({int(partition): offset for partition, offset in topic.items()}, groups.store(), held)
-    NumberedState[TopicKept](home.path / FOLDER, open_effects(home, JobConfig()), APP_ID).keep(kept)
+    NumberedState[TopicKept](home.path / FOLDER, open_effects(home), APP_ID).keep(kept)
 
 
 def is_held_back(document: str) -> bool:

@@ -17,10 +17,10 @@ from rollcall.jobs.config import JobConfig
 from rollcall.jobs.spark.archive import WORKSPACE
 from rollcall.jobs.spark.session import spark_session
 from rollcall.jobs.spark.views import register_views
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.query import start
 from rollcall.schemas.messages import JoinGroupProtocol, JoinGroupRequest
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.request_rows import request_rows
 from rollcall.tables.request_table import RequestTable
 
@@ -36,7 +36,7 @@ def run_all(archive: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=WORKSPACE, dir=archive.parent) as folder:
         home = Home(Path(folder) / "home")
         config = JobConfig.from_pairs(_EVENT)
-        open_requests(home, config)
+        open_requests(home, config.versions_retention_minutes)
         table = RequestTable(Path(home.requests), "archive")
         table.append(request_rows([_request()]))
         start(spark, home, config, until_drained=True).query.awaitTermination()

@@ -18,12 +18,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rollcall.coordinator_udfs.group_udf import coordinate
 from rollcall.coordinator_udfs.settings import Clock
 from rollcall.jobs.config import PREFIX, JobConfig
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.sources import SOURCES
 from rollcall.jobs.stream.writers import make_writer
 from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.programs.errors import ConfigError
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.versions import Versions
 
 _POLL_S = 0.005
@@ -56,7 +56,7 @@ def start(
     """
     check_fits(home, config)
     if config.source == "delta":
-        open_requests(home, config)
+        open_requests(home, config.versions_retention_minutes)
     # On the event clock the last watermark starts one more batch, an empty one, which fires the deadlines before that
     # watermark; on the processing clock the ticks do that.
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(config.clock is Clock.EVENT).lower())

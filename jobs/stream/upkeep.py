@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from rollcall.jobs.config import JobConfig
 from rollcall.programs.log_lines import tell
@@ -30,6 +31,13 @@ def kept_of(name: TableName, home: Home, config: JobConfig) -> KeptTable:
     if name != "log_ends":
         return kept
     return kept._replace(full_minutes=config.lag_full_minutes, thinned_interval_ms=config.lag_thinned_interval_ms)
+
+
+class Beside(Protocol):
+    """Work in a thread of its own while a job runs."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
 
 
 class Upkeep:

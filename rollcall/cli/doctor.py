@@ -70,7 +70,7 @@ def kafka_settings(cluster: str, conf: Path | None) -> dict[str, str]:
     if not cluster:
         return {}
     # Imported here: it takes a second.
-    from rollcall.jobs.shadow.topic import topic_config
+    from rollcall.cli.shadow.topic import topic_config
 
     return dict(topic_config(cluster, conf).kafka_options)
 

@@ -22,12 +22,12 @@ from rollcall.inputs.replay.inputs import Input
 from rollcall.inputs.replay.spill import buckets_for
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.clock import zone_of
-from rollcall.jobs.log_config import WRITER, replay_config
+from rollcall.jobs.log_config import WRITER
 from rollcall.jobs.spark.machine import this_machine
-from rollcall.jobs.stream.home_tables import open_effects, open_quarantine, open_requests
 from rollcall.programs.processes import Processes
 from rollcall.shown.replay_report import tell_home
 from rollcall.tables.home import REPLAY, Home, HomeError
+from rollcall.tables.home_tables import open_effects, open_quarantine, open_requests
 
 FRESH = "FRESH=1"
 LITTLE_BYTES = 12 << 20
@@ -79,11 +79,11 @@ def make_history(
 
     Raises LogFileError, DumpError, NotUnderstood.
     """
-    config, shown, size_bytes = replay_config({}), Shown(console), made_of.size_bytes
+    shown, size_bytes = Shown(console), made_of.size_bytes
     with built(home) as building, Processes(processes_for(size_bytes, processes)) as pool, shown.progress:
-        tables = {"effects": open_effects(building, config), "quarantine": open_quarantine(building, config)}
+        tables = {"effects": open_effects(building), "quarantine": open_quarantine(building)}
         if made_of.has_requests:
-            tables["requests"] = open_requests(building, config)
+            tables["requests"] = open_requests(building)
         writers = TableWriters(tables)
         for _, files in made_of.files(Work(pool, shown.show, building.path, buckets_for(size_bytes))):
             writers.add(files)

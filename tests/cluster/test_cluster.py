@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from deltalake import write_deltalake
 
-from rollcall.jobs.config import JobConfig
 from rollcall.jobs.package import pack
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.request_rows import request_rows
 from tests.cluster.cluster_command import PARTITIONS, command_here
 from tests.requests import heartbeat, join
@@ -34,7 +33,7 @@ def package(tmp_path: Path) -> Path:
 def submitted(tmp_path: Path, package: Path) -> Iterator[tuple[subprocess.Popen[bytes], Home]]:
     """The job as submitted, on a home of its own, with requests from a Delta table."""
     home = Home(tmp_path / "home")
-    open_requests(home, JobConfig())
+    open_requests(home)
     settings = tmp_path / "cluster.conf"
     settings.write_text("group.initial.rebalance.delay.ms=0\n")
     environ = {

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 from rollcall.__main__ import main
 from rollcall.answers.sql.engine import ask
 from rollcall.inputs.explained_files import answer_of
-from rollcall.jobs.shadow.following import Following
+from rollcall.inputs.following.following import Following
 from rollcall.shown.explained_json import as_json
 from rollcall.tables.home import Home
 from tests.shadow.finished_log import each_heartbeat

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rollcall.jobs.shadow.following import Following
+from rollcall.inputs.following.following import Following
 from rollcall.tables.home import Home
 from tests.golden.cases import Case, lay_out
 from tests.golden.drivers import explained, followed, replayed

@@ -13,8 +13,8 @@ import pytest
 from rollcall.__main__ import main
 from rollcall.cli.explain import Asked, explain
 from rollcall.cli.replay import replay_home
+from rollcall.inputs.following import followed_cluster
 from rollcall.inputs.printed import reading
-from rollcall.jobs.shadow import followed_cluster
 from rollcall.programs.terminal import Terminal
 from rollcall.tables.home import Home, HomeError
 from tests.command_run import ran

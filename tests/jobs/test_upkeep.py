@@ -16,16 +16,16 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from rollcall.__main__ import main
-from rollcall.cli.shadow import SHADOW
+from rollcall.cli.shadow.command import SHADOW
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.maintain import maintain
 from rollcall.jobs.stream import upkeep
-from rollcall.jobs.stream.home_tables import open_effects, open_quarantine, open_requests
 from rollcall.jobs.stream.sources.delta_table import RequestTableReader
 from rollcall.jobs.stream.upkeep import Upkeep, tables_of
 from rollcall.schemas.tables import EFFECTS, REQUESTS
 from rollcall.tables.delta_log import DeltaLog
 from rollcall.tables.home import LIVE, Home, HomeError
+from rollcall.tables.home_tables import open_effects, open_quarantine, open_requests
 from rollcall.tables.upkeep import tend, thorough_every_ms
 from tests.waiting import until
 
@@ -36,9 +36,9 @@ NOW_MS = 1_700_000_000_000
 def home_with(tmp_path: Path, config: JobConfig) -> Home:
     """A home with the three tables."""
     home = Home(tmp_path)
-    open_requests(home, config)
-    open_effects(home, config)
-    open_quarantine(home, config)
+    open_requests(home, config.versions_retention_minutes)
+    open_effects(home, config.versions_retention_minutes)
+    open_quarantine(home, config.versions_retention_minutes)
     return home
 
 

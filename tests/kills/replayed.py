@@ -17,11 +17,11 @@ from deltalake import DeltaTable, write_deltalake
 from rollcall.coordinator_udfs.settings import Clock
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.spark.session import spark_session
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.query import failure_of, start
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.tables import REQUESTS, TICK_ID
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from tests.peers_job.reported import beat_ids
 
 RUN = EffectName.HEARTBEATS_TAKEN
@@ -43,7 +43,7 @@ def assert_replay_equal(home: Home, second: Path, settings: Mapping[str, str]) -
     rows = DeltaTable(home.requests).to_pyarrow_table().sort_by([(name, "ascending") for name in IN_ORDER])
     config = replace(JobConfig.from_pairs(settings), clock=Clock.EVENT, source_tick_ms=0, upkeep_interval_ms=0)
     again = Home(second)
-    open_requests(again, config)
+    open_requests(again)
     end_ms = rows["received_at_ms"][-1].as_py() + 1
     tick = {"request_id": TICK_ID, "received_at_ms": end_ms, "request_seq": 0}
     write_deltalake(again.requests, rows.cast(REQUESTS.arrow), mode="append")

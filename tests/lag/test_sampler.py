@@ -10,13 +10,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from rollcall.answers.sql.named_partitions import named_partitions
 from rollcall.cli.run.choices import RunOptions, choices
+from rollcall.inputs.following.listed_offsets import as_kafka_spells
+from rollcall.inputs.following.log_ends_sampler import Listed, LogEndsSampler, Partition
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.coordinator import gateway_before_kafka
-from rollcall.jobs.shadow.listed_offsets import as_kafka_spells, upstream_settings
-from rollcall.jobs.shadow.log_ends_sampler import Listed, LogEndsSampler, Partition
 from rollcall.jobs.stream.upkeep import tables_of
 from rollcall.schemas.tables import LOG_ENDS
+from rollcall.serve.gateway.upstream.upstream_client import upstream_settings
 from rollcall.tables.home import Home
 from rollcall.tables.lag.rows import LagRows
 from rollcall.tables.lag_rows import append_lag, ends_table, thinned_to
@@ -100,7 +102,7 @@ def cluster() -> Reported:
 
 @pytest.fixture
 def sampler(home: Home, cluster: Reported) -> LogEndsSampler:
-    return LogEndsSampler(home, cluster, 10_000)
+    return LogEndsSampler(home, cluster, named_partitions, 10_000)
 
 
 def let_half_intervals_pass(sampler: LogEndsSampler, count: int) -> None:
@@ -340,7 +342,7 @@ def test_a_cluster_that_is_away_writes_nothing(home: Home) -> None:
     cluster = Reported()
     cluster.is_away = True
     with pytest.raises(OSError, match="no broker answers"):
-        LogEndsSampler(home, cluster, 10_000).step(BEGIN_MS)
+        LogEndsSampler(home, cluster, named_partitions, 10_000).step(BEGIN_MS)
     assert not Path(home.log_ends).exists()
 
 

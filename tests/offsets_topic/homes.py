@@ -12,10 +12,9 @@ from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.history.state import History
 from rollcall.inputs.offsets_topic.records.decoding import group_id_of
 from rollcall.inputs.offsets_topic.turns import end, fold
-from rollcall.jobs.config import JobConfig
-from rollcall.jobs.stream.home_tables import open_effects
 from rollcall.schemas.effect_rows import texts_of
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_effects
 from rollcall.tables.rows import typed_rows
 from tests.offsets_topic.folded import CAPTURES, capture, read_dump
 
@@ -34,6 +33,6 @@ def home_of(folder: Path, name: str, file: str = "offsets-topic") -> Path:
         reported = fold(history, sorted(rows, key=attrgetter("offset")), names, RAW_MAX_BYTES)
         texts += texts_of(group, [*reported, *end(history, names)])
     home = Home(folder)
-    open_effects(home, JobConfig())
+    open_effects(home)
     write_deltalake(home.effects, typed_rows(texts), mode="append")
     return folder

@@ -14,8 +14,9 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, IsolationLevel, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
-from rollcall.jobs.shadow.listed_offsets import ListedOffsets
-from rollcall.jobs.shadow.log_ends_sampler import TOPICS_EVERY_MS, LogEndsSampler
+from rollcall.answers.sql.named_partitions import named_partitions
+from rollcall.inputs.following.listed_offsets import ListedOffsets
+from rollcall.inputs.following.log_ends_sampler import TOPICS_EVERY_MS, LogEndsSampler
 from rollcall.programs.kafka_options import client_settings
 from rollcall.tables.home import Home
 from tests.peers_kafka.kafka import Broker, broker
@@ -51,7 +52,7 @@ class Followed:
         self._story, self._written = Story(GROUP), 0
         self._consumer = Consumer({**client, "group.id": GROUP, "enable.auto.commit": False})
         settings = client_settings({f"kafka.{key}": value for key, value in client.items()})
-        self.sampler = LogEndsSampler(self.home, ListedOffsets(settings), INTERVAL_MS)
+        self.sampler = LogEndsSampler(self.home, ListedOffsets(settings), named_partitions, INTERVAL_MS)
 
     def commit(self, topic: str, offset: int, at_ms: int | None = None) -> None:
         self._consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)

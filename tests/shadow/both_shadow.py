@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from rollcall.inputs.following.both import OF_LINES, BothKept, BothSource, Kind, find_both
+from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.merging_feed import MergingFeed
 from rollcall.inputs.following.printed_source import PrintedKept, PrintedSource
 from rollcall.inputs.following.request_source import RequestSource, new_kept
@@ -17,9 +18,8 @@ from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.lines.tail import LogTail
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow.earlier_both import take_over_both
-from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.stream.home_tables import open_quarantine, open_requests
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_quarantine, open_requests
 from rollcall.tables.job_status import StatusWriter
 from tests.offsets_topic.folded import capture
 from tests.shadow.deaths import Killed
@@ -52,7 +52,7 @@ class Both:
         merging = MergingFeed(kept.merging, self._kind.rule, self.topic.names, CONFIG.log_hold_ms)
         log, topic = self.log_source(self.home, kept.log), self.topic_source(self.home, kept.topic)
         both = BothSource(self._kind, log, topic, merging, CONFIG.log_hold_ms, self.now_s, lambda: self.now_ms)
-        return Following(self.home, both, CONFIG, StatusWriter(None), self.now_s)
+        return Following(self.home, both, StatusWriter(None), self.now_s)
 
     def log_source(self, home: Home, kept: Any = None) -> PrintedSource | RequestSource:
         """What follows the log from where the state says."""
@@ -60,14 +60,14 @@ class Both:
             kept = kept or PrintedKept(str(self.log), "UTC")
             return PrintedSource(kept, LogTail(self.log, UTC, kept.position), self.now_s, is_beside=True)
         kept = kept or new_kept(str(self.log), "UTC", {}, SettingsSeen())
-        requests, tail = open_requests(home, CONFIG), LogTail(self.log, UTC, kept.position)
+        requests, tail = open_requests(home), LogTail(self.log, UTC, kept.position)
         return RequestSource(home, requests, kept, tail, clock=self.now_s)
 
     def topic_source(self, home: Home, kept: TopicKept | None = None) -> TopicSource:
         """The same of the topic."""
         kept = kept or TopicKept()
         tail = TopicTail(self.topic.consumer, self.topic, kept.places, self.now_s, lambda: self.topic_ms)
-        quarantine = open_quarantine(home, CONFIG)
+        quarantine = open_quarantine(home)
         return TopicSource(home, quarantine, kept, tail, names=self.topic.names, raw_max_bytes=1_000, clock=self.now_s)
 
     def now_s(self) -> float:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.printed_source import PrintedKept, PrintedSource, find_printed
 from rollcall.inputs.printed.growing_log import first_ms_of
 from rollcall.inputs.request_log.lines.tail import LogTail
-from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.following import Following
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import StatusWriter
 from tests.shadow.ticks import Stepped, Ticks
@@ -22,4 +21,4 @@ def started(home: Home, path: Path, step_s: float = 0.1) -> Following:
     home.path.mkdir(exist_ok=True)
     kept = find_printed(home) or PrintedKept(str(path), "UTC")
     tail, ticks = LogTail(path, UTC, kept.position, first_ms_of), Ticks(step_s)
-    return Stepped(home, PrintedSource(kept, tail, ticks), shadow_config({}), StatusWriter(home.path), ticks)
+    return Stepped(home, PrintedSource(kept, tail, ticks), StatusWriter(home.path), ticks)

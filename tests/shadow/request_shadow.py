@@ -6,13 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.request_source import RequestSource, find_kept, new_kept
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.lines.tail import LogTail
-from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.job_status import StatusWriter
 from tests.shadow.ticks import Stepped, Ticks
 
@@ -28,6 +27,5 @@ def started(
     home.path.mkdir(exist_ok=True)
     kept = find_kept(home) or new_kept(str(path), "UTC", settings or {}, SettingsSeen())
     tail, ticks = LogTail(path, ZoneInfo("UTC"), kept.position), Ticks(step_s)
-    config = shadow_config({})
-    source = RequestSource(home, open_requests(home, config), kept, tail, say, ticks)
-    return Stepped(home, source, config, StatusWriter(home.path), ticks)
+    source = RequestSource(home, open_requests(home), kept, tail, say, ticks)
+    return Stepped(home, source, StatusWriter(home.path), ticks)

@@ -19,6 +19,7 @@ from deltalake import write_deltalake
 from rollcall.__main__ import main
 from rollcall.history.facts import REBALANCES
 from rollcall.inputs.following.both import APP_ID, FOLDER, OF_LINES, OF_REQUESTS
+from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.merging_feed import Known, MergingFeed, MergingState
 from rollcall.inputs.following.source import Part
 from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
@@ -26,12 +27,11 @@ from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.record_names import record_in, shown_by_both
 from rollcall.inputs.request_log.lines.clock import LogClock
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
-from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.stream.home_tables import open_effects
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effect_rows import EffectRow
 from rollcall.tables.appending import append_once
 from rollcall.tables.home import Home, HomeError
+from rollcall.tables.home_tables import open_effects
 from rollcall.tables.job_status import StatusWriter
 from rollcall.tables.rows import effects_table
 from rollcall.tables.table_follower import TableFollower
@@ -232,7 +232,7 @@ def test_a_home_of_an_earlier_version_goes_on(tmp_path: Path, monkeypatch: pytes
         ):
             home.path.mkdir()
             source: Part = source_of(home)
-            following = Following(home, source, CONFIG, StatusWriter(None), both.now_s)
+            following = Following(home, source, StatusWriter(None), both.now_s)
             following.step()
             both.now_ms += 3_000
             follower = TableFollower(Path(home.effects), [*EffectRow.__struct_fields__], from_version=0)
@@ -243,7 +243,7 @@ def test_a_home_of_an_earlier_version_goes_on(tmp_path: Path, monkeypatch: pytes
             following.finish()
         merging.decide(Known({}, half_ms - 20_000), half_ms)
         decided = effects_table(merging.take_decided())
-        append_once(open_effects(both.home, CONFIG), decided, APP_ID, 1, has_upkeep=True)
+        append_once(open_effects(both.home), decided, APP_ID, 1, has_upkeep=True)
         (both.home.path / "both").mkdir()
         kept = {**msgspec.to_builtins(merging.state()), **state}
         (both.home.path / "both" / f"{1:012d}.state").write_bytes(msgspec.msgpack.encode(kept))

@@ -15,15 +15,15 @@ from deltalake import DeltaTable
 from rich.console import Console
 
 from rollcall.__main__ import main
-from rollcall.cli.shadow import kept_of
+from rollcall.cli.shadow.command import kept_of
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.heartbeat_run import beats_of, request_of
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.request_source import find_kept, new_kept
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN
 from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.following import Following
 from rollcall.schemas.effect_rows import row_of
 from rollcall.schemas.fan_out import group_id_of
 from rollcall.schemas.messages import GroupObservedRequest, HeartbeatRequest, HeartbeatRunRequest, StreamRequest

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError
 
+from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.topic_source import HOLD_S
 from rollcall.inputs.following.topic_tail import AWAY_EVERY_S, LOOK_EVERY_S
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.records.decoding import encode_key, encode_value, group_id_of
 from rollcall.inputs.offsets_topic.records.shapes import GroupKey, GroupMetadataValue
-from rollcall.jobs.shadow.following import Following
 from rollcall.schemas.effect_rows import rows_of
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import read_status

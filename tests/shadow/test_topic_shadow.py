@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rollcall.__main__ import main
-from rollcall.cli.shadow import TOPIC_SHADOW
-from rollcall.jobs.shadow.topic import check_cluster, topic_config
+from rollcall.cli.shadow.command import TOPIC_SHADOW
+from rollcall.cli.shadow.topic import check_cluster, topic_config
 from rollcall.programs.errors import ConfigError
 from rollcall.tables.home import Home, HomeError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rollcall.jobs.shadow.following import Following
+from rollcall.inputs.following.following import Following
 
 LONG_S = 60.0
 

@@ -13,16 +13,15 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, TopicPartition
 
+from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.topic_source import TopicKept, TopicSource, find_topic
 from rollcall.inputs.following.topic_tail import TopicTail
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
-from rollcall.jobs.config import JobConfig
-from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.stream.home_tables import open_quarantine
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_quarantine
 from rollcall.tables.job_status import StatusWriter
 
-CONFIG = JobConfig(quarantine_raw_max_bytes=1_000)
+RAW_MAX_BYTES = 1_000
 
 
 class Message:
@@ -143,7 +142,7 @@ def started(folder: Path, topic: WrittenTopic, clock: Clock, *, has_commits: boo
     home = Home(folder)
     home.path.mkdir(exist_ok=True)
     source = source_of(home, find_topic(home), topic, clock, has_commits=has_commits)
-    return Following(home, source, CONFIG, StatusWriter(home.path), clock)
+    return Following(home, source, StatusWriter(home.path), clock)
 
 
 def source_of(
@@ -154,11 +153,11 @@ def source_of(
     tail = TopicTail(topic.consumer, topic, kept.places, clock, clock.now_ms)
     return TopicSource(
         home,
-        open_quarantine(home, CONFIG),
+        open_quarantine(home),
         kept,
         tail,
         names=topic.names,
-        raw_max_bytes=CONFIG.quarantine_raw_max_bytes,
+        raw_max_bytes=RAW_MAX_BYTES,
         has_commits=has_commits,
         clock=clock,
     )

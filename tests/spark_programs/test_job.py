@@ -15,11 +15,10 @@ from urllib.request import urlopen
 import pytest
 from deltalake import write_deltalake
 
-from rollcall.jobs.config import JobConfig
 from rollcall.jobs.coordinator import command
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.programs.command_line import run_command
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.request_rows import request_rows
 from tests.child import Child
 from tests.requests import join
@@ -122,7 +121,7 @@ def test_a_running_program_shows_its_figures_and_its_health(day: Day) -> None:
 def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(day: Day, tmp_path: Path) -> None:
     home = Home(shutil.copytree(day.program.home.path, tmp_path / "home"))
     shutil.rmtree(home.requests)
-    open_requests(home, JobConfig())
+    open_requests(home)
 
     again = Program(home.path, *LIVE)
     status, _, err = again.process.ended()

@@ -18,12 +18,12 @@ from pyspark.sql import SparkSession
 
 from rollcall.coordinator_udfs.protocol.join_group import new_member_id
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.query import Coordinator, failure_of, start, stop_after_batch
 from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.schemas.messages import GroupRequest
 from rollcall.tables.delta_log import DeltaLog
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.request_rows import request_rows
 from tests.requests import join, sync
 from tests.waiting import until
@@ -51,7 +51,7 @@ class Live:
         self.batches: list[BatchResult] = []
         self.coordinator: Coordinator | None = None
         self._read_at, self._rows = -1, list[Effect]()
-        open_requests(self.home, self.config)
+        open_requests(self.home, self.config.versions_retention_minutes)
         self.go_on()
 
     def go_on(self) -> None:

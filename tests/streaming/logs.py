@@ -12,11 +12,10 @@ from typing import Any
 
 from deltalake import write_deltalake
 
-from rollcall.jobs.config import JobConfig
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.schemas.messages import GroupRequest
 from rollcall.schemas.tables import EFFECTS
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.request_rows import request_rows
 from tests.udf.world import SETTINGS, World
 
@@ -44,7 +43,7 @@ def recorded(count: int, seed: int = 1) -> World:
 def home_with(folder: Path, log: list[GroupRequest], commits: int) -> Home:
     """A home whose request table holds the log in this many commits."""
     home = Home(folder)
-    open_requests(home, JobConfig())
+    open_requests(home)
     size = -(-len(log) // commits)
     for begin in range(0, len(log), size):
         write_deltalake(home.requests, request_rows(log[begin : begin + size]), mode="append")

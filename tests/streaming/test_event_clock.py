@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.log_config import replay_config
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.query import failure_of, start
 from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.request_rows import request_rows
 from tests.requests import join
 from tests.streaming.live import read_rows
@@ -42,7 +42,7 @@ def test_a_run_may_end_within_a_millisecond(spark: SparkSession, tmp_path: Path)
     at_ms = 1_790_000_000_000
     asked = [join("a", at_ms, "orders"), join("b", at_ms, "payments"), join("c", at_ms, "orders")]
     home, config = Home(tmp_path / "home"), replace(replay_config({}), watermark_delay_ms=1)
-    open_requests(home, config)
+    open_requests(home)
     for requests in (asked[:2], asked[2:]):
         write_deltalake(home.requests, request_rows(requests), mode="append")
         query = start(spark, home, config, until_drained=True).query

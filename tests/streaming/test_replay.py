@@ -18,12 +18,12 @@ from rollcall.__main__ import main
 from rollcall.cli.replay import clear
 from rollcall.jobs.log_config import replay_config
 from rollcall.jobs.replay_on_spark import replay_on_spark
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.query import failure_of, start
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.settings import read_words
 from rollcall.shown.replay_report import Replayed, say_log, tell_home
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from tests.engines.replays import assert_same_tables
 from tests.replayed import QUIET, replay_log
 from tests.source_tree import ROOT
@@ -55,7 +55,7 @@ def test_the_stream_reports_the_same_of_the_requests(
     again = Home(tmp_path / "again")
     shutil.copytree(home.requests, again.requests)
     config = replay_config(reported.inferred)
-    open_requests(again, config)
+    open_requests(again)
     query = start(spark, again, config, until_drained=True).query
     query.awaitTermination()
     assert failure_of(query) is None

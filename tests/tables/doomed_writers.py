@@ -19,10 +19,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.upkeep import tables_of
 from rollcall.jobs.stream.writers.driver_writer import DriverWriter
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.request_rows import request_rows
 from rollcall.tables.request_table import RequestTable
 from rollcall.tables.upkeep import tend
@@ -67,7 +67,7 @@ def gateway(home: Home) -> None:
 
 def job(home: Home) -> None:
     """Writes batches, each noted after it is written, while upkeep goes on."""
-    open_requests(home, JobConfig())
+    open_requests(home)
     writer, note = writer_of(home), home.path / COMMITTED
     threading.Thread(target=_tend_for_ever, args=(home,), daemon=True).start()
     done = int(note.read_text()) if note.exists() else -1

@@ -14,11 +14,11 @@ import pytest
 from deltalake import DeltaTable
 
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.schemas.tables import EFFECTS, REQUESTS
 from rollcall.tables.appending import make_table, open_table
 from rollcall.tables.delta_log import DeltaLog
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.properties import VERSIONS_RETENTION_MINUTES, request_properties, table_properties
 from rollcall.tables.request_rows import RequestRow, table_of
 from rollcall.tables.request_table import RequestTable
@@ -43,7 +43,7 @@ def test_the_jobs_retention_holds_for_a_table_that_a_gateway_made(tmp_path: Path
     assert properties_at(Path(home.requests)) == request_properties(VERSIONS_RETENTION_MINUTES)
     gateways.append(table_of(rows("a")))
     config = JobConfig.from_pairs({"spark.coordinator.versions.retention.minutes": "7"})
-    assert open_requests(home, config).metadata().configuration == request_properties(7)
+    assert open_requests(home, config.versions_retention_minutes).metadata().configuration == request_properties(7)
     gateways.append(table_of(rows("b")))
     gateways.open()
     assert properties_at(Path(home.requests))[LOG_KEPT] == "interval 7 minutes"

@@ -13,14 +13,13 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from rollcall.cli.shadow import tail_of
+from rollcall.cli.shadow.command import tail_of
+from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.request_source import RequestSource, find_kept
-from rollcall.jobs.log_config import shadow_config
 from rollcall.jobs.shadow.earlier_home import finish_earlier
-from rollcall.jobs.shadow.following import Following
-from rollcall.jobs.stream.home_tables import open_requests
 from rollcall.jobs.stream.stored_waits import stored_waits
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_requests
 from rollcall.tables.job_status import StatusWriter
 from tests.requests import consumer_beat, heartbeat, join, sync
 from tests.shadow.finished_log import answers_in, each_heartbeat, expected
@@ -55,9 +54,8 @@ class Shadow:
         kept = msgspec.structs.replace(kept, log=str(log))
         finish_earlier(self.home, kept)
         self.tail, self.now_s = tail_of(kept), 0.0
-        config = shadow_config({})
-        source = RequestSource(self.home, open_requests(self.home, config), kept, self.tail, clock=self.clock)
-        self.following = Following(self.home, source, config, StatusWriter(None), self.clock)
+        source = RequestSource(self.home, open_requests(self.home), kept, self.tail, clock=self.clock)
+        self.following = Following(self.home, source, StatusWriter(None), self.clock)
 
     def clock(self) -> float:
         return self.now_s

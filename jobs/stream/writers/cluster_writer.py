@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from rollcall.coordinator_udfs.group_udf import typed_effects
 from rollcall.inputs.quarantined import EFFECT_COLUMN
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.stream.home_tables import properties_of
 from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.programs.log_lines import tell
 from rollcall.programs.version import VERSION
@@ -24,7 +23,7 @@ from rollcall.schemas.effect_rows import QUARANTINED
 from rollcall.schemas.tables import EFFECTS, QUARANTINE, Table
 from rollcall.tables import in_spark
 from rollcall.tables.home import Home, different_partitions
-from rollcall.tables.properties import differing
+from rollcall.tables.properties import differing, table_properties
 
 VERSION_PROPERTY = "rollcall.version"
 PARTITIONS_PROPERTY = "rollcall.shuffle.partitions"
@@ -40,8 +39,8 @@ class ClusterWriter:
         self.query_id: Future[str] = Future()
         own = str(spark.conf.get("spark.sql.shuffle.partitions"))
         made_with = {VERSION_PROPERTY: VERSION, PARTITIONS_PROPERTY: own}
-        found = open_table(spark, home.effects, EFFECTS, properties_of(config), made_with)
-        open_table(spark, home.quarantine, QUARANTINE, properties_of(config), made_with)
+        found = open_table(spark, home.effects, EFFECTS, table_properties(config.versions_retention_minutes), made_with)
+        open_table(spark, home.quarantine, QUARANTINE, table_properties(config.versions_retention_minutes), made_with)
         kept = found.get(PARTITIONS_PROPERTY, own)
         if kept != own:
             tell(different_partitions(home.shown, kept, own), is_error=True)

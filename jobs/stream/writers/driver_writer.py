@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame
 
 from rollcall.inputs.quarantined import quarantine_rows
 from rollcall.jobs.config import PREFIX, JobConfig
-from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
 from rollcall.jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effect_rows import QUARANTINED
 from rollcall.schemas.waits import apart
 from rollcall.tables.appending import OpenTable, append_once
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_effects, open_quarantine
 from rollcall.tables.rows import typed_rows
 
 
@@ -31,8 +31,8 @@ class DriverWriter:
         """Writes to a home's tables, and creates them."""
         self.config = config
         self.query_id: Future[str] = Future()
-        self.effects = open_effects(home, config)
-        self.quarantine = open_quarantine(home, config)
+        self.effects = open_effects(home, config.versions_retention_minutes)
+        self.quarantine = open_quarantine(home, config.versions_retention_minutes)
 
     def write(self, batch: DataFrame, batch_id: int) -> BatchResult:
         """Writes a batch. Raises BatchTooLarge, before anything is written."""

@@ -111,7 +111,7 @@ def shadow(
     whose __consumer_offsets is read; with a log both make one history. A cluster's TLS and SASL are settings
     kafka.* of FILE.
     """
-    from rollcall.jobs.shadow.cluster_url import SCHEME
+    from rollcall.cli.shadow.cluster_url import SCHEME
     from rollcall.programs.terminal import Terminal
     from rollcall.tables.home import Home
 
@@ -133,7 +133,7 @@ def shadow(
             f"LOG={logs[0]}: CONF= and OFFSETS= are said of a cluster, kafka://host:port, and this is a log."
         )
     with left_out("pandas"):
-        from rollcall.cli.shadow import FollowedInputs, follow
+        from rollcall.cli.shadow.command import FollowedInputs, follow
         from rollcall.programs.settings import read_words
 
         log, cluster = (next(iter(named), "") for named in (logs, clusters))

@@ -36,7 +36,7 @@ from rollcall.serve.gateway.settings import Settings
 from rollcall.tables.home import DEFAULT_HOME, LOGS_FOLDER, HomeError
 
 if TYPE_CHECKING:
-    from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
+    from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
     from rollcall.shown.watch import Watch
 
 START_PATIENCE_S = 180.0

@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from rollcall.answers.sql.named_partitions import named_partitions
 from rollcall.cli.run.demo_plan import RECORDS_PER_SECOND
 from rollcall.tables.home import Home
 from rollcall.tables.versions import is_table
 
 if TYPE_CHECKING:
-    from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
+    from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
 
 _SAMPLED_EVERY_MS = 2_000
 _FIRST_AFTER_MS = 6_000
@@ -38,8 +39,8 @@ def growth_words(home: Home) -> tuple[str, ...]:
 
 def ends_sampler(home: Home, bootstrap: str) -> LogEndsSampler:
     """Return what asks the gateway for the ends of logs, as it would ask a cluster."""
-    # Imported here: only the demo needs a Kafka client and DuckDB in this process.
-    from rollcall.jobs.shadow.listed_offsets import ListedOffsets
-    from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
+    # Imported here: only the demo needs a Kafka client in this process.
+    from rollcall.inputs.following.listed_offsets import ListedOffsets
+    from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
 
-    return LogEndsSampler(home, ListedOffsets({"bootstrap.servers": bootstrap}), _SAMPLED_EVERY_MS)
+    return LogEndsSampler(home, ListedOffsets({"bootstrap.servers": bootstrap}), named_partitions, _SAMPLED_EVERY_MS)

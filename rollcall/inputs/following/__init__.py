@@ -1,1 +1,1 @@
-"""What follows growing recordings, without a job that commits what it finds."""
+"""What follows growing recordings and a cluster's topic, and commits what it finds."""

@@ -99,6 +99,23 @@ def login_of(settings: Settings) -> UpstreamLogin:
     return UpstreamLogin(tls, settings.upstream_sasl_mechanism, settings.upstream_sasl_username, password)
 
 
+def upstream_settings(settings: Settings) -> dict[str, str]:
+    """How the gateway reaches its upstream, as confluent-kafka has it. Raises ConfigError: no such password."""
+    login = login_of(settings)
+    found = {
+        "bootstrap.servers": str(settings.upstream),
+        "security.protocol": settings.upstream_security_protocol,
+    }
+    if login.mechanism is not None:
+        found |= {"sasl.mechanisms": login.mechanism, "sasl.username": login.name, "sasl.password": login.password}
+    files = {
+        "ssl.ca.location": settings.upstream_ssl_ca,
+        "ssl.certificate.location": settings.upstream_ssl_certificate,
+        "ssl.key.location": settings.upstream_ssl_key or settings.upstream_ssl_certificate,
+    }
+    return found | {name: str(file) for name, file in files.items() if file is not None}
+
+
 def _tls_context(settings: Settings) -> ssl.SSLContext:
     """TLS that checks the upstream's host name and certificate."""
     with naming_setting(PREFIX + "upstream.ssl.ca", settings.upstream_ssl_ca):

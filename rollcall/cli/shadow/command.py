@@ -22,7 +22,9 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from rollcall.cli.shadow.program import ShadowProgram
 from rollcall.inputs.file_kinds import FileKind, kind_of
+from rollcall.inputs.following.following import COMMIT_EVERY_S, Following
 from rollcall.inputs.following.lag_lines import LagLines
 from rollcall.inputs.following.printed_source import PrintedKept, PrintedSource, find_printed
 from rollcall.inputs.following.request_source import RequestSource, ShadowState, find_kept, new_kept
@@ -38,12 +40,11 @@ from rollcall.jobs.config import JobConfig, load_config
 from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics, tell_address
 from rollcall.jobs.log_config import WRITER, shadow_config
 from rollcall.jobs.shadow.earlier_home import finish_earlier
-from rollcall.jobs.shadow.following import Beside, Following
-from rollcall.jobs.shadow.program import ShadowProgram
-from rollcall.jobs.stream.home_tables import open_requests
+from rollcall.jobs.stream.upkeep import Beside, Upkeep
 from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.tables.home import Home, HomeError
+from rollcall.tables.home_tables import open_requests
 
 # The kinds of homes that shadows make, as `home.json` names them.
 SHADOW = "shadow"
@@ -101,19 +102,19 @@ def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
         finish_earlier(home, opened.kept)
         program = ShadowProgram(home, console)
         source = _source(home, *opened, program)
-        return program.follow(_following(home, source, shadow_config({}), program))
+        return _follow_source(home, source, shadow_config({}), program)
 
 
 def _follow_cluster(
     home: Home, asked: FollowedInputs, config: JobConfig, sessions: Mapping[str, int], console: Console, ends: ExitStack
 ) -> int:
     # Imported here: who follows a log alone needs no client of Kafka.
+    from rollcall.cli.shadow.topic import FollowedTopic
     from rollcall.inputs.following.both import OF_LINES, OF_REQUESTS, BothKept, BothSource, find_both
     from rollcall.inputs.following.merging_feed import MergingFeed
     from rollcall.inputs.following.topic_source import find_topic
     from rollcall.jobs.shadow.earlier_both import take_over_both
     from rollcall.jobs.shadow.earlier_topic import take_over
-    from rollcall.jobs.shadow.topic import FollowedTopic
 
     kind = OF_LINES if asked.is_printed else OF_REQUESTS
     kept: BothKept[Any, Any] = BothKept()
@@ -131,20 +132,20 @@ def _follow_cluster(
     topic = followed.source(kept.topic, sessions)
     ends.callback(topic.close)
     if opened is None:
-        return program.follow(_following(home, topic, config, program, followed.samplers()))
+        return _follow_source(home, topic, config, program, followed.samplers())
     if isinstance(opened.kept, ShadowState):
         opened.kept.learn_version(followed.kafka_version)
     merging = MergingFeed(kept.merging, kind.rule, followed.cluster.names, config.log_hold_ms)
     log = _source(home, *opened, program, is_beside=True)
     both = BothSource(kind, log, topic, merging, config.log_hold_ms)
-    return program.follow(_following(home, both, config, program, followed.samplers()))
+    return _follow_source(home, both, config, program, followed.samplers())
 
 
 def _config_of(asked: FollowedInputs) -> JobConfig:
     if not asked.cluster:
         return load_config(None)
     # Imported here, as above: who follows a log alone needs no client of Kafka.
-    from rollcall.jobs.shadow.topic import topic_config
+    from rollcall.cli.shadow.topic import topic_config
 
     return topic_config(asked.cluster, asked.conf)
 
@@ -180,16 +181,22 @@ def _source(
 ) -> PrintedSource | RequestSource:
     if isinstance(kept, PrintedKept):
         return PrintedSource(kept, tail, is_beside=is_beside)
-    return RequestSource(home, open_requests(home, JobConfig()), kept, tail, program.teller.say)
+    return RequestSource(home, open_requests(home), kept, tail, program.teller.say)
 
 
-def _following(
-    home: Home, source: Followed, config: JobConfig, program: ShadowProgram, beside: Sequence[Beside] = ()
-) -> Following:
-    following = Following(home, source, config, program.status, beside=beside)
+def _follow_source(
+    home: Home, source: Followed, config: JobConfig, program: ShadowProgram, besides: Sequence[Beside] = ()
+) -> int:
+    following = Following(
+        home,
+        source,
+        program.status,
+        commit_every_s=config.trigger_interval_ms / 1000 or COMMIT_EVERY_S,
+        versions_retention_minutes=config.versions_retention_minutes,
+    )
     # An earlier version's, which nobody reads from now on.
     shutil.rmtree(home.checkpoint, ignore_errors=True)
-    return following
+    return program.follow(following, [*besides, Upkeep(home, config, lambda: 0)])
 
 
 def _printed_or_not(home: Home, asked: FollowedInputs) -> FollowedInputs:

@@ -13,14 +13,13 @@ from typing import Any, TypeVar
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from rollcall.jobs.shadow.log_ends_sampler import Listed, Partition
+from rollcall.inputs.following.log_ends_sampler import Listed, Partition
 from rollcall.programs.errors import NO_TOPIC
-from rollcall.serve.gateway.settings import Settings
-from rollcall.serve.gateway.upstream.upstream_client import login_of
 
 _T = TypeVar("_T")
 CLIENT_ID = "rollcall-ends"
 ANSWER_WITHIN_S = 15.0
+LATEST, _EARLIEST = OffsetSpec.latest(), OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _IDS_WITHIN_S = 3.0
 """Ends do not wait longer for what they can do without: the client asks the controller, which may be away."""
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -28,23 +27,6 @@ NEEDED = "DESCRIBE on the topic is needed"
 # The library writes a line a second while a broker is away.
 quiet = logging.getLogger("jobs.kafka")
 quiet.setLevel(logging.CRITICAL)
-
-
-def upstream_settings(gateway: Settings) -> dict[str, str]:
-    """How a gateway reaches the Kafka behind it, as confluent-kafka has it. Raises ConfigError: no such password."""
-    login = login_of(gateway)
-    found = {
-        "bootstrap.servers": str(gateway.upstream),
-        "security.protocol": gateway.upstream_security_protocol,
-    }
-    if login.mechanism is not None:
-        found |= {"sasl.mechanisms": login.mechanism, "sasl.username": login.name, "sasl.password": login.password}
-    files = {
-        "ssl.ca.location": gateway.upstream_ssl_ca,
-        "ssl.certificate.location": gateway.upstream_ssl_certificate,
-        "ssl.key.location": gateway.upstream_ssl_key or gateway.upstream_ssl_certificate,
-    }
-    return found | {name: str(file) for name, file in files.items() if file is not None}
 
 
 def as_kafka_spells(topic_id: str) -> str:
@@ -87,13 +69,13 @@ class ListedOffsets:
         return {topic: topic_id for topic, topic_id in found.items() if topic_id != _NO_ID}
 
     def ends(self, partitions: Collection[Partition]) -> Listed:
-        return self._listed(partitions, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+        return self._listed(partitions, LATEST, IsolationLevel.READ_UNCOMMITTED)
 
     def starts(self, partitions: Collection[Partition]) -> Listed:
-        return self._listed(partitions, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
+        return self._listed(partitions, _EARLIEST, IsolationLevel.READ_UNCOMMITTED)
 
     def stable_ends(self, partitions: Collection[Partition]) -> Listed:
-        return self._listed(partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+        return self._listed(partitions, LATEST, IsolationLevel.READ_COMMITTED)
 
     def _listed(self, partitions: Collection[Partition], spec: OffsetSpec, isolation: IsolationLevel) -> Listed:
         if not partitions:

@@ -1,33 +1,24 @@
-"""A cluster whose topic is followed: its id, the topic and its partitions, names of other topics, its version of Kafka.
+"""A cluster whose topic is followed: its id, the topic and its partitions, names of other topics.
 
-Knows confluent-kafka's admin client and the one answer that it does not give. Must not know what answers are used for.
+Knows confluent-kafka's admin client. Must not know what answers are used for.
 """
 
 from __future__ import annotations
 
-import asyncio
-import ssl
 import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
+from rollcall.inputs.following.listed_offsets import ANSWER_WITHIN_S, LATEST, ListedOffsets, answered
 from rollcall.inputs.offsets_topic import TOPIC
-from rollcall.jobs.shadow.listed_offsets import ANSWER_WITHIN_S, ListedOffsets, answered
 from rollcall.programs.errors import NO_RIGHT_TO_TOPIC, NO_TOPIC, ClusterError
-from rollcall.serve.gateway.upstream.upstream_client import UpstreamLogin, asked, connected_to
-from rollcall.serve.gateway.wire.codec import WireError
-from rollcall.serve.listeners.addresses import Address
 
 NAMES_WITHIN_S = 3
 ASK_AGAIN_AFTER_S = 30.0
 """The pause before an id without a name is asked for again."""
-_FEATURES_VERSION = 3
-"""Of ApiVersions, which every broker answers to who has not logged in yet."""
 _REASONS = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: NO_TOPIC,
     KafkaError._UNKNOWN_TOPIC: NO_TOPIC,
@@ -42,7 +33,7 @@ class FollowedCluster(ListedOffsets):
     def __init__(self, settings: Mapping[str, Any], shown: str) -> None:
         self._said: KafkaError | None = None
         super().__init__({**settings, "error_cb": self._hear})
-        self._settings, self._shown = settings, shown
+        self._shown = shown
         self._names: dict[str, str] = {}
         self._asked_at = -ASK_AGAIN_AFTER_S
         self._unnamed: set[str] = set()
@@ -66,20 +57,9 @@ class FollowedCluster(ListedOffsets):
 
     def ask_ends(self, partitions: Collection[int]) -> Mapping[int, Future[Any]]:
         """Where each partition of the topic ends for who reads committed records."""
-        wanted = {TopicPartition(TOPIC, one): OffsetSpec.latest() for one in partitions}
+        wanted = {TopicPartition(TOPIC, one): LATEST for one in partitions}
         found = self._admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED)
         return {place.partition: answer for place, answer in found.items()}
-
-    def kafka_version(self) -> KafkaVersion | None:
-        """The version by whose rules it answers, as its metadata.version says; None: it does not say."""
-        for server in str(self._settings["bootstrap.servers"]).split(","):
-            try:
-                level = asyncio.run(self._metadata_version(Address.from_text(server)))
-            except (OSError, EOFError, WireError, ValueError):
-                continue
-            if level is not None:
-                return version_reached(level, lambda version: DIFFERENCES[version].last_metadata_version)
-        return None
 
     def names(self, topic_ids: Iterable[str]) -> dict[str, str]:
         """Names by topic id, if this user may describe the topics; the others are asked for again later."""
@@ -95,15 +75,6 @@ class FollowedCluster(ListedOffsets):
             self._unnamed = (self._unnamed | unknown) - self._names.keys()
         return {topic_id: self._names[topic_id] for topic_id in wanted & self._names.keys()}
 
-    async def _metadata_version(self, server: Address) -> int | None:
-        """The last level of the feature that the asked broker supports; None: it names none."""
-        login = UpstreamLogin(tls_context(self._settings))
-        async with connected_to(server, login) as send:
-            version = {"client_software_name": "rollcall", "client_software_version": "1"}
-            offered = await asked(send, "ApiVersions", _FEATURES_VERSION, version)
-        levels = {feature.name: int(feature.max_version) for feature in offered.supported_features}
-        return levels.get("metadata.version")
-
     def _hear(self, error: KafkaError) -> None:
         """What the client says of its connections; that all brokers are down says less than why."""
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
@@ -113,15 +84,3 @@ class FollowedCluster(ListedOffsets):
         if self._said is not None and self._said.code() not in _NOBODY:
             return str(self._said.str()).rstrip(".")
         return f"no broker answered within {ANSWER_WITHIN_S:g} s" if error.code() in _NOBODY else error.str()
-
-
-def tls_context(settings: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """As confluent-kafka would make it; None: without TLS. Raises OSError."""
-    if not str(settings.get("security.protocol", "")).endswith("SSL"):
-        return None
-    context = ssl.create_default_context(cafile=settings.get("ssl.ca.location"), cadata=settings.get("ssl.ca.pem"))
-    if settings.get("ssl.endpoint.identification.algorithm") == "none":
-        context.check_hostname = False
-    if certificate := settings.get("ssl.certificate.location"):
-        context.load_cert_chain(certificate, settings.get("ssl.key.location"), settings.get("ssl.key.password"))
-    return context

@@ -9,21 +9,22 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from rollcall.answers.sql.named_partitions import named_partitions
+from rollcall.cli.shadow.cluster_url import SCHEME, servers_of
+from rollcall.inputs.following.followed_cluster import FollowedCluster
 from rollcall.inputs.following.group_sessions import ask_sessions
+from rollcall.inputs.following.listed_offsets import ANSWER_WITHIN_S, quiet
+from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
 from rollcall.inputs.following.topic_source import TopicKept, TopicSource
 from rollcall.inputs.following.topic_tail import Places, TopicTail, consumer_of
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.config import PREFIX, JobConfig, load_config
-from rollcall.jobs.shadow.cluster_url import SCHEME, servers_of
-from rollcall.jobs.shadow.followed_cluster import FollowedCluster
-from rollcall.jobs.shadow.listed_offsets import ANSWER_WITHIN_S, quiet
-from rollcall.jobs.shadow.log_ends_sampler import LogEndsSampler
-from rollcall.jobs.stream.home_tables import open_quarantine
+from rollcall.jobs.log_config import WRITER
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings
+from rollcall.serve.gateway.upstream.answered_version import answered_version
 from rollcall.tables.home import Home, HomeError
-
-WRITER = "driver"
+from rollcall.tables.home_tables import open_quarantine
 
 
 def topic_config(source: str, conf: Path | None) -> JobConfig:
@@ -58,7 +59,7 @@ class FollowedTopic:
         self.settings = client_settings(options)
         self.cluster = FollowedCluster(self.settings, f"FROM={SCHEME}{servers}")
         check_cluster(home, self.cluster.open(), has_commits=has_commits)
-        self.kafka_version = self.cluster.kafka_version()
+        self.kafka_version = answered_version(self.settings)
         taken_for = "" if self.kafka_version is None else f", taken for Kafka {self.kafka_version},"
         self.shown = f"{TOPIC} of {SCHEME}{servers}{taken_for}"
 
@@ -72,7 +73,7 @@ class FollowedTopic:
         make_consumer = partial(consumer_of, self.settings, logger=quiet)
         return TopicSource(
             self.home,
-            open_quarantine(self.home, self.config),
+            open_quarantine(self.home, self.config.versions_retention_minutes),
             kept,
             TopicTail(make_consumer, self.cluster, kept.places),
             names=self.cluster.names,
@@ -86,7 +87,7 @@ class FollowedTopic:
     def samplers(self) -> list[LogEndsSampler]:
         """What samples the cluster's log ends beside it."""
         interval_ms = self.config.lag_interval_ms
-        return [LogEndsSampler(self.home, self.cluster, interval_ms)] if interval_ms else []
+        return [LogEndsSampler(self.home, self.cluster, named_partitions, interval_ms)] if interval_ms else []
 
     def _ends(self) -> Places:
         partitions = [(TOPIC, one) for one in self.cluster.partition_ids(ANSWER_WITHIN_S)]

@@ -8,15 +8,15 @@ the last one, or the topic has another id, the topic was made again, and the log
 asked for once a minute, after ends: an end of a topic that had the same id before and after is of that topic, and one
 of a topic that has another id now is left out, for it may be of either.
 
-Knows when it asks for what. Must not know how a cluster is asked (`rollcall.jobs.shadow.listed_offsets`), nor what is
-kept (`rollcall.tables.lag.kept`).
+Knows when it asks for what. Must not know how a cluster is asked (`rollcall.inputs.following.listed_offsets`), nor
+what is kept (`rollcall.tables.lag.kept`).
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -32,7 +32,6 @@ from rollcall.tables.lag.rows import LagRows, LogEnd
 from rollcall.tables.lag_rows import append_lag
 from rollcall.tables.table_follower import TableFollower
 
-INTERVAL_MS = 10_000
 LOOK_S = 0.5
 AFTER_A_REBALANCE_MS = 1_000
 """The least time between two samples, however often groups rebalance."""
@@ -45,8 +44,6 @@ QUIET_MS = 60_000
 _COLUMNS = ("effect", "detail")
 _NAMING = frozenset({EffectName.OFFSETS_COMMITTED.value, EffectName.ASSIGNED.value})
 _OF_REBALANCES = frozenset({EffectName.REBALANCE_STARTED.value, EffectName.REBALANCE_ENDED.value})
-_NAMED = """select topic, partition from offsets
-union select topic, partition from assignments where partition >= 0"""
 
 Partition = tuple[str, int]
 
@@ -72,10 +69,13 @@ class Cluster(Protocol):
 
 
 class LogEndsSampler:
-    """Samples in a thread of its own, from `start` until `stop`. Times are the machine's, ms since the epoch."""
+    """Samples in a thread of its own, from `start` until `stop`. Times are the machine's, ms since the epoch.
 
-    def __init__(self, home: Home, cluster: Cluster, interval_ms: int = INTERVAL_MS) -> None:
-        self._home, self._cluster, self._interval_ms = home, cluster, interval_ms
+    named: the partitions that the facts of a home's folder name so far.
+    """
+
+    def __init__(self, home: Home, cluster: Cluster, named: Callable[[Path], set[Partition]], interval_ms: int) -> None:
+        self._home, self._cluster, self._named_in, self._interval_ms = home, cluster, named, interval_ms
         self._effects = TableFollower(Path(home.effects), _COLUMNS)
         self._named: set[Partition] = set()
         """The partitions that facts name; a topic may have more."""
@@ -147,10 +147,7 @@ class LogEndsSampler:
         """Reads new facts; returns whether a group began or ended a rebalance."""
         if self._cluster_id is None:
             if any(Path(self._home.effects).rglob("*.parquet")):
-                # Imported here: a home that is new need not be asked.
-                from rollcall.answers.sql.engine import ask
-
-                self._named |= {(topic, number) for topic, number in ask(self._home.path, _NAMED).rows}
+                self._named |= self._named_in(self._home.path)
             self._cluster_id = self._cluster.cluster_id()
         found = False
         while self._effects.has_news():

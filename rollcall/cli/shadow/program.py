@@ -6,10 +6,12 @@ Knows what all shadows share: the signal to stop, a status, output for people. M
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from rich.console import Console
 
-from rollcall.jobs.shadow.following import Following
+from rollcall.inputs.following.following import Following
+from rollcall.jobs.stream.upkeep import Beside
 from rollcall.programs.stop_signal import StopSignal
 from rollcall.programs.terminal import Teller
 from rollcall.programs.visible import visible
@@ -28,9 +30,9 @@ class ShadowProgram:
         self.stop, self.status = StopSignal(), StatusWriter(home.path)
         self._home, self._rebalances = home, RebalanceLines(home.path)
 
-    def follow(self, following: Following) -> int:
-        """Follows it; returns the exit status: 1 if it failed."""
-        for beside in following.beside:
+    def follow(self, following: Following, besides: Sequence[Beside]) -> int:
+        """Follows it, while others work beside it; returns the exit status: 1 if it failed."""
+        for beside in besides:
             beside.start()
         self.teller.say(f"rollcall: following {following.source.shown} on {self._home.shown}; Ctrl-C stops it.")
         for line in following.source.not_known:
@@ -40,7 +42,7 @@ class ShadowProgram:
             has_more = following.step()
             self.teller.attempt(self._tell_rebalances)
         following.finish()
-        for beside in following.beside:
+        for beside in besides:
             beside.stop()
         return self._report(following)
 

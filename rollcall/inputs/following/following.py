@@ -8,30 +8,22 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from rollcall.inputs.following.numbered_state import NumberedState
 from rollcall.inputs.following.source import Followed, InputLost
-from rollcall.jobs.config import JobConfig
-from rollcall.jobs.stream.home_tables import open_effects, open_quarantine
-from rollcall.jobs.stream.upkeep import Upkeep
 from rollcall.tables.home import Home
+from rollcall.tables.home_tables import open_effects, open_quarantine
 from rollcall.tables.job_status import StatusWriter
+from rollcall.tables.properties import VERSIONS_RETENTION_MINUTES
 from rollcall.tables.rows import effects_table
 
 ROWS_A_COMMIT = 20_000
 COMMIT_EVERY_S = 0.5
 _KEEP_EVERY_S = 30.0
 """How often the place in the input is kept while nothing is due."""
-
-
-class Beside(Protocol):
-    """Work in a thread of its own while a job runs."""
-
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
 
 
 class Failure(NamedTuple):
@@ -43,29 +35,27 @@ class Failure(NamedTuple):
 
 
 class Following:
-    """Follows it on a home that is locked and checked. status: gets each commit. clock: seconds. beside: what works
-    beside it, with the upkeep of the tables.
-    """
+    """Follows it on a home that is locked and checked. status: gets each commit. clock: seconds."""
 
     def __init__(
         self,
         home: Home,
         source: Followed,
-        config: JobConfig,
         status: StatusWriter,
         clock: Callable[[], float] = time.monotonic,
-        beside: Sequence[Beside] = (),
+        *,
+        commit_every_s: float = COMMIT_EVERY_S,
+        versions_retention_minutes: int = VERSIONS_RETENTION_MINUTES,
     ) -> None:
         self.source, self._status, self._clock = source, status, clock
         self._states = NumberedState[Any](
             home.path / source.folder,
-            open_effects(home, config),
+            open_effects(home, versions_retention_minutes),
             source.app_id,
-            commit_every_s=config.trigger_interval_ms / 1000 or COMMIT_EVERY_S,
+            commit_every_s=commit_every_s,
             clock=clock,
         )
-        self._quarantine = open_quarantine(home, config)
-        self.beside: list[Beside] = [*beside, Upkeep(home, config, lambda: 0)]
+        self._quarantine = open_quarantine(home, versions_retention_minutes)
         self.failure: Failure | None = None
         status.running(str(uuid4()), int(time.time() * 1000))
         source.settle(self._states.number)
