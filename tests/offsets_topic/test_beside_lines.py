@@ -193,6 +193,16 @@ def test_lines_are_kept_until_the_topic_has_the_group() -> None:
     assert not merging.group.lines
 
 
+def test_beginnings_without_an_end_do_not_gather() -> None:
+    merging = MergingLines()
+    for number in range(1, 20):
+        at_ms = number * LINES_KEPT_MS
+        began = effect(RebalanceStarted, at_ms, from_generation_id=number, cause=cause(CauseKind.MEMBER_JOINED))
+        merging.take([], as_facts([began]))
+        merging.decide(at_ms + 1)
+    assert [one.from_generation_id for one in merging.group.running] == [19]
+
+
 def test_every_beginning_that_the_topic_has_without_an_end_has_the_lines_end_and_a_late_end_is_left_out() -> None:
     lines: list[Effect] = [
         ended(9_000, 3, cause(CauseKind.MEMBER_JOINED), started_at_ms=7_000),

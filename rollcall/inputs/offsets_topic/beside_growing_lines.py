@@ -244,6 +244,7 @@ class MergingLines:
         group, before = self.group, self.group.before
         group.lines = [one for one in group.lines if one[0].at_ms >= before_ms]
         group.completed = [one for one in group.completed if one[1] >= before_ms]
+        group.running = [*(one for one in group.running[:-1] if one.at_ms >= before_ms), *group.running[-1:]]
         group.seen = [one for place, one in enumerate(group.seen, 1) if one[0] >= before_ms or place == len(group.seen)]
         for member_id in [member_id for member_id, times_ms in before.gone.items() if times_ms[-1] < before_ms]:
             if member_id not in before.members or before.members[member_id].at_ms <= before.gone[member_id][-1]:
