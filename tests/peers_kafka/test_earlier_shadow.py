@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +62,12 @@ def test_it_reads_the_rest_and_what_is_new_as_one_does_that_begins_now(
     earlier.await_rows(committed, "the last commits", [("billing",), ("orders",)].__eq__)
     earlier.await_rows("select 1 from groups where member_count > 0", "all members gone", lambda rows: not rows)
     new.start()
-    until(lambda: facts_of(earlier) == facts_of(new), lambda: difference(earlier, new), PATIENCE_S, 0.5)
+    until(lambda: without_records(earlier) == without_records(new), lambda: difference(earlier, new), PATIENCE_S, 0.5)
     assert before
     assert before <= facts_of(earlier)
     assert not read_rows(earlier.home.quarantine)
+
+
+def without_records(shadow: ClusterShadow) -> Counter[tuple[tuple[str, Any], ...]]:
+    """Its facts without the records that show them, which an earlier version did not keep."""
+    return Counter(tuple(one for one in fact if one[0] != "request_id") for fact in facts_of(shadow).elements())
