@@ -55,9 +55,10 @@ def lag_of(home: Home, group_id: str = "", until_ms: int | None = None) -> list[
     """The lag of a group (empty: of all groups) at until_ms, None: now.
 
     A row's keys: those of the view `lag`, where records_lost counts all that were lost so far, also before the latest
-    commit, and trend_records: by how much lag_records grew in the minute before the
-    latest known end; None if the lag is or was not known, or one of the two is an upper bound, or the partition's end
-    has no news since. Raises HomeError.
+    commit, and trend_records: by how much lag_records grew in the minute before the latest known end; None if the lag
+    is or was not known, or one of the two is an upper bound, or the partition's end has no news since.
+
+    Raises HomeError.
     """
     with home.read_here() as here:
         check_home(here)

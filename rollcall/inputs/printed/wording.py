@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from rollcall.history.sentences import OUTCOMES, Terms, cause_clause, fitting, one_of, outcome_words
 from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.error_names import error_said
@@ -52,14 +54,17 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
         return _nothing_known(rebalance)
     who, fits = who_of(cause), fitting(cause, shortest_name)
     poll_ms = next((one.length_ms for one in rebalance.facts if one.kind is FactKind.MEMBER_TOO_SLOW_EPOCH), None)
-    clause = cause_clause(cause, Terms(who, poll_ms=poll_ms), fits, doubt="" if _is_seen(rebalance) else "inferred; ")
+    # Of a leave it is not the reason that is inferred.
+    is_leave = rebalance.outcome == LEFT and cause.is_inferred and not fits
+    shown = replace(cause, is_inferred=False) if is_leave else cause
+    clause = cause_clause(shown, Terms(who, poll_ms=poll_ms), fits, doubt="" if _is_seen(rebalance) else "inferred; ")
     clause = clause if who and clause.startswith(who) else clause[0].upper() + clause[1:]
     if cause.kind is CauseKind.UNKNOWN:
         return f"{clause}. {source.does_not_say} which."
     if cause.kind is CauseKind.MEMBER_REJOINED and fits:
         return f"{clause}. {source.does_not_say} why; possible: {one_of(fits)}."
-    if rebalance.outcome == LEFT and cause.is_inferred and not fits:
-        return f"{clause.removesuffix(' (inferred)')}. Inferred: no other rebalance was running then."
+    if is_leave:
+        return f"{clause}. Inferred: no other rebalance was running then."
     if cause.is_inferred or not who or _says_nothing(cause.client_reason):
         return f"{clause}."
     return f'{clause}, in its own words "{short(cause.client_reason or "", _LONGEST_WORDS)}".'
