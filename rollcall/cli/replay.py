@@ -85,7 +85,7 @@ def make_history(
         if made_of.has_requests:
             tables["requests"] = open_requests(building)
         writers = TableWriters(tables)
-        for _, files in made_of.files(Work(pool, shown.show, building.path, buckets_for(size_bytes))):
+        for files in made_of.files(Work(pool, shown.show, building.path, buckets_for(size_bytes))):
             writers.add(files)
         writers.flush()
         if not made_of.is_understood:

@@ -36,7 +36,7 @@ def replay_by_spark(
     for path in filter(comes_once, map(str, paths)):
         raise InputError(f"LOG={path}: Spark cannot read it. Write it to a file, and name that.")
     made_of = input_of(paths, given, log_zone)
-    if not isinstance(made_of, RecordedInput) or made_of.topic is not None:
+    if not isinstance(made_of, RecordedInput) or made_of.topic or made_of.beside:
         named = " ".join(map(str, paths))
         raise InputError(f"LOG={named}: --engine spark replays one request log, --engine processes a dump as well.")
     if home.is_local:

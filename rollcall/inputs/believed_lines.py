@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from rollcall.history.facts import Fact, in_order
 from rollcall.history.words import count
+from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.beside_growing_lines import MergingLines
 from rollcall.inputs.offsets_topic.generations import Seen, Span, is_contradicted, is_in, joined, seen_in
 from rollcall.inputs.printed.groups.forgeable import without_forged
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of, is_open
-from rollcall.inputs.recordings import GroupRecorded
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.effects import GroupRemoved, RebalanceEnded
 from rollcall.schemas.shown_effects import ShownEffect

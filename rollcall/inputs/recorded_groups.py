@@ -16,11 +16,12 @@ from rollcall.history.rebalances import SHORTEST_WAIT_SHOWN_MS, Rebalance, rebal
 from rollcall.history.sentences import awaited_clause
 from rollcall.history.words import duration
 from rollcall.inputs.believed_lines import NO_TIMES, Beside, beside, is_near, span
+from rollcall.inputs.merged_facts import GroupRecorded, Place
 from rollcall.inputs.offsets_topic.record_names import record_in
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source
-from rollcall.inputs.recordings import GroupRecorded, Place, Recordings
+from rollcall.inputs.recordings import Recordings
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effects import (
     GroupFound,
@@ -30,7 +31,6 @@ from rollcall.schemas.effects import (
     RebalanceEnded,
     RebalanceStarted,
 )
-from rollcall.schemas.tables import AFTER_THE_LOGS
 
 CLASSIC = "classic"
 _Key = tuple[type, int, int]
@@ -113,7 +113,7 @@ def _rebalances(group_id: str, recorded: GroupRecorded, clock: Clock) -> Iterato
             for kind, at_ms in zip(kinds, (one.started_at_ms, one.ended_at_ms), strict=True)
             if at_ms is not None and (fact := facts.get((kind, at_ms, one.from_generation_id))) is not None
         ]
-        is_logged = any(fact.seq < AFTER_THE_LOGS for fact in own)
+        is_logged = any(fact.seq < recorded.topic_from_seq for fact in own)
         said = _rebalance(group_id, one, clock, Source.REQUEST_LOG if is_logged else Source.TOPIC)
         said.held_by = _holder(one, phases, is_consumer=is_consumer)
         said.facts = [

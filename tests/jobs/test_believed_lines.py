@@ -11,6 +11,7 @@ import pytest
 
 from rollcall.history.facts import Fact
 from rollcall.inputs.believed_lines import beyond, fact_of, without_contradicted
+from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.beside_growing_lines import MergingLines
 from rollcall.inputs.printed.groups.forgeable import without_forged
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
@@ -18,7 +19,7 @@ from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance
 from rollcall.inputs.recorded_groups import beside_lines
-from rollcall.inputs.recordings import GroupRecorded, Recordings, read_recordings
+from rollcall.inputs.recordings import Recordings, read_recordings
 from rollcall.schemas.causes import Cause, CauseKind
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import GroupFound, GroupObserved, GroupRemoved, RebalanceEnded

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from rollcall.history.facts import Fact
-from rollcall.inputs.following.merging_feed import BESIDE_REQUESTS, Ends, Known, MergingFeed, MergingState
+from rollcall.inputs.following.merging_feed import BESIDE_REQUESTS, Known, MergingFeed, MergingState
 from rollcall.inputs.offsets_topic.beside_log.merging import GroupMerged
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.jobs.config import JobConfig
@@ -37,7 +37,7 @@ def replayed(log: list[EffectRow], topic: list[EffectRow]) -> MergingFeed:
     feed = feed_of()
     feed.take(fresh(log), is_topic=False)
     feed.take(fresh(topic), is_topic=True)
-    feed.end(Ends(UNTIL_MS, UNTIL_MS))
+    feed.end(UNTIL_MS, UNTIL_MS, {})
     return feed
 
 

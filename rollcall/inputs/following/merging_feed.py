@@ -47,15 +47,6 @@ class Known(NamedTuple):
         return self.by_group.get(group_id, self.all_others_ms)
 
 
-class Ends(NamedTuple):
-    """Which moments each input covers, ms since the epoch."""
-
-    log_ms: int
-    topic_ms: int
-    whole_from_ms: Mapping[str, int] = {}
-    """By group id, from when on the topic has every record; missing: it has all."""
-
-
 class Rule(NamedTuple):
     """By which the facts of both are merged, group by group."""
 
@@ -121,12 +112,20 @@ class MergingFeed:
             topic_ms = max(self._topic_until_ms, merging.group.heard_ms) - self._hold_ms
             self._settle(group_id, merging, min(log.of(group_id), topic_ms))
 
-    def end(self, ends: Ends) -> None:
-        """Decides all that was taken of a recording of both."""
+    def end(self, log_ms: int, topic_ms: int, whole_from_ms: Mapping[str, int]) -> list[str]:
+        """Decides all that was taken of a recording of both; returns the groups of which they have nothing in common.
+
+        log_ms, topic_ms: the last moment that each covers. whole_from_ms: by group id, from when on the topic has every
+        record; missing: it has all.
+        """
+        apart = []
         for group_id, merging in sorted(self._merging.items()):
             assert isinstance(merging, Merging)
-            whole_from_ms = ends.whole_from_ms.get(group_id, -1)
-            self._take_decision(group_id, merging.end(ends.log_ms, ends.topic_ms, whole_from_ms))
+            decided = merging.end(log_ms, topic_ms, whole_from_ms.get(group_id, -1))
+            is_in_both = (decided.log_kept or decided.log_left_out) and (decided.topic_kept or decided.topic_left_out)
+            apart += [group_id] if is_in_both and not decided.compared else []
+            self._take_decision(group_id, decided)
+        return apart
 
     def take_decided(self) -> list[EffectRow]:
         """The decided facts, each once."""

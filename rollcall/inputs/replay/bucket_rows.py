@@ -12,8 +12,9 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from rollcall.inputs.both_inputs import BothMerged
-from rollcall.inputs.following.merging_feed import BESIDE_REQUESTS, Ends, MergingFeed, MergingState
+from rollcall.inputs.merged_facts import GroupRecorded, MergedFacts
 from rollcall.inputs.offsets_topic import SOURCE
+from rollcall.inputs.offsets_topic.beside_lines import ENRICHED
 from rollcall.inputs.quarantined import quarantine_rows
 from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
 from rollcall.inputs.replay.spilled_dump import Records, fold_bucket
@@ -28,52 +29,52 @@ from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.request_rows import request_line
 from rollcall.tables.rows import effects_table, read_lines
 
+_MAY_CHANGE = frozenset(str(kind.__struct_config__.tag) for kind in ENRICHED)
+
 
 class Written(NamedTuple):
     """The result of a bucket."""
 
     tally: Tally
     parity: Parity
-    merged: BothMerged
+    merged: BothMerged | None
     files: list[Path]
     """Rows of all tables, in order."""
+    recorded: dict[str, GroupRecorded]
+    """What is recorded of the groups that lines name. Their facts that lines may change are in no file."""
 
 
-def write_bucket(path: Path, log: LogBucket | None, dump: Records | None, ends: Ends) -> Written:
-    """Writes rows of a bucket's groups to files that are named as the path. ends: those of both."""
-    facts, parity, tally = _Facts(RowFiles(path)), Parity(), Tally()
-    if log is not None and dump is not None:
-        facts.feed = MergingFeed(MergingState(), BESIDE_REQUESTS, lambda ids: dump.names, 0)
+def write_bucket(path: Path, log: LogBucket | None, dump: Records | None, named: frozenset[str]) -> Written:
+    """Writes rows of a bucket's groups to files that are named as the path. named: the groups that lines name."""
+    facts, parity, tally = _Facts(RowFiles(path), MergedFacts(log, dump, named), named), Parity(), Tally()
     if log is not None:
         tally = _follow(log, facts, parity)
     if dump is not None:
         _fold(dump, facts)
-    return Written(tally, parity, facts.end(ends), facts.out.files)
+    facts.end()
+    return Written(tally, parity, facts.of.merged, facts.out.files, dict(facts.of.groups))
 
 
 class _Facts:
-    """Facts on their way to files. feed: where those of both inputs are merged."""
+    """Facts on their way to files. of: where they are merged."""
 
-    def __init__(self, out: RowFiles) -> None:
-        self.out = out
-        self.feed: MergingFeed | None = None
+    def __init__(self, out: RowFiles, of: MergedFacts, named: frozenset[str]) -> None:
+        self.out, self.of, self._named = out, of, named
         self._held: list[EffectRow] = []
 
     def take(self, rows: list[EffectRow], *, is_topic: bool) -> None:
-        if self.feed is not None:
-            self.feed.take(rows, is_topic=is_topic)
-            rows = self.feed.take_decided()
-        self._held += rows
+        self._hold(self.of.take(rows, is_topic=is_topic))
         if len(self._held) >= ROWS_A_FILE:
             self._write()
 
-    def end(self, ends: Ends) -> BothMerged:
-        """Nothing more comes; returns what was merged."""
-        if self.feed is not None:
-            self.feed.end(ends)
-            self._held += self.feed.take_decided()
+    def end(self) -> None:
+        """Nothing more comes."""
+        self._hold(self.of.end()[0])
         self._write()
-        return BothMerged() if self.feed is None else self.feed.found
+
+    def _hold(self, rows: list[EffectRow]) -> None:
+        may_change = _MAY_CHANGE if self._named else ()
+        self._held += [row for row in rows if not (row.effect in may_change and row.group_id in self._named)]
 
     def _write(self) -> None:
         self.out.write("effects", effects_table(self._held))

@@ -50,8 +50,8 @@ def _tables_of(home: Home) -> tuple[str, ...]:
     return home.requests, home.quarantine, home.log_ends, home.fetches, home.effects
 
 
-Files = Iterator[tuple[int, list[Path]]]
-"""Rows of tables in files, by bucket; a table's name is their suffix."""
+Files = Iterator[list[Path]]
+"""Rows of tables in files; a table's name is their suffix."""
 
 
 class Shown:

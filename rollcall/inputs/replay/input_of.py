@@ -15,7 +15,7 @@ from rollcall.inputs.not_understood import not_understood
 from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, path_of
 from rollcall.inputs.replay.inputs import Input, LogInput, RecordedInput, TopicInput
 from rollcall.inputs.replay.printed import PrintedInput
-from rollcall.inputs.replay.printed_beside import PrintedBeside
+from rollcall.inputs.replay.printed_beside import LinesBeside
 from rollcall.programs.errors import UserError
 
 
@@ -57,5 +57,4 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     log = LogInput(path_of(str(logs[0])), given, zone, beside) if logs else None
     if log is not None and not dumps and not printed and kinds[logs[0]] is FileKind.UNKNOWN:
         raise not_understood(paths, are_empty=not log.size_bytes)
-    recorded = RecordedInput(log, topic)
-    return PrintedBeside(recorded, PrintedInput(printed, zone), topic) if printed else recorded
+    return RecordedInput(log, topic, LinesBeside(PrintedInput(printed, zone)) if printed else None)

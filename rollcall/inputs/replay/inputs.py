@@ -17,11 +17,12 @@ from rich.console import Console
 
 from rollcall.answers.sql.engine import ask
 from rollcall.inputs.both_inputs import BothMerged, merging_lines
-from rollcall.inputs.following.merging_feed import Ends
+from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.dumps.reading import files_of
 from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.replay.bucket_rows import write_bucket, write_lag
 from rollcall.inputs.replay.building import Files
+from rollcall.inputs.replay.printed_beside import LinesBeside
 from rollcall.inputs.replay.row_files import RowFiles
 from rollcall.inputs.replay.spilled_dump import Records, SpilledDump
 from rollcall.inputs.replay.spilled_log import read_log
@@ -131,43 +132,54 @@ class TopicInput:
 
 
 class RecordedInput:
-    """A log, a dump, or both of the same cluster, whose facts are merged group by group."""
+    """A log, a dump, or both of the same cluster, whose facts are merged group by group; and what is printed beside."""
 
-    def __init__(self, log: LogInput | None, topic: TopicInput | None) -> None:
-        self.log, self.topic, self.has_requests = log, topic, log is not None
+    def __init__(self, log: LogInput | None, topic: TopicInput | None, beside: LinesBeside | None = None) -> None:
+        self.log, self.topic, self.beside, self.has_requests = log, topic, beside, log is not None
         self._parts: list[LogInput | TopicInput] = [one for one in (log, topic) if one is not None]
-        self.size_bytes = sum(one.size_bytes for one in self._parts)
+        self.size_bytes = sum(one.size_bytes for one in (*self._parts, *([beside.printed] if beside else ())))
         self.found = BothMerged()
 
     @property
     def is_understood(self) -> bool:
         is_log = self.log is not None and self.log.replayed.tally.is_of_requests
-        return is_log or (self.topic is not None and self.topic.found.records > 0)
+        is_topic = self.topic is not None and self.topic.found.records > 0
+        return is_log or is_topic or (self.beside is not None and self.beside.printed.is_understood)
 
     def files(self, work: Work) -> Files:
-        log, topic = self.log, self.topic
+        log, topic, beside = self.log, self.topic, self.beside
+        named = beside.read(work.folder) if beside is not None else frozenset()
         for one in self._parts:
-            yield 0, one.read(work)
-        log_ms, found = log and log.replayed.tally.last_at_ms, topic.found if topic else SpilledDump()
-        ends = Ends(log_ms or 0, found.last_at_ms, found.whole_from_ms)
+            yield one.read(work)
         buckets = (
             (
                 work.folder / f"bucket-{number:03}",
                 log and log.found.bucket(number),
                 topic and topic.bucket(number),
-                ends,
+                named,
             )
             for number in range(work.buckets)
         )
-        show = partial(work.show, "following groups", total=(log.found.requests if log else 0) + found.records)
-        for written in work.pool.each(write_bucket, buckets, show):
+        total = (log.found.requests if log else 0) + (topic.found.records if topic else 0)
+        for written in work.pool.each(write_bucket, buckets, partial(work.show, "following groups", total=total)):
             if log is not None:
                 log.replayed.tally.add(written.tally)
                 log.replayed.parity.add(written.parity)
-            self.found.add(written.merged)
-            yield 0, written.files
+            if written.merged is not None:
+                self.found.add(written.merged)
+            yield written.files
+            for group_id, recorded in written.recorded.items():
+                self._lay_lines(group_id, recorded)
         if log is not None:
             log.end()
+        if beside is not None:
+            yield beside.end()
+
+    def _lay_lines(self, group_id: str, recorded: GroupRecorded) -> None:
+        assert self.beside is not None
+        if self.topic is not None:
+            recorded.until_ms = max(recorded.until_ms, self.topic.found.until_ms(group_id))
+        self.beside.lay(group_id, recorded)
 
     def tell(self, console: Console, home: Home) -> None:
         if self.log is not None:
@@ -177,7 +189,10 @@ class RecordedInput:
         if self.log is not None and self.topic is not None:
             for line in merging_lines(self.found):
                 say(console, line)
-        (causes,) = ask(home.path, _CAUSES).rows if self.log is None else [(0, 0, 0, 0)]
+        if self.beside is not None:
+            self.beside.tell(console, home)
+        is_topic_alone = self.log is None and self.beside is None
+        (causes,) = ask(home.path, _CAUSES).rows if is_topic_alone else [(0, 0, 0, 0)]
         if causes[0]:
             said = "of {} causes of rebalances the topic proves {}, {} are inferred, and {} are open: {}"
             say(console, said.format(*causes, "docs/offsets-topic.md has the rules"))

@@ -72,7 +72,7 @@ class PrintedInput:
         out = RowFiles(work.folder / "printed")
         for group, effects in self.groups():
             write_effects(out, group.group_id, effects)
-        yield 0, out.files
+        yield out.files
 
     def tell(self, console: Console, home: Home) -> None:
         """Prints what the files are, and of which groups nothing is in the home."""

@@ -28,14 +28,9 @@ class RowFiles:
             self.files.append(file)
 
 
-def rows_in(file: Path) -> pa.Table:
-    """Reads the rows of a file."""
-    with pa.memory_map(str(file)) as source:
-        return pa.ipc.open_file(source).read_all()
-
-
 def take_rows(file: Path) -> pa.Table:
     """Reads the rows of a file, and deletes it."""
-    rows = rows_in(file)
+    with pa.memory_map(str(file)) as source:
+        rows = pa.ipc.open_file(source).read_all()
     file.unlink()
     return rows

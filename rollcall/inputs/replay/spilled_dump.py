@@ -41,6 +41,10 @@ class Records(NamedTuple):
     """By group id, session timeouts of consumer groups that the user gave, ms."""
     raw_max_bytes: int
     """How much of what cannot be read is kept."""
+    last_at_ms: int
+    """When the dump's latest record was written."""
+    whole_from_ms: Mapping[str, int]
+    """By group id, from when on every record is there; missing: all are."""
 
 
 def fold_bucket(records: Records) -> Iterator[tuple[str | None, list[EffectRow]]]:
@@ -99,7 +103,8 @@ class SpilledDump:
         """The records of a bucket."""
         assert self._spill is not None
         pieces = [one for one in self._spill.pieces if one.bucket == number]
-        return Records(self._spill.path, pieces, self.names, sessions, raw_max_bytes)
+        covered = self.last_at_ms, self.whole_from_ms
+        return Records(self._spill.path, pieces, self.names, sessions, raw_max_bytes, *covered)
 
     def until_ms(self, group_id: str) -> int:
         """Up to when a group stayed as its last record has it; -1: it has none."""

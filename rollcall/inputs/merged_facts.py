@@ -1,0 +1,108 @@
+"""The facts of groups by a request log, a dump or both, as one history: what explain shows and a replay writes.
+
+Knows how facts of both are put together. Must not know files, nor what becomes of the facts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import asdict
+
+from rollcall.history.facts import GROUP_TYPES, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
+from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effect_rows import EffectRow
+from rollcall.schemas.tables import AFTER_THE_LOGS
+
+if TYPE_CHECKING:
+    from rollcall.inputs.both_inputs import BothMerged
+    from rollcall.inputs.replay.spilled_dump import Records
+    from rollcall.inputs.replay.spilled_log import LogBucket
+
+_KEPT: frozenset[str] = frozenset(
+    {
+        *(*REBALANCES, *GROUP_TYPES, *MEMBERSHIPS),
+        *(EffectName.GROUP_OBSERVED, EffectName.GROUP_NOT_COVERED, EffectName.JOIN_PHASE_ENDED),
+    }
+)
+"""The facts that explain shows, and that lines beside a recording are laid to."""
+
+
+class Place(NamedTuple):
+    """A line of a file."""
+
+    file: str
+    line: int
+
+
+@dataclass
+class GroupRecorded:
+    """What recordings tell of a group."""
+
+    facts: list[Fact] = field(default_factory=list)
+    """In order."""
+    topic_from_seq: int = AFTER_THE_LOGS
+    """A topic's facts have a `seq` from here on."""
+    lines: dict[int, Place] = field(default_factory=dict)
+    """By seq of a fact of the log: the line of the request that brought it about."""
+    until_ms: int = -1
+    """Up to when it stayed as the last fact has it."""
+    last_ms: int = -1
+    """When the last fact of any kind happened."""
+
+    def take(self, rows: Iterable[EffectRow]) -> None:
+        """Facts of any kind and order; `facts` are in order once all are taken and sorted."""
+        for row in rows:
+            at_ms = row.at_ms or 0
+            self.last_ms = max(self.last_ms, at_ms)
+            if row.effect == EffectName.HEARTBEATS_TAKEN or (row.api == "Heartbeat" and row.error_code == "NONE"):
+                self.until_ms = max(self.until_ms, at_ms)
+        self.facts += facts_of(asdict(row) for row in rows if row.effect in _KEPT)
+
+
+class MergedFacts:
+    """Facts of a bucket that come and are put together. named: the groups of `groups`; None: all."""
+
+    def __init__(self, log: LogBucket | None, dump: Records | None, named: Container[str] | None = None) -> None:
+        topic_from_seq = 0 if log is None else AFTER_THE_LOGS
+        self.groups = defaultdict[str, GroupRecorded](partial(GroupRecorded, topic_from_seq=topic_from_seq))
+        self.kinds = _KEPT
+        """The facts that `groups` need."""
+        self.merged: BothMerged | None = None
+        """Counts of the merged facts of both."""
+        self._named, self._feed = named, None
+        if log is not None and dump is not None:
+            # One alone needs no rule for two, which takes time to load.
+            from rollcall.inputs.following.merging_feed import BESIDE_REQUESTS, MergingFeed, MergingState
+
+            self._feed = MergingFeed(MergingState(), BESIDE_REQUESTS, lambda ids: dump.names, 0)
+            self._ends = log.found.end_ms, dump.last_at_ms, dump.whole_from_ms
+            self.merged, self.kinds = self._feed.found, _KEPT | BESIDE_REQUESTS.kinds
+
+    def take(self, rows: list[EffectRow], *, is_topic: bool) -> list[EffectRow]:
+        """Facts of an input; returns those of the history that are decided."""
+        if self._feed is None:
+            return self._noted(rows)
+        self._feed.take(rows, is_topic=is_topic)
+        return self._noted(self._feed.take_decided())
+
+    def end(self) -> tuple[list[EffectRow], list[str]]:
+        """Nothing more comes. Returns the rest of the history, and which groups are told apart by each input."""
+        apart = [] if self._feed is None else self._feed.end(*self._ends)
+        rows = [] if self._feed is None else self._noted(self._feed.take_decided())
+        for group in self.groups.values():
+            group.facts.sort(key=in_order)
+        return rows, apart
+
+    def _noted(self, rows: list[EffectRow]) -> list[EffectRow]:
+        of_groups = defaultdict[str, list[EffectRow]](list)
+        for row in rows:
+            if row.group_id is not None and (self._named is None or row.group_id in self._named):
+                of_groups[row.group_id].append(row)
+        for group_id, own in of_groups.items():
+            self.groups[group_id].take(own)
+        return rows
