@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from rich.console import Console
 
 from rollcall.cli.replay import make_history
-from rollcall.inputs.replay.inputs import LogInput, RecordedInput, TopicInput
+from rollcall.inputs.replay.inputs import Input, LogInput, TopicInput
 from rollcall.inputs.replay.spilled_dump import SpilledDump
 from rollcall.shown.replay_report import Replayed
 from rollcall.tables.home import Home
@@ -21,11 +21,11 @@ def replay_log(
     home: Home, path: Path, given: Mapping[str, str] | None = None, processes: int | None = None
 ) -> Replayed:
     made_of = LogInput(path, given or {}, ZoneInfo("UTC"))
-    make_history(home, RecordedInput(made_of, None), QUIET, processes)
+    make_history(home, Input(made_of), QUIET, processes)
     return made_of.replayed
 
 
 def replay_dump(home: Home, path: Path) -> SpilledDump:
     made_of = TopicInput(path, {})
-    make_history(home, RecordedInput(None, made_of), QUIET)
+    make_history(home, Input(topic=made_of), QUIET)
     return made_of.found

@@ -82,7 +82,7 @@ def make_history(
     shown, size_bytes = Shown(console), made_of.size_bytes
     with built(home) as building, Processes(processes_for(size_bytes, processes)) as pool, shown.progress:
         tables = {"effects": open_effects(building), "quarantine": open_quarantine(building)}
-        if made_of.has_requests:
+        if made_of.log is not None:
             tables["requests"] = open_requests(building)
         writers = TableWriters(tables)
         for files in made_of.files(Work(pool, shown.show, building.path, buckets_for(size_bytes))):

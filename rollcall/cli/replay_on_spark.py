@@ -16,7 +16,6 @@ from rollcall.cli.replay import FRESH, replay_home
 from rollcall.inputs.not_understood import not_understood
 from rollcall.inputs.printed.lines.files import comes_once
 from rollcall.inputs.replay.input_of import InputError, input_of
-from rollcall.inputs.replay.inputs import RecordedInput
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.jobs.replay_on_spark import replay_on_spark
 from rollcall.jobs.spark.home_lease import held
@@ -36,7 +35,7 @@ def replay_by_spark(
     for path in filter(comes_once, map(str, paths)):
         raise InputError(f"LOG={path}: Spark cannot read it. Write it to a file, and name that.")
     made_of = input_of(paths, given, log_zone)
-    if not isinstance(made_of, RecordedInput) or made_of.topic or made_of.beside:
+    if made_of.topic or made_of.printed:
         named = " ".join(map(str, paths))
         raise InputError(f"LOG={named}: --engine spark replays one request log, --engine processes a dump as well.")
     if home.is_local:

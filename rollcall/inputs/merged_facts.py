@@ -6,7 +6,7 @@ Knows how facts of both are put together. Must not know files, nor what becomes 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import asdict
 
 from rollcall.history.facts import GROUP_TYPES, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
+from rollcall.inputs.offsets_topic.beside_lines import ENRICHED
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effect_rows import EffectRow
 from rollcall.schemas.tables import AFTER_THE_LOGS
@@ -30,6 +31,10 @@ _KEPT: frozenset[str] = frozenset(
     }
 )
 """The facts that explain shows, and that lines beside a recording are laid to."""
+
+
+MAY_CHANGE = frozenset(str(kind.__struct_config__.tag) for kind in ENRICHED)
+"""The facts that lines may change."""
 
 
 class Place(NamedTuple):
@@ -65,23 +70,28 @@ class GroupRecorded:
 
 
 class MergedFacts:
-    """Facts of a bucket that come and are put together. named: the groups of `groups`; None: all."""
+    """Facts of a bucket that come and are put together.
 
-    def __init__(self, log: LogBucket | None, dump: Records | None, named: Container[str] | None = None) -> None:
+    named: the groups that lines name, whose facts that lines may change are kept back; None: all are.
+    """
+
+    def __init__(self, log: LogBucket | None, dump: Records | None, named: Collection[str] | None = None) -> None:
         topic_from_seq = 0 if log is None else AFTER_THE_LOGS
         self.groups = defaultdict[str, GroupRecorded](partial(GroupRecorded, topic_from_seq=topic_from_seq))
+        """Those that are named."""
         self.kinds = _KEPT
-        """The facts that `groups` need."""
-        self.merged: BothMerged | None = None
-        """Counts of the merged facts of both."""
-        self._named, self._feed = named, None
+        """The facts that lead to these."""
+        self.counts: BothMerged | None = None
+        self.apart: list[str] = []
+        """The groups of which log and dump have nothing in common."""
+        self._dump, self._named, self._feed = dump, named, None
         if log is not None and dump is not None:
-            # One alone needs no rule for two, which takes time to load.
+            # Takes time to load, and one input alone needs no rule for two.
             from rollcall.inputs.following.merging_feed import BESIDE_REQUESTS, MergingFeed, MergingState
 
             self._feed = MergingFeed(MergingState(), BESIDE_REQUESTS, lambda ids: dump.names, 0)
             self._ends = log.found.end_ms, dump.last_at_ms, dump.whole_from_ms
-            self.merged, self.kinds = self._feed.found, _KEPT | BESIDE_REQUESTS.kinds
+            self.counts, self.kinds = self._feed.found, _KEPT | BESIDE_REQUESTS.kinds
 
     def take(self, rows: list[EffectRow], *, is_topic: bool) -> list[EffectRow]:
         """Facts of an input; returns those of the history that are decided."""
@@ -90,19 +100,25 @@ class MergedFacts:
         self._feed.take(rows, is_topic=is_topic)
         return self._noted(self._feed.take_decided())
 
-    def end(self) -> tuple[list[EffectRow], list[str]]:
-        """Nothing more comes. Returns the rest of the history, and which groups are told apart by each input."""
-        apart = [] if self._feed is None else self._feed.end(*self._ends)
-        rows = [] if self._feed is None else self._noted(self._feed.take_decided())
+    def end(self) -> list[EffectRow]:
+        """Nothing more comes; returns the rest of the history."""
+        rows: list[EffectRow] = []
+        if self._feed is not None:
+            self.apart = self._feed.end(*self._ends)
+            rows = self._noted(self._feed.take_decided())
+        for group_id, until_ms in ({} if self._dump is None else self._dump.until_ms).items():
+            if self._named is None or group_id in self.groups:
+                self.groups[group_id].until_ms = max(self.groups[group_id].until_ms, until_ms)
         for group in self.groups.values():
             group.facts.sort(key=in_order)
-        return rows, apart
+        return rows
 
     def _noted(self, rows: list[EffectRow]) -> list[EffectRow]:
+        """Notes facts of named groups; returns those that are not kept back."""
         of_groups = defaultdict[str, list[EffectRow]](list)
-        for row in rows:
+        for row in rows if self._named is None or self._named else ():
             if row.group_id is not None and (self._named is None or row.group_id in self._named):
                 of_groups[row.group_id].append(row)
         for group_id, own in of_groups.items():
             self.groups[group_id].take(own)
-        return rows
+        return [row for row in rows if row.effect not in MAY_CHANGE or row.group_id not in of_groups]

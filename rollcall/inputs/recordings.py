@@ -6,7 +6,7 @@ Knows how both are read, and loads what reads them where they are given. Must no
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -69,9 +69,10 @@ def read_recordings(
             facts = MergedFacts(by_log, by_topic)
             if log is not None and by_log is not None:
                 log.tally.add(_follow(by_log, facts))
-            if dump is not None and by_topic is not None:
-                unreadable += _fold(by_topic, facts, dump.until_ms)
-            apart += facts.end()[1]
+            if by_topic is not None:
+                unreadable += _fold(by_topic, facts)
+            facts.end()
+            apart += facts.apart
             found.groups.update(facts.groups)
     found.groups = defaultdict(GroupRecorded, sorted(found.groups.items()))
     given_up = sorted(log.tally.given_up.items()) if log is not None else ()
@@ -185,15 +186,13 @@ def _read_dump(files: Sequence[str], size_bytes: int, work: Work, found: Recordi
     return dump
 
 
-def _fold(records: Records, facts: MergedFacts, until_ms: Callable[[str], int]) -> int:
-    """Returns how many records cannot be read. until_ms: up to when a group stayed as its last record has it."""
+def _fold(records: Records, facts: MergedFacts) -> int:
+    """Returns how many records cannot be read."""
     from rollcall.inputs.replay.spilled_dump import fold_bucket
 
     unreadable = 0
     for group_id, rows in fold_bucket(records):
         if group_id is not None:
             unreadable += sum(row.effect == QUARANTINED for row in rows)
-            facts.take([row for row in of_group(group_id, rows) if row.effect in facts.kinds], is_topic=True)
-            recorded = facts.groups[group_id]
-            recorded.until_ms = max(recorded.until_ms, until_ms(group_id))
+            facts.take(of_group(group_id, rows), is_topic=True)
     return unreadable

@@ -6,6 +6,7 @@ Must not know a line's text, a record, a rule of the protocol or how answers are
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,6 @@ from zoneinfo import ZoneInfo
 from rollcall.inputs.both_inputs import BothMerged
 from rollcall.inputs.merged_facts import GroupRecorded, MergedFacts
 from rollcall.inputs.offsets_topic import SOURCE
-from rollcall.inputs.offsets_topic.beside_lines import ENRICHED
 from rollcall.inputs.quarantined import quarantine_rows
 from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
 from rollcall.inputs.replay.spilled_dump import Records, fold_bucket
@@ -29,15 +29,13 @@ from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.request_rows import request_line
 from rollcall.tables.rows import effects_table, read_lines
 
-_MAY_CHANGE = frozenset(str(kind.__struct_config__.tag) for kind in ENRICHED)
-
 
 class Written(NamedTuple):
     """The result of a bucket."""
 
     tally: Tally
     parity: Parity
-    merged: BothMerged | None
+    merged: BothMerged
     files: list[Path]
     """Rows of all tables, in order."""
     recorded: dict[str, GroupRecorded]
@@ -46,38 +44,29 @@ class Written(NamedTuple):
 
 def write_bucket(path: Path, log: LogBucket | None, dump: Records | None, named: frozenset[str]) -> Written:
     """Writes rows of a bucket's groups to files that are named as the path. named: the groups that lines name."""
-    facts, parity, tally = _Facts(RowFiles(path), MergedFacts(log, dump, named), named), Parity(), Tally()
+    facts, parity, tally = _Facts(RowFiles(path), MergedFacts(log, dump, named)), Parity(), Tally()
     if log is not None:
         tally = _follow(log, facts, parity)
     if dump is not None:
         _fold(dump, facts)
-    facts.end()
-    return Written(tally, parity, facts.of.merged, facts.out.files, dict(facts.of.groups))
+    facts.write(facts.merged.end())
+    return Written(tally, parity, facts.merged.counts or BothMerged(), facts.out.files, dict(facts.merged.groups))
 
 
 class _Facts:
-    """Facts on their way to files. of: where they are merged."""
+    """Facts on their way to files."""
 
-    def __init__(self, out: RowFiles, of: MergedFacts, named: frozenset[str]) -> None:
-        self.out, self.of, self._named = out, of, named
+    def __init__(self, out: RowFiles, merged: MergedFacts) -> None:
+        self.out, self.merged = out, merged
         self._held: list[EffectRow] = []
 
     def take(self, rows: list[EffectRow], *, is_topic: bool) -> None:
-        self._hold(self.of.take(rows, is_topic=is_topic))
+        self._held += self.merged.take(rows, is_topic=is_topic)
         if len(self._held) >= ROWS_A_FILE:
-            self._write()
+            self.write()
 
-    def end(self) -> None:
-        """Nothing more comes."""
-        self._hold(self.of.end()[0])
-        self._write()
-
-    def _hold(self, rows: list[EffectRow]) -> None:
-        may_change = _MAY_CHANGE if self._named else ()
-        self._held += [row for row in rows if not (row.effect in may_change and row.group_id in self._named)]
-
-    def _write(self) -> None:
-        self.out.write("effects", effects_table(self._held))
+    def write(self, more: Sequence[EffectRow] = ()) -> None:
+        self.out.write("effects", effects_table([*self._held, *more]))
         self._held.clear()
 
 

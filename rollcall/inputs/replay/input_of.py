@@ -13,9 +13,8 @@ from rollcall.history.words import count
 from rollcall.inputs.file_kinds import FileKind, kind_of
 from rollcall.inputs.not_understood import not_understood
 from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, path_of
-from rollcall.inputs.replay.inputs import Input, LogInput, RecordedInput, TopicInput
+from rollcall.inputs.replay.inputs import Input, LogInput, TopicInput
 from rollcall.inputs.replay.printed import PrintedInput
-from rollcall.inputs.replay.printed_beside import LinesBeside
 from rollcall.programs.errors import UserError
 
 
@@ -46,15 +45,11 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
             "LOG={}: names {}, {} of __consumer_offsets and {} of brokers or clients, and what goes together is one "
             "request log and one dump at most.".format(" ".join(map(str, paths)), *found)
         )
-    if not dumps and not logs:
-        if given:
-            raise InputError(
-                f"SET={next(iter(given))}: is said of a request log or a dump, and {printed[0]} is neither."
-            )
-        return PrintedInput(printed, zone)
+    if given and not dumps and not logs:
+        raise InputError(f"SET={next(iter(given))}: is said of a request log or a dump, and {printed[0]} is neither.")
     topic = TopicInput(path_of(str(dumps[0])), given) if dumps else None
     beside = files_of([str(path) for path in printed])
     log = LogInput(path_of(str(logs[0])), given, zone, beside) if logs else None
     if log is not None and not dumps and not printed and kinds[logs[0]] is FileKind.UNKNOWN:
         raise not_understood(paths, are_empty=not log.size_bytes)
-    return RecordedInput(log, topic, LinesBeside(PrintedInput(printed, zone)) if printed else None)
+    return Input(log, topic, PrintedInput(printed, zone) if printed else None)

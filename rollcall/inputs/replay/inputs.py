@@ -10,19 +10,17 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from rich.console import Console
 
 from rollcall.answers.sql.engine import ask
 from rollcall.inputs.both_inputs import BothMerged, merging_lines
-from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.dumps.reading import files_of
 from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.replay.bucket_rows import write_bucket, write_lag
 from rollcall.inputs.replay.building import Files
-from rollcall.inputs.replay.printed_beside import LinesBeside
+from rollcall.inputs.replay.printed import PrintedInput
 from rollcall.inputs.replay.row_files import RowFiles
 from rollcall.inputs.replay.spilled_dump import Records, SpilledDump
 from rollcall.inputs.replay.spilled_log import read_log
@@ -48,25 +46,6 @@ _CAUSES = """
       count_if(cause <> 'unknown' and is_inferred) inferred, count_if(cause = 'unknown') open
     from rebalances
 """
-
-
-class Input(Protocol):
-    """An input of a replay."""
-
-    size_bytes: int
-    """About how much there is to read."""
-    has_requests: bool
-    """Whether it contains requests."""
-
-    @property
-    def is_understood(self) -> bool:
-        """Whether any line or record of it is understood. Known after the last file of `files`."""
-
-    def files(self, work: Work) -> Files:
-        """Reads the input and works on its groups. Its counts are complete after the last file."""
-
-    def tell(self, console: Console, home: Home) -> None:
-        """Prints the report of the input, once its history is in a home."""
 
 
 class LogInput:
@@ -122,7 +101,10 @@ class TopicInput:
     def tell_records(self, console: Console, home: Home) -> None:
         """Prints the counts of records, and which groups existed before or are not covered."""
         found = self.found
-        say(console, f"{found.records} records of {len(found.groups)} groups read in {self._seconds:.1f} s")
+        say(
+            console,
+            f"{found.records} records of {sum(map(len, found.groups.values()))} groups read in {self._seconds:.1f} s",
+        )
         for reason, count in sorted((+found.skipped).items(), key=lambda item: -item[1]):
             say(console, f"  {count}: {reason}")
         if found.bad:
@@ -131,26 +113,29 @@ class TopicInput:
             say(console, f"  {group_id}: {state}")
 
 
-class RecordedInput:
-    """A log, a dump, or both of the same cluster, whose facts are merged group by group; and what is printed beside."""
+class Input:
+    """What is replayed: a log, a dump, what is printed, or several of these of one cluster, put together by groups."""
 
-    def __init__(self, log: LogInput | None, topic: TopicInput | None, beside: LinesBeside | None = None) -> None:
-        self.log, self.topic, self.beside, self.has_requests = log, topic, beside, log is not None
-        self._parts: list[LogInput | TopicInput] = [one for one in (log, topic) if one is not None]
-        self.size_bytes = sum(one.size_bytes for one in (*self._parts, *([beside.printed] if beside else ())))
-        self.found = BothMerged()
+    def __init__(
+        self, log: LogInput | None = None, topic: TopicInput | None = None, printed: PrintedInput | None = None
+    ) -> None:
+        self.log, self.topic, self.printed = log, topic, printed
+        self.size_bytes = sum(one.size_bytes for one in (log, topic, printed) if one is not None)
+        self.merged = BothMerged()
 
     @property
     def is_understood(self) -> bool:
+        """Whether any line or record is understood. Known after the last file of `files`."""
         is_log = self.log is not None and self.log.replayed.tally.is_of_requests
         is_topic = self.topic is not None and self.topic.found.records > 0
-        return is_log or is_topic or (self.beside is not None and self.beside.printed.is_understood)
+        return is_log or is_topic or (self.printed is not None and self.printed.is_understood)
 
     def files(self, work: Work) -> Files:
-        log, topic, beside = self.log, self.topic, self.beside
-        named = beside.read(work.folder) if beside is not None else frozenset()
-        for one in self._parts:
-            yield one.read(work)
+        """Reads all and works on the groups. The counts are complete after the last file."""
+        log, topic, printed = self.log, self.topic, self.printed
+        named = frozenset() if printed is None else printed.read(work.folder)
+        for one in (log, topic):
+            yield [] if one is None else one.read(work)
         buckets = (
             (
                 work.folder / f"bucket-{number:03}",
@@ -158,41 +143,37 @@ class RecordedInput:
                 topic and topic.bucket(number),
                 named,
             )
-            for number in range(work.buckets)
+            for number in range(work.buckets if log or topic else 0)
         )
         total = (log.found.requests if log else 0) + (topic.found.records if topic else 0)
         for written in work.pool.each(write_bucket, buckets, partial(work.show, "following groups", total=total)):
             if log is not None:
                 log.replayed.tally.add(written.tally)
                 log.replayed.parity.add(written.parity)
-            if written.merged is not None:
-                self.found.add(written.merged)
+            self.merged.add(written.merged)
             yield written.files
-            for group_id, recorded in written.recorded.items():
-                self._lay_lines(group_id, recorded)
+            if printed is not None:
+                printed.lay(written.recorded)
         if log is not None:
             log.end()
-        if beside is not None:
-            yield beside.end()
-
-    def _lay_lines(self, group_id: str, recorded: GroupRecorded) -> None:
-        assert self.beside is not None
-        if self.topic is not None:
-            recorded.until_ms = max(recorded.until_ms, self.topic.found.until_ms(group_id))
-        self.beside.lay(group_id, recorded)
+        yield [] if printed is None else printed.end()
 
     def tell(self, console: Console, home: Home) -> None:
-        if self.log is not None:
-            say_log(console, self.log.replayed)
-        if self.topic is not None:
-            self.topic.tell_records(console, home)
-        if self.log is not None and self.topic is not None:
-            for line in merging_lines(self.found):
+        """Prints the report, once the history is in a home."""
+        log, topic, printed = self.log, self.topic, self.printed
+        if log is not None:
+            say_log(console, log.replayed)
+        if topic is not None:
+            topic.tell_records(console, home)
+        if log is not None and topic is not None:
+            for line in merging_lines(self.merged):
                 say(console, line)
-        if self.beside is not None:
-            self.beside.tell(console, home)
-        is_topic_alone = self.log is None and self.beside is None
-        (causes,) = ask(home.path, _CAUSES).rows if is_topic_alone else [(0, 0, 0, 0)]
-        if causes[0]:
-            said = "of {} causes of rebalances the topic proves {}, {} are inferred, and {} are open: {}"
-            say(console, said.format(*causes, "docs/offsets-topic.md has the rules"))
+        if printed is not None:
+            printed.tell(console)
+            if log is not None or topic is not None:
+                printed.tell_beside(console)
+        elif log is None:
+            (causes,) = ask(home.path, _CAUSES).rows
+            if causes[0]:
+                said = "of {} causes of rebalances the topic proves {}, {} are inferred, and {} are open: {}"
+                say(console, said.format(*causes, "docs/offsets-topic.md has the rules"))

@@ -1,18 +1,21 @@
-"""The input of a replay that brokers and clients print by themselves: server.log and the logs of applications.
+"""What brokers and clients print by themselves, as an input of a replay: server.log and the logs of applications.
 
-Knows how files become rows of a home. Must not know a line's text, nor what follows from it.
+Knows how groups of lines become rows, alone and beside what is recorded. Must not know a line's text, nor by which rule
+facts are put together (`rollcall.inputs.believed_lines`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from rich.console import Console
 
 from rollcall.history.words import count, some
+from rollcall.inputs.believed_lines import beside
+from rollcall.inputs.merged_facts import MAY_CHANGE, GroupRecorded
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.lines.files import files_of, path_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
@@ -20,21 +23,19 @@ from rollcall.inputs.printed.reading import FileRead, align, merged, read_files
 from rollcall.inputs.printed.story import NOT_FOLLOWED, groups_in
 from rollcall.inputs.printed.unread import unread_sentences
 from rollcall.inputs.printed.wording import may_be_forged
-from rollcall.inputs.replay.building import Files
 from rollcall.inputs.replay.row_files import RowFiles
-from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.files import about_bytes_of
 from rollcall.programs.terminal import say
-from rollcall.schemas.effect_rows import rows_of, texts_of
+from rollcall.programs.typed import as_typed
+from rollcall.schemas.effect_rows import EffectRow, of_group, rows_of
+from rollcall.schemas.effects import RebalanceEnded
 from rollcall.schemas.shown_effects import ShownEffect
-from rollcall.tables.home import Home
-from rollcall.tables.rows import typed_rows
+from rollcall.schemas.tables import AFTER_THE_LOGS
+from rollcall.tables.rows import effects_table
 
 
 class PrintedInput:
     """Logs of brokers and clients, read together as one history. Raises UserError."""
-
-    has_requests = False
 
     def __init__(self, paths: Sequence[Path], zone: ZoneInfo) -> None:
         self._files, self._zone = files_of(list(map(str, paths))), zone
@@ -43,13 +44,81 @@ class PrintedInput:
         self._left_out: list[str] = []
         self._not_known: list[str] = []
         self._seconds = 0.0
+        self._alone: dict[str, tuple[LoggedGroup, list[ShownEffect]]] = {}
+        self._on_by_lines: list[str] = []
+        self._refused: list[str] = []
+        self._in_lines = self._in_both = self._lines_alone = self._groups_in_both = 0
 
     @property
     def is_understood(self) -> bool:
         """Whether any line is understood, once all are read."""
         return any(read.titles for read in self._reads)
 
-    def groups(self) -> Iterator[tuple[LoggedGroup, list[ShownEffect]]]:
+    def read(self, folder: Path) -> frozenset[str]:
+        """Reads the files; returns the groups that their lines tell of. folder: for files of rows."""
+        self._out = RowFiles(folder / "printed")
+        self._alone = {group.group_id: (group, effects) for group, effects in self._groups()}
+        return frozenset(self._alone)
+
+    def lay(self, groups: Mapping[str, GroupRecorded]) -> None:
+        """Writes the facts of recorded groups that lines may change, and what lines add."""
+        for group_id, recorded in groups.items():
+            both = beside(self._alone.pop(group_id)[0], recorded)
+            rows = rows_of(both.added, AFTER_THE_LOGS + 1)
+            for one in both.facts:
+                if one.content is not None and one.effect in MAY_CHANGE:
+                    rows += rows_of([ShownEffect(one.content, one.request_id)], one.seq)
+            self._write(group_id, rows)
+            self._groups_in_both += 1
+            self._in_lines += both.in_lines
+            self._in_both += both.in_both
+            self._lines_alone += sum(isinstance(one.effect, RebalanceEnded) for one in both.added)
+            self._refused += both.refused
+            self._on_by_lines += [group_id] if both.added else []
+
+    def end(self) -> list[Path]:
+        """Writes the groups that only lines tell of; returns all files of rows."""
+        for group_id, (_, effects) in self._alone.items():
+            self._write(group_id, rows_of(effects, 1))
+        return self._out.files
+
+    def tell(self, console: Console) -> None:
+        """Prints what the files are, and of which groups nothing is in the home."""
+        say(console, f"{count(len(self._reads), 'file')} read in {self._seconds:.1f} s")
+        for read in self._reads:
+            kinds = some(read.titles) or "nobody whose lines are known"
+            say(console, f"  {read.file}: {kinds}, {count(read.lines, 'line')}, {len(read.facts)} about groups")
+            for note in (*read.notes, *unread_sentences(read.unread)):
+                say(console, f"    {note}")
+        for sentence in self._not_known:
+            say(console, f"  not known: {sentence}")
+        if self._left_out:
+            say(
+                console,
+                f"  {some(self._left_out)}: no line with a date names them, so the home has nothing of them; "
+                "`rollcall explain` says what their lines show",
+            )
+
+    def tell_beside(self, console: Console) -> None:
+        """Prints which groups and generations are by lines, beside what is recorded."""
+        say(console, f"  groups by these lines alone: {some(sorted(self._alone)) or 'none'}")
+        if self._on_by_lines:
+            say(console, f"  groups with rebalances that only these lines have: {some(sorted(self._on_by_lines))}")
+        if not self._groups_in_both:
+            say(console, "  no group is in both")
+            return
+        say(
+            console,
+            f"{count(self._groups_in_both, 'group')} in both: {self._in_both} of the {self._in_lines} generations in "
+            "the lines are recorded at that time",
+        )
+        if not self._in_both and self._in_lines > self._lines_alone:
+            zone = as_typed("ZONE=", "--zone")
+            say(console, f"  the times of the lines are not those of the recording: name their zone with {zone}")
+        for sentence in self._refused:
+            say(console, f"  not known: {sentence}")
+
+    def _groups(self) -> Iterator[tuple[LoggedGroup, list[ShownEffect]]]:
         """Reads the files; yields each group that their lines tell of, with its effects."""
         started = time.monotonic()
         self._reads = read_files(self._files, self._zone)
@@ -67,31 +136,5 @@ class PrintedInput:
                 self._left_out.append(group.group_id)
         self._seconds = time.monotonic() - started
 
-    def files(self, work: Work) -> Files:
-        """Reads the input, and writes its rows."""
-        out = RowFiles(work.folder / "printed")
-        for group, effects in self.groups():
-            write_effects(out, group.group_id, effects)
-        yield out.files
-
-    def tell(self, console: Console, home: Home) -> None:
-        """Prints what the files are, and of which groups nothing is in the home."""
-        say(console, f"{count(len(self._reads), 'file')} read in {self._seconds:.1f} s")
-        for read in self._reads:
-            kinds = some(read.titles) or "nobody whose lines are known"
-            say(console, f"  {read.file}: {kinds}, {count(read.lines, 'line')}, {len(read.facts)} about groups")
-            for note in (*read.notes, *unread_sentences(read.unread)):
-                say(console, f"    {note}")
-        for sentence in self._not_known:
-            say(console, f"  not known: {sentence}")
-        if self._left_out:
-            say(
-                console,
-                f"  {some(self._left_out)}: no line with a date names them, so the home has nothing of them; "
-                "`rollcall explain` says what their lines show",
-            )
-
-
-def write_effects(out: RowFiles, group_id: str, effects: Iterable[ShownEffect], first_seq: int = 1) -> None:
-    """Writes a group's effects, numbered in their order."""
-    out.write("effects", typed_rows(texts_of(group_id, rows_of(effects, first_seq))))
+    def _write(self, group_id: str, rows: list[EffectRow]) -> None:
+        self._out.write("effects", effects_table(of_group(group_id, rows)))

@@ -43,6 +43,8 @@ class Records(NamedTuple):
     """How much of what cannot be read is kept."""
     last_at_ms: int
     """When the dump's latest record was written."""
+    until_ms: Mapping[str, int]
+    """By group id, up to when it stayed as its last record has it."""
     whole_from_ms: Mapping[str, int]
     """By group id, from when on every record is there; missing: all are."""
 
@@ -72,10 +74,8 @@ class SpilledDump:
     records: int = 0
     last_at_ms: int = 0
     """When the latest record was written."""
-    groups: dict[str, int] = field(default_factory=dict)
-    """By group id, the partition that has its records."""
-    whole_from_ms: dict[str, int] = field(default_factory=dict)
-    """By group id, from when on every record is there; missing: all are."""
+    groups: defaultdict[int, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    """By bucket and group id, the partition that has its records."""
     skipped: Counter[str] = field(default_factory=Counter)
     bad: list[BadLine] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
@@ -86,6 +86,8 @@ class SpilledDump:
     """How many of them are records."""
     _ends_ms: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
     """By partition, when its latest record was written."""
+    _whole_from_ms: dict[int, int] = field(default_factory=dict)
+    """By partition, from when on every record is there; missing: all are."""
     _spill: Spill | None = None
 
     def read(self, files: Path | Sequence[Path], size_bytes: int, work: Work) -> None:
@@ -94,7 +96,7 @@ class SpilledDump:
         self._spill = Spill(work.folder / "records-by-group")
         self.names = names_of(self._spilled(dump, self._spill, size_bytes, work))
         self._spill.end()
-        self.whole_from_ms = dump.whole_of_groups(self.groups)
+        self._whole_from_ms = dump.whole_from_ms
         self.skipped += dump.skipped
         self.skipped["is of an aborted transaction"] += dump.transactions.aborted
         self.skipped["is of a transaction that has no end yet"] += dump.transactions.unfinished
@@ -103,12 +105,12 @@ class SpilledDump:
         """The records of a bucket."""
         assert self._spill is not None
         pieces = [one for one in self._spill.pieces if one.bucket == number]
-        covered = self.last_at_ms, self.whole_from_ms
-        return Records(self._spill.path, pieces, self.names, sessions, raw_max_bytes, *covered)
-
-    def until_ms(self, group_id: str) -> int:
-        """Up to when a group stayed as its last record has it; -1: it has none."""
-        return self._ends_ms[self.groups[group_id]] if group_id in self.groups else -1
+        until_ms, whole_from_ms = (
+            {group_id: ms[partition] for group_id, partition in self.groups[number].items() if partition in ms}
+            for ms in (self._ends_ms, self._whole_from_ms)
+        )
+        read = self._spill.path, pieces, self.names, sessions, raw_max_bytes
+        return Records(*read, self.last_at_ms, until_ms, whole_from_ms)
 
     def _spilled(self, dump: Dump, spill: Spill, size_bytes: int, work: Work) -> Iterator[Record]:
         """Writes records to the file; yields those that can be decoded."""
@@ -119,12 +121,13 @@ class SpilledDump:
                 shown = dump.bytes
             group_id = group_id_of(record.key)
             size = len(record.key or b"") + len(record.value or b"")
-            spill.add(bucket_of(group_id or "", work.buckets), (group_id, record[:5]), size)
+            bucket = bucket_of(group_id or "", work.buckets)
+            spill.add(bucket, (group_id, record[:5]), size)
             self.records += 1
             self.last_at_ms = max(self.last_at_ms, record.timestamp_ms)
             self._ends_ms[record.partition] = max(self._ends_ms[record.partition], record.timestamp_ms)
             if group_id is not None:
-                self.groups[group_id] = record.partition
+                self.groups[bucket][group_id] = record.partition
             try:
                 decoded = decode(*record[:5])
             except RecordError:

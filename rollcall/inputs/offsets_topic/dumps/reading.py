@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -120,11 +120,6 @@ class Dump:
     def lines(self) -> int:
         """How many lines were read."""
         return self.lines_of.total()
-
-    def whole_of_groups(self, partitions: Mapping[str, int]) -> dict[str, int]:
-        """By group, from when on the dump has all its records; missing: it has. partitions: by group."""
-        whole_from_ms = self.whole_from_ms
-        return {group_id: whole_from_ms[at] for group_id, at in partitions.items() if at in whole_from_ms}
 
     def __iter__(self) -> Iterator[LogRecord]:
         """The records that count, in order within each partition. Raises DumpError: no such file, or none is a dump."""
