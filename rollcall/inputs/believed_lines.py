@@ -13,7 +13,6 @@ from typing import NamedTuple
 from rollcall.history.facts import Fact, in_order
 from rollcall.history.words import count
 from rollcall.inputs.merged_facts import GroupRecorded
-from rollcall.inputs.offsets_topic.beside_growing_lines import MergingLines
 from rollcall.inputs.offsets_topic.generations import Seen, Span, is_contradicted, is_in, joined, seen_in
 from rollcall.inputs.printed.groups.forgeable import without_forged
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
@@ -46,6 +45,8 @@ class Beside(NamedTuple):
 
 def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
     """Put a group's lines beside what is recorded of it."""
+    from rollcall.inputs.offsets_topic.beside_growing_lines import MergingLines  # Takes time.
+
     lines, refused = without_contradicted(group, recorded)
     shown = shown_effects_of(without_forged(lines))
     merging = MergingLines(topic_from_seq=recorded.topic_from_seq)

@@ -394,16 +394,26 @@ def test_a_request_log_is_not_followed() -> None:
         explain_as_they_come(lines, Asked(), "text", Terminal(quiet=True))
 
 
-def test_nothing_slow_to_load_is_loaded_for_a_request_log() -> None:
+@pytest.mark.parametrize(
+    ("recording", "other"),
+    [
+        pytest.param(KILLED, "replay.spilled_dump", id="log"),
+        pytest.param(CAPTURES / "n-classic-mixed" / TOPIC, "replay.spilled_log", id="topic"),
+    ],
+)
+def test_nothing_slow_to_load_nor_of_another_input_is_loaded_for_a_recording(recording: Path, other: str) -> None:
     program = (
         "import sys\n"
         "from rollcall.__main__ import main\n"
-        f"assert main(['explain', {str(KILLED)!r}, '--format', 'json']) == 0\n"
+        f"assert main(['explain', {str(recording)!r}, '--format', 'json']) == 0\n"
         "print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert {"pyspark", "pandas", "pyarrow", "numpy", "duckdb", "deltalake"}.isdisjoint(done.stderr.split())
-    assert len(rebalances(json.loads(done.stdout))) == 9
+    loaded = done.stderr.split()
+    assert {"pyspark", "pandas", "pyarrow", "numpy", "duckdb", "deltalake"}.isdisjoint(loaded)
+    of_both_or_lines = {"following.merging_feed", "offsets_topic.beside_growing_lines"}
+    assert {f"rollcall.inputs.{name}" for name in (other, *of_both_or_lines)}.isdisjoint(loaded)
+    assert len(rebalances(json.loads(done.stdout))) >= 9
 
 
 def test_a_rebalance_that_a_client_may_have_written_is_not_believed_beside_a_request_log_that_lacks_it(
