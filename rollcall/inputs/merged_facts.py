@@ -24,15 +24,9 @@ if TYPE_CHECKING:
     from rollcall.inputs.replay.spilled_dump import Records
     from rollcall.inputs.replay.spilled_log import LogBucket
 
-_KEPT: frozenset[str] = frozenset(
-    {
-        *(*REBALANCES, *GROUP_TYPES, *MEMBERSHIPS),
-        *(EffectName.GROUP_OBSERVED, EffectName.GROUP_NOT_COVERED, EffectName.JOIN_PHASE_ENDED),
-    }
-)
+_OF_GROUPS = (EffectName.GROUP_OBSERVED, EffectName.GROUP_NOT_COVERED, EffectName.JOIN_PHASE_ENDED)
+_KEPT: frozenset[str] = frozenset((*REBALANCES, *GROUP_TYPES, *MEMBERSHIPS, *_OF_GROUPS))
 """The facts that explain shows, and that lines beside a recording are laid to."""
-
-
 MAY_CHANGE = frozenset(str(kind.__struct_config__.tag) for kind in ENRICHED)
 """The facts that lines may change."""
 
@@ -60,7 +54,7 @@ class GroupRecorded:
     """When the last fact of any kind happened."""
 
     def take(self, rows: Iterable[EffectRow]) -> None:
-        """Facts of any kind and order; `facts` are in order once all are taken and sorted."""
+        """Facts of any kind, in any order."""
         for row in rows:
             at_ms = row.at_ms or 0
             self.last_ms = max(self.last_ms, at_ms)
@@ -72,7 +66,7 @@ class GroupRecorded:
 class MergedFacts:
     """Facts of a bucket that come and are put together.
 
-    named: the groups that lines name, whose facts that lines may change are kept back; None: all are.
+    named: the groups that lines name; what lines may change of these is not returned. None: all.
     """
 
     def __init__(self, log: LogBucket | None, dump: Records | None, named: Collection[str] | None = None) -> None:

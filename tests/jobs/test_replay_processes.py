@@ -14,6 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from rollcall.__main__ import main
+from rollcall.cli import replay
 from rollcall.cli.replay import processes_for, replay_home
 from rollcall.inputs.replay import inputs
 from rollcall.inputs.replay.spill import buckets_for
@@ -21,6 +22,7 @@ from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN
 from rollcall.inputs.request_log.lines import sections
 from rollcall.programs.processes import ProcessEndedError, Processes, _tidied, note_done
 from rollcall.tables.home import Home
+from tests.printed.recorded import BROKERS
 from tests.replayed import replay_log
 from tests.source_tree import ROOT
 
@@ -50,6 +52,19 @@ def test_two_processes_and_many_sections_leave_the_tables_of_one(
         ours, theirs = (rows_of(f"{tmp_path}/{home}/{table}") for home in ("two", "one"))
         named = [{key: _renamed(value) for key, value in row.items()} for row in theirs]
         assert ours == sorted(named, key=repr), table
+
+
+def test_lines_are_laid_to_the_groups_that_other_processes_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [str(DUMP), str(BROKERS / "n-classic-mixed.log.gz")]
+    monkeypatch.setattr(replay, "LITTLE_BYTES", 0)
+    monkeypatch.setattr(replay, "buckets_for", lambda size_bytes: 5)
+    for processes in ("1", "2"):
+        home = str(tmp_path / processes)
+        assert main(["replay", *paths, "--home", home, "--processes", processes]) == 0
+    assert rows_of(f"{tmp_path}/1/effects") == rows_of(f"{tmp_path}/2/effects")
+    assert any("n-classic-mixed.log.gz:" in str(row["request_id"]) for row in rows_of(f"{tmp_path}/2/effects"))
 
 
 def _renamed(value: object) -> object:

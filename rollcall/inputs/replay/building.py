@@ -50,10 +50,6 @@ def _tables_of(home: Home) -> tuple[str, ...]:
     return home.requests, home.quarantine, home.log_ends, home.fetches, home.effects
 
 
-Files = Iterator[list[Path]]
-"""Rows of tables in files; a table's name is their suffix."""
-
-
 class Shown:
     """The progress of a replay, with a bar for each kind of work."""
 

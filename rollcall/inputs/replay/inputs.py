@@ -1,13 +1,13 @@
-"""The inputs of a replay: a request log, a dump of __consumer_offsets, or both, as rows of tables in files by groups.
+"""The input of a replay: a request log, a dump of __consumer_offsets, what is printed, or several of these as one.
 
-An input is read whole, then a pool of processes works on its groups. Must not know a line's text, a record, a rule of
-the protocol or how answers are compared.
+Each is read whole, then a pool of processes works on the groups. Must not know a line's text, a record, a rule of the
+protocol or how answers are compared.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -19,7 +19,6 @@ from rollcall.inputs.both_inputs import BothMerged, merging_lines
 from rollcall.inputs.offsets_topic.dumps.reading import files_of
 from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.replay.bucket_rows import write_bucket, write_lag
-from rollcall.inputs.replay.building import Files
 from rollcall.inputs.replay.printed import PrintedInput
 from rollcall.inputs.replay.row_files import RowFiles
 from rollcall.inputs.replay.spilled_dump import Records, SpilledDump
@@ -130,8 +129,8 @@ class Input:
         is_topic = self.topic is not None and self.topic.found.records > 0
         return is_log or is_topic or (self.printed is not None and self.printed.is_understood)
 
-    def files(self, work: Work) -> Files:
-        """Reads all and works on the groups. The counts are complete after the last file."""
+    def files(self, work: Work) -> Iterator[list[Path]]:
+        """Reads all and works on the groups; yields files of rows. The counts are complete after the last one."""
         log, topic, printed = self.log, self.topic, self.printed
         named = frozenset() if printed is None else printed.read(work.folder)
         for one in (log, topic):

@@ -7,7 +7,7 @@ facts are put together (`rollcall.inputs.believed_lines`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -45,6 +45,7 @@ class PrintedInput:
         self._not_known: list[str] = []
         self._seconds = 0.0
         self._alone: dict[str, tuple[LoggedGroup, list[ShownEffect]]] = {}
+        """Groups of lines with their effects, without those to which these were laid."""
         self._on_by_lines: list[str] = []
         self._refused: list[str] = []
         self._in_lines = self._in_both = self._lines_alone = self._groups_in_both = 0
@@ -56,8 +57,22 @@ class PrintedInput:
 
     def read(self, folder: Path) -> frozenset[str]:
         """Reads the files; returns the groups that their lines tell of. folder: for files of rows."""
+        started = time.monotonic()
         self._out = RowFiles(folder / "printed")
-        self._alone = {group.group_id: (group, effects) for group, effects in self._groups()}
+        self._reads = read_files(self._files, self._zone)
+        align(self._reads)
+        groups = groups_in(merged(self._reads))
+        self._not_known = [*may_be_forged(groups)]
+        for group in groups:
+            effects = shown_effects_of(group)
+            failed = [one.sentence for one in group.findings if one.finding == NOT_FOLLOWED]
+            if effects:
+                self._alone[group.group_id] = group, effects
+            elif failed:
+                self._not_known.append(f"{group.group_id}: {failed[0]}")
+            else:
+                self._left_out.append(group.group_id)
+        self._seconds = time.monotonic() - started
         return frozenset(self._alone)
 
     def lay(self, groups: Mapping[str, GroupRecorded]) -> None:
@@ -117,24 +132,6 @@ class PrintedInput:
             say(console, f"  the times of the lines are not those of the recording: name their zone with {zone}")
         for sentence in self._refused:
             say(console, f"  not known: {sentence}")
-
-    def _groups(self) -> Iterator[tuple[LoggedGroup, list[ShownEffect]]]:
-        """Reads the files; yields each group that their lines tell of, with its effects."""
-        started = time.monotonic()
-        self._reads = read_files(self._files, self._zone)
-        align(self._reads)
-        groups = groups_in(merged(self._reads))
-        self._not_known = [*may_be_forged(groups)]
-        for group in groups:
-            effects = shown_effects_of(group)
-            failed = [one.sentence for one in group.findings if one.finding == NOT_FOLLOWED]
-            if effects:
-                yield group, effects
-            elif failed:
-                self._not_known.append(f"{group.group_id}: {failed[0]}")
-            else:
-                self._left_out.append(group.group_id)
-        self._seconds = time.monotonic() - started
 
     def _write(self, group_id: str, rows: list[EffectRow]) -> None:
         self._out.write("effects", effects_table(of_group(group_id, rows)))
