@@ -80,9 +80,9 @@ def _with_recordings(
     for read in reads:
         used = found.files.get(read.file)
         if used is not None:
-            read.lines, read.recorded = used.lines, used.lines_used
+            read.lines, read.recorded = used.lines, used.recorded
             read.titles = (REQUEST_LOG if read.file in logs else DUMP, *read.titles)
-            read.notes = (*read.notes, *used.notes, _home_of(read.file) if used.lines_used else NO_REQUEST)
+            read.notes = (*read.notes, *used.notes, _home_of(read.file) if used.recorded else NO_REQUEST)
     clock = Clock.UTC if dumps or zone is not None else Clock.LOCAL
     return beside_lines(found, groups, clock), found.left_out
 

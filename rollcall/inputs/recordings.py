@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from rollcall.inputs.merged_facts import GroupRecorded, MergedFacts, Place
 from rollcall.inputs.printed.lines.files import path_of
+from rollcall.inputs.printed.reading import FileRead
 from rollcall.inputs.replay.spill import buckets_for
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.files import about_bytes_of
@@ -30,20 +31,12 @@ if TYPE_CHECKING:
     from rollcall.inputs.request_log.recorded import OrderedRequest, Tally
 
 
-class FileUsed(NamedTuple):
-    """How the lines of one file were treated."""
-
-    lines: int
-    lines_used: int
-    notes: list[str]
-
-
 @dataclass
 class Recordings:
     """What all of them tell."""
 
     groups: defaultdict[str, GroupRecorded] = field(default_factory=lambda: defaultdict(GroupRecorded))
-    files: dict[str, FileUsed] = field(default_factory=dict)
+    files: dict[str, FileRead] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     """Sentences on what is missing."""
 
@@ -147,7 +140,12 @@ def _read_log(
     ordered = in_order({path_of(file): file for file in files}, zone)
     log = read_log(ordered, zone, work, {}, printed)
     for number, file in enumerate(ordered):
-        found.files[file.label] = _used(log.of_files[number])
+        tally = log.of_files[number]
+        notes = (
+            f"{lines} of its lines cannot be read: {reason}; the first: {tally.examples.get(reason, reason)}"
+            for reason, lines in sorted(tally.quarantined.items())
+        )
+        found.files[file.label] = FileRead(file.label, lines=tally.read, recorded=tally.used, notes=(*notes,))
     return log
 
 
@@ -164,14 +162,6 @@ def _follow(log: LogBucket, facts: MergedFacts) -> Tally:
     return tally
 
 
-def _used(tally: Tally) -> FileUsed:
-    notes = [
-        f"{lines} of its lines cannot be read: {reason}; the first: {tally.examples.get(reason, reason)}"
-        for reason, lines in sorted(tally.quarantined.items())
-    ]
-    return FileUsed(tally.read, tally.used, notes)
-
-
 # ---------------------------------------------------------------- a dump of the topic
 
 
@@ -182,7 +172,8 @@ def _read_dump(files: Sequence[str], size_bytes: int, work: Work, found: Recordi
     dump.read(paths, size_bytes, work)
     for path, file in zip(paths, files, strict=True):
         notes = [f"line {one.line} cannot be read: {one.reason}" for one in dump.bad if one.file == path.name]
-        found.files[file] = FileUsed(dump.lines_of[path], dump.records_of[path], notes[:1])
+        lines, recorded = dump.lines_of[path], dump.records_of[path]
+        found.files[file] = FileRead(file, lines=lines, recorded=recorded, notes=(*notes[:1],))
     return dump
 
 
