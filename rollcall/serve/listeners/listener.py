@@ -11,9 +11,11 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from rollcall.serve.listeners.addresses import Address
 from rollcall.serve.listeners.connections import ConnectionMetrics, Connections
+from rollcall.serve.listeners.ports import listen_at
 
 log = logging.getLogger("gateway")
 
@@ -47,13 +49,9 @@ class Listener:
         for family, kind, protocol, _, place in dict.fromkeys(places):
             listener = socket.socket(family, kind, protocol)
             self._sockets.append(listener)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             listener.setblocking(False)
             try:
-                listener.bind(place)
-                listener.listen(_BACKLOG)
+                listen_at(listener, place, _BACKLOG)
             except OSError as error:
                 self.close()
                 raise OSError(error.errno, f"nothing can listen on {Address(*place[:2])}: {error.strerror}") from None
@@ -99,29 +97,20 @@ class Listener:
 
     async def _serve(self, client: socket.socket, host: str, protocol_factory: ProtocolFactory) -> None:
         """Returns once the protocol has the connection, or the handshake has failed."""
-        ended = _Once(lambda: self._connections.ended(host))
+        ended = ExitStack()
+        ended.callback(self._connections.ended, host)
         timeouts = {"ssl_handshake_timeout": _HANDSHAKE_S, "ssl_shutdown_timeout": TLS_SHUTDOWN_S} if self._tls else {}
         try:
-            await self._loop.connect_accepted_socket(lambda: protocol_factory(ended), client, ssl=self._tls, **timeouts)
+            await self._loop.connect_accepted_socket(
+                lambda: protocol_factory(ended.close), client, ssl=self._tls, **timeouts
+            )
         except (OSError, EOFError) as error:
             self._refuse(host, "tls", str(error))
-            ended()
+            ended.close()
         except BaseException:
-            ended()
+            ended.close()
             raise
 
     def _refuse(self, host: str, reason: str, why: str) -> None:
         log.info("%s: closed: %s %s", host, reason, why)
         self._metrics.closed.labels(reason).inc()
-
-
-class _Once:
-    """Calls something the first time that it is called."""
-
-    def __init__(self, call: Callable[[], None]) -> None:
-        self._call: Callable[[], None] | None = call
-
-    def __call__(self) -> None:
-        call, self._call = self._call, None
-        if call is not None:
-            call()
