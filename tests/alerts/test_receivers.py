@@ -7,7 +7,8 @@ import hmac
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +20,16 @@ from rollcall.programs.errors import ConfigError
 from rollcall.programs.settings import from_texts
 from rollcall.programs.visible import visible
 from rollcall.serve.alerts.alarm import NAME_BYTES, Alarm, Event, bounded
-from rollcall.serve.alerts.receivers import Written, alertmanager, pagerduty, receivers_of, slack, teams, webhook
+from rollcall.serve.alerts.receivers import (
+    Write,
+    alertmanager,
+    pagerduty,
+    receivers_of,
+    signature,
+    slack,
+    teams,
+    webhook,
+)
 from rollcall.serve.alerts.sending import NotTaken
 from rollcall.serve.alerts.settings import AlertSettings, Arguments
 from tests.alerts.misbehaving import Server, receiving
@@ -35,10 +45,10 @@ def server() -> Iterator[Server]:
 
 
 def test_a_webhook_gets_signed_json() -> None:
-    address, headers, body = webhook("http://w/", b"key", "closed", OVER, 10_000)
-    assert address == "http://w/"
-    assert headers == {"X-Rollcall-Signature": "sha256=" + hmac.new(b"key", body, hashlib.sha256).hexdigest()}
-    assert json.loads(body) == {
+    signed = {"X-Rollcall-Signature": "sha256=" + hmac.new(b"key", b"body", hashlib.sha256).hexdigest()}
+    assert signature("key", b"body") == signed
+    assert signature("", b"body") == {}
+    assert webhook("closed", OVER, 10_000) == {
         "version": 1,
         "event": "closed",
         "id": "0123",
@@ -54,7 +64,6 @@ def test_a_webhook_gets_signed_json() -> None:
         "link": "http://page/x",
         "sent": "1970-01-01T00:00:10.000Z",
     }
-    assert webhook("http://w/", b"", "opened", ALARM, 10_000)[1] == {}
 
 
 def texts_of(found: Any) -> Iterator[str]:
@@ -83,12 +92,12 @@ HOSTILE = (
     "\U000e0001" * 8_000,
 )
 LINK = "http://page/x"
-FORMS: dict[str, Callable[[str, Event, Alarm, int], Written]] = {
-    "webhook": lambda address, *sent: webhook(address, b"", *sent),
+FORMS: dict[str, Write] = {
+    "webhook": webhook,
     "slack": slack,
     "teams": teams,
     "alertmanager": alertmanager,
-    "pagerduty": lambda address, *sent: pagerduty(address, "key", *sent),
+    "pagerduty": partial(pagerduty, "key"),
 }
 MOST_BYTES = {"slack": 15_000, "teams": 28_000, "pagerduty": 512_000}
 EXACT = {"webhook": ("group",), "alertmanager": ("group",)}
@@ -104,7 +113,7 @@ def test_a_name_is_a_name_for_every_receiver_and_never_too_long(form: str, name:
         Alarm("0123", name, "storms", 1_000, 2_000, f"{name} left", link, None, "critical", name, name, name)
     )
     assert len(alarm.link) < 2_000
-    body = FORMS[form]("http://r/", event, alarm, 10_000)[2]
+    body = json.dumps(FORMS[form](event, alarm, 10_000))
     assert len(body) < MOST_BYTES.get(form, 28_000)
     message = json.loads(body)
     plain = json.loads(body, object_hook=lambda found: {k: v for k, v in found.items() if k not in EXACT.get(form, ())})
@@ -124,7 +133,7 @@ def test_slack_reads_no_text_of_others_as_markup(name: str) -> None:
     alarm = bounded(
         Alarm("0123", name, "storms", 1_000, 2_000, f"{name} left", LINK, None, "warning", name, name, name)
     )
-    message = json.loads(slack("http://s/", "opened", alarm, 10_000)[2])
+    message = slack("opened", alarm, 10_000)
     assert (message["mrkdwn"], message["parse"], message["link_names"]) == (False, "none", False)
     ours, *others = (block["text"] for block in message["blocks"])
     assert ours == {
@@ -139,15 +148,15 @@ def test_slack_reads_no_text_of_others_as_markup(name: str) -> None:
 
 
 def test_alertmanager_gets_the_same_labels_until_it_is_over() -> None:
-    opened = json.loads(alertmanager("http://a/", "opened", ALARM, 10_000)[2])[0]
+    opened = alertmanager("opened", ALARM, 10_000)[0]
     assert opened["labels"]["rollcall_id"] == "0123"
     assert opened["endsAt"] == "1970-01-01T02:00:10.000Z"
-    closed = json.loads(alertmanager("http://a/", "closed", OVER, 10_000)[2])[0]
+    closed = alertmanager("closed", OVER, 10_000)[0]
     assert closed["endsAt"] == "1970-01-01T00:00:09.000Z"
 
 
 def test_teams_gets_a_card_in_which_no_name_acts() -> None:
-    message = json.loads(teams("http://t/", "opened", ALARM, 10_000)[2])
+    message = teams("opened", ALARM, 10_000)
     (attachment,) = message["attachments"]
     assert (message["type"], attachment["contentType"]) == ("message", "application/vnd.microsoft.card.adaptive")
     card = attachment["content"]
@@ -158,24 +167,18 @@ def test_teams_gets_a_card_in_which_no_name_acts() -> None:
     assert (head["text"], head["color"]) == ("Warning: <!channel> & co", "Warning")
     assert reported["text"] == "<b> nobody held a partition."
     assert card["actions"] == [{"type": "Action.OpenUrl", "title": "The group then", "url": "http://page/x"}]
-    over = json.loads(teams("http://t/", "closed", OVER, 10_000)[2])["attachments"][0]["content"]
+    over = teams("closed", OVER, 10_000)["attachments"][0]["content"]
     assert over["body"][0]["inlines"][0]["text"] == "Over: g"
 
 
 def test_pagerduty_gets_a_trigger_and_its_resolve_under_one_key() -> None:
-    address, _, body = pagerduty("http://p/v2/enqueue", "r0uting", "opened", ALARM, 10_000)
-    opened = json.loads(body)
-    assert (address, opened["routing_key"], opened["event_action"], opened["dedup_key"]) == (
-        "http://p/v2/enqueue",
-        "r0uting",
-        "trigger",
-        "0123",
-    )
+    opened = pagerduty("r0uting", "opened", ALARM, 10_000)
+    assert (opened["routing_key"], opened["event_action"], opened["dedup_key"]) == ("r0uting", "trigger", "0123")
     assert opened["payload"]["severity"] in ("critical", "error", "warning", "info")
     assert (opened["payload"]["timestamp"], opened["payload"]["source"]) == ("1970-01-01T00:00:01.000Z", ALARM.group_id)
     long = bounded(msgspec.structs.replace(ALARM, group_id="x" * 5_000, sentence="x" * 5_000))
-    assert len(json.loads(pagerduty("p", "k", "opened", long, 0)[2])["payload"]["summary"]) <= 1_024
-    closed = json.loads(pagerduty("http://p/", "r0uting", "closed", OVER, 10_000)[2])
+    assert len(pagerduty("k", "opened", long, 0)["payload"]["summary"]) <= 1_024
+    closed = pagerduty("r0uting", "closed", OVER, 10_000)
     assert closed == {"routing_key": "r0uting", "dedup_key": "0123", "event_action": "resolve"}
 
 
@@ -183,7 +186,7 @@ def test_a_command_gets_the_webhooks_json(tmp_path: Path) -> None:
     script = f"import sys; open({str(tmp_path / 'reported')!r}, 'wb').write(sys.stdin.buffer.read()); print('paged')"
     (receiver,) = receivers_of(AlertSettings(command=Arguments((sys.executable, "-S", "-c", script))))
     assert receiver.send("opened", ALARM, 10_000) == "exit status 0 paged"
-    assert (tmp_path / "reported").read_bytes() == webhook("http://w/", b"", "opened", ALARM, 10_000)[2]
+    assert json.loads((tmp_path / "reported").read_bytes()) == webhook("opened", ALARM, 10_000)
 
 
 def test_each_receiver_that_the_settings_name_gets_its_form_and_its_least_severity(
@@ -237,15 +240,14 @@ def test_nobody_there_is_said_without_the_address(tmp_path: Path) -> None:
 
 def test_files_and_addresses_that_are_none_are_refused_without_being_shown(tmp_path: Path) -> None:
     (tmp_path / "slack").write_text("s3cret")
+    (tmp_path / "key").write_text("\n")
     with pytest.raises(ConfigError, match=r"rollcall\.alerts\.slack\.file=.*holds no address") as refused:
         receivers_of(AlertSettings(slack_file=tmp_path / "slack"))
     assert "s3cret" not in str(refused.value)
     with pytest.raises(ConfigError, match=r"rollcall\.alerts\.webhook\.secret\.file=.*cannot be read"):
         receivers_of(AlertSettings(webhook="http://w/", webhook_secret_file=tmp_path / "none"))
-    with pytest.raises(ConfigError, match="is not an address"):
-        AlertSettings(alertmanager="s3cret")
-    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.kinds=storm: is not a trouble"):
-        AlertSettings(kinds=("storm",))
+    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.pagerduty\.file=.*: is empty"):
+        receivers_of(AlertSettings(pagerduty_file=tmp_path / "key"))
 
 
 @pytest.mark.parametrize(
@@ -258,6 +260,8 @@ def test_files_and_addresses_that_are_none_are_refused_without_being_shown(tmp_p
         ("quiet", "Sat 25:00-26:00", "has no times between 00:00 and 24:00"),
         ("quiet.zone", "Mars/Olympus", "is not a zone that is known here"),
         ("slack.severity", "bad", "is not one of info, warning, critical"),
+        ("kinds", "storm", "rollcall.alerts.kinds=storm: is not a trouble; there are "),
+        ("alertmanager", "s3cret", "rollcall.alerts.alertmanager: is not an address"),
         ("pagerduty.address", "s3cret", "rollcall.alerts.pagerduty.address: is not an address"),
     ],
 )
@@ -265,9 +269,3 @@ def test_what_a_setting_is_not_it_says(key: str, text: str, says: str) -> None:
     with pytest.raises(ConfigError) as refused:
         from_texts(AlertSettings, {f"rollcall.alerts.{key}": text})
     assert says in str(refused.value)
-
-
-def test_a_secret_that_is_empty_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "key").write_text("\n")
-    with pytest.raises(ConfigError, match=r"rollcall\.alerts\.pagerduty\.file=.*: is empty"):
-        receivers_of(AlertSettings(pagerduty_file=tmp_path / "key"))

@@ -97,7 +97,7 @@ class Metrics(Attacked):
         for _ in range(3):
             named = frozenset(name for name in names if random.random() < 0.7)
             seen |= {*names}
-            figures._chosen = Chosen(named, frozenset(names) - named, seen)
+            figures.chosen = Chosen(named, frozenset(names) - named, seen)
             owners: Samples = {("", one, random.choice(names), "0", *random.choices(names, k=3)): 1.0 for one in names}
             families = (
                 _gauge("groups", 'How " \\ many', ("consumergroup", "topic"), figures._summed(rows, "n", "cause")),

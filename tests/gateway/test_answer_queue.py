@@ -1,18 +1,8 @@
-"""Answers in the order of their requests; and nothing once the connection has ended."""
+"""Nothing is sent once the connection has ended; `test_connection` has the order of answers."""
 
 from __future__ import annotations
 
 from rollcall.serve.gateway.answer_queue import AnswerQueue
-
-
-def test_answers_are_sent_in_the_order_of_their_requests() -> None:
-    sent: list[bytes] = []
-    queue = AnswerQueue(lambda: 0.0, sent.append)
-    first, second = queue.line_up("Heartbeat", 10), queue.line_up("Heartbeat", 20)
-    queue.fill(second, b"2")
-    assert (sent, queue.asked_bytes) == ([], 30)
-    queue.fill(first, b"1")
-    assert (sent, queue.asked_bytes, len(queue)) == ([b"1", b"2"], 0, 0)
 
 
 def test_an_answer_whose_end_comes_after_the_connections_is_nothing() -> None:

@@ -52,8 +52,10 @@ class Asked:
     def __init__(self) -> None:
         self.heartbeats = self.joins = 0
 
-    def of(self, group: Group, known: KnownGroup | None, at_ms: int, config: GroupConfig) -> None:
+    def of(self, play: Play) -> None:
         """Every member, as it is and as another, and a stranger; and new clients."""
+        group, config, at_ms = play.group, play.config, max(play.now_ms, play.group.updated_at_ms)
+        known = known_by(group.group_id, play.effects)
         names = [*({} if known is None else known.members), "stranger"]
         for name in names:
             for generation_id in (group.generation_id - 1, group.generation_id, group.generation_id + 1):
@@ -77,20 +79,24 @@ class Asked:
                 self.joins += 1
 
 
-@given(config=configs, moves=st.lists(plays, max_size=3))
-@EXAMPLES
-def test_of_a_classic_group_whatever_its_life(config: GroupConfig, moves: list[list[Move]]) -> None:
-    play = Play(config).make(chain.from_iterable(moves))
-    known = known_by(GROUP_ID, play.effects)
-    Asked().of(play.group, known, max(play.now_ms, play.group.updated_at_ms), config)
+classic_plays = st.builds(
+    lambda config, moves: Play(config).make(chain.from_iterable(moves)), configs, st.lists(plays, max_size=3)
+)
+plays_of_both = st.builds(
+    lambda config, moves: consumer_moves.consumer_play(config).make(moves), consumer_moves.configs, consumer_moves.plays
+)
 
 
-@given(config=consumer_moves.configs, moves=consumer_moves.plays)
+@given(play=classic_plays)
 @EXAMPLES
-def test_of_a_group_with_members_of_both_protocols_whatever_its_life(config: GroupConfig, moves: list[Move]) -> None:
-    play = consumer_moves.consumer_play(config).make(moves)
-    known = known_by(play.group.group_id, play.effects)
-    Asked().of(play.group, known, play.now_ms, play.config)
+def test_of_a_classic_group_whatever_its_life(play: Play) -> None:
+    Asked().of(play)
+
+
+@given(play=plays_of_both)
+@EXAMPLES
+def test_of_a_group_with_members_of_both_protocols_whatever_its_life(play: Play) -> None:
+    Asked().of(play)
 
 
 def test_the_random_lives_lead_to_groups_that_are_answered_early() -> None:
@@ -98,20 +104,16 @@ def test_the_random_lives_lead_to_groups_that_are_answered_early() -> None:
     of_both = 0
 
     @settings(max_examples=60, derandomize=True, database=None)
-    @given(config=configs, moves=st.lists(plays, max_size=3))
-    def play_classic(config: GroupConfig, moves: list[list[Move]]) -> None:
-        play = Play(config).make(chain.from_iterable(moves))
-        known = known_by(GROUP_ID, play.effects)
-        classic.of(play.group, known, max(play.now_ms, play.group.updated_at_ms), config)
+    @given(play=classic_plays)
+    def play_classic(play: Play) -> None:
+        classic.of(play)
 
     @settings(max_examples=300, derandomize=True, database=None)
-    @given(config=consumer_moves.configs, moves=consumer_moves.plays)
-    def play_both(config: GroupConfig, moves: list[Move]) -> None:
+    @given(play=plays_of_both)
+    def play_both(play: Play) -> None:
         nonlocal of_both
-        play = consumer_moves.consumer_play(config).make(moves)
-        known = known_by(play.group.group_id, play.effects)
         before = mixed.heartbeats
-        mixed.of(play.group, known, play.now_ms, play.config)
+        mixed.of(play)
         of_both += (mixed.heartbeats - before) if play.group.consumer is not None else 0
 
     play_classic()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,11 +12,11 @@ import pytest
 
 from rollcall.schemas.messages import OffsetCommitRequest
 from rollcall.serve.listeners.addresses import Address, parse_address
+from tests.child import Child
 from tests.gateway.consumer_beats import AT_ONCE, beat
 from tests.gateway.running import DEFAULTS, GROUPS, asynchronous, beside
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, beaten
-from tests.source_tree import ROOT
 from tests.waiting import until_true
 from tests.wire_client import Client
 
@@ -91,26 +90,18 @@ async def test_beside_another_writer_and_by_a_setting_every_commit_waits(is_besi
 @asynchronous
 async def test_a_commit_that_was_acknowledged_outlives_its_gateway(tmp_path: Path) -> None:
     """The gateway is killed the moment that the client has its answer, before the coordinator comes to the commit."""
-    coordinator = TableCoordinator(tmp_path, GROUPS, reports_batches=True)
+    home = tmp_path / "home"
+    home.mkdir()
+    coordinator = TableCoordinator(home, GROUPS, reports_batches=True)
     words = [word for key, value in DEFAULTS.items() for word in ("--set", f"{key}={value}")]
-    with coordinator:
-        gateway = subprocess.Popen(
-            [sys.executable, "-m", "rollcall.serve.gateway", "--home", str(tmp_path), *words],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        try:
-            assert gateway.stdout is not None
-            said = await asyncio.to_thread(gateway.stdout.readline)
+    command = [sys.executable, "-m", "rollcall.serve.gateway", "--home", str(home), *words]
+    gateway = Child(command, tmp_path, is_alone=False)
+    try:
+        with coordinator:
+            said = await asyncio.to_thread(gateway.read_until, "listens on ")
             address = parse_address("listen", said.rpartition("listens on ")[2].partition(";")[0])
             client, member, generation = await with_an_offset(address)
             await beaten(client, member, generation)
-        except BaseException:
-            gateway.kill()
-            raise
-    try:
         # No batch runs now: whoever is answered has not waited for one.
         assert await commit(client, member, generation, 7) == "none"
         assert stored(coordinator) < 7
@@ -118,6 +109,5 @@ async def test_a_commit_that_was_acknowledged_outlives_its_gateway(tmp_path: Pat
     finally:
         gateway.kill()
         gateway.wait()
-        gateway.stdout.close()
     with coordinator:
         await until_true(lambda: stored(coordinator) == 7)

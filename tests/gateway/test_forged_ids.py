@@ -12,7 +12,8 @@ import pytest
 
 from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups, KnownMember
 from rollcall.schemas.consumer_protocol import TopicPartition
-from rollcall.schemas.messages import ConsumerGroupHeartbeatResponse, GroupRequest, Response
+from rollcall.schemas.messages import ConsumerGroupHeartbeatResponse, GroupRequest, Operation, Response
+from rollcall.serve.gateway.access import ALL_OPERATIONS, Access, Rule
 from rollcall.serve.gateway.backend import BackendError
 from rollcall.serve.gateway.tables.early_answers import EarlyAnswers
 from rollcall.serve.gateway.tables.under_way import LISTED_WITHIN_MS, UnderWay
@@ -109,6 +110,11 @@ def test_what_nobody_lists_for_is_forgotten_in_time() -> None:
             under_way.forget_lost(at_ms + 1)
 
     assert kept_bytes(ask) < 5 * LONG_BYTES
+
+
+def test_answers_about_long_names_are_not_remembered() -> None:
+    known = Access([Rule(True, "User:a", True, "", ALL_OPERATIONS)])
+    assert kept_bytes(lambda: [known.allows("User:a", Operation.READ, long_id()) for _ in range(TIMES)]) < LONG_BYTES
 
 
 def test_the_groups_that_know_the_topics_are_remembered_in_little() -> None:

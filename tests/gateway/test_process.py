@@ -160,6 +160,7 @@ def test_an_address_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
         (["--conf-file", "/nowhere"], "/nowhere: cannot be read: No such file or directory"),
         (["--topics", "t1", "--set", "topics=t2:4"], "topics=t1: 't1' is not of the form topic:partitions"),
         (["--home", "/proc/nowhere", "--listen", "127.0.0.1:0"], "the gateway cannot start: /proc/nowhere"),
+        (["--home", "s3a://b/home", "--listen", "127.0.0.1:0"], "s3a://b/home takes its requests by Kafka: give "),
     ],
 )
 def test_what_a_person_can_put_right_is_one_sentence_and_status_2(

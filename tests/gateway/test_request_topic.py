@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import msgspec
 import pyarrow as pa
 import pytest
@@ -14,7 +11,6 @@ from rollcall.programs.errors import ConfigError
 from rollcall.serve.gateway.tables.request_sink import NotAppended, Topic, topic_of
 from rollcall.serve.gateway.tables.request_topic import RequestTopic
 from rollcall.tables.request_rows import RequestRow, table_of
-from tests.source_tree import ROOT
 
 BROKERS = {"kafka.bootstrap.servers": "b1:9092,b2:9092"}
 SETTINGS = {"spark.coordinator.source": "kafka", "spark.coordinator.kafka.topic": "requests", **BROKERS}
@@ -38,21 +34,6 @@ def test_brokers_that_do_not_answer_are_one_sentence(monkeypatch: pytest.MonkeyP
     topic = RequestTopic(Topic("requests", {"kafka.bootstrap.servers": "127.0.0.1:1"}), most_bytes=1000)
     with pytest.raises(OSError, match=r"^kafka\.bootstrap.servers=127.0.0.1:1: "):
         topic.open()
-
-
-def test_a_home_in_a_store_needs_a_topic_for_its_requests() -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "rollcall.serve.gateway",
-        "--home",
-        "s3a://bucket/rollcall",
-        "--listen",
-        "127.0.0.1:0",
-    ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 2
-    assert done.stderr.strip().startswith("rollcall: s3a://bucket/rollcall takes its requests by Kafka: give ")
 
 
 class Producer:

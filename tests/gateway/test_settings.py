@@ -80,7 +80,6 @@ def test_every_setting_says_what_it_means() -> None:
     ("pairs", "why"),
     [
         ({"gateway.lisen": "x"}, r"gateway.lisen: is not a setting; did you mean gateway.listen\?"),
-        ({"gateway.blue": "x"}, "gateway.blue: is not a setting$"),
         (
             {"gateway.heartbeats.at.the.door": "false"},
             "gateway.heartbeats.at.the.door: is called gateway.heartbeats.answered.early now$",
@@ -88,15 +87,12 @@ def test_every_setting_says_what_it_means() -> None:
         ({"gateway.listen": "9092"}, "gateway.listen=9092: is not of the form host:port"),
         ({"gateway.listen": "localhost:70000"}, "gateway.listen=localhost:70000: is not of the form host:port"),
         ({"gateway.listen": "::1:9092"}, r"gateway.listen=::1:9092: an IPv6 address stands in brackets, \[::1\]:9092"),
-        ({"gateway.max.connections": "many"}, "gateway.max.connections=many: is not a whole number"),
         ({"gateway.max.connections": "0"}, "gateway.max.connections=0: must be at least 1"),
         ({"gateway.sasl.mechanisms": "PLAIN,GSSAPI"}, "'GSSAPI' is not one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
         ({"gateway.sasl.mechanisms": " ,"}, "gateway.sasl.mechanisms=: names none of PLAIN, SCRAM-SHA-256"),
-        ({"gateway.allow.anonymous.beyond.loopback": "yes"}, "=yes: is neither true nor false"),
         ({"gateway.ssl.key": "/k.pem"}, "gateway.ssl.key: needs gateway.ssl.certificate"),
         ({"gateway.ssl.client.ca": "/c.pem"}, "gateway.ssl.client.ca: needs gateway.ssl.certificate"),
         ({"gateway.upstream": "kafka:9092", "topics": "t1:4"}, "topics: the upstream has the topics"),
-        ({"topics": "t1"}, "topics=t1: 't1' is not of the form topic:partitions"),
     ],
 )
 def test_an_unfit_setting_is_refused_by_its_name(pairs: dict[str, str], why: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rollcall.programs.errors import ConfigError
-from rollcall.serve.gateway.security.tls import principal_of
+from rollcall.serve.listeners.tls import principal_of
 from tests.gateway.logging_in import CERTIFICATES, TLS, log_in
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import alone_in, is_answered, join, park

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from rollcall.serve.gateway.upstream.apis import our_ranges
+from rollcall.schemas.messages import APIS
 from rollcall.serve.gateway.wire.codec import RequestHeader
 from rollcall.serve.listeners.addresses import Address
 from tests.gateway.gateway_before import OTHER_API, before_scripted, gateway_before, other, received
@@ -144,7 +144,7 @@ async def test_versions_are_the_upstreams_but_for_the_groups_and_what_is_not_pas
     async with before_scripted() as (_, _, client):
         answer = await client.call("ApiVersions", version)
         offered = {known.api_key: known.max_version for known in answer.api_keys}
-        assert offered.keys() == {0, 1, 3, 60, OTHER_API} | our_ranges().keys()
+        assert offered.keys() == {0, 1, 3, 60, OTHER_API} | {api.key for api in APIS.values()}
         assert (offered[0], offered[1], offered[3], offered[OTHER_API]) == (9, 15, 13, 3)
         assert (offered[8], offered[9], offered[11]) == (9, 9, 9)
         if version >= 3:

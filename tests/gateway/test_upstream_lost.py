@@ -149,17 +149,8 @@ async def test_an_upstream_without_brokers_one_that_hangs_up_and_too_few_ports_a
 @asynchronous
 async def test_the_command_line_names_an_upstream_and_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     async with scripted_broker() as broker:
-        words = [
-            sys.executable,
-            "-m",
-            "rollcall.serve.gateway",
-            "--home",
-            str(tmp_path),
-            "--listen",
-            "127.0.0.1:0",
-            "--metrics",
-        ]
-        words += ["127.0.0.1:0", "--upstream", str(broker.address)]
+        words = [sys.executable, "-m", "rollcall.serve.gateway", "--home", str(tmp_path), "--listen", "127.0.0.1:0"]
+        words += ["--metrics", "127.0.0.1:0", "--upstream", str(broker.address)]
         pipe = asyncio.subprocess.PIPE
         running = await asyncio.create_subprocess_exec(*words, stdout=pipe, stderr=pipe)
         assert running.stdout is not None

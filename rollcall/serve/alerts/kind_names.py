@@ -5,11 +5,8 @@ Knows names; must not know how a trouble is found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from rollcall.answers.views.catalog import DETECTORS
 from rollcall.answers.views.view import Severity
-from rollcall.programs.errors import ConfigError
 
 JOB_BEHIND, LEFT_OUT = "job_behind", "alarms_left_out"
 KINDS: dict[str, Severity] = {
@@ -18,10 +15,3 @@ KINDS: dict[str, Severity] = {
     LEFT_OUT: "warning",
 }
 """Unless some are named, alarms are of all but those of severity info."""
-
-
-def refuse_unknown(name: str, kinds: Iterable[str]) -> None:
-    """Raises ConfigError: a kind is unknown."""
-    for kind in kinds:
-        if kind not in KINDS:
-            raise ConfigError(f"{name}={kind}: is not a trouble; there are {', '.join(KINDS)}")

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,8 +34,8 @@ _LINKED = re.compile(r":(?=//)|(?<![a-z])(?:mailto:|tel:|www\.)", re.IGNORECASE)
 """By these, programs find addresses in plain text, also behind a digit or a character of another script."""
 _HOUR_MS = 3_600_000
 
-Written = tuple[str, dict[str, str], bytes]
-"""An address, headers and a body."""
+Write = Callable[[Event, Alarm, int], Any]
+"""Makes the JSON of a message, which is sent now."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,23 @@ class Receiver:
 
 def receivers_of(settings: AlertSettings) -> list[Receiver]:
     """Those that the settings and secrets name. Raises ConfigError: a secret that cannot be read or is set twice."""
-    return list(_receivers_of(settings))
-
-
-def _receivers_of(settings: AlertSettings) -> Iterator[Receiver]:
+    found: list[Receiver] = []
     reach = Reach(settings.private_addresses, settings.redirects)
 
-    def posted(write: Callable[[Event, Alarm, int], Written]) -> Callable[[Event, Alarm, int], str]:
-        return lambda *sent: post(*write(*sent), reach)
+    def add(
+        name: str,
+        address: str,
+        write: Write,
+        least: Severity,
+        secrets: tuple[str, ...],
+        key: str = "",
+        repeats_ms: int = 0,
+    ) -> None:
+        def deliver(event: Event, alarm: Alarm, now_ms: int) -> str:
+            body = json.dumps(write(event, alarm, now_ms)).encode()
+            return post(address, signature(key, body), body, reach)
+
+        found.append(Receiver(name, deliver, repeats_ms, least, secrets))
 
     secret_hook = address_of("webhook", settings.webhook_file)
     if settings.webhook and secret_hook:
@@ -81,38 +90,38 @@ def _receivers_of(settings: AlertSettings) -> Iterator[Receiver]:
         raise ConfigError(f"{PREFIX}webhook: set either this or {source}")
     if hook := settings.webhook or secret_hook:
         secret = secret_of("webhook.secret", settings.webhook_secret_file)
-        written = posted(partial(webhook, hook, secret.encode()))
-        yield Receiver("webhook", written, 0, settings.webhook_severity, (*parts_of(hook), secret))
+        add("webhook", hook, webhook, settings.webhook_severity, (*parts_of(hook), secret), secret)
     for name, path, write, least in (
         ("slack", settings.slack_file, slack, settings.slack_severity),
         ("teams", settings.teams_file, teams, settings.teams_severity),
     ):
         if place := address_of(name, path):
-            yield Receiver(name, posted(partial(write, place)), 0, least, parts_of(place))
+            add(name, place, write, least, parts_of(place))
     if settings.alertmanager:
         address = settings.alertmanager.rstrip("/") + "/api/v2/alerts"
-        written = posted(partial(alertmanager, address))
-        yield Receiver(
-            "alertmanager",
-            written,
-            _HOUR_MS,
-            settings.alertmanager_severity,
-            (settings.alertmanager, *login_of(address)),
-        )
+        secrets = (settings.alertmanager, *login_of(address))
+        add("alertmanager", address, alertmanager, settings.alertmanager_severity, secrets, repeats_ms=_HOUR_MS)
     if key := secret_of("pagerduty", settings.pagerduty_file):
         events = settings.pagerduty_address.rstrip("/") + "/v2/enqueue"
-        written = posted(partial(pagerduty, events, key))
-        yield Receiver("pagerduty", written, 0, settings.pagerduty_severity, (key, *login_of(events)))
+        add("pagerduty", events, partial(pagerduty, key), settings.pagerduty_severity, (key, *login_of(events)))
     if settings.command:
         within_s = settings.command_timeout_ms / 1000
-        yield Receiver(
-            "command", lambda *sent: run(settings.command, as_json(*sent), within_s), 0, settings.command_severity
-        )
+
+        def printed(*sent: Any) -> str:
+            return run(settings.command, json.dumps(webhook(*sent)).encode(), within_s)
+
+        found.append(Receiver("command", printed, least=settings.command_severity))
+    return found
 
 
-def as_json(event: Event, alarm: Alarm, now_ms: int) -> bytes:
+def signature(key: str, body: bytes) -> dict[str, str]:
+    """X-Rollcall-Signature, where there is a key, is sha256= and the HMAC of the body."""
+    return {"X-Rollcall-Signature": f"sha256={hmac.new(key.encode(), body, hashlib.sha256).hexdigest()}"} if key else {}
+
+
+def webhook(event: Event, alarm: Alarm, now_ms: int) -> Any:
     """An alarm as the webhook and the command get it."""
-    body = {
+    return {
         "version": VERSION,
         "event": event,
         "id": alarm.id,
@@ -128,17 +137,9 @@ def as_json(event: Event, alarm: Alarm, now_ms: int) -> bytes:
         "link": alarm.link,
         "sent": iso_utc(now_ms / 1000),
     }
-    return json.dumps(body).encode()
 
 
-def webhook(address: str, secret: bytes, event: Event, alarm: Alarm, now_ms: int) -> Written:
-    """JSON, signed where there is a secret: X-Rollcall-Signature is sha256= and the HMAC of the body."""
-    body = as_json(event, alarm, now_ms)
-    signed = {"X-Rollcall-Signature": f"sha256={hmac.new(secret, body, hashlib.sha256).hexdigest()}"} if secret else {}
-    return address, signed, body
-
-
-def slack(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
+def slack(event: Event, alarm: Alarm, now_ms: int) -> Any:
     """Return Slack's message: our own words are markup, all text of others is plain.
 
     Notifications show `text`, which is plain, too.
@@ -147,7 +148,7 @@ def slack(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
     head = f"{emoji} *{state}* since {iso_utc(alarm.since_ms / 1000)}. <{alarm.link}|The group then>"
     # Slack takes 3,000 characters in a block; `&amp;` is five of them.
     found, reason = f"{_named(alarm)}: {alarm.sentence}", ". ".join(filter(None, (alarm.why.rstrip("."), alarm.cost)))
-    body = {
+    return {
         "text": _slack_text(f"{state}: {found}"),
         "mrkdwn": False,
         "parse": "none",
@@ -163,10 +164,9 @@ def slack(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
             ),
         ],
     }
-    return address, {}, json.dumps(body).encode()
 
 
-def teams(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
+def teams(event: Event, alarm: Alarm, now_ms: int) -> Any:
     """Return an adaptive card, as a workflow that begins with a webhook request takes it; its texts are plain text."""
     state = "Over" if event == "closed" else alarm.severity.capitalize()
     colour = {"Over": "Good", "Critical": "Attention", "Warning": "Warning"}.get(state, "Default")
@@ -183,10 +183,10 @@ def teams(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
         "actions": [{"type": "Action.OpenUrl", "title": "The group then", "url": alarm.link}],
     }
     attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
-    return address, {}, json.dumps({"type": "message", "attachments": [attachment]}).encode()
+    return {"type": "message", "attachments": [attachment]}
 
 
-def alertmanager(address: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
+def alertmanager(event: Event, alarm: Alarm, now_ms: int) -> Any:
     """Return what the v2 API of Alertmanager takes: the same labels for the same alarm."""
     ends_ms = now_ms + OPEN_FOR_MS if alarm.closed_ms is None else max(alarm.closed_ms, alarm.since_ms + 1)
     body: dict[str, Any] = {
@@ -205,10 +205,10 @@ def alertmanager(address: str, event: Event, alarm: Alarm, now_ms: int) -> Writt
         "endsAt": iso_utc(ends_ms / 1000),
         "generatorURL": alarm.link,
     }
-    return address, {}, json.dumps([body]).encode()
+    return [body]
 
 
-def pagerduty(address: str, key: str, event: Event, alarm: Alarm, now_ms: int) -> Written:
+def pagerduty(key: str, event: Event, alarm: Alarm, now_ms: int) -> Any:
     """PagerDuty's Events API v2: what is triggered and what is resolved have the alarm's id as their key."""
     body: dict[str, Any] = {"routing_key": key, "dedup_key": alarm.id, "event_action": "resolve"}
     if event != "closed":
@@ -226,7 +226,7 @@ def pagerduty(address: str, key: str, event: Event, alarm: Alarm, now_ms: int) -
                 "custom_details": {name: _unlinked(getattr(alarm, name)) for name in ("why", "who", "cost")},
             },
         }
-    return address, {}, json.dumps(body).encode()
+    return body
 
 
 def _named(alarm: Alarm) -> str:

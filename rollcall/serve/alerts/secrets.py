@@ -95,10 +95,6 @@ def _pattern(secret: str) -> re.Pattern[str]:
 def _spellings(character: str) -> Iterator[str]:
     r"""Yield patterns of `/`, `\/`, `\u002f`, `%2F`, and `%252F`, which is encoded twice."""
     yield rf"\\?{re.escape(character)}"
-    yield "".join(rf"\\u(?i:{unit:04x})" for unit in _units(character))
+    units = character.encode("utf-16-be", "surrogatepass")
+    yield "".join(rf"\\u(?i:{units[place : place + 2].hex()})" for place in range(0, len(units), 2))
     yield "".join(f"%(?:25)*(?i:{byte:02x})" for byte in character.encode(errors="replace"))
-
-
-def _units(character: str) -> Iterator[int]:
-    encoded = character.encode("utf-16-be", "surrogatepass")
-    return (int.from_bytes(encoded[place : place + 2]) for place in range(0, len(encoded), 2))

@@ -104,9 +104,11 @@ class AlertSettings:
     def __post_init__(self) -> None:
         if self.kinds:
             # Whoever has no alarms does without the views.
-            from rollcall.serve.alerts.kind_names import refuse_unknown
+            from rollcall.serve.alerts.kind_names import KINDS
 
-            refuse_unknown(f"{PREFIX}kinds", self.kinds)
+            for kind in self.kinds:
+                if kind not in KINDS:
+                    raise ConfigError(f"{PREFIX}kinds={kind}: is not a trouble; there are {', '.join(KINDS)}")
         for name in ("webhook", "alertmanager", "pagerduty_address", "page"):
             address = getattr(self, name)
             if address and not address.startswith(("http://", "https://")):

@@ -62,21 +62,13 @@ class Figures:
 
     def __init__(self, history: ExportHistory, settings: ExportSettings) -> None:
         self._history, self._settings = history, settings
-        self._chosen = Chosen()
-        self._counted: defaultdict[str, Counted] = defaultdict(Counted)
-
-    @property
-    def groups_summed(self) -> int:
-        """How many groups are summed as (others)."""
-        return len(self._chosen.summed)
-
-    def begin_anew(self) -> None:
-        """Call it after the history was read again: counters may be lower."""
-        self._counted.clear()
+        self.chosen = Chosen()
+        self.counted: defaultdict[str, Counted] = defaultdict(Counted)
+        """By metric; cleared after the history was read again, when counters may be lower."""
 
     def families(self, now_ms: int) -> Iterator[Metric]:
         """Every metric with its values. Raises duckdb.Error, OSError: the history cannot be read."""
-        self._chosen = choose(self._history, self._settings, self._chosen, now_ms)
+        self.chosen = choose(self._history, self._settings, self.chosen, now_ms)
         yield from self._groups()
         yield from self._lag()
         yield from self._log_ends()
@@ -96,8 +88,8 @@ class Figures:
         """A column of rows by group and labels, those of one name together: added up, or the least of them."""
         samples: dict[Labels, float] = {}
         for group_id, others, amount in self._amounts(rows, value, *labels):
-            if self._chosen.has(group_id):
-                key = (self._chosen.name_of(group_id), *others)
+            if self.chosen.has(group_id):
+                key = (self.chosen.name_of(group_id), *others)
                 before = samples.get(key)
                 samples[key] = amount if before is None else min(before, amount) if least else before + amount
         return samples
@@ -111,7 +103,7 @@ class Figures:
         states: dict[Labels, float] = {
             (self._settings.cluster_name, row["group_id"]): float(_STATES.index(row["state"]))
             for row in rows
-            if row["group_id"] in self._chosen.named and row["state"] in _STATES
+            if row["group_id"] in self.chosen.named and row["state"] in _STATES
         }
         numbers = ", ".join(f"{number}={state}" for number, state in enumerate(_STATES))
         yield _gauge("kafka_consumergroup_group_state", f"A group's state: {numbers}", _KLAG_GROUP, states)
@@ -124,9 +116,9 @@ class Figures:
         bounds: defaultdict[Labels, float] = defaultdict(float)
         cluster = self._settings.cluster_name
         for group_id, *of_partition in self._history.lag(has_owners=self._settings.has_members):
-            if not self._chosen.has(group_id):
+            if not self.chosen.has(group_id):
                 continue
-            name = self._chosen.name_of(group_id)
+            name = self.chosen.name_of(group_id)
             row = _Lag(name, *of_partition)
             offset_sums[name, row.topic] += NOT_COMMITTED if row.committed is None else row.committed
             if row.committed is not None and row.lag is not None:
@@ -210,7 +202,7 @@ class Figures:
 
     def _counter(self, name: str, means: str, rows: list[dict[str, Any]], value: str, *labels: str) -> Metric:
         family = CounterMetricFamily(f"rollcall_group_{name}", means, labels=("group", *labels))
-        for key, total in self._counted[name].totals(self._amounts(rows, value, *labels), self._chosen).items():
+        for key, total in self.counted[name].totals(self._amounts(rows, value, *labels), self.chosen).items():
             family.add_metric(label_values(key), total)
         return family
 

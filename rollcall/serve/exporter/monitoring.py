@@ -201,6 +201,33 @@ ANNOTATION = (
 when the group was."""
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _HEIGHT, _COLUMNS = 8, 24
+_GROUPS = "label_values(kafka_consumergroup_members, consumergroup)"
+VARIABLES = [
+    {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"},
+    {
+        "name": "group",
+        "label": "Group",
+        "type": "query",
+        "datasource": _SOURCE,
+        "definition": _GROUPS,
+        "query": {"query": _GROUPS, "refId": "group"},
+        "refresh": 2,
+        "includeAll": True,
+        "allValue": ".*",
+        "multi": True,
+    },
+    {"name": "page", "label": "Page", "type": "textbox", "query": PAGE},
+]
+REBALANCES = {
+    "name": "Rebalances",
+    "datasource": _SOURCE,
+    "enable": True,
+    "expr": ANNOTATION,
+    "step": "30s",
+    "titleFormat": "{{group}}: {{cause}}",
+    "textFormat": '<a href="${page}/group?group={{group}}" target="_blank">the group</a>',
+    "tagKeys": "cause",
+}
 
 
 def dashboard() -> str:
@@ -220,8 +247,8 @@ def dashboard() -> str:
         "timezone": "utc",
         "refresh": "30s",
         "time": {"from": "now-3h", "to": "now"},
-        "templating": {"list": [_data_source(), _groups(), _page()]},
-        "annotations": {"list": [_rebalances()]},
+        "templating": {"list": VARIABLES},
+        "annotations": {"list": [REBALANCES]},
         "panels": panels,
     }
     return json.dumps(shown, indent=2) + "\n"
@@ -242,44 +269,6 @@ def _panel(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
             {"refId": chr(ord("A") + place), "datasource": _SOURCE, "expr": expr, "legendFormat": legend}
             for place, (expr, legend) in enumerate(panel.queries)
         ],
-    }
-
-
-def _data_source() -> dict[str, Any]:
-    return {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
-
-
-def _groups() -> dict[str, Any]:
-    query = "label_values(kafka_consumergroup_members, consumergroup)"
-    return {
-        "name": "group",
-        "label": "Group",
-        "type": "query",
-        "datasource": _SOURCE,
-        "definition": query,
-        "query": {"query": query, "refId": "group"},
-        "refresh": 2,
-        "includeAll": True,
-        "allValue": ".*",
-        "multi": True,
-    }
-
-
-def _page() -> dict[str, Any]:
-    return {"name": "page", "label": "Page", "type": "textbox", "query": PAGE}
-
-
-def _rebalances() -> dict[str, Any]:
-    link = '<a href="${page}/group?group={{group}}" target="_blank">the group</a>'
-    return {
-        "name": "Rebalances",
-        "datasource": _SOURCE,
-        "enable": True,
-        "expr": ANNOTATION,
-        "step": "30s",
-        "titleFormat": "{{group}}: {{cause}}",
-        "textFormat": link,
-        "tagKeys": "cause",
     }
 
 

@@ -65,7 +65,7 @@ def choose(history: ExportHistory, settings: ExportSettings, earlier: Chosen, no
     members = {row["group_id"]: row["member_count"] for row in history.all(in_order, patterns)}
     ranked = list(members)
     if len(ranked) > settings.groups_max:
-        troubled = _in_trouble(history, now_ms)
+        troubled = {row["group_id"] for row in counts_now(history, now_ms) if row["severity"] != "info"}
         qualified = troubled | history.groups_with(_BUSY, now_ms - BUSY_MS)
 
         def rank(group_id: str) -> tuple[bool, bool, bool]:
@@ -75,10 +75,6 @@ def choose(history: ExportHistory, settings: ExportSettings, earlier: Chosen, no
         ranked.sort(key=rank)
     named = frozenset(ranked[: settings.groups_max])
     return Chosen(named, members.keys() - named, earlier.seen | members.keys())
-
-
-def _in_trouble(history: ExportHistory, now_ms: int) -> set[str]:
-    return {row["group_id"] for row in counts_now(history, now_ms) if row["severity"] != "info"}
 
 
 class Counted:

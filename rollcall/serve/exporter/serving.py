@@ -57,7 +57,7 @@ class Exporter:
         self._gauge("rollcall_export_seconds", "How long it took to make them", lambda: self._took_s)
         self._gauge("rollcall_export_failing", "1 if they could not be made", lambda: float(self._is_failing))
         summed = "Groups that are not exported by name"
-        self._gauge("rollcall_export_groups_summed", summed, lambda: float(self._figures.groups_summed))
+        self._gauge("rollcall_export_groups_summed", summed, lambda: float(len(self._figures.chosen.summed)))
 
     def start(self) -> None:
         self._thread.start()
@@ -81,7 +81,7 @@ class Exporter:
     def _step(self) -> None:
         began = time.monotonic()
         if self.history.update():
-            self._figures.begin_anew()
+            self._figures.counted.clear()
         # Each family replaces its last text, so that memory holds all texts only once.
         made = self._written or list[_FamilyText]()
         for place, family in enumerate(self._figures.families(now_ms(self.history, liveness_of(self.history)))):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -27,13 +28,17 @@ from rollcall.schemas.fan_out import each_once, group_id_of, join, split
 from rollcall.schemas.messages import (
     API_OF,
     APIS,
+    GROUP_RESOURCE,
     AlterConfigsRequest,
+    AlterConfigsResult,
     ClientGroupRequest,
     ClientRequest,
+    ConfigsRequest,
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
     Coordinator,
     DescribeConfigsRequest,
+    DescribeConfigsResult,
     DescribeGroupsResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -52,7 +57,6 @@ from rollcall.schemas.refusals import refusal
 from rollcall.schemas.strings import unfit_id_prefix
 from rollcall.serve.gateway.access import Access
 from rollcall.serve.gateway.backend import Backend, BackendError, Known, Outcome
-from rollcall.serve.gateway.config_resources import of_groups
 from rollcall.serve.gateway.exchange import (
     ANONYMOUS,
     MAX_ELEMENTS,
@@ -70,6 +74,8 @@ from rollcall.serve.gateway.wire.codec import Codec, WireError
 from rollcall.serve.gateway.wire.shaping import values_of
 
 GROUP_KEY_TYPE = 0
+NOT_A_GROUP = "Only groups have configs here; ask for them alone"
+TWICE = "Each resource must appear at most once."
 NO_OPERATIONS = -(1 << 31)
 _LENGTH_BYTES = 3
 """At most: a string has its length before it, and a group in a list its tagged fields behind it."""
@@ -135,11 +141,8 @@ class GroupApis:
         request, caller = self._request(ask), ask.caller
         match request:
             case HeartbeatRequest():
-                # The shortest path: nearly all requests are heartbeats that are answered at once.
-                asked = self._ask_group(request, caller)
-                if isinstance(asked, HeartbeatResponse) and not asked.throttle_time_ms:
-                    return asked
-                return self._answer_of_one(request, caller, asked)
+                # The shortest path: nearly all requests are heartbeats.
+                return self._ask([request], request, caller)
             case JoinGroupRequest() if unfit := unfit_id_prefix(request):
                 raise WireError(unfit)
             case FindCoordinatorRequest():
@@ -150,32 +153,31 @@ class GroupApis:
             case ListConfigResourcesRequest():
                 return Later(self._backend.groups(), lambda _: self._configured(request, caller))
             case DescribeConfigsRequest() | AlterConfigsRequest() | IncrementalAlterConfigsRequest():
-                about_groups, beside = of_groups(request)
+                about_groups, beside = _of_groups(request)
                 if not about_groups.resources:
                     return beside(API_OF[type(request)].response())
-                return self._ask(about_groups, caller, beside)
-        return self._ask(request, caller)
-
-    def _ask(self, request: ClientGroupRequest, caller: Caller, beside: Beside = lambda response: response) -> Answer:
-        """Asks each group that the request names once. beside: adds the answers that no group gives."""
+                configs = each_once(about_groups)
+                return self._ask(split(configs), configs, caller, beside)
         once = each_once(request)
-        parts = split(once)
-        if len(parts) == 1:
-            return self._answer_of_one(once, caller, self._ask_group(parts[0], caller), beside)
-        all_asked = asyncio.ensure_future(self._ask_groups(parts, caller))
-        return Later(all_asked, lambda done: self._answered(once, parts, caller, done.result(), beside))
+        return self._ask(split(once), once, caller)
 
-    def _answer_of_one(
+    def _ask(
         self,
+        parts: Sequence[ClientGroupRequest],
         request: ClientGroupRequest,
         caller: Caller,
-        asked: Outcome | asyncio.Future[Response],
         beside: Beside = lambda response: response,
     ) -> Answer:
-        """The answer to a request for one group, now or later."""
+        """Asks each group that a request names. parts: of the request. beside: adds the answers that no group gives."""
+        if len(parts) != 1:
+            all_asked = asyncio.ensure_future(self._ask_groups(parts, caller))
+            return Later(all_asked, lambda done: self._answered(request, parts, caller, done.result(), beside))
+        asked = self._ask_group(parts[0], caller)
         if isinstance(asked, asyncio.Future):
-            return Later(asked, lambda done: self._answered(request, [request], caller, [_outcome(done)], beside))
-        return self._answered(request, [request], caller, [asked], beside)
+            return Later(asked, lambda done: self._answered(request, parts, caller, [_outcome(done)], beside))
+        if isinstance(asked, HeartbeatResponse) and not asked.throttle_time_ms:
+            return asked
+        return self._answered(request, parts, caller, [asked], beside)
 
     def _request(self, ask: Ask) -> ClientRequest:
         number, caller, codec = next(self._numbers), ask.caller, ask.codec
@@ -323,6 +325,38 @@ class GroupApis:
 
     def _may_describe(self, caller: Caller, group_id: str) -> bool:
         return self._access.allows(caller.principal, Operation.DESCRIBE, group_id)
+
+
+def _of_groups(request: ConfigsRequest) -> tuple[ConfigsRequest, Beside]:
+    """The request for its groups alone, and a function that adds the answers for its other resources.
+
+    Errors: INVALID_REQUEST, for a resource of another type and, where configs are altered, for one named twice.
+    """
+    is_describing = isinstance(request, DescribeConfigsRequest)
+    field, answer = ("results", DescribeConfigsResult) if is_describing else ("responses", AlterConfigsResult)
+    named = Counter((one.resource_type, one.resource_name) for one in request.resources)
+
+    def why_not(one: Any) -> str:
+        if not is_describing and named[one.resource_type, one.resource_name] > 1:
+            return TWICE
+        return NOT_A_GROUP if one.resource_type != GROUP_RESOURCE else ""
+
+    for_groups = [one for one in request.resources if not why_not(one)]
+    refused = [
+        answer(
+            resource_type=one.resource_type,
+            resource_name=one.resource_name,
+            error_code=Error.INVALID_REQUEST,
+            error_message=why_not(one),
+        )
+        for one in request.resources
+        if why_not(one)
+    ]
+
+    def beside(response: Response) -> Response:
+        return msgspec.structs.replace(response, **{field: [*getattr(response, field), *refused]})
+
+    return msgspec.structs.replace(request, resources=for_groups), beside
 
 
 def _listed_bytes(group: ListedGroup) -> int:

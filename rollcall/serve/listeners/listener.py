@@ -11,9 +11,11 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from rollcall.serve.listeners.addresses import Address
 from rollcall.serve.listeners.connections import ConnectionMetrics, Connections
+from rollcall.serve.listeners.ports import listen_at
 
 log = logging.getLogger("gateway")
 
@@ -43,21 +45,18 @@ class Listener:
 
     async def open(self, host: str, port: int, protocol_factory: ProtocolFactory) -> Address:
         """Listens on every address of a host, "" for all of the machine; where it does. Raises OSError."""
+        self._protocol_factory = protocol_factory
         places = await self._loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, place in dict.fromkeys(places):
             listener = socket.socket(family, kind, protocol)
             self._sockets.append(listener)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             listener.setblocking(False)
             try:
-                listener.bind(place)
-                listener.listen(_BACKLOG)
+                listen_at(listener, place, _BACKLOG)
             except OSError as error:
                 self.close()
                 raise OSError(error.errno, f"nothing can listen on {Address(*place[:2])}: {error.strerror}") from None
-            self._accept_at(listener, protocol_factory)
+            self._accept_at(listener)
         return Address(*self._sockets[0].getsockname()[:2])
 
     def close(self) -> None:
@@ -69,11 +68,11 @@ class Listener:
         for task in self._handshakes:
             task.cancel()
 
-    def _accept_at(self, listener: socket.socket, protocol_factory: ProtocolFactory) -> None:
+    def _accept_at(self, listener: socket.socket) -> None:
         if not self._is_closed:
-            self._loop.add_reader(listener, self._accept, listener, protocol_factory)
+            self._loop.add_reader(listener, self._accept, listener)
 
-    def _accept(self, listener: socket.socket, protocol_factory: ProtocolFactory) -> None:
+    def _accept(self, listener: socket.socket) -> None:
         for _ in range(_ACCEPTED_A_TURN):
             try:
                 client, place = listener.accept()
@@ -82,46 +81,37 @@ class Listener:
             except OSError as error:
                 log.error("no connection can be accepted: %s", error.strerror)
                 self._loop.remove_reader(listener)
-                self._loop.call_later(_PAUSE_S, self._accept_at, listener, protocol_factory)
+                self._loop.call_later(_PAUSE_S, self._accept_at, listener)
                 return
-            self._take_in(client, place[0], protocol_factory)
+            self._take_in(client, place[0])
 
-    def _take_in(self, client: socket.socket, host: str, protocol_factory: ProtocolFactory) -> None:
+    def _take_in(self, client: socket.socket, host: str) -> None:
         client.setblocking(False)
         refused = self._connections.accepted(host)
         if refused:
             self._refuse(host, "limit", refused)
             client.close()
             return
-        task = self._loop.create_task(self._serve(client, host, protocol_factory))
+        task = self._loop.create_task(self._serve(client, host))
         self._handshakes.add(task)
         task.add_done_callback(self._handshakes.discard)
 
-    async def _serve(self, client: socket.socket, host: str, protocol_factory: ProtocolFactory) -> None:
+    async def _serve(self, client: socket.socket, host: str) -> None:
         """Returns once the protocol has the connection, or the handshake has failed."""
-        ended = _Once(lambda: self._connections.ended(host))
+        ended = ExitStack()
+        ended.callback(self._connections.ended, host)
         timeouts = {"ssl_handshake_timeout": _HANDSHAKE_S, "ssl_shutdown_timeout": TLS_SHUTDOWN_S} if self._tls else {}
         try:
-            await self._loop.connect_accepted_socket(lambda: protocol_factory(ended), client, ssl=self._tls, **timeouts)
+            await self._loop.connect_accepted_socket(
+                lambda: self._protocol_factory(ended.close), client, ssl=self._tls, **timeouts
+            )
         except (OSError, EOFError) as error:
             self._refuse(host, "tls", str(error))
-            ended()
+            ended.close()
         except BaseException:
-            ended()
+            ended.close()
             raise
 
     def _refuse(self, host: str, reason: str, why: str) -> None:
         log.info("%s: closed: %s %s", host, reason, why)
         self._metrics.closed.labels(reason).inc()
-
-
-class _Once:
-    """Calls something the first time that it is called."""
-
-    def __init__(self, call: Callable[[], None]) -> None:
-        self._call: Callable[[], None] | None = call
-
-    def __call__(self) -> None:
-        call, self._call = self._call, None
-        if call is not None:
-            call()

@@ -1,4 +1,4 @@
-"""TLS of a listener, from PEM files. Knows certificates; knows no socket."""
+"""TLS of a listener, from PEM files, and whose certificate a client shows. Knows certificates; knows no socket."""
 
 from __future__ import annotations
 
@@ -6,9 +6,23 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rollcall.programs.errors import ConfigError
 from rollcall.serve.listeners.settings import KEYS, ListenerSecurity
+
+_SHORT_NAMES = {
+    "commonName": "CN",
+    "countryName": "C",
+    "domainComponent": "DC",
+    "localityName": "L",
+    "organizationName": "O",
+    "organizationalUnitName": "OU",
+    "stateOrProvinceName": "ST",
+    "streetAddress": "STREET",
+    "userId": "UID",
+}
+_ESCAPED = str.maketrans({character: f"\\{character}" for character in ',+"\\<>;'})
 
 
 def tls_context(settings: ListenerSecurity) -> ssl.SSLContext | None:
@@ -33,3 +47,14 @@ def naming_setting(key: str, path: Path | None) -> Iterator[None]:
         yield
     except OSError as error:
         raise ConfigError(f"{key}={path}: {error.strerror or error}") from None
+
+
+def principal_of(certificate: dict[str, Any] | None) -> str | None:
+    """`User:CN=alice,O=org` of a verified certificate (RFC 2253, as Kafka names it), None if there is none."""
+    if not certificate:
+        return None
+    parts = [
+        "+".join(f"{_SHORT_NAMES.get(name, name)}={value.translate(_ESCAPED)}" for name, value in relative)
+        for relative in reversed(certificate.get("subject", ()))
+    ]
+    return f"User:{','.join(parts)}"

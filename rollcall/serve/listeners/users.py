@@ -43,7 +43,6 @@ def add(file: Path, name: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def remove(file: Path, name: str) -> None:
-    check_name(name)
     with _named(file):
         write_user(file, name, None)
 

@@ -9,16 +9,16 @@ Knows API keys; knows no bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from rollcall.schemas.messages import APIS
+from rollcall.serve.gateway.exchange import Endpoint
 
 API_VERSIONS, METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER, PRODUCE = 18, 3, 10, 60, 0
-_SASL = {17: (1, 1), 36: (0, 2)}
+_SASL = frozenset({17, 36})
 _GROUPS_OF_OTHER_PROTOCOLS = frozenset({68, 69, *range(76, 80), *range(83, 93)})
 _TRANSACTIONAL_OFFSETS = frozenset({25, 28})
 
-NOT_PASSED_ON = frozenset(_SASL) | _GROUPS_OF_OTHER_PROTOCOLS | _TRANSACTIONAL_OFFSETS
+NOT_PASSED_ON = _SASL | _GROUPS_OF_OTHER_PROTOCOLS | _TRANSACTIONAL_OFFSETS
 LAST_VERSIONS = {PRODUCE: 9, 1: 15, API_VERSIONS: 4, METADATA: 13, DESCRIBE_CLUSTER: 2, FIND_COORDINATOR: 6}
 """From Produce v10 and Fetch v16 on, answers name addresses; the others end where kio does."""
 _FIRST_PRODUCE = 3
@@ -38,22 +38,19 @@ def is_passed_on(api_key: int, version: int) -> bool:
     return api_key not in NOT_PASSED_ON and first <= version <= LAST_VERSIONS.get(api_key, version)
 
 
-def our_ranges() -> dict[int, Range]:
-    return {
-        api.key: (api.versions.first, min(api.versions.last, LAST_OF_OURS.get(name, api.versions.last)))
-        for name, api in APIS.items()
-    }
+def offered(upstream: Mapping[int, Range], own: Iterable[Endpoint], has_topics: bool) -> dict[int, Range]:
+    """The versions that a client is offered, from those that the upstream offers, and those that are answered here.
 
-
-def offered(upstream: Mapping[int, Range], has_sasl: bool, has_topics: bool) -> dict[int, Range]:
-    """The versions that a client is offered, from those that the upstream offers.
-
-    has_sasl: clients authenticate here. has_topics: the upstream's topics are known.
+    has_topics: the upstream's topics are known.
     """
     passed = {
         key: (first, min(last, LAST_VERSIONS.get(key, last)))
         for key, (first, last) in upstream.items()
         if key not in NOT_PASSED_ON
     }
-    ours = {key: ends for key, ends in our_ranges().items() if has_topics or key not in _NEED_TOPICS}
-    return {**passed, **ours, **(_SASL if has_sasl else {})}
+    ours = {
+        api.key: (api.first, api.last)
+        for api in own
+        if api.key != API_VERSIONS and (has_topics or api.key not in _NEED_TOPICS)
+    }
+    return passed | ours

@@ -48,22 +48,20 @@ Close = Callable[[int], None]
 class Brokers:
     """Every broker that is known."""
 
-    def __init__(self, bootstrap: Address, login: UpstreamLogin, first_port: int, listen: Listen, close: Close) -> None:
-        self._bootstrap = bootstrap
-        self._login = login
+    def __init__(self, first_port: int, listen: Listen, close: Close) -> None:
         self._first_port = first_port
         self._listen = listen
         self._close = close
         self._by_id: dict[int, Broker] = {}
         self._lock = asyncio.Lock()
 
-    async def start(self) -> None:
+    async def start(self, bootstrap: Address, login: UpstreamLogin) -> None:
         """Asks the upstream for its brokers and opens their ports, the lowest id at the first. Raises OSError."""
-        async with first_connected_to(self._bootstrap, self._login) as send:
+        async with first_connected_to(bootstrap, login) as send:
             message = await asked(send, "Metadata", _METADATA_VERSION, {"topics": []})
         known = [(each.node_id, each.host, each.port) for each in message.brokers if each.node_id != _NO_ID]
         if not known:
-            raise UpstreamError(f"gateway.upstream={self._bootstrap}: names no broker")
+            raise UpstreamError(f"gateway.upstream={bootstrap}: names no broker")
         for node_id, host, port in sorted(known):
             await self.port_of(node_id, Address(host, port))
             self._by_id[node_id].is_first = True

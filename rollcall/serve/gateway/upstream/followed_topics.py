@@ -12,12 +12,12 @@ import asyncio
 import hashlib
 import logging
 import uuid
-from collections.abc import Callable
 
 from rollcall.schemas.cluster_sizes import PARTITIONS_MAX, is_believable
 from rollcall.serve.gateway.fair_threads import FairThreads
 from rollcall.serve.gateway.topic_ids import TopicIds
 from rollcall.serve.gateway.upstream.apis import METADATA
+from rollcall.serve.gateway.upstream.brokers import Brokers
 from rollcall.serve.gateway.upstream.upstream_client import (
     Send,
     UpstreamLogin,
@@ -59,7 +59,7 @@ class FollowedTopics:
     def __init__(
         self,
         bootstrap: Address,
-        brokers: Callable[[], list[Address]],
+        brokers: Brokers,
         login: UpstreamLogin,
         topic_ids: TopicIds,
         threads: FairThreads,
@@ -96,7 +96,7 @@ class FollowedTopics:
         """Asks one broker until it fails, then the next."""
         number = 0
         while True:
-            places = [self._bootstrap, *self._brokers()]
+            places = [self._bootstrap, *self._brokers.addresses()]
             place = places[number % len(places)]
             try:
                 async with connected_to(place, self._login) as send:

@@ -5,7 +5,7 @@ Knows the four messages; knows no connection. Everything else passes as it is.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 from rollcall.schemas.messages import FindCoordinatorResponse
 from rollcall.schemas.wire_fields import first_version
 from rollcall.serve.gateway.answering import LONG_FRAME_BYTES
-from rollcall.serve.gateway.exchange import MAX_PARTITIONS, Caller
+from rollcall.serve.gateway.exchange import MAX_PARTITIONS, Caller, Endpoint
 from rollcall.serve.gateway.fair_threads import FairThreads
 from rollcall.serve.gateway.topic_ids import TopicIds
 from rollcall.serve.gateway.upstream.apis import (
@@ -26,6 +26,7 @@ from rollcall.serve.gateway.upstream.apis import (
     METADATA,
     offered,
 )
+from rollcall.serve.gateway.upstream.brokers import Brokers
 from rollcall.serve.gateway.upstream.metadata_brokers import joined, split
 from rollcall.serve.gateway.wire.codec import RequestHeader, codec
 from rollcall.serve.gateway.wire.frames import LENGTH_BYTES
@@ -36,22 +37,14 @@ _MANY_KEYS_SINCE = first_version(FindCoordinatorResponse, "coordinators")
 _ERROR_CODE = slice(4, 6)
 """Of an answer to ApiVersions, behind the correlation id."""
 
-Named = Callable[[Collection[int]], None]
-"""Gets the ids of all brokers that there are."""
-PortOf = Callable[[int, Address], Awaitable[int]]
-"""Node id and the upstream's address -> the gateway's port for that broker."""
-
 
 class Rewriting:
-    """Rewrites the answers of all brokers. threads: for answers that would keep the loop too long."""
+    """Rewrites the answers of all brokers. own: what is answered here. threads: for long answers."""
 
-    def __init__(
-        self, port_of: PortOf, named: Named, has_sasl: bool, topic_ids: TopicIds, threads: FairThreads
-    ) -> None:
-        self._port_of = port_of
-        self._named = named
+    def __init__(self, brokers: Brokers, own: Iterable[Endpoint], topic_ids: TopicIds, threads: FairThreads) -> None:
+        self._brokers = brokers
+        self._own = own
         self._threads = threads
-        self._has_sasl = has_sasl
         self._topic_ids = topic_ids
         self._apis: dict[int, tuple[str, Callable[[Any, int, str], Awaitable[Any]]]] = {
             API_VERSIONS: ("ApiVersions", self._api_versions),
@@ -86,7 +79,7 @@ class Rewriting:
 
     async def _metadata(self, version: int, frame: bytes, host: str, caller: Caller) -> bytes:
         parts = await self._worked(caller, len(frame), partial(split, version, frame))
-        self._named({broker.node_id for broker in parts.brokers})
+        self._brokers.named({broker.node_id for broker in parts.brokers})
         ours = parts._replace(brokers=await self._ours(parts.brokers, "node_id", host))
         return joined(version, ours)
 
@@ -95,7 +88,7 @@ class Rewriting:
             return message
         versions = offered(
             {known.api_key: (known.min_version, known.max_version) for known in message.api_keys},
-            self._has_sasl,
+            self._own,
             self._topic_ids.are_known,
         )
         range_type = type(message.api_keys[0])
@@ -113,7 +106,7 @@ class Rewriting:
     async def _describe_cluster(self, message: Any, version: int, host: str) -> Any:
         if getattr(message, "endpoint_type", _BROKERS) != _BROKERS:
             return message
-        self._named({broker.broker_id for broker in message.brokers})
+        self._brokers.named({broker.broker_id for broker in message.brokers})
         return replace(message, brokers=await self._ours(message.brokers, "broker_id", host))
 
     async def _find_coordinator(self, message: Any, version: int, host: str) -> Any:
@@ -127,7 +120,7 @@ class Rewriting:
         for broker in brokers:
             node_id = getattr(broker, id_name)
             if node_id >= 0:
-                port = await self._port_of(node_id, Address(broker.host, broker.port))
+                port = await self._brokers.port_of(node_id, Address(broker.host, broker.port))
                 broker = replace(broker, host=host, port=port)
             ours.append(broker)
         return tuple(ours)

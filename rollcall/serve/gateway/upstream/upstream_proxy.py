@@ -17,7 +17,7 @@ from rollcall.serve.gateway.fair_threads import FairThreads
 from rollcall.serve.gateway.group_apis import GROUP_KEY_TYPE
 from rollcall.serve.gateway.routing import Routing
 from rollcall.serve.gateway.settings import Settings
-from rollcall.serve.gateway.upstream.apis import API_VERSIONS, FIND_COORDINATOR, PRODUCE, is_passed_on, our_ranges
+from rollcall.serve.gateway.upstream.apis import API_VERSIONS, FIND_COORDINATOR, PRODUCE, is_passed_on
 from rollcall.serve.gateway.upstream.broker_connection import BrokerConnection, Passed
 from rollcall.serve.gateway.upstream.brokers import Broker
 from rollcall.serve.gateway.upstream.rewriting import Rewriting
@@ -25,7 +25,7 @@ from rollcall.serve.gateway.upstream.upstream_client import UpstreamLogin
 from rollcall.serve.gateway.wire.codec import RequestHeader, WireError, codec, read_head
 from rollcall.serve.gateway.wire.reading import Elements, reader
 
-_OURS = frozenset(our_ranges())
+_OURS = frozenset(api.key for api in APIS.values())
 _READ_HERE = frozenset({API_VERSIONS, FIND_COORDINATOR})
 _NAMES_KINDS = {api.key: name for name, api in APIS.items() if name == "FindCoordinator" or "Config" in name}
 """The gateway's APIs whose requests may be for the upstream."""

@@ -39,23 +39,16 @@ class UpstreamServer(Server):
     ) -> None:
         super().__init__(settings, routing, backend, metrics, tls)
         self._login = login_of(settings)
-        self._brokers = Brokers(upstream, self._login, settings.listen.port, self._listen_for, self.close_port)
-        self._rewriting = Rewriting(
-            self._brokers.port_of, self._brokers.named, settings.users is not None, topic_ids, self.threads
-        )
-        self._topics = FollowedTopics(
-            upstream,
-            self._brokers.addresses,
-            self._login,
-            topic_ids,
-            self.threads,
-            settings.upstream_topics_interval_ms,
-        )
+        self._upstream = upstream
+        self._brokers = Brokers(settings.listen.port, self._listen_for, self.close_port)
+        self._rewriting = Rewriting(self._brokers, routing.endpoints, topic_ids, self.threads)
+        interval_ms = settings.upstream_topics_interval_ms
+        self._topics = FollowedTopics(upstream, self._brokers, self._login, topic_ids, self.threads, interval_ms)
 
     async def open(self) -> None:
         """Opens the ports once the topics are known. Raises OSError."""
         await self._topics.start()
-        await self._brokers.start()
+        await self._brokers.start(self._upstream, self._login)
 
     async def close(self) -> None:
         self._topics.close()
