@@ -129,10 +129,12 @@ class JobMonitor:
         return time.time() - status.looked_at_ms / 1000
 
     def _unread(self) -> int | None:
+        if self._query is None:
+            return None
         # Imported here: a shadow of a log has metrics, and needs no Spark.
         from rollcall.jobs.stream.query import unread_commits
 
-        return None if self._query is None else unread_commits(self._query, self._home)
+        return unread_commits(self._query, self._home)
 
 
 def tell_address(serving: Served | JobMonitor) -> None:

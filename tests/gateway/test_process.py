@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -20,7 +21,7 @@ from rollcall.serve.gateway.__main__ import main
 from rollcall.serve.gateway.backend import Figures
 from rollcall.serve.gateway.metrics import Metrics
 from rollcall.serve.listeners.addresses import Address
-from rollcall.serve.listeners.monitor import Monitor
+from rollcall.serve.listeners.monitor import Health, Monitor
 from tests.gateway.running import asynchronous, gateway
 from tests.gateway.wire_client import alone_in, beaten
 from tests.waiting import until
@@ -46,7 +47,8 @@ def test_silent_connections_neither_hold_threads_nor_keep_anybody_else_out(monke
     try:
         assert get(monitor.address, "/health")[0] == 200
         until(lambda: threading.active_count() <= before + 16, "threads")
-        monkeypatch.setattr("rollcall.serve.listeners.monitor._PATIENCE_S", 0.0)
+        later = time.monotonic() + 10
+        monkeypatch.setattr("rollcall.serve.listeners.monitor.monotonic", lambda: later)
         for client in silent:
             client.settimeout(10)
             assert client.recv(1) == b""
@@ -55,6 +57,28 @@ def test_silent_connections_neither_hold_threads_nor_keep_anybody_else_out(monke
         monitor.close()
         for client in silent:
             client.close()
+
+
+def test_an_answer_may_take_as_long_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    def looked(_: object) -> None:
+        nonlocal looks
+        looks += 1
+
+    def health() -> Health:
+        later = time.monotonic() + 3_600
+        monkeypatch.setattr("rollcall.serve.listeners.monitor.monotonic", lambda: later)
+        seen = looks
+        until(lambda: looks > seen + 1, "another look for overdue connections")
+        return {"status": "ok"}
+
+    monkeypatch.setattr("socketserver.BaseServer.service_actions", looked)
+    monitor = Monitor(Address("127.0.0.1", 0), Metrics(Figures), health)
+    try:
+        assert get(monitor.address, "/health")[0] == 200
+    finally:
+        monitor.close()
 
 
 @asynchronous

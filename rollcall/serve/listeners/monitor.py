@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import socket
-import time
 from collections.abc import Callable, Collection, Iterable
 from socketserver import ThreadingMixIn
 from threading import Lock, Thread
+from time import monotonic
 from typing import Any, Protocol, runtime_checkable
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -23,7 +24,7 @@ from rollcall.serve.listeners.hosts import is_known, machine_names
 from rollcall.serve.listeners.settings import KEY_OF_HOSTS
 
 _PATIENCE_S = 5.0
-"""A connection that takes longer is ended."""
+"""A connection whose request takes longer to come is ended."""
 _MOST_CONNECTIONS = 16
 """When one more comes, the oldest is ended."""
 
@@ -104,7 +105,7 @@ def _written_by(metrics: HasText) -> Callable[[dict[str, Any], Any], Iterable[by
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """Ends connections that are slow or too many, so that no client can block the server."""
+    """Ends connections without a request, and those that are too many, so that no client can block the server."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -112,7 +113,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def __init__(self, *arguments: Any) -> None:
         self._open: dict[socket.socket, float] = {}
-        """When each connection came, the oldest first."""
+        """Until when each connection may take to send a request, the oldest first."""
         self._lock = Lock()
         super().__init__(*arguments)
 
@@ -124,7 +125,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._lock:
-            self._open[request] = time.monotonic()
+            self._open[request] = monotonic() + _PATIENCE_S
             too_many = list(self._open)[:-_MOST_CONNECTIONS]
         self._cut(too_many)
         super().process_request(request, client_address)
@@ -132,8 +133,14 @@ class _Server(ThreadingMixIn, WSGIServer):
     def service_actions(self) -> None:
         super().service_actions()
         with self._lock:
-            overdue = [request for request, came in self._open.items() if time.monotonic() - came > _PATIENCE_S]
+            overdue = [request for request, until in self._open.items() if monotonic() > until]
         self._cut(overdue)
+
+    def has_asked(self, request: Any) -> None:
+        """What the answer takes is not the client's fault."""
+        with self._lock:
+            if request in self._open:
+                self._open[request] = math.inf
 
     def shutdown_request(self, request: Any) -> None:
         with self._lock:
@@ -151,5 +158,12 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 
 class _Quiet(WSGIRequestHandler):
+    server: _Server
+
+    def parse_request(self) -> bool:
+        is_fit = super().parse_request()
+        self.server.has_asked(self.request)
+        return is_fit
+
     def log_message(self, format: str, *args: Any) -> None:
         pass
