@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["UserError", "explain", "open"]
 
 Form = Literal["pandas", "arrow"]
+Engine = Literal["", "spark"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,12 +73,14 @@ class OpenHome:
         return f"rollcall.open({self._home.shown!r})"
 
     @overload
-    def sql(self, query: str, *, at: str = "", form: Literal["pandas"] = "pandas") -> pd.DataFrame: ...
+    def sql(
+        self, query: str, *, at: str = "", form: Literal["pandas"] = "pandas", engine: Engine = ""
+    ) -> pd.DataFrame: ...
     @overload
-    def sql(self, query: str, *, at: str = "", form: Literal["arrow"]) -> pa.Table: ...
+    def sql(self, query: str, *, at: str = "", form: Literal["arrow"], engine: Engine = "") -> pa.Table: ...
     @naming_extra("sql")
-    def sql(self, query: str, *, at: str = "", form: Form = "pandas") -> pd.DataFrame | pa.Table:
-        """Return the answer to a query in Spark's SQL; DuckDB gives it, or Spark where DuckDB cannot.
+    def sql(self, query: str, *, at: str = "", form: Form = "pandas", engine: Engine = "") -> pd.DataFrame | pa.Table:
+        """Return DuckDB's answer to a query in Spark's SQL. engine="spark" asks Spark, which takes some 20 s to start.
 
         at: the moment whose state is shown, as "2026-03-01 03:12" or "-1h". Raises UserError.
         """
@@ -85,7 +88,7 @@ class OpenHome:
 
         if form == "pandas" and find_spec(form) is None:
             raise MissingExtra('a frame needs pandas, which is not installed: pip install pandas, or form="arrow"')
-        return (table_of if form == "arrow" else frame_of)(self._home, query, at)
+        return (table_of if form == "arrow" else frame_of)(self._home, query, at, engine)
 
     @overload
     def rebalances(

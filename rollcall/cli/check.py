@@ -27,31 +27,28 @@ Broken = tuple[RowRule, list[dict[str, Any]]]
 def broken_rules(home: Home, engine: str = "", rules: Sequence[RowRule] = ROW_RULES) -> Iterator[Broken]:
     """The rules that a home breaks, each with its rows, of which no more than COUNTED are counted.
 
-    engine: `duckdb` or `spark` alone; empty: DuckDB, and Spark where DuckDB cannot answer. Raises HomeError;
-    QueryError: DuckDB alone was asked and cannot answer.
+    engine: `spark` to ask Spark, otherwise DuckDB. Raises HomeError; QueryError: DuckDB cannot answer.
     """
     queries = [rule.query for rule in rules]
-    found = None if engine == "spark" else _by_duckdb(home, queries, is_alone=engine == "duckdb")
-    if found is None:
+    if engine == "spark":
         from rollcall.jobs.spark.answering import rows_each
 
         found = rows_each(home, queries, COUNTED)
+    else:
+        found = _by_duckdb(home, queries)
     for rule, rows in zip(rules, found, strict=True):
         if rows:
             yield rule, rows
 
 
-def _by_duckdb(home: Home, queries: Sequence[str], *, is_alone: bool) -> list[list[dict[str, Any]]] | None:
-    """The rows of each query's answer; None: DuckDB cannot answer, and need not."""
+def _by_duckdb(home: Home, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """The rows of each query's answer."""
     try:
         with home.read_here() as here:
             check_home(here)
-            answers = ask_each(here.path, queries, COUNTED)
-            return [answer.rows_by_column() for answer in answers]
+            return [answer.rows_by_column() for answer in ask_each(here.path, queries, COUNTED)]
     except (NotEqual, NotReadHere) as reason:
-        if is_alone:
-            raise QueryError(f"ENGINE=duckdb: {str(reason).rstrip('.')}.") from None
-        return None
+        raise QueryError(f"{str(reason).rstrip('.')}; Spark may answer: use ENGINE=spark.") from None
 
 
 def answer_check(home: Home, form: str, engine: str = "", rules: Sequence[RowRule] = ROW_RULES) -> int:

@@ -11,14 +11,15 @@
     rollcall sql [--home FOLDER] [--format table|json|csv|csv-raw] [--at MOMENT] [--engine duckdb|spark] "select ..."
 
 Queries are in Spark's SQL. DuckDB answers them, without a JVM, if it is known to give Spark's result
-(`rollcall.answers.sql`); Spark answers the others. --engine duckdb takes DuckDB's own SQL. Knows which engine is asked,
-and in which order. Must not load Spark, pandas or Arrow unless Spark answers.
+(`rollcall.answers.sql`). Spark answers the others with --engine spark, and never starts unasked. --engine duckdb takes
+DuckDB's own SQL. Must not load Spark, pandas or Arrow unless Spark answers.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
@@ -47,59 +48,67 @@ def register_views(
     views.register_views(spark, home, names, at)
 
 
-def frame_of(home: str | Path | Home, query: str, at: str = "") -> pd.DataFrame:
-    """The answer to a query as a pandas frame, for notebooks; times are UTC. Raises as answer_query does."""
+def frame_of(home: str | Path | Home, query: str, at: str = "", engine: str = "") -> pd.DataFrame:
+    """Return the answer to a query as a pandas frame, for notebooks; times are UTC.
+
+    engine: "spark" to ask Spark, otherwise DuckDB. Raises as answer_query does.
+    """
     import pandas as pd
 
     place = home if isinstance(home, Home) else Home(home)
-    answer = _by_duckdb(place, query, at, ask)
-    if answer is None:
+    if engine == "spark":
         from rollcall.jobs.spark.answering import frame
 
         return frame(place, query, at or None)
+    answer = _by_duckdb(place, query, at, engine, ask)
     return pd.DataFrame(list(answer.rows), columns=[column.name for column in answer.columns])
 
 
-def table_of(home: str | Path | Home, query: str, at: str = "") -> pa.Table:
+def table_of(home: str | Path | Home, query: str, at: str = "", engine: str = "") -> pa.Table:
     """As frame_of, but an Arrow table, which needs no pandas."""
     place = home if isinstance(home, Home) else Home(home)
-    answer = _by_duckdb(place, query, at, ask_table)
-    if answer is None:
+    if engine == "spark":
         from rollcall.jobs.spark.answering import table
 
         return table(place, query, at or None)
-    return answer
+    return _by_duckdb(place, query, at, engine, ask_table)
 
 
-def _by_duckdb(home: Home, query: str, at: str, ask: Callable[[Path, str, int | None], Answered]) -> Answered | None:
-    """DuckDB's answer. None: Spark has to be asked. Raises as answer_query does."""
+def _by_duckdb(
+    home: Home, query: str, at: str, engine: str, ask: Callable[[Path, str, int | None], Answered]
+) -> Answered:
+    if engine:
+        raise QueryError(f'engine="{engine}": is not "spark".')
     check_query(query)
     moment = moment_of(home, at) if at else None
     check_home(home)
+    with _needing_spark('engine="spark"'), home.read_here() as here:
+        return ask(here.path, query, None if moment is None else moment.from_ms)
+
+
+@contextmanager
+def _needing_spark(option: str) -> Iterator[None]:
+    """Raises QueryError for what DuckDB refuses, naming the option that asks Spark where Spark may know better."""
     try:
-        with home.read_here() as here:
-            return ask(here.path, query, None if moment is None else moment.from_ms)
-    except (NoSuchName, NotParsed) as mistake:
-        raise QueryError(f"query: {mistake}") from None
-    except (NotEqual, NotReadHere):
-        return None
+        yield
+    except NoSuchName as missing:
+        raise QueryError(f"query: {missing}") from None
+    except NotParsed as unclear:
+        raise QueryError(f"query: {unclear} If Spark knows this syntax, use {option}.") from None
+    except NotReadHere as unread:
+        raise QueryError(f"{str(unread).rstrip('.')}; Spark may read it: use {option}.") from None
+    except NotEqual as reason:
+        raise QueryError(f"query: this needs Spark, because of {str(reason).rstrip('.')}: use {option}.") from None
 
 
 def answer_query(
-    home: Home,
-    query: str,
-    at: str = "",
-    form: str = "table",
-    engine: str = "",
-    out: TextIO | None = None,
-    err: TextIO | None = None,
+    home: Home, query: str, at: str = "", form: str = "table", engine: str = "", out: TextIO | None = None
 ) -> int:
     """Prints the answer to a query about a home, at a moment if one is named; returns the exit status, 0.
 
-    engine: the only one to be asked, in its own SQL; empty: DuckDB, and Spark where DuckDB refuses or is not known to
-    answer as Spark does, which err hears in one line. out, err: standard output and error unless given. Raises, in this
-    order: QueryError for the form, the engine, no query or one that writes; MomentError; HomeError; QueryError for what
-    has no answer.
+    engine: the engine asked, in its own SQL; empty: DuckDB in Spark's SQL, if it is known to answer as Spark does.
+    out: standard output unless given. Raises, in this order: QueryError for the form, the engine, no query or one that
+    writes; MomentError; HomeError; QueryError for what has no answer.
     """
     if form not in FORMATS:
         raise QueryError(f"FORMAT={form}: is not one of {', '.join(FORMATS)}.")
@@ -109,38 +118,25 @@ def answer_query(
     moment = moment_of(home, at) if at else None
     check_home(home)
     out = sys.stdout if out is None else out
-    until_ms = None if moment is None else moment.from_ms
-    why = "" if engine == "spark" else _answered_by_duckdb(home, query, until_ms, form, engine == "duckdb", out)
-    if why and engine == "duckdb":
-        raise QueryError(f"ENGINE=duckdb: {why}.")
-    if why is not None:
-        if why:
-            print(f"rollcall: DuckDB does not answer {why}; Spark does, which takes longer", file=err or sys.stderr)
-        _answer_by_spark(home, query, at or None, form, out)
+    if engine == "spark":
+        from rollcall.jobs.spark.answering import answer
+
+        answer(home, query, at or None, form, out)
+    else:
+        _answer_by_duckdb(home, query, None if moment is None else moment.from_ms, form, engine == "duckdb", out)
     if moment is not None and form == "table":
         print(f"as it was at {moment.shown}", file=out)
     return 0
 
 
-def _answered_by_duckdb(
-    home: Home, query: str, until_ms: int | None, form: str, is_duckdbs: bool, out: TextIO
-) -> str | None:
-    """None if DuckDB has answered, else why it cannot. Raises QueryError: the query names something unknown."""
-    try:
-        with home.read_here() as here:
-            check_home(here)
-            answer = ask(here.path, query, until_ms, ROWS_SHOWN + 1 if form == "table" else None, is_duckdbs=is_duckdbs)
-            write_answer(answer, form, out)
-    except NoSuchName as missing:
-        raise QueryError(f"query: {missing}") from None
-    except NotParsed as unclear:
-        raise QueryError(f"query: {unclear} If Spark knows this syntax, use ENGINE=spark.") from None
-    except (NotEqual, NotReadHere) as reason:
-        return str(reason).rstrip(".")
-    return None
-
-
-def _answer_by_spark(home: Home, query: str, at: str | None, form: str, out: TextIO) -> None:
-    from rollcall.jobs.spark.answering import answer
-
-    answer(home, query, at, form, out)
+def _answer_by_duckdb(home: Home, query: str, until_ms: int | None, form: str, is_duckdbs: bool, out: TextIO) -> None:
+    with _needing_spark("ENGINE=spark"), home.read_here() as here:
+        check_home(here)
+        limit = ROWS_SHOWN + 1 if form == "table" else None
+        try:
+            answer = ask(here.path, query, until_ms, limit, is_duckdbs=is_duckdbs)
+        except NotEqual as reason:
+            if is_duckdbs and not isinstance(reason, NotParsed):
+                raise QueryError(f"ENGINE=duckdb: {str(reason).rstrip('.')}.") from None
+            raise
+        write_answer(answer, form, out)

@@ -61,7 +61,8 @@ def test_an_answer_is_that_of_make_sql(client: TestClient, home: Path, query: st
     [
         ("drop table effects", "Only SELECT statements are allowed."),
         ("explain select 1", "Only SELECT statements are allowed."),
-        ("select * from read_text('/etc/passwd')", "The page does not answer"),
+        ("select * from read_text('/etc/passwd')", "This needs Spark, because of "),
+        ("select chr(65)", "This needs Spark, because of chr(): use rollcall sql --engine spark."),
         ("select * from nothing", "The table or view `nothing` cannot be found"),
         ("selec 1", 'syntax error at "selec" (line 1, column 1). Did you mean SELECT?'),
         ("select * form groups", 'syntax error at "groups" (line 1, column 15).'),
@@ -121,7 +122,7 @@ def with_processes(home: Path, asking: Callable[[SqlProcesses], Awaitable[None]]
 )
 def test_a_query_that_costs_too_much_ends_and_the_next_is_answered(home: Path, query: str) -> None:
     async def asking(processes: SqlProcesses) -> None:
-        with pytest.raises(QueryRefused, match=r"columns, and|more memory than|stopped after 5 s|does not answer"):
+        with pytest.raises(QueryRefused, match=r"columns, and|more memory than|stopped after 5 s|needs Spark"):
             await processes.answer(query, None, "html")
         processes._longest_s = 60
         assert (await processes.answer("select 1 as a", None, "csv")).body == b"a\r\n1\r\n"

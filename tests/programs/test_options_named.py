@@ -71,6 +71,7 @@ def test_each_variable_of_make_in_a_sentence_is_an_option_of_some_command() -> N
         (["export", "--listen", "8099"], "--listen 8099: is not of the form host:port"),
         (["run", "--page", "8099"], "--page 8099: is not of the form host:port"),
         (["pictures", "g", "--minutes", "long"], "--minutes long: is not a number."),
+        (["sql", "select chr(65)"], "rollcall: query: this needs Spark, because of chr(): use --engine spark."),
         (["sql", "selec 1"], 'query: syntax error at "selec" (line 1, column 1). Did you mean SELECT? If Spark knows '),
     ],
 )

@@ -106,9 +106,6 @@ def test_homes_need_no_spark(tmp_path: Path) -> None:
         assert "rollcall:" not in one.err, (words, one)
         # A machine may lack what doctor looks for.
         assert one.status == 0 or words[0] == "doctor", (words, one)
-    (refused,) = machine.runs(["sql", "select chr(65)", "--home", "home"])
-    assert refused.err.startswith("rollcall: DuckDB does not answer")
-    assert refusal("sql", "spark").search(refused.err), refused
     servers = {name: Child(_command(name), tmp_path, machine.environ, tmp_path) for name in SERVERS}
     for name, server in servers.items():
         server.read_until("Ctrl-C")

@@ -21,7 +21,7 @@ from rollcall.answers.queries import QueryError
 from rollcall.answers.sql import engine
 from rollcall.answers.sql.engine import NotEqual, ask
 from rollcall.answers.views.catalog import NAMES
-from rollcall.cli.sql import answer_query, frame_of
+from rollcall.cli.sql import answer_query, frame_of, table_of
 from rollcall.schemas.tables import REQUESTS
 from rollcall.shown.plain_answers import java_double, shown_interval, write_answer
 from rollcall.tables.duck_database import open_database
@@ -38,9 +38,8 @@ def home(tmp_path: Path) -> Path:
 
 
 def answered(home: Path, query: str, form: str = "json", at: str = "") -> str:
-    out, err = io.StringIO(), io.StringIO()
-    assert answer_query(Home(home), query, at, form, "", out, err) == 0
-    assert err.getvalue() == ""
+    out = io.StringIO()
+    assert answer_query(Home(home), query, at, form, "", out) == 0
     return out.getvalue()
 
 
@@ -79,6 +78,21 @@ def test_a_syntax_error_says_its_place_and_starts_no_spark(
     assert str(refused.value).endswith(" If Spark knows this syntax, use ENGINE=spark.")
     with pytest.raises(QueryError, match=re.escape(f"query: {says}")):
         frame_of(home, query)
+
+
+@pytest.mark.parametrize(
+    ("query", "why"), [("select chr(65)", "chr()"), ("explain select 1", "a statement that is not a SELECT")]
+)
+def test_spark_never_starts_unasked(home: Path, monkeypatch: pytest.MonkeyPatch, query: str, why: str) -> None:
+    monkeypatch.setitem(sys.modules, "rollcall.jobs.spark.answering", None)
+    sentence = re.escape(f"query: this needs Spark, because of {why}: use ")
+    with pytest.raises(QueryError, match=rf"^{sentence}ENGINE=spark\.$"):
+        answer_query(Home(home), query)
+    for answer in (frame_of, table_of):
+        with pytest.raises(QueryError, match=rf'^{sentence}engine="spark"\.$'):
+            answer(home, query)
+    with pytest.raises(QueryError, match=r'^engine="presto": is not "spark"\.$'):
+        frame_of(home, query, engine="presto")
 
 
 def test_what_is_too_much_for_several_threads_is_answered_by_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -332,7 +332,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, rows: list[Any], limit: int | N
         try:
             rows = connection.fetchmany(_FETCHED)
         except duckdb.Error as error:
-            raise UserError(f"query: the answer broke off: {_reason(error)}; ENGINE=spark answers by Spark.") from None
+            raise UserError(f"query: the answer broke off: {_reason(error)}; ENGINE=spark asks Spark.") from None
 
 
 # ---------------------------------------------------------------- what there is, and what there is not

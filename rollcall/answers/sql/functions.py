@@ -1,6 +1,6 @@
 """Spark's functions that DuckDB has otherwise, or not at all, as macros of DuckDB's: spark_weekday is Spark's weekday.
 
-Where a value, or its type, decides whether the answer is Spark's, `error` refuses the query, so that Spark is asked.
+Where a value, or its type, decides whether the answer is Spark's, `error` refuses the query: it needs Spark.
 Those named own_ are the translation's. Knows DuckDB's functions; must not know a query.
 """
 

@@ -1,7 +1,7 @@
 """What of Spark's SQL DuckDB is known to answer as Spark does: functions, clauses, types and forms of literals.
 
-What is not listed here raises NotEqual, so that Spark is asked; tests/engines/asked has a query of each that is listed,
-and of each form that is known to differ. Knows sqlglot's trees. Must not know a home.
+What is not listed here raises NotEqual: it needs Spark. tests/engines/asked has a query of each that is listed, and of
+each form that is known to differ. Knows sqlglot's trees. Must not know a home.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class TypedDialect(Spark):
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
 
 
-# What it does not understand goes to Spark, and the person hears so once.
+# What it does not understand is refused in one sentence.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 

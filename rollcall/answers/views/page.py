@@ -32,7 +32,7 @@ Every view reads the facts in the effects table (see decisions/0004-views-stand-
 - [Causes](#causes) says what each cause means.
 - `make sql AT="2026-03-01 03:12"`, or `register_views(spark, home, at="2026-03-01 03:12")`, shows every view as it was
   at the end of that millisecond, from the facts up to then: `groups` and `members` of any moment.
-- `make sql` asks DuckDB if the query is known to give Spark's result, otherwise Spark: see
+- `make sql` asks DuckDB if the query is known to give Spark's result. Other queries need `ENGINE=spark`: see
   [decision 8](decisions/0008-duckdb-answers-spark-sql.md).
 - Filter by `group_id`, and by `at_date` if the view has it: files without them are skipped.
 """

@@ -56,7 +56,7 @@ def _uncollected() -> Iterator[None]:
     "--engine",
     type=click.Choice(["duckdb", "spark"]),
     callback=engine_installed,
-    help="Use only this engine (default: DuckDB, then Spark).",
+    help="Engine to use (default: duckdb, for queries that it answers like Spark).",
 )
 @home_option
 @_uncollected()
@@ -152,7 +152,7 @@ def status(homes: tuple[str, ...], named: tuple[str, ...], form: str) -> None:
     "--engine",
     type=click.Choice(["duckdb", "spark"]),
     callback=engine_installed,
-    help="Use only this engine (default: duckdb).",
+    help="Engine to use (default: duckdb).",
 )
 @format_option(("text", "json"))
 @click.pass_context

@@ -35,6 +35,7 @@ MOST_BYTES = 16_000_000
 LONGEST_QUERY = 20_000
 SQL = as_typed("make sql", "rollcall sql")
 """What answers where the page does not."""
+SPARK = as_typed("make sql ENGINE=spark", "rollcall sql --engine spark")
 
 
 class QueryRefused(UserError):
@@ -72,7 +73,7 @@ def answer(home: Path, query: str, until_ms: int | None, form: str) -> Written:
     except NotEqual as error:
         if isinstance(error.__context__, duckdb.OutOfMemoryException):
             raise _too_large() from None
-        raise QueryRefused(f"The page does not answer {error}. {SQL} answers it, by Spark.") from None
+        raise QueryRefused(f"This needs Spark, because of {str(error).rstrip('.')}: use {SPARK}.") from None
     except NoSuchName as error:
         raise QueryRefused(str(error)) from None
     except RecursionError:
