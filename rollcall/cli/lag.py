@@ -20,6 +20,7 @@ from rollcall.answers.no_such_group import NoSuchGroup
 from rollcall.answers.queries import check_home
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.views.lag import TREND_MS
+from rollcall.answers.views.records_lost import lost_in_all, with_all_lost
 from rollcall.history.words import at_most, moment
 from rollcall.programs.columns import aligned
 from rollcall.programs.terminal import Terminal, width_of
@@ -67,32 +68,29 @@ def lag_of(home: Home, group_id: str = "", until_ms: int | None = None) -> list[
         if not known:
             return [{**row, "trend_records": None} for row in rows]
         before = _asked(here, group_id, round(max(known).replace(tzinfo=UTC).timestamp() * 1000) - TREND_MS)
-        lost = _lost(here, group_id, until_ms)
+        with_all_lost(rows, _lost(here, group_id, until_ms))
     then = {_key(row): row for row in before}
-    return [
-        {
-            **row,
-            "records_lost": lost.get(_key(row)) or row["records_lost"],
-            "trend_records": _trend(row, then.get(_key(row))),
-        }
-        for row in rows
-    ]
+    return [{**row, "trend_records": _trend(row, then.get(_key(row)))} for row in rows]
 
 
 def _asked(here: Home, group_id: str, until_ms: int | None) -> list[dict[str, Any]]:
     order = "topic, partition" if group_id else "lag_records desc nulls last, group_id, topic, partition"
-    query = f"select {', '.join(_COLUMNS)} from lag{_where(group_id)} order by {order}"
+    query = f"select {', '.join(_COLUMNS)} from lag where {_of_group(group_id)} order by {order}"
     return ask(here.path, query, until_ms, is_duckdbs=True).rows_by_column()
 
 
-def _lost(here: Home, group_id: str, until_ms: int | None) -> dict[tuple[Any, ...], int]:
-    """The records that each partition lost so far, those before its latest commit included."""
-    query = f"select group_id, topic, partition, sum(records_lost) from records_lost{_where(group_id)} group by all"
-    return {tuple(of): int(records) for *of, records in ask(here.path, query, until_ms, is_duckdbs=True).rows}
+def _lost(here: Home, group_id: str, until_ms: int | None) -> list[dict[str, Any]]:
+    """What each partition lost so far. It takes all commits ever made, so only logs that were cut are asked about."""
+    cut = ask(here.path, "select distinct topic from log_ends where log_start_offset > 0", until_ms, is_duckdbs=True)
+    topics = ", ".join(f"'{quoted(topic)}'" for (topic,) in cut.rows)
+    if not topics:
+        return []
+    query = lost_in_all("records_lost", f"topic IN ({topics}) AND {_of_group(group_id)}")
+    return ask(here.path, query, until_ms, is_duckdbs=True).rows_by_column()
 
 
-def _where(group_id: str) -> str:
-    return f" where group_id = '{quoted(group_id)}'" if group_id else ""
+def _of_group(group_id: str) -> str:
+    return f"group_id = '{quoted(group_id)}'" if group_id else "true"
 
 
 def answer_lag(home: Home, group_id: str, at: str, form: str, *, watches: bool, out: TextIO | None = None) -> None:

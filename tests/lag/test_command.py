@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rollcall.answers.no_such_group import NoSuchGroup
+from rollcall.answers.sql.engine import Answer, ask
+from rollcall.cli import lag
 from rollcall.cli.lag import answer_lag, lag_of
 from rollcall.tables.home import Home
 from tests.lag.homes import ends, write_home
@@ -84,6 +87,22 @@ def test_an_end_without_news_for_a_minute_has_no_trend(tmp_path: Path) -> None:
     write_home(tmp_path, [away, other], [*ends((1000, 0), (3000, 20)), *ends((1000, 0), (90_000, 20), topic="other")])
     by_group = {row["group_id"]: row for row in lag_of(Home(tmp_path))}
     assert (by_group["away"]["lag_records"], by_group["away"]["trend_records"]) == (10, None)
+
+
+def test_of_logs_that_were_never_cut_the_history_of_commits_is_not_read(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To ask what was lost took 27 s for a day of 200 groups, and nothing can be lost of them."""
+    asked: list[str] = []
+
+    def recorded(place: Path, query: str, *words: Any, **named: Any) -> Answer:
+        asked.append(query)
+        return ask(place, query, *words, **named)
+
+    monkeypatch.setattr(lag, "ask", recorded)
+    assert [row["records_lost"] for row in lag_of(home, "orders")] == [0, None]
+    assert asked
+    assert not [query for query in asked if "FROM records_lost" in query or "from records_lost" in query]
 
 
 def test_a_moment_at_which_a_group_had_nothing_yet_is_named(home: Home) -> None:

@@ -81,7 +81,11 @@ LAG = View(
         Column("end_known_at", "timestamp", "when the log stood so"),
         Column("lag_records", "bigint", "how many records are to be read, null: not known"),
         Column("lag_ms", "bigint", "how old the oldest of them is, ms; null: not known"),
-        Column("records_lost", "bigint", "how many were removed before the group had read them; null: not known"),
+        Column(
+            "records_lost",
+            "bigint",
+            "how many records after the commit were removed; `records_lost` has those before it too; null: not known",
+        ),
         Column(
             "is_moving",
             "boolean",

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from rollcall.answers.views.recorded import COMMITS_RULE
 from rollcall.answers.views.view import OF_PARTITION, Column, Detector, View
 
 WITHIN_MS = 3_600_000
+
+
+def lost_in_all(of: str, where: str) -> str:
+    """Return the query of how many records each partition lost so far. of: the view `records_lost`, or a list of it."""
+    return (
+        "SELECT group_id, topic, partition, CAST(sum(records_lost) AS BIGINT) AS records_lost "
+        f"FROM {of} WHERE records_lost > 0 AND {where} GROUP BY group_id, topic, partition"
+    )
+
+
+def with_all_lost(rows: Iterable[dict[str, Any]], lost: Iterable[Mapping[str, Any]]) -> None:
+    """Give rows of `lag`, which count what was lost since the latest commit, all that their partitions lost so far."""
+    in_all = {(one["group_id"], one["topic"], one["partition"]): one["records_lost"] for one in lost}
+    for row in rows:
+        row["records_lost"] = in_all.get((row["group_id"], row["topic"], row["partition"]), row["records_lost"])
+
 
 RECORDS_LOST = View(
     name="records_lost",

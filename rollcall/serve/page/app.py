@@ -155,7 +155,6 @@ class Pages:
         for trouble in troubles:
             trouble["rebalance"] = details.rebalance_of(trouble, found["rebalances"])
         colours = await run_in_threadpool(drawings.member_colours, self.history, group_id, fields.until_ms)
-        details.fill_lost(found["offsets"], troubles)
         owned = None
         topic, partition = fields.topic, fields.partition
         if topic is not None and partition is not None:

@@ -5,9 +5,9 @@ Knows the views and the explanation of a rebalance. Must not know a template or 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
+from rollcall.answers.views.records_lost import lost_in_all, with_all_lost
 from rollcall.answers.why.cost import literal, ms_of
 from rollcall.answers.why.explanation import Explanation, explain, with_cost
 from rollcall.history.kinds import CLASSIC, GroupKind, kind_of
@@ -59,6 +59,8 @@ def group(history: History, group_id: str, until_ms: int | None) -> dict[str, An
     for place, offset in offsets.items():
         of_partition = lag.get(place, {})
         offset |= {name: of_partition.get(name) for name in _OF_LAG}
+    lost = lost_in_all("all_records_lost", f"group_id = '{quoted(group_id)}'")
+    with_all_lost(offsets.values(), history.in_lists(group_id, {"records_lost": lost}, until_ms)["records_lost"])
     owners = {text: member["client_id"] for member in found["members"] for text in member["assigned_partitions"] or ()}
     for (topic, partition), offset in offsets.items():
         offset["client_id"] = offset["client_id"] or owners.get(f"{topic}-{partition}")
@@ -87,16 +89,6 @@ def cost_of(rebalance: dict[str, Any]) -> str:
         [f"delayed {amount(records, 'record')}"] if records else []
     )
     return " and ".join(parts)
-
-
-def fill_lost(offsets: list[dict[str, Any]], troubles: list[dict[str, Any]]) -> None:
-    """Gives partitions the records that were lost in all, also before the latest commit."""
-    lost: defaultdict[tuple[str, int], int] = defaultdict(int)
-    for one in troubles:
-        if one["records_lost"]:
-            lost[one["link"]["topic"], one["link"]["partition"]] += one["records_lost"]
-    for row in offsets:
-        row["records_lost"] = max(row["records_lost"] or 0, lost[row["topic"], row["partition"]])
 
 
 def kind_of_group(row: dict[str, Any] | None) -> GroupKind:

@@ -256,11 +256,7 @@ def troubles_of(history: History, group_id: str, now_ms: int, until_ms: int | No
     rows = history.in_lists(
         group_id, {view.name: _found(view, kind, now_ms, of_group) for view, kind in detectors()}, until_ms
     )
-    found = [
-        {**_as_found(row, kind), "kind": kind, "records_lost": row.get("records_lost")}
-        for view, kind in detectors()
-        for row in rows[view.name]
-    ]
+    found = [{**_as_found(row, kind), "kind": kind} for view, kind in detectors() for row in rows[view.name]]
 
     def urgency(one: dict[str, Any]) -> tuple[bool, bool, int, str]:
         return one["kind"].severity == "info", not one["goes_on"], -(one["at_ms"] or 0), one["sentence"].words
