@@ -5,6 +5,15 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+from deltalake import DeltaTable
+from rich.console import Console
+
+from rollcall.cli.shadow import command
+from rollcall.cli.shadow.command import FollowedInputs
+from rollcall.cli.shadow.program import ShadowProgram
+from rollcall.jobs.config import JobConfig
+from rollcall.tables.home import Home
+from rollcall.tables.properties import request_properties
 from tests.shadow.finished_log import expected
 from tests.shadow.shadow_program import PATIENCE_S, Shadow
 from tests.source_tree import ROOT
@@ -53,3 +62,14 @@ def test_settings_that_the_log_gives_away_are_learnt_by_the_running_shadow(tmp_p
         shadow.end()
     assert "the broker has group.initial.rebalance.delay.ms=1000 group.max.size=3, as the log shows" in out
     assert (shadow.answers(), len(shadow.effects())) == (answers, facts)
+
+
+def test_the_request_table_keeps_its_versions_as_long_as_the_settings_say(tmp_path: Path) -> None:
+    home, console = Home(tmp_path / "home"), Console(quiet=True)
+    config = JobConfig.from_pairs({"spark.coordinator.versions.retention.minutes": "7"})
+    log = tmp_path / "requests.log"
+    log.write_bytes(gzip.decompress(LOG.read_bytes()))
+    home.path.mkdir()
+    opened = command._open(home, None, FollowedInputs(log=str(log)), console)
+    command._source(home, *opened, ShadowProgram(home, console), config)
+    assert DeltaTable(str(home.requests)).metadata().configuration == request_properties(7)

@@ -101,7 +101,7 @@ def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
         ends.callback(opened.tail.close)
         finish_earlier(home, opened.kept)
         program = ShadowProgram(home, console)
-        source = _source(home, *opened, program)
+        source = _source(home, *opened, program, config)
         return _follow_source(home, source, shadow_config({}), program)
 
 
@@ -136,7 +136,7 @@ def _follow_cluster(
     if isinstance(opened.kept, ShadowState):
         opened.kept.learn_version(followed.kafka_version)
     merging = MergingFeed(kept.merging, kind.rule, followed.cluster.names, config.log_hold_ms)
-    log = _source(home, *opened, program, is_beside=True)
+    log = _source(home, *opened, program, config, is_beside=True)
     both = BothSource(kind, log, topic, merging, config.log_hold_ms)
     return _follow_source(home, both, config, program, followed.samplers())
 
@@ -176,12 +176,13 @@ def _source(
     kept: ShadowState | PrintedKept,
     tail: Tail[LogLine, Position],
     program: ShadowProgram,
+    config: JobConfig,
     *,
     is_beside: bool = False,
 ) -> PrintedSource | RequestSource:
     if isinstance(kept, PrintedKept):
         return PrintedSource(kept, tail, is_beside=is_beside)
-    return RequestSource(home, open_requests(home), kept, tail, program.teller.say)
+    return RequestSource(home, open_requests(home, config.versions_retention_minutes), kept, tail, program.teller.say)
 
 
 def _follow_source(
