@@ -68,12 +68,12 @@ def answer_status(homes: list[Home], form: str) -> None:
 def _lines(found: dict[str, Any]) -> list[str]:
     now_ms = int(time.time() * 1000)
     if found["worker"] is None:
-        work = "no job writes it"
+        work = "no job is running"
     elif found["seen_at_ms"] is None:
-        work = f"{found['worker']} writes it"
+        work = f"{found['worker']} is running"
     else:
-        work = f"{found['worker']} writes it; last seen {duration(now_ms - found['seen_at_ms'])} ago"
-    lines = [f"{found['home']}: a {found['kind']} history; {work}"]
+        work = f"{found['worker']} is running; last seen {duration(now_ms - found['seen_at_ms'])} ago"
+    lines = [f"{found['home']}: {found['kind']} history, {work}"]
     if found["reason"]:
         lines.append(f"  its job failed: {found['reason']}")
     if found["fact_at_ms"] is not None:

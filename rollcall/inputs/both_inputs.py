@@ -1,4 +1,4 @@
-"""What is counted where a request log and the topic are merged into one history, and how it is told.
+"""What is counted where a request log and the topic are merged into one history, and how it is reported.
 
 Must not know by which rule facts are merged.
 """

@@ -116,7 +116,10 @@ def _say_parity(console: Console, parity: Parity) -> None:
         equal, different = parity.equal[api], parity.different[api]
         add_row(table, api, str(equal + different), str(equal), str(different))
     show_table(console, table)
-    say(console, f"parity: {parity.share:.3%} of {parity.compared} answers are equal")
+    say(
+        console,
+        f"parity: {parity.share:.3%} ({sum(parity.equal.values())} of {parity.compared} recorded answers match)",
+    )
     for found in parity.first[:SHOWN_DIFFERENCES]:
         _tell_difference(console, found)
 

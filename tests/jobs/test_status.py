@@ -39,9 +39,9 @@ def test_each_home_of_the_folder_has_its_paragraph(
     capsys.readouterr()
     assert main(["status"]) == 0
     said = capsys.readouterr().out
-    assert said.count(".rollcall-d-kill: a replay history") == 1
-    assert ".rollcall-d-kill: a replay history; no job writes it\n  latest fact: 2026-11-21 05:39:51" in said
-    assert "job: a live history; no job writes it" in said
+    assert said.count(".rollcall-d-kill: replay history") == 1
+    assert ".rollcall-d-kill: replay history, no job is running\n  latest fact: 2026-11-21 05:39:51" in said
+    assert "job: live history, no job is running" in said
     assert "  3 of 3 groups had trouble in this recording: audit-trail: a member, " in said
 
 

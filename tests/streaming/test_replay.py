@@ -89,7 +89,7 @@ def test_the_report_names_lines_parity_and_culprits(replayed: tuple[Home, Replay
         say_log(console, reported)
         tell_home(console, home)
     report = (tmp_path / "report").read_text()
-    assert "parity: 100.000% of" in report
+    assert "parity: 100.000% (" in report
     assert (
         "views-agg: rebalance, generation 1 -> 2: session expired, by views-agg-1 on 127.0.1.14; completed in 13 ms"
         in report

@@ -94,7 +94,7 @@ def test_half_a_request_log_and_a_dump_make_the_whole_history_of_both(
     home = tmp_path / "home"
     assert main(["replay", "--home", str(home), f"{tmp_path}/requests.log {dump_of(CLASSIC)}"]) == 0
     printed = capsys.readouterr().out
-    assert "answers are equal" in printed
+    assert "recorded answers match" in printed
     assert "316 records of 5 groups read" in printed
     assert "they never disagree" in printed
     found = rows(home, "select group_id, to_generation_id, started_at from rebalances order by 1, 2")

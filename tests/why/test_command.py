@@ -60,7 +60,7 @@ def test_a_page_says_everything_in_the_order_of_a_person_on_call() -> None:
     first, _, sentence, *_ = text.splitlines()
     assert first == "left: generation 2 -> 3, 1970-01-01 00:00:04.000 UTC, completed in 200 ms"
     assert sentence == ("b on 10.0.0.1 left the group: 2 -> 1 members, 1 partition moved, nobody consumed for 100 ms.")
-    assert '  its own words   "shutting down"\n' in text
+    assert '  reason given   "shutting down"\n' in text
     assert "  t 1: b -> a\n  gained and lost: a +1 -0, b +0 -1\n  1 partition stayed where it was\n" in text
 
 

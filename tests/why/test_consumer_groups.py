@@ -53,7 +53,10 @@ def test_who_kept_the_others_waiting_held_on_to_partitions() -> None:
 
 def test_the_last_to_settle_ends_it() -> None:
     reported = texts(recorded("maps-render", 4))
-    assert reported[-2:] == ["maps-render-1 was the last to have all that the epoch gives it", "it was over: completed"]
+    assert reported[-2:] == [
+        "maps-render-1 was the last to have all that the epoch gives it",
+        "the rebalance ended: completed",
+    ]
     assert not any("rejoin" in text for text in reported)
 
 

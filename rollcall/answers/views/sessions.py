@@ -52,7 +52,7 @@ SESSIONS = View(
         Column(
             "is_inferred", "boolean", "a recording showed it as a member without its JoinGroup, by then at the latest"
         ),
-        Column("client_reason", "string", "the client's own words on leaving, where it gave any"),
+        Column("client_reason", "string", "the reason that the client gave on leaving; null: none"),
         Column("replaces_member_id", "string", "the id whose place it took, where it returned as a static member"),
         Column("replaced_by_member_id", "string", "the id that took the place of a static member's"),
         Column("end_is_inferred", "boolean", "nobody said how it ended: that was inferred; null while it lasts"),

@@ -83,7 +83,7 @@ def trigger(e: Explanation) -> list[tuple[str, str]]:
         points.append(("client", f"{with_host(e.culprit_name, cause.client_host)}{instance}"))
         points.append(("member id", cause.member_id or "unknown"))
         if e.are_requests_known or cause.client_reason:
-            points.append(("its own words", f'"{cause.client_reason}"' if cause.client_reason else "it gave no reason"))
+            points.append(("reason given", f'"{cause.client_reason}"' if cause.client_reason else "none"))
     elif "{who}" in row_of(cause.kind).sentence or cause.kind == "unknown":
         points.append(("client", "unknown"))
     if e.last_seen is not None:
@@ -126,7 +126,7 @@ def timeline(e: Explanation) -> list[tuple[int, str]]:
         found.append((change.at_ms, f"the {change.from_type} group became a {change.to_type} group{by}"))
     found += e.kind.timeline(e)
     if rebalance.ended_at_ms is not None and rebalance.is_end_known:
-        found.append((rebalance.ended_at_ms, f"it was over: {rebalance.outcome}"))
+        found.append((rebalance.ended_at_ms, f"the rebalance ended: {rebalance.outcome}"))
     back = [part.moments[e.kind.back] for part in e.parts if e.kind.back in part.moments]
     if back and rebalance.outcome == "completed":
         found.append((max(back), "the last member had its assignment"))
@@ -156,7 +156,7 @@ def remarks(e: Explanation) -> list[str]:
         found.append(f"Still awaited: {some(names)}.")
     if e.names.is_unclear:
         found.append(
-            "Members that share client id and host are told apart by the beginning of their member id's UUID; "
+            "Members that share client id and host are distinguished by the beginning of their member id's UUID; "
             "which of them came back under another id is unknown."
         )
     return found

@@ -67,7 +67,7 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
         return f"{clause}. Inferred: no other rebalance was running then."
     if cause.is_inferred or not who or _says_nothing(cause.client_reason):
         return f"{clause}."
-    return f'{clause}, in its own words "{short(cause.client_reason or "", _LONGEST_WORDS)}".'
+    return f'{clause}; reason given: "{short(cause.client_reason or "", _LONGEST_WORDS)}".'
 
 
 def _nothing_known(rebalance: LoggedRebalance) -> str:
