@@ -16,7 +16,7 @@ from tests.browser.serving import served
 from tests.lag.homes import write_capture
 from tests.page.homes import hostile, recorded
 
-WIDTHS = {"narrow": 390, "wide": 1600}
+WIDTHS = {"narrow": 390, "wide": 1400}
 NOT_REACHED = "Failed to load resource:"
 # Longer than the library's 5 s, which a page beside Spark may take.
 expect.set_options(timeout=30_000)

@@ -58,14 +58,14 @@ def client(home: Path) -> Iterator[TestClient]:
         yield client
 
 
-def test_groups_in_trouble_stand_first_and_above_them_one_sentence(client: TestClient) -> None:
+def test_groups_in_trouble_stand_first_and_above_them_the_worst_are_named(client: TestClient) -> None:
     shown = page(client, "/")
     groups = [row["Group"] for row in shown.listed("groups")]
     harmed = {"storm", "deploy", "slow heart", "zombie", "stands still", "orderly"}
     assert set(groups[: len(harmed)]) == harmed
     assert set(groups[len(harmed) :]) == {"stays", "two", "static restart"}
-    assert f"6 of {len(groups)} groups had trouble in this recording: " in shown.text
-    assert "; and 3 more groups." in shown.text
+    assert f"6 of {len(groups)} groups had trouble in this recording:" in shown.text
+    assert "and 3 more groups" in shown.text
     assert list(shown.listed("groups")[0])[:3] == ["Group", "State", "Trouble, last day"]
 
 
@@ -94,16 +94,17 @@ def test_what_goes_on_now_stands_first_and_then_whom_nobody_consumes_for(tmp_pat
         assert [row["Group"] for row in groups] == ["stuck", "emptied", "an idle one", "storm", "calm"]
         stood = {row["Group"]: row["Not consuming, last hour"] for row in groups}
         assert stood == {"stuck": "100.0 %", "storm": "0.0 %", "emptied": "10.0 %", "an idle one": "", "calm": "0.0 %"}
-        sentence = (
-            "4 of 5 groups had trouble in the last hour of this recording: "
-            "stuck: rebalancing for 1 h 59 min (CompletingRebalance), since 00:00:05 UTC; "
-            "emptied: no member for 6 min, since 01:54:00 UTC; "
-            "an idle one: no member for 1 h 59 min, since 00:00:05 UTC; and 1 more group."
+        said = (
+            "4 of 5 groups had trouble in the last hour of this recording:",
+            "stuck: rebalancing for 1 h 59 min (CompletingRebalance), since 00:00:05 UTC",
+            "emptied: no member for 6 min, since 01:54:00 UTC",
+            "an idle one: no member for 1 h 59 min, since 00:00:05 UTC",
+            "and 1 more group",
         )
-        assert sentence in page(client, "/").text
+        assert all(one in page(client, "/").text for one in said)
         in_span = page(client, "/?from=1970-01-01+00:29&to=1970-01-01+00:31")
         assert [row["Group"] for row in in_span.listed("groups")] == ["storm"]
-        assert sentence in in_span.text
+        assert all(one in in_span.text for one in said)
         (reported,) = page(client, "/troubles").listed("list-standstills")
         assert reported == {
             "Group": "stuck",

@@ -122,7 +122,7 @@ class Pages:
         now_ms = self._now_ms(until_ms)
         rows = await run_in_threadpool(lists.overview, self.history, now_ms, until_ms, span)
         is_live = self.watch.liveness.is_live or until_ms is not None
-        sentence = await run_in_threadpool(lists.in_trouble, self.history, rows, is_live=is_live)
+        sentence = await run_in_threadpool(lists.trouble_count, self.history, rows, is_live=is_live)
         states = sorted({row["state"] for row in rows if row["state"]})
         hour_from_ms = await run_in_threadpool(lists.hour_from_ms, self.history, now_ms, until_ms)
         highest_lag = max((lag for row in rows for lag in row["lags"] or () if lag is not None), default=0)
@@ -132,6 +132,8 @@ class Pages:
             fields,
             rows=[row for row in rows if span is None or row["in_span"]],
             in_trouble=sentence,
+            harmed=[row for row in rows if row["harm"]],
+            shown_harmed=lists.SHOWN_IN_TROUBLE,
             now_ms=now_ms,
             hour_from_ms=hour_from_ms,
             highest_lag=highest_lag,

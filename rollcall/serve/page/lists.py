@@ -144,18 +144,22 @@ def _urgency(row: dict[str, Any]) -> tuple[bool, int, int, float, str]:
     return not harm.goes_on, -harm.rank, -lag, -stood_share, row["group_id"]
 
 
-def in_trouble(history: History, rows: list[dict[str, Any]], *, is_live: bool) -> str:
-    """Return the overview in one sentence: which groups are in trouble, and by what. is_live: no finished recording."""
+def trouble_count(history: History, rows: list[dict[str, Any]], *, is_live: bool) -> str:
+    """Return how many groups had trouble, as a clause. is_live: no finished recording."""
     first_ms, last_ms = history.span_ms() or (0, 0)
     when = "in this recording" if last_ms - first_ms <= HOUR_MS else "in the last hour of this recording"
     when = "in the last hour" if is_live else when
     of = count(len(rows), "group")
+    harmed = sum(row["harm"] is not None for row in rows)
+    return f"{harmed} of {of} had trouble {when}" if harmed else f"No trouble {when} ({of})"
+
+
+def in_trouble(history: History, rows: list[dict[str, Any]], *, is_live: bool) -> str:
+    """Return the overview in one sentence: which groups are in trouble, and by what."""
     harmed = [f"{row['group_id'][:SHOWN_NAME]}: {row['harm'].sentence[:SHOWN_SENTENCE]}" for row in rows if row["harm"]]
-    if not harmed:
-        return f"No trouble {when} ({of})."
     more = len(harmed) - SHOWN_IN_TROUBLE
     named = harmed[:SHOWN_IN_TROUBLE] + [f"and {count(more, 'more group')}"] * (more > 0)
-    return f"{len(harmed)} of {of} had trouble {when}: {'; '.join(named)}."
+    return f"{trouble_count(history, rows, is_live=is_live)}{': ' if harmed else ''}{'; '.join(named)}."
 
 
 def _recent_troubles(history: History, now_ms: int, until_ms: int | None) -> dict[str, tuple[list[str], Harm | None]]:
@@ -179,7 +183,7 @@ def _recent_troubles(history: History, now_ms: int, until_ms: int | None) -> dic
 
 
 def _harm(row: dict[str, Any], kind: Detector, now_ms: int) -> Harm:
-    word, at = ("since", row[kind.since]) if row["goes_on"] else ("until", row[kind.until])
+    word, at = ("since", row[kind.since]) if row["goes_on"] else ("ended", row[kind.until])
     at_ms = 0 if at is None else ms_of(at)
     when = moment(at_ms)[:16] if now_ms - at_ms > HALF_DAY_MS else moment(at_ms)[11:19]
     sentence = filled(kind.sentence, row) + (f", {word} {when} UTC" if at is not None else "")

@@ -66,12 +66,18 @@ async function lookAgain() {
     return;
   }
   document.body.dataset.seen = fresh.body.dataset.seen;
+  const selection = getSelection();
+  // What is selected stays in place where the browser does not see to it: at the top of the page.
+  const held = selection && !selection.isCollapsed && scrollY === 0 ?
+    selection.anchorNode.parentElement?.closest(".scroll") : null;
+  const top = held?.getBoundingClientRect().top;
   for (const part of document.querySelectorAll("[data-live]")) {
     const now = fresh.getElementById(part.id);
     if (!now || part.innerHTML === now.innerHTML) continue;
     if (part.matches("table[data-rows]")) changeRows(part, now);
     else if (!isInUse(part)) part.replaceChildren(...now.childNodes);
   }
+  if (held) scrollBy(0, held.getBoundingClientRect().top - top);
   tellLocalTimes(document);
   filterRows();
   await drawAll();
