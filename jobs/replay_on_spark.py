@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -31,7 +30,8 @@ from rollcall.inputs.request_log.entries import Entry, decode, encode
 from rollcall.inputs.request_log.group_following import GroupFollowing
 from rollcall.inputs.request_log.group_rows import ComparedRows
 from rollcall.inputs.request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
-from rollcall.inputs.request_log.lines.sections import Section, sections_of
+from rollcall.inputs.request_log.lines.files import LogFile
+from rollcall.inputs.request_log.lines.sections import Section, sections_in
 from rollcall.inputs.request_log.log_ends import lag_of
 from rollcall.inputs.request_log.parity import Parity
 from rollcall.inputs.request_log.recorded import Quarantined, Tally
@@ -69,14 +69,17 @@ _encoder = msgspec.json.Encoder()
 def replay_on_spark(
     spark: SparkSession,
     home: Home,
-    path: Path,
+    files: Sequence[LogFile],
     given: Mapping[str, str],
     zone: ZoneInfo,
     console: Console,
 ) -> Replayed:
-    """Writes a log's history into a home's tables. given: broker settings that the user knows. Raises LogFileError."""
+    """Writes a log's history into a home's tables. given: broker settings that the user knows.
+
+    files: the log's, in the order of their first timestamps.
+    """
     started = time.monotonic()
-    sections = list(sections_of(path, zone))
+    sections = list(sections_in(files, zone))
     tasks = spark.sparkContext.defaultParallelism * _TASKS_A_CORE
     rows = [(section.number, pickle.dumps(section)) for section in sections]
     given_rows = spark.createDataFrame(rows, "number int, section binary").repartition(len(sections), "number")
@@ -100,7 +103,7 @@ def replay_on_spark(
                 parity.add(compared)
         if tally.of_lag:
             with console.status("reading what the log tells of lag"):
-                _write_lag(spark, home, config, path, zone)
+                _write_lag(spark, home, config, files, zone)
         with console.status("writing the tables"):
             _write(spark, home, config, read, followed)
     finally:
@@ -257,7 +260,7 @@ def _write(spark: SparkSession, home: Home, config: JobConfig, read: DataFrame, 
     _overwrite(typed_effects(facts), home.effects)
 
 
-def _write_lag(spark: SparkSession, home: Home, config: JobConfig, path: Path, zone: ZoneInfo) -> None:
+def _write_lag(spark: SparkSession, home: Home, config: JobConfig, files: Sequence[LogFile], zone: ZoneInfo) -> None:
     """Writes log ends and fetches, in the driver, since their lines must be read in the order of the whole log."""
     written = set[str]()
 
@@ -270,7 +273,7 @@ def _write_lag(spark: SparkSession, home: Home, config: JobConfig, path: Path, z
         written.add(place)
         spark.createDataFrame(rows).write.format(in_spark.FORMAT).mode(mode).option("mergeSchema", True).save(place)
 
-    for rows in lag_of(path, zone):
+    for rows in lag_of(files, zone):
         append(home.log_ends, LOG_ENDS, ends_table(rows.ends, None, None))
         append(home.fetches, FETCHES, fetches_table(rows.fetches))
 

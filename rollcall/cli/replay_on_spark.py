@@ -35,12 +35,12 @@ def replay_by_spark(
     for path in filter(comes_once, map(str, paths)):
         raise InputError(f"LOG={path}: Spark cannot read it. Write it to a file, and name that.")
     made_of = input_of(paths, given, log_zone)
-    if made_of.topic or made_of.printed:
+    if made_of.log is None or made_of.topic or made_of.printed:
         named = " ".join(map(str, paths))
         raise InputError(f"LOG={named}: --engine spark replays one request log, --engine processes a dump as well.")
     if home.is_local:
         with replay_home(home, is_fresh=is_fresh):
-            replayed = replay_on_spark(spark_session(_APP), home, paths[0], given, log_zone, console)
+            replayed = replay_on_spark(spark_session(_APP), home, made_of.log.files, given, log_zone, console)
             if not replayed.tally.is_of_requests:
                 raise not_understood(paths)
     else:
@@ -48,7 +48,7 @@ def replay_by_spark(
         with held(spark, home, "a replay"):
             if not is_fresh and _holds_facts(spark, home):
                 raise HomeError(f"{home.shown} holds a history already: {FRESH} clears it, or name another home.")
-            replayed = replay_on_spark(spark, home, paths[0], given, log_zone, console)
+            replayed = replay_on_spark(spark, home, made_of.log.files, given, log_zone, console)
     say_log(console, replayed)
     tell_home(console, home)
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.busy_log import write_busy_log
+from rollcall.inputs.request_log.lines.files import files_in_order
 from rollcall.jobs.replay_on_spark import replay_on_spark
 from rollcall.tables.home import Home
 from tests.engines.replays import assert_same_tables
-from tests.replayed import QUIET, replay_log
+from tests.replayed import QUIET, UTC, replay_log
 from tests.request_log.recordings import INCIDENTS
 from tests.request_log.truth import BOTH_PROTOCOLS, NAMES, OF_LAG
 from tests.request_log.truth import FOLDER as CAPTURES
@@ -23,7 +23,7 @@ LINES = 200_000
 def assert_alike(spark: SparkSession, log: Path, folder: Path) -> int:
     ours, theirs = Home(folder / "processes"), Home(folder / "spark")
     reported = replay_log(ours, log)
-    also = replay_on_spark(spark, theirs, log, {}, ZoneInfo("UTC"), QUIET)
+    also = replay_on_spark(spark, theirs, files_in_order(log, UTC), {}, UTC, QUIET)
     assert_same_tables(ours, reported, theirs, also)
     assert reported.parity.share > 0.99
     return reported.tally.read

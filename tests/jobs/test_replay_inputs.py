@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
 from pathlib import Path
 
 import pytest
 
 from rollcall.__main__ import main
+from rollcall.answers.sql.engine import ask
 from rollcall.cli.replay import clear
+from rollcall.inputs.offsets_topic.dumps.reading import Dump
 from rollcall.tables.home import REPLAY, Home
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER
 from tests.printed.recorded import BROKERS
@@ -19,20 +23,55 @@ LINES = BROKERS / "d-kill.log.gz"
 
 
 @pytest.mark.parametrize(
-    ("paths", "why"),
+    "paths",
     [
-        ((LOG, LOG), "names 2 request logs, 0 dumps of __consumer_offsets"),
-        ((DUMP, OTHER), "names 0 request logs, 2 dumps of __consumer_offsets"),
-        ((DUMP, OTHER, LINES), "names 0 request logs, 2 dumps of __consumer_offsets and 1 log of brokers or clients"),
-        ((LOG, DUMP, OTHER), "names 1 request log, 2 dumps of __consumer_offsets"),
+        (DUMP, OTHER),
+        (LOG, DUMP, OTHER, LINES),
     ],
 )
-def test_a_log_and_a_dump_go_together_and_nothing_else_does(
-    paths: tuple[Path, ...], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_two_dumps_do_not_go_together(
+    paths: tuple[Path, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["replay", "--home", str(tmp_path / "home"), " ".join(map(str, paths))]) == 2
-    assert why in capsys.readouterr().err
+    assert f"{DUMP} {OTHER}: names 2 dumps of __consumer_offsets" in capsys.readouterr().err
     assert not (tmp_path / "home").exists()
+
+
+def rebalances(home: Path) -> list[dict[str, object]]:
+    return [*ask(home, "select * from rebalances order by group_id, started_at, from_generation_id").rows]
+
+
+def test_a_folder_is_replayed_as_its_files_are_each_by_its_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "incident"
+    for file, name in ((LOG, "broker/requests.log.gz"), (DUMP, "offsets.jsonl.gz"), (LINES, "server.log.gz")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, folder / name)
+    (folder / "notes.txt").write_text("restarted at nine\n")
+    (folder / ".requests.log.swp").write_bytes(b"b0VIM 8.2")
+    assert main(["replay", "--home", str(tmp_path / "folder"), str(folder)]) == 0
+    assert "notes.txt: nobody whose lines are known" in capsys.readouterr().out
+    assert main(["replay", "--home", str(tmp_path / "files"), str(LOG), str(DUMP), str(LINES)]) == 0
+    assert rebalances(tmp_path / "folder") == rebalances(tmp_path / "files") != []
+
+
+def test_several_request_logs_are_one_log(tmp_path: Path) -> None:
+    lines = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
+    halves = [tmp_path / day / "requests.log" for day in ("sunday", "monday")]
+    for half, own in zip(halves, (lines[: len(lines) // 2], lines[len(lines) // 2 :]), strict=True):
+        half.parent.mkdir()
+        half.write_bytes(b"".join(own))
+    assert main(["replay", "--home", str(tmp_path / "both"), *map(str, halves)]) == 0
+    assert main(["replay", "--home", str(tmp_path / "whole"), str(LOG)]) == 0
+    assert rebalances(tmp_path / "both") == rebalances(tmp_path / "whole") != []
+
+
+def test_a_dump_from_before_compaction_is_read_before_one_from_after(tmp_path: Path) -> None:
+    lines = gzip.decompress(DUMP.read_bytes()).splitlines(keepends=True)
+    (tmp_path / "b-whole.jsonl").write_bytes(b"".join(lines))
+    (tmp_path / "a-compacted.jsonl").write_bytes(b"".join(lines[:1] + lines[-1:]))
+    assert len([*Dump(tmp_path, lambda bad: None)]) == len([*Dump(DUMP, lambda bad: None)]) > 2
 
 
 def test_logs_of_clients_that_print_nothing_are_read_beside_the_others(

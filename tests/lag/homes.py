@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rollcall.inputs.request_log.lines.clock import zone_of
+from rollcall.inputs.request_log.lines.files import files_in_order
 from rollcall.inputs.request_log.log_ends import lag_of
 from rollcall.tables.lag.rows import Fetched, LagRows, LogEnd
 from rollcall.tables.lag_rows import append_lag
@@ -18,12 +19,14 @@ from tests.request_log.truth import OF_LAG, truth
 from tests.views.story import Story, write_effects
 from tests.why.reading import CAPTURES, capture
 
+ZONE = zone_of("UTC")
+
 
 @cache
 def lag_of_capture() -> LagRows:
     """What the capture's log says of ends and fetches."""
     found = LagRows()
-    for rows in lag_of(CAPTURES / OF_LAG / "requests.log.gz", zone_of("UTC")):
+    for rows in lag_of(files_in_order(CAPTURES / OF_LAG / "requests.log.gz", ZONE), ZONE):
         found.ends += rows.ends
         found.fetches += rows.fetches
     assert len(found.ends) > 10_000

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
 from pyspark.sql import SparkSession
@@ -16,6 +15,7 @@ from rich.console import Console
 
 from rollcall.__main__ import main
 from rollcall.cli.replay import clear
+from rollcall.inputs.request_log.lines.files import files_in_order
 from rollcall.jobs.log_config import replay_config
 from rollcall.jobs.replay_on_spark import replay_on_spark
 from rollcall.jobs.stream.query import failure_of, start
@@ -25,7 +25,7 @@ from rollcall.shown.replay_report import Replayed, say_log, tell_home
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
 from tests.engines.replays import assert_same_tables
-from tests.replayed import QUIET, replay_log
+from tests.replayed import QUIET, UTC, replay_log
 from tests.source_tree import ROOT
 from tests.streaming.live import read_rows
 
@@ -77,7 +77,7 @@ def test_spark_leaves_the_tables_that_processes_leave(spark: SparkSession, tmp_p
     shutil.copy(ROOT / "tests/request_log/incidents/failover.log.gz", logs / "another.log.gz")
     ours, theirs = Home(tmp_path / "processes"), Home(tmp_path / "spark")
     report = replay_log(ours, logs)
-    also = replay_on_spark(spark, theirs, logs, {}, ZoneInfo("UTC"), QUIET)
+    also = replay_on_spark(spark, theirs, files_in_order(logs, UTC), {}, UTC, QUIET)
     assert_same_tables(ours, report, theirs, also)
 
 

@@ -32,7 +32,7 @@ from rollcall.inputs.replay.spill import buckets_for
 from rollcall.inputs.replay.spilled_log import LogBucket, follow_bucket, read_log
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.clock import zone_of
-from rollcall.inputs.request_log.lines.files import about_bytes, files_in_order
+from rollcall.inputs.request_log.lines.files import about_bytes_of, files_in_order
 from rollcall.inputs.request_log.log_ends import lag_of
 from rollcall.jobs.log_config import replay_config
 from rollcall.jobs.spark.machine import this_machine
@@ -55,12 +55,14 @@ def read_recording(
     log_zone = zone_of(zone)
     replay_config(was)
     with TemporaryDirectory(prefix="rollcall-whatif-") as folder:
-        work = Work(pool, shown.show, Path(folder), buckets_for(about_bytes(path)))
-        log = read_log(files_in_order(path, log_zone), log_zone, work, was)
+        files = files_in_order(path, log_zone)
+        size_bytes = about_bytes_of(file.path for file in files)
+        work = Work(pool, shown.show, Path(folder), buckets_for(size_bytes))
+        log = read_log(files, log_zone, work, was)
         tally = log.tally
         found = Recording(tally.first_at_ms or 0, tally.last_at_ms or 0)
         if tally.of_lag:
-            found.rates = rates_of(end for rows in lag_of(path, log_zone) for end in rows.ends)
+            found.rates = rates_of(end for rows in lag_of(files, log_zone) for end in rows.ends)
         buckets = ((log.bucket(number), found.from_ms, log.settings) for number in range(work.buckets))
         show = partial(shown.show, "following groups", total=log.requests)
         recorded = pool.each(record_bucket, buckets, show)

@@ -20,6 +20,7 @@ from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
 from rollcall.inputs.replay.spilled_dump import Records, fold_bucket
 from rollcall.inputs.replay.spilled_log import LogBucket, follow_bucket
 from rollcall.inputs.request_log.group_rows import ComparedRows
+from rollcall.inputs.request_log.lines.files import LogFile
 from rollcall.inputs.request_log.log_ends import lag_of
 from rollcall.inputs.request_log.parity import Parity
 from rollcall.inputs.request_log.recorded import Tally
@@ -107,11 +108,11 @@ def _fold(dump: Records, facts: _Facts) -> None:
         facts.out.write("quarantine", quarantine_rows(effects_table(unfit), SOURCE))
 
 
-def write_lag(path: Path, zone: ZoneInfo, home: Path) -> None:
+def write_lag(files: Sequence[LogFile], zone: ZoneInfo, home: Path) -> None:
     """Appends a log's ends and fetches to a home's tables, in order of its lines."""
     # Imported here: a process that follows groups needs no Delta.
     from rollcall.tables.lag_rows import append_lag
 
-    for rows in lag_of(path, zone):
+    for rows in lag_of(files, zone):
         note_done(0)
         append_lag(home, rows)

@@ -5,16 +5,17 @@ Must not know how an input is read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from rollcall.history.words import count
 from rollcall.inputs.file_kinds import FileKind, kind_of
 from rollcall.inputs.not_understood import not_understood
 from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, path_of
 from rollcall.inputs.replay.inputs import Input, LogInput, TopicInput
 from rollcall.inputs.replay.printed import PrintedInput
+from rollcall.inputs.request_log.lines.files import about_bytes_of, in_order
 from rollcall.programs.errors import UserError
 
 
@@ -23,33 +24,41 @@ class InputError(UserError):
 
 
 def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) -> Input:
-    """The input in some paths. given: settings of the broker and of single groups that the user knows.
+    """The input in some paths, each file by its own kind. given: settings of the broker and of groups that are known.
 
-    Beside printed logs, a path of an unknown kind is one, too: the client of an application may print nothing. Beside
-    a dump it is read as a request log.
+    A file of an unknown kind goes with printed logs, since an application's client may print nothing, or with request
+    logs, else with the dump.
 
-    Raises InputError: one is not there, they do not go together, or a setting that nothing in them uses; NotUnderstood:
-    the only path is of an unknown kind; LogFileError, DumpError, ConfigError.
+    Raises InputError: a path is not there, two have dumps, or a setting that nothing in them uses; NotUnderstood: all
+    are of an unknown kind; UserError, DumpError, ConfigError.
     """
     for path in paths:
         if str(path) != STANDARD_INPUT and not path.exists():
             raise InputError(f"LOG={path}: there is no such file or folder.")
-    kinds = {path: kind_of(str(path)) for path in paths}
-    is_printed = FileKind.PRINTED in kinds.values()
-    dumps = [path for path, kind in kinds.items() if kind is FileKind.DUMP]
-    printed = [path for path, kind in kinds.items() if is_printed and kind in (FileKind.PRINTED, FileKind.UNKNOWN)]
-    logs = [path for path in paths if path not in (*dumps, *printed)]
-    if len(dumps) > 1 or len(logs) > 1:
-        found = (count(len(logs), "request log"), count(len(dumps), "dump"), count(len(printed), "log"))
+    kinds = {file: kind_of(file) for file in files_of([*map(str, paths)])}
+    logs, dumps, printed, unknown = (
+        [file for file, kind in kinds.items() if kind is one]
+        for one in (FileKind.REQUESTS, FileKind.DUMP, FileKind.PRINTED, FileKind.UNKNOWN)
+    )
+    if not (logs or dumps or printed):
+        raise not_understood(paths, are_empty=not about_bytes_of(map(path_of, unknown)))
+    (printed or logs or dumps).extend(unknown)
+    with_dumps = [path for path in paths if not set(dumps).isdisjoint(files_of([str(path)]))]
+    if len(with_dumps) > 1:
         raise InputError(
-            "LOG={}: names {}, {} of __consumer_offsets and {} of brokers or clients, and what goes together is one "
-            "request log and one dump at most.".format(" ".join(map(str, paths)), *found)
+            f"LOG={' '.join(map(str, with_dumps))}: names {len(with_dumps)} dumps of __consumer_offsets. One is "
+            "replayed: put the files of one topic into a folder."
         )
     if given and not dumps and not logs:
         raise InputError(f"SET={next(iter(given))}: is said of a request log or a dump, and {printed[0]} is neither.")
-    topic = TopicInput(path_of(str(dumps[0])), given) if dumps else None
-    beside = files_of([str(path) for path in printed])
-    log = LogInput(path_of(str(logs[0])), given, zone, beside) if logs else None
-    if log is not None and not dumps and not printed and kinds[logs[0]] is FileKind.UNKNOWN:
-        raise not_understood(paths, are_empty=not log.size_bytes)
+    topic = TopicInput([*map(path_of, dumps)], given) if dumps else None
+    log = LogInput(in_order(_labels(logs, paths), zone), given, zone, printed) if logs else None
     return Input(log, topic, PrintedInput(printed, zone) if printed else None)
+
+
+def _labels(logs: Sequence[str], paths: Sequence[Path]) -> dict[Path, str]:
+    """Files of a request log, each with its name below the folder that has all, as messages and evidence name it."""
+    files = [*map(path_of, logs)]
+    is_folder = len(paths) == 1 and paths[0].is_dir()
+    root = paths[0] if is_folder else os.path.commonpath([file.absolute().parent for file in files])
+    return {file: os.path.relpath(file, root) for file in files}

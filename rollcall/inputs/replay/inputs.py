@@ -16,7 +16,6 @@ from rich.console import Console
 
 from rollcall.answers.sql.engine import ask
 from rollcall.inputs.both_inputs import BothMerged, merging_lines
-from rollcall.inputs.offsets_topic.dumps.reading import files_of
 from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.replay.bucket_rows import write_bucket, write_lag
 from rollcall.inputs.replay.printed import PrintedInput
@@ -25,7 +24,7 @@ from rollcall.inputs.replay.spilled_dump import Records, SpilledDump
 from rollcall.inputs.replay.spilled_log import read_log
 from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.configs_given import sessions_given
-from rollcall.inputs.request_log.lines.files import about_bytes, about_bytes_of, files_in_order
+from rollcall.inputs.request_log.lines.files import LogFile, about_bytes_of
 from rollcall.inputs.request_log.parity import Parity
 from rollcall.inputs.request_log.recorded import Quarantined, Tally
 from rollcall.jobs.log_config import replay_config
@@ -48,25 +47,28 @@ _CAUSES = """
 
 
 class LogInput:
-    """A request log. Raises LogFileError, ConfigError."""
+    """A request log: its files in the order of their first timestamps. Raises ConfigError."""
 
-    def __init__(self, path: Path, given: Mapping[str, str], zone: ZoneInfo, printed: Sequence[str] = ()) -> None:
+    def __init__(
+        self, files: Sequence[LogFile], given: Mapping[str, str], zone: ZoneInfo, printed: Sequence[str] = ()
+    ) -> None:
         """printed: files that its brokers or their clients printed, which may name the version of Kafka."""
         replay_config(given)
-        self.size_bytes, self._path, self._given, self._zone = about_bytes(path), path, given, zone
+        self.files, self._given, self._zone = files, given, zone
+        self.size_bytes = about_bytes_of(file.path for file in files)
         self._printed = printed
         self.replayed = Replayed(Tally(), Parity(), {}, 0.0)
 
     def read(self, work: Work) -> list[Path]:
         """Reads it whole; returns files with the lines that cannot be read."""
         self._began_s = time.monotonic()
-        files, unfit = files_in_order(self._path, self._zone), RowFiles(work.folder / "unfit-lines")
-        self.found = log = read_log(files, self._zone, work, self._given, self._printed)
+        unfit = RowFiles(work.folder / "unfit-lines")
+        self.found = log = read_log(self.files, self._zone, work, self._given, self._printed)
         for lines in log.unfit():
             unfit.write("quarantine", quarantine_of_lines(lines))
         self.replayed = Replayed(log.tally, Parity(), log.survey.inferred(self._given), 0.0)
-        path, zone, folder = self._path, self._zone, work.folder
-        self._end_lag = work.pool.begin(write_lag, path, zone, folder) if log.tally.of_lag else lambda: None
+        of_lag = self.files, self._zone, work.folder
+        self._end_lag = work.pool.begin(write_lag, *of_lag) if log.tally.of_lag else lambda: None
         return unfit.files
 
     def end(self) -> None:
@@ -78,17 +80,17 @@ class LogInput:
 class TopicInput:
     """A dump of __consumer_offsets. Raises ConfigError; reading it raises DumpError."""
 
-    def __init__(self, path: Path, given: Mapping[str, str]) -> None:
-        self._path, self._sessions = path, sessions_given(given)
+    def __init__(self, files: Sequence[Path], given: Mapping[str, str]) -> None:
+        self._files, self._sessions = files, sessions_given(given)
         self._raw_max_bytes = replay_config(given).quarantine_raw_max_bytes
-        self.size_bytes = about_bytes_of(files_of(path))
+        self.size_bytes = about_bytes_of(files)
         self.found = SpilledDump()
         self._seconds = 0.0
 
     def read(self, work: Work) -> list[Path]:
         """Reads it whole; returns files with the lines that cannot be read."""
         began_s = time.monotonic()
-        self.found.read(self._path, self.size_bytes, work)
+        self.found.read(self._files, self.size_bytes, work)
         unfit = RowFiles(work.folder / "unfit-records")
         unfit.write("quarantine", quarantine_of_lines([Quarantined(*line) for line in self.found.bad]))
         self._seconds = time.monotonic() - began_s

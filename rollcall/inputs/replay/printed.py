@@ -17,7 +17,7 @@ from rollcall.history.words import count, some
 from rollcall.inputs.believed_lines import beside
 from rollcall.inputs.merged_facts import MAY_CHANGE, GroupRecorded
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
-from rollcall.inputs.printed.lines.files import files_of, path_of
+from rollcall.inputs.printed.lines.files import path_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import FileRead, align, merged, read_files
 from rollcall.inputs.printed.story import NOT_FOLLOWED, groups_in
@@ -37,8 +37,8 @@ from rollcall.tables.rows import effects_table
 class PrintedInput:
     """Logs of brokers and clients, read together as one history. Raises UserError."""
 
-    def __init__(self, paths: Sequence[Path], zone: ZoneInfo) -> None:
-        self._files, self._zone = files_of(list(map(str, paths))), zone
+    def __init__(self, files: Sequence[str], zone: ZoneInfo) -> None:
+        self._files, self._zone = files, zone
         self.size_bytes = about_bytes_of(map(path_of, self._files))
         self._reads: list[FileRead] = []
         self._left_out: list[str] = []

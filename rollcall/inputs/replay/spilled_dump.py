@@ -90,7 +90,7 @@ class SpilledDump:
     """By partition, from when on every record is there; missing: all are."""
     _spill: Spill | None = None
 
-    def read(self, files: Path | Sequence[Path], size_bytes: int, work: Work) -> None:
+    def read(self, files: Sequence[Path], size_bytes: int, work: Work) -> None:
         """Writes every record to a file by groups, and learns topic names by id on the way. Raises DumpError."""
         dump = Dump(files, self.bad.append, self.lines_of, self.records_of)
         self._spill = Spill(work.folder / "records-by-group")

@@ -4,14 +4,13 @@ rows to keep fit together; must not know the layout of a line or the rules of na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from rollcall.inputs.request_log.fetches import KEYS, FetchReader, Reported, UnchangedPartition, key_of
-from rollcall.inputs.request_log.lines.files import LogLine, lines_in_order
+from rollcall.inputs.request_log.lines.files import LogFile, LogLine, lines_of
 from rollcall.inputs.request_log.lines.line import LineReader, Unreadable
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.request_log.topic_ids import TopicIds
@@ -130,13 +129,13 @@ class LagNews:
                 self._ends.confirm(reported.topic, reported.partition, reported.at_ms, topic_id)
 
 
-def lag_of(path: Path, zone: ZoneInfo) -> Iterator[LagRows]:
+def lag_of(files: Sequence[LogFile], zone: ZoneInfo) -> Iterator[LagRows]:
     """The lag rows of a whole log, in parts, which may be empty. Unreadable lines are skipped: groups do not need them.
 
-    Raises LogFileError where there is no log.
+    files: in the order of their first timestamps.
     """
     news = LagNews()
-    for number, line in enumerate(lines_in_order(path, zone), 1):
+    for number, line in enumerate(lines_of(files, zone), 1):
         news.take_in(line)
         if number % _LINES_A_PART == 0:
             yield news.take() if news.count >= ROWS_AT_ONCE else LagRows()

@@ -154,17 +154,20 @@ class Dump:
                     yield record
 
     def _in_order(self) -> list[tuple[Path, Format]]:
-        """The files with their formats, by the partition and offset of their first records."""
+        """The files with their formats, by the partition and offset of their first records, the longer ones first.
+
+        A dump from after compaction may begin with the same record as one from before, which has more.
+        """
         found = []
         for path in files_of(self.path) if isinstance(self.path, Path) else self.path:
             form = format_of(path)
             if form is None:
                 self.skipped[OTHER_FILE] += 1
             else:
-                found.append((_first(path, form), path, form))
+                found.append((_first(path, form), -path.stat().st_size, path, form))
         if not found:
             raise DumpError(f"LOG={self.path}: holds no record of __consumer_offsets in a format that is known")
-        return [(path, form) for _, path, form in sorted(found, key=lambda one: (one[0], str(one[1])))]
+        return [(path, form) for *_, path, form in sorted(found, key=lambda one: (*one[:2], str(one[2])))]
 
 
 def files_of(path: Path) -> list[Path]:

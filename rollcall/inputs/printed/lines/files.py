@@ -44,7 +44,7 @@ def files_of(paths: Sequence[str]) -> list[str]:
         if path == STANDARD_INPUT:
             found.append(path)
         elif place.is_dir():
-            inside = [str(file) for file in sorted(place.rglob("*")) if file.is_file()]
+            inside = [str(one) for one in sorted(place.rglob("*")) if one.is_file() and not one.name.startswith(".")]
             if not inside:
                 raise UserError(f"FILE={path}: is a folder without files.")
             found += inside

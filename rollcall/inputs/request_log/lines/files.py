@@ -12,7 +12,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -64,13 +64,8 @@ def find_files(path: Path) -> list[Path]:
     return found
 
 
-def about_bytes(path: Path) -> int:
-    """About how many bytes of lines there are; a compressed file is taken for a tenth. Raises LogFileError."""
-    return about_bytes_of(find_files(path))
-
-
 def about_bytes_of(files: Iterable[Path]) -> int:
-    """Likewise of some files."""
+    """About how many bytes of lines files have; a compressed one is taken for a tenth."""
     return sum(file.stat().st_size * (10 if is_compressed(file) else 1) for file in files)
 
 
@@ -105,7 +100,12 @@ def first_ms_of(path: Path, zone: ZoneInfo) -> int:
 
 def lines_in_order(path: Path, zone: ZoneInfo) -> Iterator[LogLine]:
     """All lines of a log in order of time, those of one file in its order. Raises LogFileError: there is no log."""
-    lines = [(file.first_ms, read_lines(file.path, file.label, zone)) for file in files_in_order(path, zone)]
+    yield from lines_of(files_in_order(path, zone), zone)
+
+
+def lines_of(files: Sequence[LogFile], zone: ZoneInfo) -> Iterator[LogLine]:
+    """Likewise of files in the order of their first timestamps."""
+    lines = [(file.first_ms, read_lines(file.path, file.label, zone)) for file in files]
     if len(lines) == 1:
         yield from lines[0][1]
         return
