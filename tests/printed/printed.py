@@ -48,6 +48,12 @@ def line_of(template: Template) -> str:
     return "".join(pieces)
 
 
+def said_by(template: Template, text: str, *, by_client: bool = False) -> tuple[dict[str, Any], bool] | None:
+    """What a message holds by the names of a template's fields, and whether that is certain."""
+    found = template.read(text, by_client=by_client)
+    return None if found is None else (template.named(found[0]), found[1])
+
+
 def group_of(*lines: str) -> LoggedGroup:
     """The one group of a file with these lines."""
     (group,) = groups_in(merged([read_lines("app.log", lines)]))

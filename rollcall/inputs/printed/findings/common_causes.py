@@ -42,7 +42,8 @@ def alike_at_once(groups: Sequence[LoggedGroup]) -> Iterator[tuple[Finding, list
         for one in group.findings if len(groups) >= _SEVERAL else ():
             first = one.first if one.finding in _OF_BROKERS else None
             if first is not None and first.at_ms is not None and first.clock in DATED:
-                key = one.finding, _brokers_of(one), first.clock, bool(one.candidates)
+                brokers = tuple(dict.fromkeys(fact.broker_id for fact in one.facts if fact.broker_id))
+                key = one.finding, brokers, first.clock, bool(one.candidates)
                 alike.setdefault(key, []).append((first.at_ms, place, one))
     for findings in alike.values():
         for together in at_once(sorted(findings, key=lambda one: one[:2])):
@@ -50,10 +51,6 @@ def alike_at_once(groups: Sequence[LoggedGroup]) -> Iterator[tuple[Finding, list
             if len(names) >= _SEVERAL and together[-1][0] - together[0][0] <= EXPIRED_TOGETHER_MS:
                 own = [one for _, _, one in together]
                 yield _for_all(own, names, together[-1][0] - together[0][0]), own
-
-
-def _brokers_of(finding: Finding) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(fact.broker_id for fact in finding.facts if fact.broker_id))
 
 
 def _for_all(own: Sequence[Finding], group_ids: Sequence[str], within_ms: int) -> Finding:
