@@ -256,12 +256,6 @@ def test_a_fenced_java_member_is_found_fenced_and_does_not_try_again(text: str) 
     assert [one.finding for one in findings] == ["fenced"]
 
 
-def test_a_schema_registry_is_a_member_of_its_group() -> None:
-    printed = "INFO [Schema registry clientId=sr-1, groupId=schema-registry] (Re-)joining group"
-    (fact,) = read_lines("schema-registry.log", [printed]).facts
-    assert (fact.kind, fact.client_id, fact.group_id) == (FactKind.JOIN_SENT, "sr-1", "schema-registry")
-
-
 @pytest.mark.parametrize(
     "layout",
     [

@@ -7,9 +7,8 @@ import pytest
 from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.reading import read_lines
 from rollcall.inputs.printed.story import groups_in
-from tests.printed.printed import MEMBER, OTHER
+from tests.printed.printed import MEMBER, OTHER, found, java
 
-JAVA = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {}"
 JOINED = "Successfully joined group with generation {}"
 REBALANCING = "Attempt to heartbeat failed since group is rebalancing"
 LOST = "Giving away all assigned partitions as lost since {}"
@@ -19,15 +18,6 @@ PHRASE = (
     "the group has already rebalanced and assigned the partitions to another member. This means that the time between "
     "subsequent calls to poll() was longer than the configured max.poll.interval.ms"
 )
-
-
-def java(second: int, text: str) -> str:
-    return JAVA.format(*divmod(second, 60), text)
-
-
-def found(name: str, *lines: str) -> list[Finding]:
-    (group,) = groups_in(read_lines("app.log", lines).facts)
-    return [one for one in group.findings if one.finding == name]
 
 
 @pytest.mark.parametrize(

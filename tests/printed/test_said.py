@@ -7,9 +7,8 @@ import pytest
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.wording import cause_sentence, holder_sentence, left_open, own_part
 from rollcall.schemas.causes import CauseKind
-from tests.printed.printed import MEMBER, OTHER, found, group_of
+from tests.printed.printed import MEMBER, OTHER, found, group_of, java
 
-JAVA = "2026-03-01 03:12:{:06.3f} INFO [{} clientId=orders-1, groupId=orders] {}"
 RDKAFKA = "%7|17723664{:06.3f}|CGRP|orders-1#consumer-1| [thrd:main]: {}"
 AIOKAFKA = "2026-03-01 03:12:{:02},000 WARNING aiokafka.consumer.group_coordinator {}"
 PYTHON = "2026-03-01 03:12:{:02},000 WARNING kafka.coordinator.consumer {}"
@@ -20,10 +19,6 @@ LOST = (
 FOUND = "Discovered group coordinator b:9092 (id: {} rack: null)"
 JOINED = "Successfully joined group with generation Generation{{generationId={}, memberId='{}', protocol='range'}}"
 FINISHED = "Finished assignment for group at generation {}: {{{}}}"
-
-
-def java(second: float, text: str, kind: str = "Consumer") -> str:
-    return JAVA.format(second, kind, text).replace(".", ",", 1)
 
 
 # ---------------------------------------------------------------- an error's own name
@@ -116,7 +111,7 @@ MISMATCH = (
 def of_a_leader_with_old_configs(*generations: int) -> LoggedGroup:
     return group_of(
         *(
-            java(generation + after, text.format(generation, MEMBER), "Worker")
+            java(generation + after, text.format(generation, MEMBER), kind="Worker")
             for generation in generations
             for after, text in (
                 (0.0, "Rebalance started"),
@@ -395,9 +390,9 @@ def of_owners(group: LoggedGroup) -> list[str]:
 def test_a_share_consumers_assignment_says_who_has_what() -> None:
     share = "ShareConsumer"
     group = group_of(
-        java(1, f"Member {MEMBER} with epoch 0 transitioned from UNSUBSCRIBED to JOINING.", share),
-        java(2, f"Member {MEMBER} with epoch 2 transitioned from JOINING to RECONCILING.", share),
-        java(3, "Reconciling assignment with local epoch 1", share),
+        java(1, f"Member {MEMBER} with epoch 0 transitioned from UNSUBSCRIBED to JOINING.", kind=share),
+        java(2, f"Member {MEMBER} with epoch 2 transitioned from JOINING to RECONCILING.", kind=share),
+        java(3, "Reconciling assignment with local epoch 1", kind=share),
         f"\tMember:                          {MEMBER}",
         "\tAssigned partitions:             [jobs-2]",
         "\tCurrent owned partitions:        []",
@@ -411,8 +406,8 @@ def test_a_share_consumers_assignment_says_who_has_what() -> None:
 @pytest.mark.parametrize("kind", ["Consumer", "ShareConsumer"])
 def test_a_group_that_has_no_leader_is_not_referred_to_its_log(kind: str) -> None:
     group = group_of(
-        java(1, f"Member {MEMBER} with epoch 0 transitioned from UNSUBSCRIBED to JOINING.", kind),
-        java(2, f"Member {MEMBER} with epoch 2 transitioned from JOINING to RECONCILING.", kind),
+        java(1, f"Member {MEMBER} with epoch 0 transitioned from UNSUBSCRIBED to JOINING.", kind=kind),
+        java(2, f"Member {MEMBER} with epoch 2 transitioned from JOINING to RECONCILING.", kind=kind),
     )
     assert group.group_type != "classic"
     assert all("the members' own logs" in sentence for sentence in of_owners(group))
