@@ -175,7 +175,11 @@ def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         elif fact.kind in (FactKind.JOINED, FactKind.SYNCED, FactKind.MEMBER_PROGRESSED):
             asked = None
         if refused and (after is None or not _goes_on(refused[0], after)):
-            yield _refused(who, refused)
+            why = refused[0].error or refused[0].reason
+            is_fatal = refused[0].state == FATAL or "fatal" in why
+            then = "This error is fatal: it does not try again by itself." if is_fatal else "It tries again."
+            said = f"{who} asked to join and was refused{how_often_within(refused)}: {error_said(why)}. {then}"
+            yield trouble("join_refused", said, tuple(refused))
             refused = []
 
 
@@ -184,17 +188,6 @@ def _goes_on(refused: LoggedFact, fact: LoggedFact) -> bool:
     if fact.kind is FactKind.JOIN_REFUSED:
         return (fact.error, fact.state) == (refused.error, refused.state)
     return fact.kind in (FactKind.JOIN_SENT, FactKind.JOIN_FAILED, FactKind.CLIENT_STATE, FactKind.REJOIN_WANTED)
-
-
-def _refused(who: str, facts: Sequence[LoggedFact]) -> Finding:
-    why = facts[0].error or facts[0].reason
-    is_fatal = facts[0].state == FATAL or "fatal" in why
-    then = "This error is fatal: it does not try again by itself." if is_fatal else "It tries again."
-    return trouble(
-        "join_refused",
-        f"{who} asked to join and was refused{how_often_within(facts)}: {error_said(why)}. {then}",
-        tuple(facts),
-    )
 
 
 def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:

@@ -132,7 +132,7 @@ class _NamedMembers:
             found += () if reason is None else (reason.member_id, *reason.member_ids)
             ids = [*filter(None, dict.fromkeys(found))]
             roster = rosters[fact.group_id]
-            if roster.has_stranger(fact, ids):
+            if fact.kind in _ENDS and roster.is_whole and not roster.is_joining and not roster.members.keys() >= {*ids}:
                 self.strangers.add(place)
             roster.take(fact, reason, ids)
             if fact.kind is FactKind.JOIN_PHASE_ENDED and roster.is_whole:
@@ -165,12 +165,8 @@ class _Roster:
         self.members: dict[str, None] = {}
         self.is_whole = False
         """Whether these are all."""
-        self._is_joining = False
-
-    def has_stranger(self, fact: LoggedFact, ids: Collection[str]) -> bool:
-        """Whether a line removes a member that the group does not have, while no other one comes."""
-        is_end = fact.kind in _ENDS and self.is_whole and not self._is_joining
-        return is_end and any(member_id not in self.members for member_id in ids)
+        self.is_joining = False
+        """Whether another one may come."""
 
     def take(self, fact: LoggedFact, reason: Reason | None, ids: Collection[str]) -> None:
         match fact.kind:
@@ -186,13 +182,13 @@ class _Roster:
             case FactKind.MEMBER_ADDED:
                 self.members[fact.member_id] = None
             case FactKind.REBALANCE_BEGAN:
-                self._is_joining = True
+                self.is_joining = True
                 if reason is not None and reason.kind is CauseKind.MEMBER_JOINED:
                     self.members[reason.member_id] = None
             case FactKind.JOIN_PHASE_ENDED:
-                self.is_whole, self._is_joining = len(self.members) == fact.members, False
+                self.is_whole, self.is_joining = len(self.members) == fact.members, False
             case kind if kind in _FORGETS:
-                self.members, self.is_whole, self._is_joining = {}, False, False
+                self.members, self.is_whole, self.is_joining = {}, False, False
             case kind if kind in _ENDS:
                 for member_id in ids:
                     self.members.pop(member_id, None)
