@@ -5,6 +5,8 @@ Must not know what is right of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
@@ -75,17 +77,15 @@ def story(victim: str) -> str:
     return "\n".join(forged)
 
 
-def perfect(victim: str) -> str:
-    """The id closes its own line and opens one that the broker's rest closes."""
-    text = f"evil-{UUID.format(8)}{REJOIN}{END}\n{story(victim)}\n{at(5_030, JOINS.format('g'))}x"
-    return line(5_000, JOINS.format("g") + f"{text}-{UUID.format(9)}{REJOIN}")
+def written(first: str, last: str, heading: str = JOINS, end: str = REJOIN) -> Callable[[str], str]:
+    """What an id writes that ends its line with a first text, and begins one that the broker's rest ends."""
+    rest = f"-{UUID.format(9)}{end}"
+    return lambda victim: line(5_000, f"{heading.format('g')}{first}\n{story(victim)}\n{at(5_030, last)}{rest}")
 
 
-def confirmed(victim: str) -> str:
-    """The same, and a forged line lets the first id join."""
-    evil = f"evil-{UUID.format(8)}"
-    text = f"{evil}{REJOIN}{END}\n{joined(5_001, 'g', evil)[1]}\n{story(victim)}\n{at(5_030, JOINS.format('g'))}x"
-    return line(5_000, JOINS.format("g") + f"{text}-{UUID.format(9)}{REJOIN}")
+EVIL = f"evil-{UUID.format(8)}"
+JOINS_G = f"{JOINS.format('g')}x"
+perfect = written(f"{EVIL}{REJOIN}{END}", JOINS_G)
 
 
 def in_group(victim: str) -> str:
@@ -93,30 +93,6 @@ def in_group(victim: str) -> str:
     first = f"a in Empty state. Created a new member id evil-{UUID.format(8)}{REJOIN}{END}"
     group = f"{first}\n{story(victim)}\n{at(5_030, 'Dynamic member with unknown member id joins group b')}"
     return line(5_000, JOINS.format(group) + f"evil-{UUID.format(9)}{REJOIN}")
-
-
-def added(victim: str) -> str:
-    """The client is of an old version, which joins at once."""
-    text = f"evil-{UUID.format(8)}{ADDED}{END}\n{story(victim)}\n{at(5_030, ADDS.format('g'))}x"
-    return line(5_000, ADDS.format("g") + f"{text}-{UUID.format(9)}{ADDED}")
-
-
-def two(victim: str) -> str:
-    """The rest of the broker's line ends a line that says nothing else."""
-    text = f"evil-{UUID.format(8)}{REJOIN}{END}\n{story(victim)}\n{at(5_030, 'x')}"
-    return line(5_000, JOINS.format("g") + f"{text}-{UUID.format(9)}{REJOIN}")
-
-
-def opened(victim: str) -> str:
-    """The first line stays open."""
-    text = f"evil\n{story(victim)}\n{at(5_030, JOINS.format('g'))}x"
-    return line(5_000, JOINS.format("g") + f"{text}-{UUID.format(9)}{REJOIN}")
-
-
-def wrong_end(victim: str) -> str:
-    """The first line ends as no such line does."""
-    text = f"evil{END}\n{story(victim)}\n{at(5_030, JOINS.format('g'))}x"
-    return line(5_000, JOINS.format("g") + f"{text}-{UUID.format(9)}{REJOIN}")
 
 
 def printed_again(victim: str) -> str:
@@ -150,15 +126,25 @@ def joined_with_reason(victim: str) -> str:
     return line(5_000, text + ").")
 
 
-BY_ID = (perfect, confirmed, in_group, added, two, opened, wrong_end, printed_again, chained, blank_lines)
-BY_REASON = (left_with_reason, joined_with_reason)
+BY_ID = {
+    "perfect": perfect,
+    "a forged line lets the first id join": written(f"{EVIL}{REJOIN}{END}\n{joined(5_001, 'g', EVIL)[1]}", JOINS_G),
+    "the group id does so": in_group,
+    "an old version, which joins at once": written(f"{EVIL}{ADDED}{END}", f"{ADDS.format('g')}x", ADDS, ADDED),
+    "the last line says nothing else": written(f"{EVIL}{REJOIN}{END}", "x"),
+    "the first line stays open": written("evil", JOINS_G),
+    "the first line ends as no such line does": written(f"evil{END}", JOINS_G),
+    "printed again": printed_again,
+    "chained": chained,
+    "blank lines": blank_lines,
+}
 ATTACKS = [
     *(
-        pytest.param(attack, victim, id=f"{attack.__name__}-{kind}")
-        for attack in BY_ID
+        pytest.param(attack, victim, id=f"{name}-{kind}")
+        for name, attack in BY_ID.items()
         for kind, victim in (("known", VICTIM), ("fake", FAKE))
     ),
-    *(pytest.param(attack, FAKE, id=attack.__name__) for attack in BY_REASON),
+    *(pytest.param(attack, FAKE, id=attack.__name__) for attack in (left_with_reason, joined_with_reason)),
 ]
 """A reason that names a member of the group, by its whole id, is in docs/limits.md."""
 

@@ -48,6 +48,28 @@ def line_of(template: Template) -> str:
     return "".join(pieces)
 
 
+def at(second: float) -> str:
+    """A time so many seconds after 03:12, as log4j prints it."""
+    minute, of_minute = divmod(second, 60)
+    return f"2026-03-01 03:{12 + int(minute):02}:{of_minute:06.3f}".replace(".", ",")
+
+
+def java(second: float, text: str, client_id: str = "orders-1", kind: str = "Consumer") -> str:
+    """A line of a Java client."""
+    return f"{at(second)} INFO [{kind} clientId={client_id}, groupId=orders] {text}"
+
+
+def broker(second: float, text: str, broker_id: int = 1) -> str:
+    """A coordinator's line."""
+    return f"[{at(second)}] INFO [GroupCoordinator {broker_id}]: {text} (kafka.coordinator.group.GroupCoordinator)"
+
+
+def said_by(template: Template, text: str, *, by_client: bool = False) -> tuple[dict[str, Any], bool] | None:
+    """What a message holds by the names of a template's fields, and whether that is certain."""
+    found = template.read(text, by_client=by_client)
+    return None if found is None else (template.named(found[0]), found[1])
+
+
 def group_of(*lines: str) -> LoggedGroup:
     """The one group of a file with these lines."""
     (group,) = groups_in(merged([read_lines("app.log", lines)]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -23,6 +24,17 @@ CLIENTS = ROOT / "tests" / "printed" / "clients"
 KAFKA_4_4 = ROOT / "tests" / "printed" / "k44"
 NAMES = sorted(path.name.removesuffix(".log.gz") for path in BROKERS.glob("*.log.gz"))
 CASES = sorted(path.stem for path in FIELD.glob("*.json"))
+
+
+def recorded_logs() -> Iterator[tuple[str, list[str]]]:
+    """Every recorded log alone, and the logs of each incident: of brokers, of clients, and of both."""
+    for path in sorted((*BROKERS.glob("*.gz"), *CLIENTS.glob("*.gz"), *FIELD.glob("*.log"))):
+        yield path.name, [str(path)]
+    for folder in sorted(INCIDENTS.iterdir()):
+        brokers, clients = (sorted(map(str, folder.glob(one))) for one in ("server-*.gz", "clients/*.gz"))
+        yield f"{folder.name}-brokers", brokers
+        yield f"{folder.name}-clients", clients
+        yield f"{folder.name}-all", [*brokers, *clients]
 
 
 @cache

@@ -10,7 +10,6 @@ import pytest
 
 from rollcall.cli.explain import Asked, explain
 from rollcall.inputs.printed.groups.group_effects import effects_of
-from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
 from rollcall.inputs.printed.reading import merged, read_lines
 from rollcall.inputs.printed.story import groups_in
@@ -91,7 +90,6 @@ def said(groups: Sequence[LoggedGroup]) -> str:
 # ---------------------------------------------------------------- streams groups
 
 TASKS = "(active={{0=[{}], 1=[0, 1]}}, standby={{1=[2]}}, warmup={{}})"
-OF_STREAMS = "[GroupId g][MemberId " + A + "] Static member {}."
 
 
 def target_of_tasks(epoch: int, *member_ids: str) -> str:
@@ -103,25 +101,6 @@ def test_targets_of_tasks_show_who_came_and_went_in_a_streams_group() -> None:
     group = group_of(target_of_tasks(4, A, B), target_of_tasks(5, A), target_of_tasks(6, A, C))
     assert group.group_type == "streams"
     assert [one[1:3] for one in epochs_of(group)] == [("unknown", ""), ("member_left", B), ("member_joined", C)]
-
-
-@pytest.mark.parametrize(
-    ("does", "kind"),
-    [
-        (f"{A} with instance id i joins the streams group", FactKind.MEMBER_JOINED_EPOCH),
-        (f"{A} with instance id i left the streams group", FactKind.MEMBER_LEFT_EPOCH),
-        (f"{A} with instance id i temporarily left the streams group", FactKind.STATIC_MEMBER_AWAY),
-        (
-            "with instance id i re-joins the streams group using the streams protocol. "
-            f"Created a new member {A} to replace the existing member {B}",
-            FactKind.MEMBER_JOINED_EPOCH,
-        ),
-    ],
-)
-def test_static_members_of_streams_groups_are_read_in_the_words_of_kafka_4_4(does: str, kind: FactKind) -> None:
-    (fact,) = group_of(OF_STREAMS.format(does)).facts
-    assert (fact.kind, fact.group_id, fact.member_id, fact.instance_id) == (kind, "g", A, "i")
-    assert fact.group_type == "streams"
 
 
 # ---------------------------------------------------------------- targets

@@ -6,9 +6,8 @@ import pytest
 
 from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.wording import holder_sentence
-from tests.printed.printed import MEMBER, OTHER, found, group_of
+from tests.printed.printed import MEMBER, OTHER, broker, found, group_of, java
 
-LINE = "[2026-03-01 03:{:02}:{:06.3f}] INFO [GroupCoordinator {}]: {} (kafka.coordinator.group.GroupCoordinator)"
 JOINS = "Preparing to rebalance group orders in state PreparingRebalance with old generation {} (__consumer_offsets-7) "
 JOINS += f"(reason: Adding new member {MEMBER} with group instance id None; client reason: not provided)"
 EXPIRES = "Preparing to rebalance group orders in state PreparingRebalance with old generation {} "
@@ -27,11 +26,6 @@ LOADS += "sessionTimeoutMs=10000, rebalanceTimeoutMs=300000, supportedProtocols=
 LOADS += "generation 1."
 OVER = "Preparing to rebalance group orders in state PreparingRebalance with old generation 1 (__consumer_offsets-7) "
 OVER += "(reason: Freshly-loaded group {})"
-
-
-def broker(second: float, text: str, broker_id: int = 1) -> str:
-    minute, of_minute = divmod(second, 60)
-    return LINE.format(int(minute), of_minute, broker_id, text).replace(".", ",", 1)
 
 
 # ---------------------------------------------------------------- the delay of an empty group
@@ -175,17 +169,12 @@ def test_a_member_may_be_silent_since_it_sent_the_assignment(
 
 # ---------------------------------------------------------------- clients that lose it, and one that it refuses
 
-JAVA = "2026-03-01 03:12:{:06.3f} INFO [Consumer clientId={}, groupId=orders] {}"
 LOST = "Group coordinator b:9092 (id: {} rack: null) is unavailable or invalid due to cause: {}. isDisconnected: true. "
 LOST += "Rediscovery will be attempted."
 DEAD = "Marking the coordinator b:9092 (id: {} rack: null) dead"
 DISCOVERED = "Discovered group coordinator b:9092 (id: {} rack: null)"
 BROKER_1, BROKER_2 = 2_147_483_646, 2_147_483_645
 REFUSED = "error response NOT_COORDINATOR"
-
-
-def java(second: float, text: str, client_id: str = "orders-1") -> str:
-    return JAVA.format(second, client_id, text).replace(".", ",", 1)
 
 
 @pytest.mark.parametrize(

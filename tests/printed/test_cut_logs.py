@@ -24,29 +24,16 @@ from rollcall.inputs.printed.logged_rebalances import (
 from rollcall.inputs.printed.reading import FileRead, merged, read_files
 from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.causes import CauseKind
-from tests.printed.recorded import BROKERS, FIELD, INCIDENTS
-from tests.source_tree import ROOT
+from tests.printed.recorded import INCIDENTS, recorded_logs
 
 SHORTEST, LONGEST = 0.2, 0.6
 """Of a log: how much of it a window shows."""
 SEED = 7
 
 
-def recorded() -> Iterator[tuple[str, list[str]]]:
-    """Every recorded log alone, and the logs of each incident together."""
-    alone = [*BROKERS.glob("*.gz"), *(ROOT / "tests/printed/clients").glob("*.gz"), *FIELD.glob("*.log")]
-    for path in sorted(alone):
-        yield path.name, [str(path)]
-    for folder in sorted(INCIDENTS.iterdir()):
-        of_brokers, of_clients = (sorted(map(str, folder.glob(one))) for one in ("server-*.gz", "clients/*.gz"))
-        yield f"{folder.name}-brokers", of_brokers
-        yield f"{folder.name}-clients", of_clients
-        yield f"{folder.name}-all", [*of_brokers, *of_clients]
-        for file in of_clients:
-            yield file.removeprefix(str(INCIDENTS)), [file]
-
-
-FILES = dict(recorded())
+FILES = dict(recorded_logs()) | {
+    str(file).removeprefix(str(INCIDENTS)): [str(file)] for file in sorted(INCIDENTS.glob("*/clients/*.gz"))
+}
 Keeps = Callable[[LoggedFact], bool]
 
 

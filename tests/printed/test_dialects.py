@@ -12,12 +12,6 @@ from rollcall.inputs.printed.reading import read_lines
 from tests.source_tree import ROOT
 
 
-def test_a_static_java_member_has_its_instance_id() -> None:
-    printed = "INFO [Consumer instanceId=pod-1, clientId=orders-1, groupId=orders] (Re-)joining group"
-    (fact,) = read_lines("app.log", [printed]).facts
-    assert (fact.group_id, fact.client_id, fact.instance_id) == ("orders", "orders-1", "pod-1")
-
-
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.name)
 def test_the_page_about_logs_has_a_row_for_it(dialect: Dialect) -> None:
     assert f"| {dialect.title} |" in (ROOT / "docs" / "explain.md").read_text()

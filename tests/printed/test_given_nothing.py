@@ -9,21 +9,15 @@ import pytest
 from rollcall.inputs.printed.groups.leaders import listed
 from rollcall.inputs.printed.groups.logged_holdings import given_by_leaders
 from rollcall.inputs.printed.logged_partitions import partitions_in
-from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.reading import merged, read_lines
 from rollcall.inputs.printed.story import groups_in
-from tests.printed.printed import MEMBER, OTHER
+from tests.printed.printed import MEMBER, OTHER, group_of
 
 FRANZ_JOINED = f"[INFO] joined; group: orders, member_id: {MEMBER}, instance_id: <nil>, generation: 3, leader: false"
 
 
-def findings_in(*lines: str) -> list[Finding]:
-    (group,) = groups_in(merged([read_lines("app.log", lines)]))
-    return group.findings
-
-
 def found_of(*lines: str) -> list[str]:
-    return [one.finding for one in findings_in(*lines)]
+    return [one.finding for one in group_of(*lines).findings]
 
 
 @pytest.mark.parametrize("behind", ["", " "])
@@ -53,16 +47,12 @@ def test_franz_go_s_own_logger_names_the_partitions_of_a_topic_behind_it() -> No
 
 def test_a_session_that_adds_nothing_does_not_say_that_the_member_owns_nothing() -> None:
     begun = "[INFO] new group session begun; group: orders, added: , lost: "
-    (given,) = findings_in(begun)
+    (given,) = group_of(begun).findings
     assert given.finding == "given_nothing"
     assert "it kept those that it had before these lines" in given.candidates
     assert found_of(f"{begun}orders[0]") == []
-    assert (
-        found_of(
-            json.dumps({"message": "new group session begun", "group": "orders", "added": {}, "lost": {"orders": [0]}})
-        )
-        == []
-    )
+    lost = {"message": "new group session begun", "group": "orders", "added": {}, "lost": {"orders": [0]}}
+    assert found_of(json.dumps(lost)) == []
 
 
 @pytest.mark.parametrize(
@@ -111,9 +101,7 @@ def test_a_client_id_may_have_blanks() -> None:
     head = "[2026-03-01 03:12:00,417] INFO [Consumer clientId=a, groupId=orders]"
     blank = f"my {MEMBER}"
     given = f"{{{blank}=Assignment(partitions=[orders-0]), {OTHER}=Assignment(partitions=[orders-1])}}"
-    (group,) = groups_in(
-        merged([read_lines("app.log", [f"{head} Finished assignment for group at generation 3: {given}"])])
-    )
+    group = group_of(f"{head} Finished assignment for group at generation 3: {given}")
     assert listed(group.facts[0]) == [blank, OTHER]
     assert given_by_leaders(group.facts) == {
         (3, blank): {frozenset({("orders", 0)})},

@@ -188,9 +188,7 @@ def test_a_coordinator_that_moves_is_seen() -> None:
 
 
 def test_of_an_epoch_only_its_beginning_is_known() -> None:
-    joins = "[GroupId g] Member m1 joins the consumer group using the consumer protocol."
-    bumps = "[GroupId g] Bumped group epoch to {} with metadata hash 7."
-    effects = printed(joins, bumps.format(2), joins.replace("m1", "m2"), bumps.format(3))
+    effects = printed(joins_epoch("m1"), bumped(2), joins_epoch("m2"), bumped(3))
     assert [(one.to_type, one.why) for one in of(GroupTypeChanged, effects)] == [("consumer", "created")]
     assert [(one.outcome, one.members_before, one.members_after) for one in of(RebalanceEnded, effects)] == [
         ("unknown", 0, 1),
@@ -201,9 +199,7 @@ def test_of_an_epoch_only_its_beginning_is_known() -> None:
 
 
 def test_a_consumer_group_whose_members_all_left_is_empty() -> None:
-    joins = "[GroupId g] Member m1 joins the consumer group using the consumer protocol."
-    bumps = "[GroupId g] Bumped group epoch to {} with metadata hash 7."
-    effects = printed(joins, bumps.format(2), "[GroupId g] Member m1 left the consumer group.", bumps.format(3))
+    effects = printed(joins_epoch("m1"), bumped(2), "[GroupId g] Member m1 left the consumer group.", bumped(3))
     assert [one.outcome for one in of(RebalanceEnded, effects)] == ["unknown", "empty"]
     assert [one.to_state for one in of(StateChanged, effects)][-1] == "Empty"
 
@@ -218,9 +214,8 @@ def test_lines_without_a_date_are_no_history() -> None:
 
 
 def test_who_is_a_member_already_brings_no_epoch_by_joining() -> None:
-    joins = "[GroupId g] Member x joins the consumer group using the consumer protocol."
-    bumped = "[GroupId g] Bumped group epoch to {0} with metadata hash {1}."
-    effects = printed(joins, bumped.format(2, 5), joins, bumped.format(2, 5), joins, bumped.format(3, 7))
+    joins, of_other_topics = joins_epoch("x"), bumped(3).replace("hash 7", "hash 8")
+    effects = printed(joins, bumped(2), joins, bumped(2), joins, of_other_topics)
     kinds = [(one.from_generation_id, one.cause.kind, one.cause.is_inferred) for one in of(RebalanceEnded, effects)]
     assert kinds == [(1, CauseKind.MEMBER_JOINED, False), (2, CauseKind.UNKNOWN, True)]
 

@@ -209,26 +209,24 @@ def test_two_clients_of_a_generation_tell_of_one_rebalance() -> None:
     assert one.cause.client_id == "orders-2"
 
 
-def test_a_client_s_own_log_says_why_it_left_where_the_broker_does_not_know() -> None:
-    broker = printed_by_broker((302_000, WORDLESS))
-    alone = group_of(broker).rebalances[0].cause
+@pytest.mark.parametrize(
+    ("at_ms", "client", "is_known"),
+    [
+        (302_000, polled_too_late(MEMBER), True),
+        (302_000, polled_too_late(OTHER, "orders-2"), False),
+        (3_902_000, polled_too_late(MEMBER), False),
+    ],
+    ids=["its own", "another member's", "an hour before"],
+)
+def test_a_client_s_own_log_says_why_it_left_where_the_broker_does_not_know(
+    at_ms: int, client: list[LoggedFact], is_known: bool
+) -> None:
+    broker = printed_by_broker((at_ms, WORDLESS))
+    alone, both = (group_of(facts).rebalances[0].cause for facts in (broker, broker + client))
     assert alone.is_inferred
     assert CauseKind.POLL_TIMEOUT in {one.kind for one in alone.candidates}
-    client = polled_too_late(MEMBER)
-    both = group_of(broker + client).rebalances[0].cause
-    assert (both.kind, both.is_inferred, both.member_id) == (CauseKind.POLL_TIMEOUT, False, MEMBER)
-
-
-def test_another_member_s_reason_says_nothing_about_it() -> None:
-    broker = printed_by_broker((302_000, WORDLESS))
-    client = polled_too_late(OTHER, "orders-2")
-    assert group_of(broker + client).rebalances[0].cause.is_inferred
-
-
-def test_a_reason_of_an_hour_before_is_not_that_of_now() -> None:
-    broker = printed_by_broker((3_902_000, WORDLESS))
-    client = polled_too_late(MEMBER)
-    assert group_of(broker + client).rebalances[0].cause.is_inferred
+    assert both.is_inferred is not is_known
+    assert ((both.kind, both.member_id) == (CauseKind.POLL_TIMEOUT, MEMBER)) is is_known
 
 
 def test_a_client_s_kind_is_known_by_its_prefix() -> None:
@@ -254,12 +252,6 @@ FENCED_BY_ANOTHER = "The group instance id Optional[pod-1] has been fenced by an
 def test_a_fenced_java_member_is_found_fenced_and_does_not_try_again(text: str) -> None:
     findings = client_findings(facts_of((0, "(Re-)joining group"), (10, text)))
     assert [one.finding for one in findings] == ["fenced"]
-
-
-def test_a_schema_registry_is_a_member_of_its_group() -> None:
-    printed = "INFO [Schema registry clientId=sr-1, groupId=schema-registry] (Re-)joining group"
-    (fact,) = read_lines("schema-registry.log", [printed]).facts
-    assert (fact.kind, fact.client_id, fact.group_id) == (FactKind.JOIN_SENT, "sr-1", "schema-registry")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from rollcall.inputs.printed.findings.client_findings import client_findings
@@ -62,47 +60,58 @@ def keys_of(findings: list[Finding]) -> list[str]:
 # ---------------------------------------------------------------- wrappers
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "%4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}",
-        "app-1       | %4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}",
-        "2026-03-01 20:00:00|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}",
-        "2026-03-01 12:00:00,542 WARNING MAXPOLL [orders#consumer-1] [thrd:main]: {}",
-        "Warning|2026-03-01 12:00:00.542|orders#consumer-1|MAXPOLL| [thrd:main]: {}",
-        "[2026-03-01T12:00:00.542Z][orders#consumer-1][MAXPOLL][4][thrd:main]: {}",
-        "2026.03.01 12:00:00.542109 [ 7 ] {{}} <Warning> StorageKafka (t): [client.id:orders#consumer-1] [rdk:MAXPOLL] "
-        "[thrd:main]: {}",
-        '{{"message": "%4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}", "time": "2026-03-01T12:00:09Z"}}',
-        '2026-03-01T12:00:09Z,"%4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}"',
-    ],
-    ids=["c", "compose", "local stamp", "python", ".net", "go", "clickhouse", "json", "csv"],
-)
+WRAPPED = {
+    "c": "%4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}",
+    "compose": "app-1       | %4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}",
+    "local stamp": "2026-03-01 20:00:00|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}",
+    "python": "2026-03-01 12:00:00,542 WARNING MAXPOLL [orders#consumer-1] [thrd:main]: {}",
+    ".net": "Warning|2026-03-01 12:00:00.542|orders#consumer-1|MAXPOLL| [thrd:main]: {}",
+    "0.9": "%4|1772366400.542|MAXPOLL|orders#consumer-1| {}",
+    "rdkafka-dotnet": "4|2026-03-01 12:00:00.542|orders#consumer-1|MAXPOLL| {}",
+    "blanks": "2026-03-01 12:00:00,542 WARN orders#consumer-1 MAXPOLL [thrd:main]: {}",
+    "labels": "2026-03-01 12:00:00,542 WARN clientId=orders#consumer-1, facility=MAXPOLL [thrd:main]: {}",
+    "go": "[2026-03-01T12:00:00.542Z][orders#consumer-1][MAXPOLL][4][thrd:main]: {}",
+    "clickhouse": "2026.03.01 12:00:00.542109 [ 7 ] {{}} <Warning> StorageKafka (t): [client.id:orders#consumer-1] "
+    "[rdk:MAXPOLL] [thrd:main]: {}",
+    "json": '{{"message": "%4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}", "time": "2026-03-01"}}',
+    "csv": '2026-03-01T12:00:09Z,"%4|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {}"',
+    "node": '{{"fac": "MAXPOLL", "severity": 4, "message": "[thrd:main]: {}", "name": "orders#consumer-1", '
+    '"time": 1772366400.542}}',
+    "node within a program's object": '{{"time": 1772366400542, "event": {{"fac": "MAXPOLL", "severity": 4, '
+    '"message": "[thrd:main]: {}", "name": "orders#consumer-1"}}}}',
+}
+WITHOUT_A_TIME = {
+    "blanks": "orders#consumer-1 MAXPOLL [thrd:main]: {}",
+    "labels": "ClientId:orders#consumer-1 Level:Warning Facility:MAXPOLL Message: [thrd:main]: {}",
+    "a label in quotes": 'level=warning client="orders#consumer-1" [thrd:main]: {}',
+    "labels and commas": "Name: orders#consumer-1, Facility: MAXPOLL, Message: [thrd:main]: {}",
+    "serilog": "[10:05:03 WRN] Kafka log: orders#consumer-1 MAXPOLL [thrd:main]: {}",
+}
+WITHOUT_A_CLIENT = {
+    "node": '{{"severity": 4, "fac": "MAXPOLL", "message": "[thrd:main]: {}", "time": "2026-03-01T12:00:00.542Z"}}',
+    "node within a program's object": '{{"timestamp": "2026-03-01T12:00:00.542Z", "line": 135, "data": {{"message": '
+    '"event log", "data": {{"severity": 4, "fac": "MAXPOLL", "message": "[thrd:main]: {}"}}}}}}',
+    "rust": "2026-03-01T12:00:00.542Z WARN librdkafka: MAXPOLL [thrd:main]: {}",
+}
+
+
+@pytest.mark.parametrize("line", WRAPPED.values(), ids=WRAPPED)
 def test_each_wrapper_s_line_has_its_time_and_client(line: str) -> None:
     (fact,) = read_lines("app.log", [line.format(POLL_TIMEOUT)]).facts
     assert (fact.kind, fact.client_id, fact.at_ms) == (FactKind.POLL_TIMEOUT, "orders#consumer-1", NOON_MS + 542)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        '{{"severity": 4, "fac": "MAXPOLL", "message": "[thrd:main]: {}", "time": "2026-03-01T12:00:00.542Z"}}',
-        '{{"timestamp": "2026-03-01T12:00:00.542Z", "line": 135, "data": {{"message": "event log", '
-        '"data": {{"severity": 4, "fac": "MAXPOLL", "message": "[thrd:main]: {}"}}}}}}',
-        "2026-03-01T12:00:00.542Z WARN librdkafka: MAXPOLL [thrd:main]: {}",
-    ],
-    ids=["node", "node within a program's object", "rust"],
-)
+@pytest.mark.parametrize("line", WITHOUT_A_TIME.values(), ids=WITHOUT_A_TIME)
+@pytest.mark.parametrize("name", ["orders#consumer-1", "eu:orders#consumer-3"])
+def test_a_name_is_read_without_what_a_logger_prints_around_it(line: str, name: str) -> None:
+    (fact,) = read_lines("app.log", [line.format(POLL_TIMEOUT).replace("orders#consumer-1", name)]).facts
+    assert (fact.kind, fact.client_id) == (FactKind.POLL_TIMEOUT, name)
+
+
+@pytest.mark.parametrize("line", WITHOUT_A_CLIENT.values(), ids=WITHOUT_A_CLIENT)
 def test_a_line_is_read_though_its_client_is_not_named(line: str) -> None:
     (fact,) = read_lines("app.log", [line.format(POLL_TIMEOUT)]).facts
     assert (fact.kind, fact.client_id, fact.at_ms) == (FactKind.POLL_TIMEOUT, "", NOON_MS + 542)
-
-
-def test_seconds_since_1970_count_more_than_the_program_s_local_stamp() -> None:
-    (fact,) = read_lines(
-        "app.log", [f"2026-03-01 20:00:00|1772366400.542|MAXPOLL|orders#consumer-1| [thrd:main]: {POLL_TIMEOUT}"]
-    ).facts
-    assert fact.clock is Clock.UTC
 
 
 # ---------------------------------------------------------------- one client
@@ -372,13 +381,6 @@ def test_versions_before_0_11_print_a_time_a_level_and_the_client_before_the_mes
     assert [fact.at_ms for fact in facts] == [NOON_MS + ms for ms in range(4)]
 
 
-def test_versions_before_0_11_print_a_client_s_name_behind_the_facility() -> None:
-    lost = 'Group "orders" heartbeat error response in state up (join state started, 1 partition(s) assigned): Broker: '
-    (fact,) = facts_of((0, f"{lost}Unknown member"))
-    (older,) = read_lines("app.log", [f"%7|1488192974.277|HEARTBEAT|orders-1#consumer-1| {lost}Unknown member"]).facts
-    assert (older.kind, older.client_id) == (fact.kind, "orders-1#consumer-1")
-
-
 def test_one_fencing_that_stands_in_several_lines_is_one() -> None:
     fenced = "Static consumer fenced by other consumer with same group.instance.id"
     beat = 'HEARTBEAT|{}| [thrd:main]: Group "orders" heartbeat error response in state up '
@@ -390,26 +392,3 @@ def test_one_fencing_that_stands_in_several_lines_is_one() -> None:
     ]
     (found,) = group_of(*lines).findings
     assert (found.finding, [fact.line_number for fact in found.facts]) == ("fenced", [1, 2])
-
-
-@pytest.mark.parametrize("before", ["[10:05:03 WRN] Kafka log: ", "", "2026-03-01 03:12:00,417 WARN "])
-def test_a_log_handler_may_put_blanks_between_name_and_facility(before: str) -> None:
-    late = (
-        "Application maximum poll interval (300000ms) exceeded by 211ms (adjust max.poll.interval.ms for long-running "
-    )
-    line = f"{before}orders-1#consumer-1 MAXPOLL [thrd:main]: {late}message processing): leaving group"
-    (fact,) = read_lines("app.log", [line]).facts
-    assert (fact.kind, fact.client_id) == (FactKind.POLL_TIMEOUT, "orders-1#consumer-1")
-
-
-def test_an_event_of_node_s_names_its_client() -> None:
-    text = (
-        "[thrd:main]: Application maximum poll interval (300000ms) exceeded by 44ms (adjust max.poll.interval.ms for "
-    )
-    event = {"severity": 4, "fac": "MAXPOLL", "message": f"{text}long-running message processing): leaving group"}
-    for line in (
-        event | {"name": "worker-a#consumer-1"},
-        {"level": "warn", "event": event | {"name": "worker-a#consumer-1"}},
-    ):
-        (fact,) = read_lines("app.log", [json.dumps(line)]).facts
-        assert (fact.kind, fact.client_id) == (FactKind.POLL_TIMEOUT, "worker-a#consumer-1")

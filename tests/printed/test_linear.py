@@ -59,7 +59,7 @@ def test_nested_lines(seed: int) -> None:
 @pytest.mark.parametrize("text", ["Member {member_id} has left", "Member {group_id}", "Member ({member_id})"])
 def test_what_stands_behind_a_message(text: str, piece: str) -> None:
     template = Template(FactKind.CLOSED, text)
-    read = partial(template.match, by_client=True)
+    read = partial(template.read, by_client=True)
     assert growth(read, lambda length: f"Member ({piece * (length // len(piece))}!", _SHORT) <= AT_MOST
 
 

@@ -1,4 +1,4 @@
-"""What a logger prints around a name is not a part of it: labels of librdkafka's clients, and Go's misprints."""
+"""What Go's loggers print around a name is not a part of it."""
 
 from __future__ import annotations
 
@@ -6,31 +6,6 @@ import pytest
 
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.reading import read_lines
-
-LATE = (
-    "[thrd:main]: Application maximum poll interval (300000ms) exceeded by 55ms (adjust max.poll.interval.ms for "
-    "long-running message processing): leaving group"
-)
-
-
-@pytest.mark.parametrize(
-    "before",
-    [
-        "ClientId:orders#consumer-3 Level:Warning Facility:MAXPOLL Message: ",
-        "2026-03-01 03:12:00,417 WARN clientId=orders#consumer-3, facility=MAXPOLL ",
-        'level=warning client="orders#consumer-3" ',
-        "Name: orders#consumer-3, Facility: MAXPOLL, Message: ",
-    ],
-)
-def test_a_label_is_no_part_of_a_client_s_name(before: str) -> None:
-    (fact,) = read_lines("app.log", [before + LATE]).facts
-    assert (fact.kind, fact.client_id) == (FactKind.POLL_TIMEOUT, "orders#consumer-3")
-
-
-def test_a_client_s_own_colon_is_a_part_of_it() -> None:
-    (fact,) = read_lines("app.log", [f"eu:orders#consumer-3 MAXPOLL {LATE}"]).facts
-    assert fact.client_id == "eu:orders#consumer-3"
-
 
 FOUND = "client/coordinator coordinator for consumergroup "
 

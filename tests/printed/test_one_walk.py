@@ -19,7 +19,7 @@ from rollcall.inputs.printed.reading import merged, read_files
 from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.causes import Cause
 from rollcall.schemas.effects import UNKNOWN_END, MemberRemoved, RebalanceEnded
-from tests.printed.recorded import BROKERS, CLIENTS, FIELD, INCIDENTS
+from tests.printed.recorded import BROKERS, recorded_logs
 
 CUTS = 4
 """Of each log, besides all of it."""
@@ -37,18 +37,7 @@ class Known(NamedTuple):
     members: int | None
 
 
-def logs() -> Iterator[tuple[str, list[str]]]:
-    """Every recorded log: of brokers, of clients, and of both."""
-    for path in sorted((*BROKERS.glob("*.gz"), *CLIENTS.glob("*.gz"), *FIELD.glob("*.log"))):
-        yield path.name, [str(path)]
-    for folder in sorted(INCIDENTS.iterdir()):
-        brokers, clients = (sorted(map(str, folder.glob(one))) for one in ("server-*.gz", "clients/*.gz"))
-        yield f"{folder.name}-brokers", brokers
-        yield f"{folder.name}-clients", clients
-        yield f"{folder.name}-all", [*brokers, *clients]
-
-
-LOGS = dict(logs())
+LOGS = dict(recorded_logs())
 BROKER_NAMES = {path.name for path in BROKERS.glob("*.gz")}
 
 

@@ -4,40 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pytest
 
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
-from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup
-from rollcall.inputs.printed.reading import merged, read_lines
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED
+from rollcall.inputs.printed.reading import read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import cause_sentence
 from rollcall.schemas.causes import CauseKind
+from tests.printed.printed import group_of, java
 
 MEMBER = "orders-1-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53"
 OTHER = "orders-2-a158e207-e872-41e3-80b1-c02269f0e790"
-JOINED_TEXT = f"joined; group: orders, member_id: {MEMBER}, instance_id: <nil>, generation: 12, leader: false"
-JOINED_LAYOUTS = {
-    "its own logger": f"[INFO] {JOINED_TEXT}",
-    "its own logger with a time": f"2026-03-01T03:12:00Z [INFO] {JOINED_TEXT}",
-    "slog as text": f"time=2026-03-01T03:12:00Z level=INFO msg=joined group=orders member_id={MEMBER} generation=12",
-    "logrus": f'level=info msg="joined" group=orders member_id="{MEMBER}" generation=12',
-    "zap's console": "2026-03-01T03:12:00Z\tINFO\tkgo/consumer_group.go:1301\tjoined\t"
-    + json.dumps({"group": "orders", "member_id": MEMBER, "generation": 12}),
-    "zap as JSON": json.dumps(
-        {"level": "info", "ts": 1772334720.4, "msg": "joined", "group": "orders", "member_id": MEMBER, "generation": 12}
-    ),
-}
 
 
 def facts_in(*lines: str) -> list[LoggedFact]:
     return read_lines("app.log", lines).facts
-
-
-def group_in(lines: Iterable[str]) -> LoggedGroup:
-    (group,) = groups_in(merged([read_lines("app.log", lines)]))
-    return group
 
 
 def franz(second: int, message: str, **fields: object) -> str:
@@ -50,36 +34,11 @@ def kafkajs(second: int, message: str, **fields: object) -> str:
     return json.dumps({"level": "INFO", "timestamp": stamp, "logger": "kafkajs", "message": message, **fields})
 
 
-@pytest.mark.parametrize("line", JOINED_LAYOUTS.values(), ids=JOINED_LAYOUTS.keys())
-def test_a_logger_of_franz_go_s_users_does_not_matter(line: str) -> None:
-    (fact,) = facts_in(line)
-    assert (fact.kind, fact.dialect) == (FactKind.JOINED, "franz-go")
-    assert (fact.group_id, fact.member_id, fact.generation_id) == ("orders", MEMBER, 12)
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        ("REBALANCE_IN_PROGRESS: The group is rebalancing, so a rejoin is needed.", FactKind.GROUP_IS_REBALANCING),
-        ("UNKNOWN_MEMBER_ID: The coordinator is not aware of this member.", FactKind.MEMBERSHIP_LOST),
-        ({"Key": "error", "Value": {}}, FactKind.REJOIN_WANTED),
-    ],
-    ids=("others rebalance", "removed", "the text is lost"),
-)
-def test_a_heartbeat_error_says_what_its_text_says(error: object, kind: FactKind) -> None:
-    (fact,) = facts_in(franz(1, "heartbeat errored", err=error))
-    assert fact.kind is kind
-
-
 def test_franz_go_learns_while_its_user_still_revokes_that_it_is_out() -> None:
     removed = "UNKNOWN_MEMBER_ID: The coordinator is not aware of this member."
-    group = group_in(
-        [
-            franz(
-                1, "heartbeat errored", err="REBALANCE_IN_PROGRESS: The group is rebalancing, so a rejoin is needed."
-            ),
-            franz(41, "heartbeat errored again while waiting for user revoke to finish", err=removed),
-        ]
+    group = group_of(
+        franz(1, "heartbeat errored", err="REBALANCE_IN_PROGRESS: The group is rebalancing, so a rejoin is needed."),
+        franz(41, "heartbeat errored again while waiting for user revoke to finish", err=removed),
     )
     held = group.rebalances[0].held_by
     assert held is not None
@@ -88,18 +47,16 @@ def test_franz_go_learns_while_its_user_still_revokes_that_it_is_out() -> None:
 
 
 def test_the_leader_of_franz_go_that_saw_new_partitions_set_it_off_itself() -> None:
-    group = group_in(
-        [
-            franz(0, "joined, balancing group", member_id=MEMBER, generation=3, leader=True),
-            franz(1, "synced", assigned={"orders": [0]}),
-            franz(
-                30,
-                "forced rejoin quitting heartbeat loop",
-                why="leader detected that partitions on topics another member is consuming have changed, "
-                "rejoining to trigger rebalance",
-            ),
-            franz(31, "joining group"),
-        ]
+    group = group_of(
+        franz(0, "joined, balancing group", member_id=MEMBER, generation=3, leader=True),
+        franz(1, "synced", assigned={"orders": [0]}),
+        franz(
+            30,
+            "forced rejoin quitting heartbeat loop",
+            why="leader detected that partitions on topics another member is consuming have changed, "
+            "rejoining to trigger rebalance",
+        ),
+        franz(31, "joining group"),
     )
     last = group.rebalances[-1]
     assert (last.cause.kind, last.cause.member_id, last.generation_id) == (CauseKind.METADATA_CHANGED, MEMBER, 4)
@@ -107,10 +64,6 @@ def test_the_leader_of_franz_go_that_saw_new_partitions_set_it_off_itself() -> N
 
 def plan(*member_ids: str) -> str:
     return ", ".join(f"{member_id}{{orders[{place}]}}" for place, member_id in enumerate(member_ids))
-
-
-def java(second: int, text: str) -> str:
-    return f"2026-03-01 03:12:{second:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {text}"
 
 
 def java_leader(*member_ids: str) -> list[str]:
@@ -138,10 +91,10 @@ def franz_leader(*member_ids: str) -> list[str]:
 
 @pytest.mark.parametrize("lines", [franz_leader, java_leader])
 def test_a_new_client_that_is_the_only_member_set_it_off(lines: Callable[..., list[str]]) -> None:
-    (alone,) = group_in(lines(MEMBER)).rebalances
+    (alone,) = group_of(*lines(MEMBER)).rebalances
     assert (alone.cause.kind, alone.cause.member_id, alone.members) == (CauseKind.MEMBER_JOINED, MEMBER, 1)
     assert alone.cause.is_inferred
-    (of_two,) = group_in(lines(MEMBER, OTHER)).rebalances
+    (of_two,) = group_of(*lines(MEMBER, OTHER)).rebalances
     assert (of_two.cause.kind, of_two.members) == (CauseKind.UNKNOWN, 2)
 
 
@@ -150,7 +103,7 @@ def test_an_only_member_whose_lines_do_not_show_that_it_begins_may_have_come_bac
     lines: Callable[..., list[str]],
 ) -> None:
     asked = next(place for place, line in enumerate(lines(MEMBER)) if re.search(r"\bjoining group(?! due)", line))
-    (only,) = group_in(lines(MEMBER)[asked:]).rebalances
+    (only,) = group_of(*lines(MEMBER)[asked:]).rebalances
     assert (only.cause.kind, only.members) == (CauseKind.UNKNOWN, 1)
 
 
@@ -158,18 +111,18 @@ def test_an_only_member_whose_lines_do_not_show_that_it_begins_may_have_come_bac
 def test_an_only_member_waited_for_nobody_who_is_known(lines: Callable[..., list[str]]) -> None:
     for member_ids, is_alone in (((MEMBER,), True), ((MEMBER, OTHER), False)):
         slow = [line.replace("03:12:03", "03:12:09") for line in lines(*member_ids)]
-        held = group_in(slow).rebalances[0].held_by
+        held = group_of(*slow).rebalances[0].held_by
         assert held is not None
         assert (held.length_ms, "this client alone joined" in held.why) == (9_000, is_alone)
 
 
 def test_the_plan_of_franz_go_s_leader_says_who_owns_what() -> None:
-    group = group_in(franz_leader(MEMBER, OTHER))
+    group = group_of(*franz_leader(MEMBER, OTHER))
     (owners,) = [one for one in group.findings if one.finding == "owners"]
     assert owners.sentence == f"The leader's assignment of generation 7: {MEMBER}: orders 0, {OTHER}: orders 1."
     cut = franz_leader(MEMBER, OTHER)
     cut[4] = cut[4].replace("orders[1]}", "orders[1")
-    assert "owners" not in {one.finding for one in group_in(cut).findings}
+    assert "owners" not in {one.finding for one in group_of(*cut).findings}
 
 
 @pytest.mark.parametrize(
@@ -187,42 +140,19 @@ def test_a_member_that_was_refused_its_offsets_joins_again_by_itself(
 ) -> None:
     error = "UNKNOWN_TOPIC_OR_PARTITION: This server does not host this topic-partition."
     told = [line.split("; ") for line in between]
-    group = group_in(
-        [
-            *franz_leader(MEMBER)[2:],
-            *(franz(4, message, err=answer) for message, answer in told),
-            franz(5, "fetch offsets failed with non-retryable error", err=error),
-            franz(5, "join and sync loop errored", err=error, consecutive_errors=1, backoff="250ms"),
-            franz(6, "joining group"),
-            franz(7, "joined, balancing group", member_id=MEMBER, generation=generation_id, leader=True),
-            franz(7, "synced", assigned={"orders": [0]}),
-        ]
+    group = group_of(
+        *franz_leader(MEMBER)[2:],
+        *(franz(4, message, err=answer) for message, answer in told),
+        franz(5, "fetch offsets failed with non-retryable error", err=error),
+        franz(5, "join and sync loop errored", err=error, consecutive_errors=1, backoff="250ms"),
+        franz(6, "joining group"),
+        franz(7, "joined, balancing group", member_id=MEMBER, generation=generation_id, leader=True),
+        franz(7, "synced", assigned={"orders": [0]}),
     )
     last = group.rebalances[-1]
     assert (last.cause.kind, last.cause.member_id) == (kind, MEMBER if kind is not CauseKind.UNKNOWN else "")
     (refused,) = [one for one in group.findings if one.finding == "offsets_refused"]
     assert "UNKNOWN_TOPIC_OR_PARTITION" in refused.sentence
-
-
-def test_kafkajs_says_by_its_error_whether_it_was_removed() -> None:
-    removed, refused, crashed = facts_in(
-        kafkajs(
-            1,
-            "[Connection] Response Heartbeat(key: 12, version: 3)",
-            clientId="orders-1",
-            error="The coordinator is not aware of this member",
-        ),
-        kafkajs(
-            2,
-            "[Connection] Response OffsetCommit(key: 8, version: 5)",
-            clientId="orders-1",
-            error="The coordinator is not aware of this member",
-        ),
-        kafkajs(3, "[Consumer] Crash: KafkaJSNumberOfRetriesExceeded: too many", groupId="orders"),
-    )
-    assert removed.kind is FactKind.MEMBERSHIP_LOST
-    assert refused.kind is FactKind.COMMIT_REFUSED
-    assert (crashed.kind, crashed.error) == (FactKind.CLIENT_CRASHED, "KafkaJSNumberOfRetriesExceeded: too many")
 
 
 def test_a_member_that_takes_the_lead_and_all_partitions_is_without_the_earlier_leader() -> None:
@@ -237,21 +167,19 @@ def test_a_member_that_takes_the_lead_and_all_partitions_is_without_the_earlier_
             memberAssignment={"orders": partitions},
         )
 
-    group = group_in([joined(0, OTHER, 1), joined(40, MEMBER, 0, 1, 2)])
+    group = group_of(joined(0, OTHER, 1), joined(40, MEMBER, 0, 1, 2))
     assert [(one.finding, one.is_inferred) for one in group.findings] == [("others_gone", True)]
-    assert group_in([joined(0, OTHER, 1), joined(40, OTHER, 0, 1, 2)]).findings == []
+    assert group_of(joined(0, OTHER, 1), joined(40, OTHER, 0, 1, 2)).findings == []
 
 
 def test_sarama_s_consumer_that_goes_on_with_a_partition_of_another() -> None:
     error = "kafka server: The provided member is not known in the current generation."
     refused = f"kafka: error while consuming orders/0: {error}"
-    group = group_in(
-        [
-            "consumer 2:",
-            "2026/03/01 03:12:00.100000 consumer.go:824: consumer/broker/41 added subscription to orders/0",
-            "consumer 1:",
-            f"2026/03/01 03:12:00.300000 consumer.go:149: - ERROR Consumer Errors: {refused}",
-        ]
+    group = group_of(
+        "consumer 2:",
+        "2026/03/01 03:12:00.100000 consumer.go:824: consumer/broker/41 added subscription to orders/0",
+        "consumer 1:",
+        f"2026/03/01 03:12:00.300000 consumer.go:149: - ERROR Consumer Errors: {refused}",
     )
     assert group.group_id == GROUP_NOT_NAMED
     of_both = ["two_consumers_on_one_partition", "commit_refused"]
@@ -260,12 +188,10 @@ def test_sarama_s_consumer_that_goes_on_with_a_partition_of_another() -> None:
 
 
 def test_a_subscription_that_moved_to_another_broker_is_no_rebalance() -> None:
-    group = group_in(
-        [
-            "[Sarama] 2026/03/01 03:12:00 consumer/broker/41 abandoned subscription to orders/0 because no leader",
-            "[Sarama] 2026/03/01 03:12:01 consumer/broker/42 added subscription to orders/0",
-            "[Sarama] 2026/03/01 03:12:09 consumergroup/orders: lost ownership of map[orders:[0]] due to EOF",
-        ]
+    group = group_of(
+        "[Sarama] 2026/03/01 03:12:00 consumer/broker/41 abandoned subscription to orders/0 because no leader",
+        "[Sarama] 2026/03/01 03:12:01 consumer/broker/42 added subscription to orders/0",
+        "[Sarama] 2026/03/01 03:12:09 consumergroup/orders: lost ownership of map[orders:[0]] due to EOF",
     )
     assert group.rebalances == []
 
@@ -273,46 +199,12 @@ def test_a_subscription_that_moved_to_another_broker_is_no_rebalance() -> None:
 def test_a_program_that_takes_sarama_s_messages_too_slowly_is_no_rebalance() -> None:
     put_aside = "consumer/broker/41 abandoned subscription to orders/{} because consuming was taking too long"
     lines = [f"[Sarama] 2026/03/01 03:12:0{second} {put_aside.format(second % 2)}" for second in (1, 2, 3)]
-    group = group_in(lines)
+    group = group_of(*lines)
     assert group.rebalances == []
     (slow,) = group.findings
     assert (slow.finding, slow.is_inferred) == ("processing_too_slow", False)
     assert "orders/0, orders/1" in slow.sentence
     assert "3 times" in slow.sentence
-
-
-def test_ruby_kafka_s_lines_have_their_group_as_a_tag() -> None:
-    heading = "W, [2026-03-01T03:12:00.417000 #1]  WARN -- : "
-    rebalancing, joined = facts_in(
-        f"{heading}[orders] {{orders: 0, 1}}: Error sending heartbeat: Kafka::RebalanceInProgress",
-        f"{heading}Joined group `orders` with member id `{MEMBER}`",
-    )
-    assert (rebalancing.kind, rebalancing.group_id) == (FactKind.GROUP_IS_REBALANCING, "orders")
-    assert rebalancing.at_ms == 1_772_334_720_417
-    assert (joined.kind, joined.member_id) == (FactKind.JOINED, MEMBER)
-
-
-def test_a_member_of_kafka_go_may_have_slashes_in_its_name() -> None:
-    member_id = f"main@host-1 (github.com/segmentio/kafka-go)-{MEMBER[-36:]}"
-    (found,) = facts_in(f"2026/03/01 03:12:00 found member: {member_id}/[]byte(nil)")
-    assert found.member_id == member_id
-
-
-def test_a_message_within_json_is_read_without_the_fields_beside_it() -> None:
-    joined = f"joined group orders as member {MEMBER} in generation 12"
-    (of_kafka_go,) = facts_in(json.dumps({"time": "2026-03-01T03:12:00Z", "msg": joined, "pod": "reader-0"}))
-    assert (of_kafka_go.kind, of_kafka_go.generation_id) == (FactKind.JOINED, 12)
-    stopped = f"consumergroup/session/{MEMBER}/12 released"
-    (of_sarama,) = facts_in(json.dumps({"time": "2026-03-01T03:12:00Z", "msg": stopped, "pod": "reader-0"}))
-    assert (of_sarama.member_id, of_sarama.generation_id) == (MEMBER, 12)
-
-
-def test_an_error_of_kafka_go_s_has_its_number_and_no_second_reading() -> None:
-    (refused,) = facts_in(
-        "2026/03/01 03:12:00 Failed to join group orders: [27] Rebalance In Progress: rejoin the group"
-    )
-    assert (refused.kind, refused.group_id) == (FactKind.JOIN_REFUSED, "orders")
-    assert refused.error == "Rebalance In Progress: rejoin the group"
 
 
 def test_kafkajs_may_be_printed_with_its_fields_behind_the_message() -> None:
@@ -347,15 +239,13 @@ def test_kafka_go_has_no_connection_to_its_coordinator_whatever_colons_the_reaso
 
 
 def test_two_readers_of_kafka_go_in_one_file_are_two_clients() -> None:
-    group = group_in(
-        [
-            "2026/03/01 03:12:00 entering loop for consumer group, orders",
-            f"2026/03/01 03:12:00 joined group orders as member {MEMBER} in generation 1",
-            f"2026/03/01 03:12:00 found member: {MEMBER}/[]byte(nil)",
-            "2026/03/01 03:13:00 entering loop for consumer group, orders",
-            f"2026/03/01 03:13:30 joined group orders as member {OTHER} in generation 2",
-            f"2026/03/01 03:13:30 found member: {OTHER}/[]byte(nil)",
-        ]
+    group = group_of(
+        "2026/03/01 03:12:00 entering loop for consumer group, orders",
+        f"2026/03/01 03:12:00 joined group orders as member {MEMBER} in generation 1",
+        f"2026/03/01 03:12:00 found member: {MEMBER}/[]byte(nil)",
+        "2026/03/01 03:13:00 entering loop for consumer group, orders",
+        f"2026/03/01 03:13:30 joined group orders as member {OTHER} in generation 2",
+        f"2026/03/01 03:13:30 found member: {OTHER}/[]byte(nil)",
     )
     first, second = group.rebalances
     assert [one.cause.is_inferred for one in (first, second)] == [True, True]
@@ -369,7 +259,7 @@ def kafkajs_learns(*behind: str, before: tuple[str, ...] = ()) -> set[str]:
     answer = "[Connection] Response Heartbeat(key: 12, version: 3)"
     error = "The group is rebalancing, so a rejoin is needed"
     answers = [kafkajs(second, answer, clientId="orders-1", error=error) for second in range(3)]
-    return {finding.finding for finding in group_in([*before, *answers, *behind]).findings}
+    return {finding.finding for finding in group_of(*before, *answers, *behind).findings}
 
 
 def test_kafkajs_has_no_line_for_asking_so_an_answer_shows_that_it_asked() -> None:
@@ -385,8 +275,8 @@ def test_kafkajs_has_no_line_for_asking_so_an_answer_shows_that_it_asked() -> No
 def test_a_kafkajs_consumer_that_is_started_again_did_not_stop_for_good() -> None:
     crash = kafkajs(1, "[Consumer] Crash: KafkaJSNumberOfRetriesExceeded: out", groupId="orders")
     again = kafkajs(1, "[Consumer] Restarting the consumer in 300ms", groupId="orders", retryTime=300)
-    (for_good,) = [one for one in group_in([crash]).findings if one.finding == "client_crashed"]
-    (restarted,) = [one for one in group_in([crash, again]).findings if one.finding == "client_crashed"]
+    (for_good,) = [one for one in group_of(crash).findings if one.finding == "client_crashed"]
+    (restarted,) = [one for one in group_of(crash, again).findings if one.finding == "client_crashed"]
     assert "restart" not in for_good.sentence
     assert "restarts it 300 ms later" in restarted.sentence
 
@@ -421,11 +311,9 @@ def test_brod_s_message_stands_in_the_line_behind_its_heading() -> None:
 
 def test_a_beginning_without_a_time_is_a_beginning() -> None:
     heading = "[info] Group member (orders,coor=<0.412.0>,cb=<0.410.0>,generation={}):"
-    group = group_in(
-        [
-            *(heading.format(12), "re-joining group, reason:rebalance_in_progress"),
-            *(heading.format(13), "elected=false", heading.format(13), "assignments received:[]"),
-        ]
+    group = group_of(
+        *(heading.format(12), "re-joining group, reason:rebalance_in_progress"),
+        *(heading.format(13), "elected=false", heading.format(13), "assignments received:[]"),
     )
     assert "do not say who began it" in cause_sentence(group.rebalances[0])
 
@@ -443,20 +331,18 @@ def test_sarama_cluster_s_refused_rebalance_is_a_coordinator_that_did_not_move()
     found = "client/coordinator coordinator for consumergroup orders is #146 (10.0.0.1:9092)"
     denied = "rebalance error: kafka server: Request was for a consumer group that is not coordinated by this broker."
     lines = [f"[sarama]2018/01/18 04:38:29 {text}" for text in (found, denied, found)]
-    assert [one.finding for one in group_in(lines).findings] == ["coordinator_lost_by_client"]
+    assert [one.finding for one in group_of(*lines).findings] == ["coordinator_lost_by_client"]
 
 
 def test_a_kafkajs_consumer_that_its_coordinator_had_removed_sets_nothing_off_by_stopping() -> None:
     """Some of its lines name its client, others its group: they are of one client, the only one."""
     lost = "The coordinator is not aware of this member"
-    group = group_in(
-        [
-            kafkajs(1, "[ConsumerGroup] Consumer has joined the group", groupId="orders", memberId=MEMBER),
-            kafkajs(2, "[Connection] Response Heartbeat(key: 12, version: 3)", clientId="orders-1", error=lost),
-            kafkajs(3, "[Consumer] Crash: KafkaJSNumberOfRetriesExceeded: too many", groupId="orders"),
-            kafkajs(4, "[Consumer] Stopped", groupId="orders"),
-            kafkajs(5, "[Consumer] Restarting the consumer in 8740ms", groupId="orders"),
-        ]
+    group = group_of(
+        kafkajs(1, "[ConsumerGroup] Consumer has joined the group", groupId="orders", memberId=MEMBER),
+        kafkajs(2, "[Connection] Response Heartbeat(key: 12, version: 3)", clientId="orders-1", error=lost),
+        kafkajs(3, "[Consumer] Crash: KafkaJSNumberOfRetriesExceeded: too many", groupId="orders"),
+        kafkajs(4, "[Consumer] Stopped", groupId="orders"),
+        kafkajs(5, "[Consumer] Restarting the consumer in 8740ms", groupId="orders"),
     )
     assert [one.outcome for one in group.rebalances] == ["completed"]
     (crashed,) = [one.sentence for one in group.findings if one.finding == "client_crashed"]
@@ -543,12 +429,6 @@ def test_each_indented_line_of_kafka_node_s_is_a_line(error: str, kind: FactKind
     joined = facts[1]
     assert (joined.generation_id, joined.member_id, joined.other_member_id) == (4, MEMBER, "c-2-x")
     assert {fact.client_id for fact in facts} <= {"c-1", ""}
-
-
-def test_franz_go_s_share_group_is_one() -> None:
-    lines = ("assigning share partitions; group: s, assignments: clicks[0 1]", "leaving share group; group: s")
-    (group,) = groups_in(facts_in(*(f"[INFO] {line}" for line in lines)))
-    assert (group.group_id, group.group_type) == ("s", "share")
 
 
 def test_the_time_that_a_browser_or_the_debug_module_prints_is_read() -> None:

@@ -6,31 +6,19 @@ import json
 
 import pytest
 
-from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.wording import cause_sentence, holder_sentence
 from rollcall.schemas.causes import CauseKind
-from tests.printed.printed import MEMBER, group_of
+from tests.printed.printed import MEMBER, at, broker, group_of, java
 
-AT = "2026-03-01 03:12:0{}"
-JAVA = "{} INFO [{} clientId=orders-1, groupId=orders] {}"
-BROKER = "[{}] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)"
 GENERATION = f"Generation{{{{generationId={{}}, memberId='{MEMBER}', protocol='sessioned'}}}}"
 RDKAFKA = "%7|177236640{}.000|CGRP|orders-1#consumer-1| [thrd:main]: {}"
 
 
 def keys_of(group: LoggedGroup) -> list[str]:
     return [one.finding for one in group.findings]
-
-
-def java(second: int, text: str, kind: str = "Consumer") -> str:
-    return JAVA.format(AT.format(f"{second},000"), kind, text)
-
-
-def broker(second: int, text: str) -> str:
-    return BROKER.format(AT.format(f"{second},000"), text)
 
 
 # ---------------------------------------------------------------- answers that are errors
@@ -41,11 +29,11 @@ def test_an_assignment_with_an_error_completes_nothing() -> None:
         "Joined group at generation {} with protocol version 2 and got assignment: Assignment{{error={}, leader='c'}}"
     )
     group = group_of(
-        java(1, "Successfully joined group with generation 7", "Worker"),
-        java(1, given.format(7, 1), "Worker"),
-        java(2, "(Re-)joining group", "Worker"),
-        java(3, "Successfully joined group with generation 8", "Worker"),
-        java(3, given.format(8, 0), "Worker"),
+        java(1, "Successfully joined group with generation 7", kind="Worker"),
+        java(1, given.format(7, 1), kind="Worker"),
+        java(2, "(Re-)joining group", kind="Worker"),
+        java(3, "Successfully joined group with generation 8", kind="Worker"),
+        java(3, given.format(8, 0), kind="Worker"),
     )
     assert [one.outcome for one in group.rebalances] == ["", "completed"]
     (refused,) = group.findings
@@ -123,17 +111,6 @@ def test_two_consumers_in_serilog_s_json_are_distinguished() -> None:
 
     facts = read_lines("app.log", [line(1), line(2)]).facts
     assert [fact.client_id for fact in facts] == ["rdkafka#consumer-1", "rdkafka#consumer-2"]
-
-
-def test_rdkafka_dotnet_prints_the_client_before_the_facility() -> None:
-    (fact,) = read_lines(
-        "app.log",
-        [
-            "7|2026-03-01 03:12:00.417|rdkafka#consumer-1|CGRPJOINSTATE| "
-            'Group "orders" changed join state init -> wait-join'
-        ],
-    ).facts
-    assert (fact.kind, fact.client_id, fact.at_ms) == (FactKind.JOIN_SENT, "rdkafka#consumer-1", 1_772_334_720_417)
 
 
 def test_a_client_that_is_removed_again_and_again_is_reported_once() -> None:
@@ -274,14 +251,6 @@ def test_one_answer_to_many_joins_is_reported_once() -> None:
     assert "was refused: NOT_COORDINATOR (This is not the correct coordinator)." in last.sentence
 
 
-def test_a_streams_thread_that_is_fenced_may_have_lost_its_producer_alone() -> None:
-    fenced = "stream-thread [app-StreamThread-1] Detected that the thread is being fenced. This implies that."
-    (found,) = group_of(f"2026-03-01 03:12:01,000 WARN {fenced}").findings
-    assert found.finding == "client_learned_of_it"
-    assert found.is_inferred
-    assert "another producer fenced its own" in found.candidates
-
-
 def test_a_static_member_of_a_consumer_group_that_comes_back_is_reported() -> None:
     heading = "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] [GroupId orders] "
     came = (
@@ -381,7 +350,7 @@ def test_a_member_that_an_old_broker_fenced_is_of_the_only_group_that_has_its_id
 ) -> None:
     other = MEMBER.replace("orders-1-6", "orders-1-7")
     fenced = (
-        f"[{AT.format(1)},000] ERROR given member.id {other} is identified as a known static member orders-1"
+        f"[{at(1)}] ERROR given member.id {other} is identified as a known static member orders-1"
         f"{comma}but not matching the expected member.id {MEMBER}{behind} (kafka.coordinator.group.GroupMetadata)"
     )
     failed = broker(2, f"Member {MEMBER} in group orders has failed, removing it from the group")

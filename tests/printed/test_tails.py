@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from rollcall.inputs.printed.dialects.catalog import DIALECTS
 from rollcall.inputs.printed.dialects.dialect import Dialect
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind
 from rollcall.inputs.printed.reading import read_lines
-from rollcall.inputs.printed.templates import Match, Template
-from tests.printed.printed import FILLED, line_of
+from rollcall.inputs.printed.templates import Template
+from tests.printed.printed import FILLED, line_of, said_by
 
 FREE = ("", "reason", "error", "partitions", "client_reason")
 """Fields that hold any text: what stands behind them may be theirs."""
@@ -91,18 +89,16 @@ LEFT = Template(FactKind.CLOSED, "Member {member_id} has left the group")
     "behind", [" of b", "s: b", ": b", ", error: x", "; err=x", ", reason: it came back", " a = b = c d", ".x=1"]
 )
 def test_more_words_or_an_error_behind_a_message_make_another_one(behind: str) -> None:
-    said: Match | None = LEFT.match(f"Member m has left the group{behind}", by_client=True)
+    said = said_by(LEFT, f"Member m has left the group{behind}", by_client=True)
     assert (said is None) == (behind != " a = b = c d")
 
 
 @pytest.mark.parametrize("tail", [*TAILS, *MARKS])
 def test_nothing_is_cut_off_a_broker_s_message(tail: str) -> None:
-    assert LEFT.match(f"Member m has left the group{tail}") is None
+    assert said_by(LEFT, f"Member m has left the group{tail}") is None
 
 
 @pytest.mark.parametrize("name", ["my group: a", "a, b", "a=b", "a (b)"])
 def test_a_name_at_the_end_keeps_its_own_marks(name: str) -> None:
-    joins: Any = Template(FactKind.JOIN_SENT, "(Re-)joining group {group_id}").match(
-        f"(Re-)joining group {name}", by_client=True
-    )
-    assert joins.fields["group_id"] == name
+    joins = Template(FactKind.JOIN_SENT, "(Re-)joining group {group_id}")
+    assert said_by(joins, f"(Re-)joining group {name}", by_client=True) == ({"group_id": name}, True)

@@ -62,15 +62,16 @@ def test_the_records_of_an_indented_export_are_lines(export: object) -> None:
     assert all(f"generation {fact.generation_id} " in lines[fact.generation_id or 0] for fact in facts)
 
 
-def test_the_class_in_brackets_that_debezium_s_images_put_behind_a_message_is_no_part_of_it() -> None:
-    line = f"{AT} INFO   ||  [Worker clientId=connect-1, groupId=dbz] (Re-)joining group   [org.apache.kafka.W]"
-    (fact,) = read_lines("connect.log", [line]).facts
-    assert (fact.kind, fact.group_id) == (FactKind.JOIN_SENT, "dbz")
-
-
-def test_the_group_of_a_java_client_s_prefix_stands_whatever_a_layout_puts_behind_the_message() -> None:
-    line = f"{AT} INFO [Consumer clientId=orders-1, groupId=orders] (Re-)joining group [ConsumerCoordinator]"
-    (fact,) = read_lines("app.log", [line]).facts
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  ||  [Worker clientId=connect-1, groupId=orders] (Re-)joining group   [org.apache.kafka.W]",
+        " [Consumer clientId=orders-1, groupId=orders] (Re-)joining group [ConsumerCoordinator]",
+    ],
+    ids=["Debezium's images", "any layout"],
+)
+def test_what_a_layout_puts_behind_a_java_client_s_message_is_no_part_of_it(line: str) -> None:
+    (fact,) = read_lines("app.log", [f"{AT} INFO {line}"]).facts
     assert (fact.kind, fact.group_id) == (FactKind.JOIN_SENT, "orders")
 
 

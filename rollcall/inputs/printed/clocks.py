@@ -7,7 +7,7 @@ not know how lines are worded.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from rollcall.history.words import count, duration
@@ -63,8 +63,7 @@ class _Printed(NamedTuple):
 def difference(of_broker: Iterable[LoggedFact], of_client: Sequence[LoggedFact]) -> ClockDifference | None:
     """How far a client's clock is ahead; None: the lines do not bound it from both sides, or contradict each other."""
     printed = _printed(of_broker)
-    least = [*_sent_before(printed, of_client)]
-    most = [*_answered_after(printed, of_client)]
+    least, most = _bounds(printed, of_client)
     if not least or not most or max(least) > min(most) + PRINTED_LATE_MS:
         return None
     bounds = sorted((max(least), min(most)))
@@ -99,34 +98,27 @@ def _note(once: dict[Any, int], again: dict[Any, int], key: Hashable, at_ms: int
         once[key] = at_ms
 
 
-def _sent_before(printed: _Printed, facts: Sequence[LoggedFact]) -> Iterator[int]:
-    """Least differences: the client printed first."""
-    asked: LoggedFact | None = None
+def _bounds(printed: _Printed, facts: Sequence[LoggedFact]) -> tuple[list[int], list[int]]:
+    """Least differences, where the client printed first, and most ones, where the broker did."""
+    least, most = list[int](), list[int]()
+    asked_ms: int | None = None
     for fact in facts:
         if fact.at_ms is None:
             continue
         key = (fact.group_id, fact.generation_id or 0)
         match fact.kind:
             case FactKind.JOIN_SENT:
-                asked = fact
-            case FactKind.JOINED if asked is not None and asked.at_ms is not None and key in printed.generations:
-                yield asked.at_ms - printed.generations[key]
-                asked = None
+                asked_ms = fact.at_ms
+            case FactKind.JOINED if key in printed.generations:
+                least += [] if asked_ms is None else [asked_ms - printed.generations[key]]
+                most.append(fact.at_ms - printed.generations[key])
+                asked_ms = None
             case FactKind.ASSIGNED_ALL if key in printed.assignments:
-                yield fact.at_ms - printed.assignments[key]
+                least.append(fact.at_ms - printed.assignments[key])
+            case FactKind.SYNCED if key in printed.assignments:
+                most.append(fact.at_ms - printed.assignments[key])
             case FactKind.LEAVE_SENT if fact.member_id in printed.leaves:
-                yield fact.at_ms - printed.leaves[fact.member_id]
+                least.append(fact.at_ms - printed.leaves[fact.member_id])
             case _:
                 pass
-
-
-def _answered_after(printed: _Printed, facts: Sequence[LoggedFact]) -> Iterator[int]:
-    """Most differences: the broker printed first."""
-    for fact in facts:
-        if fact.at_ms is None:
-            continue
-        key = (fact.group_id, fact.generation_id or 0)
-        if fact.kind is FactKind.JOINED and key in printed.generations:
-            yield fact.at_ms - printed.generations[key]
-        elif fact.kind is FactKind.SYNCED and key in printed.assignments:
-            yield fact.at_ms - printed.assignments[key]
+    return least, most

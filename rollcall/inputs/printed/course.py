@@ -39,11 +39,16 @@ def in_order(group: LoggedGroup) -> list[Finding]:
 
 
 def course(group: LoggedGroup) -> Iterator[LoggedRebalance | Finding]:
-    """Yield a group's rebalances in their order, each finding among them where its first line stands."""
+    """Yield a group's rebalances in their order, each finding among them where its first line stands.
+
+    A rebalance stands at the time that is printed for it, or by its lines.
+    """
     places = _places(group.facts)
     rebalances, latest = [], (0, -1)
     for one in group.rebalances:
-        latest = max(latest, _begin_of(one, places))
+        at_ms = next((ms for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if ms is not None), None)
+        by_lines = _place_of(one.facts, places)
+        latest = max(latest, by_lines if at_ms is None or one.clock not in DATED else (at_ms, by_lines[1]))
         rebalances.append((latest, 0, one))
     findings = [(_found_at(one, places), 1, one) for one in group.findings]
     every: Iterable[tuple[_Place, int, LoggedRebalance | Finding]] = heapq.merge(
@@ -71,10 +76,3 @@ def _place_of(facts: Iterable[LoggedFact], places: dict[tuple[str, int], _Place]
 def _found_at(one: Finding, places: dict[tuple[str, int], _Place]) -> _Place:
     """Where a finding stands; what several groups have in common comes first."""
     return _place_of(() if one.group_ids else one.facts, places)
-
-
-def _begin_of(one: LoggedRebalance, places: dict[tuple[str, int], _Place]) -> _Place:
-    """Where a rebalance stands: by the time that is printed for it, or by its lines."""
-    at_ms = next((ms for ms in (one.began_at_ms, one.joined_at_ms, one.ended_at_ms) if ms is not None), None)
-    by_lines = _place_of(one.facts, places)
-    return by_lines if at_ms is None or one.clock not in DATED else (at_ms, by_lines[1])

@@ -171,6 +171,8 @@ class FactKind(StrEnum):
     """Nothing: a reader failed at the line, as error says."""
 
 
+NEW_IDS = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
+"""Lines with the id of a new member."""
 REMOVED_EPOCH = (
     *(FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH),
     *(FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH),

@@ -20,7 +20,7 @@ import re2
 from rollcall.history.words import count, some
 from rollcall.inputs.printed.clocks import difference, moved
 from rollcall.inputs.printed.dialects.catalog import DIALECTS
-from rollcall.inputs.printed.dialects.dialect import Dialect, unreadable
+from rollcall.inputs.printed.dialects.dialect import unreadable
 from rollcall.inputs.printed.dialects.two_messages import of_two_messages
 from rollcall.inputs.printed.lines.broken_lines import BrokenLines
 from rollcall.inputs.printed.lines.entries import DATED, Clock, Entry
@@ -84,16 +84,11 @@ class FileRead:
         return (min(times), max(times)) if times else None
 
 
-def _by_marks() -> re2.Set:
-    """Finds the places of all dialects that have a mark in a text, at once."""
-    found = re2.Set.SearchSet()
-    for dialect in DIALECTS:
-        found.Add("|".join(map(re2.escape, dialect.marks)))
-    found.Compile()
-    return found
-
-
-_BY_MARKS = _by_marks()
+_BY_MARKS = re2.Set.SearchSet()
+"""Finds the places of all dialects that have a mark in a text, at once."""
+for _dialect in DIALECTS:
+    _BY_MARKS.Add("|".join(map(re2.escape, _dialect.marks)))
+_BY_MARKS.Compile()
 
 
 def read_files(files: Sequence[str], zone: tzinfo | None = None, request_logs: Collection[str] = ()) -> list[FileRead]:
@@ -299,20 +294,18 @@ def fact_of(entry: Entry, recognized: list[Recognized] | None = None) -> LoggedF
 
 
 def _said_in(entry: Entry, recognized: list[Recognized] | None) -> LoggedFact | None:
-    opened = [dialect for dialect in _OPENED if entry.text.startswith(dialect.opening)]
-    for dialect in opened or _marked_by(entry):
+    tried = [dialect for dialect in _OPENED if entry.text.startswith(dialect.opening)]
+    if not tried:
+        # None has its mark where that stood in what was taken off.
+        places: list[int] | None = _BY_MARKS.Match(f"{entry.text} {entry.logger}".encode("utf-8", "replace"))
+        tried = [DIALECTS[place] for place in sorted(places or ())]
+    for dialect in tried:
         heading, fact = dialect.read(entry)
         if fact is not None:
             return fact
         if recognized is not None and heading is not None and entry.text.startswith(dialect.opening):
             recognized.append((dialect, intern(wording_of(heading.message))))
     return None
-
-
-def _marked_by(entry: Entry) -> Iterator[Dialect]:
-    """The dialects that have a mark in an entry; none if its mark stood in what was taken off."""
-    places: list[int] | None = _BY_MARKS.Match(f"{entry.text} {entry.logger}".encode("utf-8", "replace"))
-    return (DIALECTS[place] for place in sorted(places or ()))
 
 
 def merged(reads: Sequence[FileRead]) -> list[LoggedFact]:

@@ -6,9 +6,9 @@ Knows facts in order. Must not know files, wordings or a terminal.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import takewhile
+from typing import TypeVar
 
 from rollcall.inputs.printed.absence import with_shown_levels
 from rollcall.inputs.printed.course import each_once, in_order
@@ -47,6 +47,7 @@ _OF_NEWER = ("JOINING", "LEAVING")
 _SOME_NEWER = "newer"
 """A type that is not classic: which one, other lines say."""
 _NAMES_MEMBER = (FactKind.JOINED, FactKind.MEMBER_PROGRESSED)
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 def groups_in(
@@ -116,23 +117,23 @@ def _told(
 
 
 def _changed_elsewhere(topics_ms: Sequence[tuple[int, str]], group_id: str, at_ms: int) -> bool:
-    begin = bisect_left(topics_ms, (at_ms - AT_ONCE_MS, ""))
-    near = takewhile(
-        lambda one: one[0] <= at_ms + AT_ONCE_MS, (topics_ms[place] for place in range(begin, len(topics_ms)))
-    )
-    return any(other != group_id for _, other in near)
+    first, end = bisect_left(topics_ms, (at_ms - AT_ONCE_MS,)), bisect_left(topics_ms, (at_ms + AT_ONCE_MS + 1,))
+    return any(topics_ms[place][1] != group_id for place in range(first, end))
 
 
 def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
     """Clients' lines that name no group have that of the client's other lines, or of brokers' lines about it.
 
+    By a client id that all of a library's clients have, brokers' lines are about none.
     A leader's assignment that names no generation is of the one that it joined.
     """
-    groups: dict[tuple[str, ...], set[str]] = groups_of_removed(facts)
-    for fact in facts:
-        if fact.dialect != BROKER and fact.group_id:
-            groups.setdefault(printer_of(fact), set()).add(fact.group_id)
-    of_brokers, only = _groups_of_client_ids(facts), _only_clients(facts)
+    groups = groups_of_removed(facts)
+    own = ((printer_of(fact), fact.group_id) for fact in facts if fact.dialect != BROKER and fact.group_id)
+    for client, named in _sets(own).items():
+        groups.setdefault(client, set()).update(named)
+    ids = ((client_id_of(fact.member_id), fact.group_id) for fact in facts if fact.dialect == BROKER and fact.group_id)
+    of_brokers = _sets(each for each in ids if each[0] not in _SHIPPED_IDS)
+    only = _only_clients(facts)
     joined: dict[tuple[str, ...], int | None] = {}
     for fact in facts:
         if fact.kind is FactKind.JOINED:
@@ -151,13 +152,11 @@ def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
             yield fact._replace(group_id=f"({NOT_NAMED}; table {fact.table})" if fact.table else GROUP_NOT_NAMED)
 
 
-def _groups_of_client_ids(facts: Iterable[LoggedFact]) -> dict[str, set[str]]:
-    """In which groups brokers' lines have a client id, other than the one that all of a library's clients have."""
-    found: dict[str, set[str]] = {}
-    for fact in facts:
-        client_id = client_id_of(fact.member_id) if fact.dialect == BROKER and fact.group_id else ""
-        if client_id not in _SHIPPED_IDS:
-            found.setdefault(client_id, set()).add(fact.group_id)
+def _sets(pairs: Iterable[tuple[_Key, str]]) -> dict[_Key, set[str]]:
+    """By the first of each pair, all that stand second."""
+    found: dict[_Key, set[str]] = {}
+    for key, one in pairs:
+        found.setdefault(key, set()).add(one)
     return found
 
 
@@ -167,7 +166,9 @@ def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:
     group_of_instance: dict[tuple[int | None, str], str] = {}
     latest: dict[tuple[str, int | None], str] = {}
     every = [*facts]
-    named = _groups_of_ids(every) if any(one.kind is FactKind.MEMBER_FENCED for one in every) else {}
+    is_needed = any(one.kind is FactKind.MEMBER_FENCED for one in every)
+    of_brokers = (one for one in every if is_needed and one.dialect == BROKER and one.group_id)
+    named = _sets((each, one.group_id) for one in of_brokers for each in _ids_of(one))
     for fact in every:
         match fact.kind:
             case FactKind.GROUPS_DELETED:
@@ -177,7 +178,9 @@ def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:
             case FactKind.STATIC_JOIN_WITHOUT_REBALANCE:
                 group_id = latest.get((fact.broker_id, fact.partition), "")
             case FactKind.MEMBER_FENCED if not fact.group_id:
-                group_id = group_of_instance.get((fact.partition, fact.instance_id), "") or _only_group(fact, named)
+                groups = {one for each in _ids_of(fact) for one in named.get(each, ())}
+                only = min(groups) if len(groups) == 1 else ""
+                group_id = group_of_instance.get((fact.partition, fact.instance_id), only)
             case kind if kind in _OF_A_PARTITION:
                 continue
             case _:
@@ -191,19 +194,8 @@ def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:
     return found
 
 
-def _groups_of_ids(facts: Iterable[LoggedFact]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for fact in facts:
-        if fact.dialect == BROKER and fact.group_id:
-            for one in filter(None, (fact.member_id, fact.other_member_id, fact.instance_id)):
-                found.setdefault(one, set()).add(fact.group_id)
-    return found
-
-
-def _only_group(fact: LoggedFact, named: Mapping[str, set[str]]) -> str:
-    """The only group in which the ids of a line occur; empty: none, or several."""
-    groups = {one for each in (fact.member_id, fact.other_member_id, fact.instance_id) for one in named.get(each, ())}
-    return min(groups) if len(groups) == 1 else ""
+def _ids_of(fact: LoggedFact) -> Iterable[str]:
+    return filter(None, (fact.member_id, fact.other_member_id, fact.instance_id))
 
 
 def _type_of(facts: Sequence[LoggedFact]) -> str:
@@ -247,11 +239,8 @@ def _by_client(facts: Sequence[LoggedFact]) -> list[list[LoggedFact]]:
 
 def _only_clients(facts: Iterable[LoggedFact]) -> dict[tuple[str, str, str], str]:
     """The client id of each program whose lines name a single one: its lines that name none are this client's."""
-    named: dict[tuple[str, str, str], set[str]] = {}
-    for fact in facts:
-        if fact.dialect != BROKER and fact.client_id:
-            named.setdefault(program_of(fact), set()).add(fact.client_id)
-    return {program: min(ids) for program, ids in named.items() if len(ids) == 1}
+    named = ((program_of(fact), fact.client_id) for fact in facts if fact.dialect != BROKER and fact.client_id)
+    return {program: min(ids) for program, ids in _sets(named).items() if len(ids) == 1}
 
 
 def _apart(facts: list[LoggedFact]) -> list[list[LoggedFact]]:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import call
-from typing import Any, NamedTuple
+from typing import Any
 
 from rollcall.inputs.printed.logged_facts import IS_CERTAIN, PLACES, FactKind
 
@@ -44,11 +44,6 @@ def counted(text: str) -> int | None:
     return None if found is None or found < 0 else found
 
 
-def _digits(text: str) -> str | None:
-    """A number whose value does not matter."""
-    return text if text.isascii() and text.removeprefix("-").isdigit() else None
-
-
 def _member_ids(text: str) -> tuple[str, ...] | None:
     """Ids between commas. An id may hold a comma itself, so a list of ids that end in a UUID is split after these."""
     if not text:
@@ -73,7 +68,7 @@ def _member_id(text: str) -> str:
 
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
-    "number": _digits,
+    "number": lambda text: text if text.isascii() and text.removeprefix("-").isdigit() else None,
     "generation_id": _number,
     **dict.fromkeys(("members", "length_ms", "partition"), counted),
     "old_state": lambda text: text if text in _STATES else None,
@@ -115,12 +110,6 @@ _LINK = re.compile(r"\[([\w.:-]{1,400})\]\(https?://[^\s()]{1,400}\)")
 """What Markdown makes of a host's name."""
 
 
-class Match(NamedTuple):
-    fields: dict[str, Any]
-    is_certain: bool
-    """False: the message can be read in two ways."""
-
-
 class Template:
     """One wording of one message. `{}` is a field whose content does not matter."""
 
@@ -153,27 +142,17 @@ class Template:
         """The fixed texts between the first and the last, each with its overlap."""
         return [(literal, _overlap(literal)) for literal in self.literals[1:-1]]
 
-    @property
-    def first_word(self) -> str:
-        """The first word of its fixed text; empty if a field or a part of a word stands first."""
-        head, blank, _ = self.literals[0].partition(" ")
-        return head if blank or len(self.literals) == 1 else ""
-
     @cached_property
     def places(self) -> list[int]:
         """Where in a fact each value belongs."""
         return [_PLACE_OF[name] for name in self._all_names]
 
-    def match(self, text: str, *, by_client: bool = False) -> Match | None:
-        """What the message holds, by the names of its fields; None if it is another one.
-
-        by_client: it stands in a client's own log, so that only its program or a reporter puts more behind it.
-        """
-        found = self.read(text, by_client=by_client)
-        return None if found is None else Match(self.named(found[0]), found[1])
-
     def read(self, text: str, *, by_client: bool = False) -> tuple[list[Any], bool] | None:
-        """The same in the order of `places`, and whether it is certain."""
+        """What the message holds, in the order of `places`, and whether that is certain; None if it is another one.
+
+        It is not certain where the message can be read in two ways. by_client: it stands in a client's own log, so
+        that only its program or a reporter puts more behind it.
+        """
         if by_client and not text.endswith(self._last):
             text = self._whole(text)
         if not self.names:
@@ -195,10 +174,8 @@ class Template:
             body, rest = body[: len(body) - len(rest) + len(name)], name
         texts.append(rest)
         left = self._values(texts)
-        if is_once:
-            return None if left is None else (left, True)
-        right = self._values(self._from_right(body))
-        if left is None or right is None:
+        right = left if is_once else self._values(self._from_right(body))
+        if is_once or left is None or right is None:
             only = left if right is None else right
             return None if only is None else (only, True)
         return self._surer(left, right, by_client)
@@ -250,7 +227,9 @@ class Templates:
         self.all = tuple(templates)
         self._by_word: dict[str, list[tuple[str, Template]]] = {}
         for template in self.all:
-            self._by_word.setdefault(template.first_word, []).append((template.sign, template))
+            head, blank, _ = template.literals[0].partition(" ")
+            is_word = blank or len(template.literals) == 1  # Else a field or a part of a word stands first.
+            self._by_word.setdefault(head if is_word else "", []).append((template.sign, template))
         self._any = self._by_word.pop("", [])
         for begins in self._by_word.values():
             begins += self._any

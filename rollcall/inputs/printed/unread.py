@@ -87,7 +87,9 @@ class UnreadLines:
             _count(self._recognized.setdefault(names, Counter()), tuple(wording for _, wording in recognized))
         is_known = any(dialect.is_known_by_heading for dialect, _ in recognized)
         if not self._read and not is_known and _OF_GROUPS.search(entry.printed[:_READ_LENGTH]):
-            logger, message = _logger_of(entry)
+            logger, message = entry.logger, entry.printed
+            if not logger and (named := _NAMED.match(message)):
+                logger, message = named["name"] or named["tag"], message[named.end() :]
             if logger in self._unknown or (logger and len(self._unknown) < _MOST_WORDINGS):
                 _count(self._unknown.setdefault(logger, Counter()), (wording_of(message),))
 
@@ -95,23 +97,14 @@ class UnreadLines:
         """Return the unread lines of each program, those with the most lines first."""
         known: dict[str, Counter[str]] = {}
         for names, wordings in self._recognized.items():
-            place = next((place for place, name in enumerate(names) if self._is_its_own(name)), None)
+            own = (one for one in names if self._dialects[one].is_known_by_heading or one in self._read)
+            place = next((names.index(name) for name in own), None)
             if place is not None:
                 _add(known, self._dialects[names[place]].title, wordings, place)
         unknown: dict[str, Counter[str]] = {}
         for logger, wordings in () if self._read else self._unknown.items():
             _add(unknown, logger, wordings, 0)
         return (*_most_first(known, True), *_most_first(unknown, False))
-
-    def _is_its_own(self, name: str) -> bool:
-        return self._dialects[name].is_known_by_heading or name in self._read
-
-
-def _logger_of(entry: Entry) -> tuple[str, str]:
-    if entry.logger:
-        return entry.logger, entry.printed
-    found = _NAMED.match(entry.printed)
-    return ("", "") if found is None else (found["name"] or found["tag"], entry.printed[found.end() :])
 
 
 def _count(wordings: Counter[tuple[str, ...]], wording: tuple[str, ...]) -> None:

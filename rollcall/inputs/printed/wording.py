@@ -57,7 +57,10 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
     # Of a leave it is not the reason that is inferred.
     is_leave = rebalance.outcome == LEFT and cause.is_inferred and not fits
     shown = replace(cause, is_inferred=False) if is_leave else cause
-    clause = cause_clause(shown, Terms(who, poll_ms=poll_ms), fits, doubt="" if _is_seen(rebalance) else "inferred; ")
+    # Only a broker's line or the culprit's own says who set it off: another client's shows who is gone.
+    is_seen = any(one.dialect == BROKER or one.kind in _LEFT for one in rebalance.facts)
+    is_seen = is_seen if source is Source.LINES else not cause.is_inferred
+    clause = cause_clause(shown, Terms(who, poll_ms=poll_ms), fits, doubt="" if is_seen else "inferred; ")
     clause = clause if who and clause.startswith(who) else clause[0].upper() + clause[1:]
     if cause.kind is CauseKind.UNKNOWN:
         return f"{clause}. {source.does_not_say} which."
@@ -65,7 +68,8 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
         return f"{clause}. {source.does_not_say} why; possible: {one_of(fits)}."
     if is_leave:
         return f"{clause}. Inferred: no other rebalance was running then."
-    if cause.is_inferred or not who or _says_nothing(cause.client_reason):
+    words = cause.client_reason
+    if cause.is_inferred or not who or not words or any(each in words for each in _OF_EVERY_FIRST_JOIN):
         return f"{clause}."
     return f'{clause}; reason given: "{short(cause.client_reason or "", _LONGEST_WORDS)}".'
 
@@ -80,19 +84,7 @@ def _nothing_known(rebalance: LoggedRebalance) -> str:
     return "The line of its beginning gives no reason that is known, so its cause is unknown."
 
 
-def _is_seen(rebalance: LoggedRebalance) -> bool:
-    """Whether a broker's line or the culprit's own says who set it off: another client's only shows who is gone."""
-    if rebalance.source is not Source.LINES:
-        return not rebalance.cause.is_inferred
-    return any(one.dialect == BROKER or one.kind in _LEFT for one in rebalance.facts)
-
-
 _OF_EVERY_FIRST_JOIN = ("need to re-join with the given member-id", "MemberIdRequiredException")
-
-
-def _says_nothing(client_reason: str | None) -> bool:
-    """Whether a client's words are those that every first join has."""
-    return not client_reason or any(each in client_reason for each in _OF_EVERY_FIRST_JOIN)
 
 
 def holder_sentence(holder: Holder) -> str:
@@ -166,7 +158,8 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
             "Who joined again last and so kept the others waiting: the logs of all members say it, or the broker's "
             "request log."
         )
-    if any(group.group_type == "classic" and not _is_recorded(group) for group in groups):
+    of_lines = (group for group in groups if all(one.source is Source.LINES for one in group.rebalances))
+    if any(group.group_type == "classic" for group in of_lines):  # A recording has hosts.
         found.append("On which hosts members ran: a dump of __consumer_offsets has it, or the broker's request log.")
     found += _who_owned(groups)
     if any(one.cause.kind is CauseKind.SESSION_EXPIRED for one in rebalances):
@@ -179,18 +172,17 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
 
 def _who_owned(groups: Iterable[LoggedGroup]) -> Iterator[str]:
     """Which other file says who owned what, of groups whose lines do not."""
-    open_ones = [group for group in groups if not _says_owners(group)]
+    open_ones = [
+        group
+        for group in groups
+        if not any(map(says_owner, group.facts)) and all(one.finding != OWNERS for one in group.findings)
+    ]
     types = {group.group_type for group in open_ones if any(one.source is Source.LINES for one in group.rebalances)}
     if types:
         whose = "the leader's own log" if types == {"classic"} else "the members' own logs"
         is_partly = all(any(one.finding == OWN_PARTITIONS for one in group.findings) for group in open_ones)
         who = "Who else" if is_partly else "Who"
         yield f"{who} owned which partition: a dump of __consumer_offsets has it, the request log, or {whose}."
-
-
-def _says_owners(group: LoggedGroup) -> bool:
-    """Whether a coordinator's lines or a leader's have the partitions of members."""
-    return any(map(says_owner, group.facts)) or any(one.finding == OWNERS for one in group.findings)
 
 
 def may_be_forged(groups: Iterable[LoggedGroup]) -> Iterator[str]:
@@ -205,11 +197,6 @@ def may_be_forged(groups: Iterable[LoggedGroup]) -> Iterator[str]:
             f"Whether the broker wrote {which} of {file}: a client id or reason with line breaks may "
             "have written some of them. What rests on them is inferred. A JSON layout or the request log proves it."
         )
-
-
-def _is_recorded(group: LoggedGroup) -> bool:
-    """Whether a recording tells of its rebalances, which has hosts."""
-    return any(one.source is not Source.LINES for one in group.rebalances)
 
 
 def lasting(form: str, first: LoggedFact, last: LoggedFact) -> str:

@@ -17,6 +17,7 @@ from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_m
 from rollcall.inputs.printed.logged_partitions import partitions_in
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance, shortest_name, suggested, trouble
 
+_OF_TWO_FILES = ("it went on after it had lost the partition", "the clocks of the two differ")
 MOST_PARTITIONS = 10_000
 """Partitions of a topic beyond which none is looked for."""
 
@@ -59,11 +60,8 @@ def _unowned(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
             owned.setdefault(topic, set()).add(partition)
     # Of clients whose lines end in several generations, each was given partitions of another time.
     for topic, partitions in owned.items() if len(lines) > 1 and len(generations) == 1 else ():
-        between = (
-            [one for one in range(max(partitions)) if one not in partitions]
-            if max(partitions) < MOST_PARTITIONS
-            else []
-        )
+        places = range(max(partitions) if max(partitions) < MOST_PARTITIONS else 0)
+        between = [one for one in places if one not in partitions]
         if between:
             yield Finding(
                 "partitions_missing",
@@ -90,10 +88,8 @@ def _on_one_partition(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Findi
     """A commit that was refused after another client had been given the partition."""
     said: set[tuple[int, int]] = set()
     owners: dict[tuple[str, int], tuple[int, LoggedFact]] = {}
-    dated = [
-        (fact.at_ms, place, fact) for place, facts in enumerate(clients) for fact in facts if fact.at_ms is not None
-    ]
-    for _, place, fact in sorted(dated, key=lambda one: one[0]):
+    dated = [(place, fact) for place, facts in enumerate(clients) for fact in facts if fact.at_ms is not None]
+    for place, fact in sorted(dated, key=lambda one: one[1].at_ms or 0):
         if fact.kind is FactKind.PARTITIONS_ADDED:
             owners.update(dict.fromkeys(partitions_in(fact), (place, fact)))
         elif fact.kind is FactKind.COMMIT_REFUSED:
@@ -107,14 +103,13 @@ def _shared(refused: LoggedFact, given: LoggedFact) -> Finding:
     topic, partition = min(partitions_in(refused) & partitions_in(given))
     whose, whom = _name(given), _name(refused)
     since = duration(between_ms(given, refused) or 0)
+    are_apart = given.file != refused.file
     return trouble(
         "two_consumers_on_one_partition",
         f"{whose} was given {topic}-{partition}, and {since} later {whom} still worked on it: its commit was refused.",
         (given, refused),
-        is_inferred=given.file != refused.file,
-        candidates=("it went on after it had lost the partition", "the clocks of the two differ")
-        if given.file != refused.file
-        else (),
+        is_inferred=are_apart,
+        candidates=_OF_TWO_FILES if are_apart else (),
     )
 
 

@@ -175,7 +175,11 @@ def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         elif fact.kind in (FactKind.JOINED, FactKind.SYNCED, FactKind.MEMBER_PROGRESSED):
             asked = None
         if refused and (after is None or not _goes_on(refused[0], after)):
-            yield _refused(who, refused)
+            why = refused[0].error or refused[0].reason
+            is_fatal = refused[0].state == FATAL or "fatal" in why
+            then = "This error is fatal: it does not try again by itself." if is_fatal else "It tries again."
+            said = f"{who} asked to join and was refused{how_often_within(refused)}: {error_said(why)}. {then}"
+            yield trouble("join_refused", said, tuple(refused))
             refused = []
 
 
@@ -184,17 +188,6 @@ def _goes_on(refused: LoggedFact, fact: LoggedFact) -> bool:
     if fact.kind is FactKind.JOIN_REFUSED:
         return (fact.error, fact.state) == (refused.error, refused.state)
     return fact.kind in (FactKind.JOIN_SENT, FactKind.JOIN_FAILED, FactKind.CLIENT_STATE, FactKind.REJOIN_WANTED)
-
-
-def _refused(who: str, facts: Sequence[LoggedFact]) -> Finding:
-    why = facts[0].error or facts[0].reason
-    is_fatal = facts[0].state == FATAL or "fatal" in why
-    then = "This error is fatal: it does not try again by itself." if is_fatal else "It tries again."
-    return trouble(
-        "join_refused",
-        f"{who} asked to join and was refused{how_often_within(facts)}: {error_said(why)}. {then}",
-        tuple(facts),
-    )
 
 
 def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -228,16 +221,12 @@ def _coordinators(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     if missed and len(again) > 2:
         yield _cannot_be_used(who, (*again, *missed), again[-1].broker_id)
     if missed and not again:
-        yield _not_found(who, missed)
-
-
-def _not_found(who: str, missed: Sequence[LoggedFact]) -> Finding:
-    """The last that its lines have of its coordinator is that it has none."""
-    without = f"without its coordinator{how_often_within(missed)}{_because(missed)}"
-    if not could_stand(missed[-1], FactKind.COORDINATOR_FOUND):
-        return Finding("coordinator_lost_by_client", f"{who} was {without}.", tuple(missed))
-    no_line = "no later line says that it found one or was answered"
-    return trouble("coordinator_not_found", f"At the end of its lines {who} is {without}: {no_line}.", tuple(missed))
+        without = f"without its coordinator{how_often_within(missed)}{_because(missed)}"
+        no_line = f"At the end of its lines {who} is {without}: no later line says that it found one or was answered."
+        if could_stand(missed[-1], FactKind.COORDINATOR_FOUND):
+            yield trouble("coordinator_not_found", no_line, tuple(missed))
+        else:
+            yield Finding("coordinator_lost_by_client", f"{who} was {without}.", tuple(missed))
 
 
 def _found_again(who: str, again: Sequence[LoggedFact], missed: Sequence[LoggedFact] = ()) -> Iterator[Finding]:
@@ -277,14 +266,19 @@ def _because(lost: Sequence[LoggedFact]) -> str:
 
 def _idle(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Was given no partition. Where its lines name only what is new, it may own what it had before them."""
-    given = [fact for fact in facts if _names_what_is_given(fact)]
+    given = [
+        fact
+        for fact in facts
+        if fact.kind is FactKind.PARTITIONS_ADDED
+        or (fact.kind in (FactKind.SYNCED, FactKind.JOINED_AND_SYNCED) and fact.partitions)
+    ]
     taken = [fact for fact in facts if fact.kind is FactKind.PARTITIONS_REVOKED]
     lost = [fact for fact in facts if fact.kind is FactKind.PARTITIONS_LOST]
     if not given or not all(map(names_no_partition, (*given, *taken, *lost))):
         return
     before = facts[: facts.index(given[0])]
-    owned_none = bool(taken) or any(map(_begins_as_a_new_member, before))
-    if owned_none or any(fact.operation != INCREMENTAL for fact in given):
+    is_new = any(fact.kind is FactKind.CLIENT_STARTED or GIVEN_ID in fact.reason for fact in before)
+    if taken or is_new or any(fact.operation != INCREMENTAL for fact in given):
         yield Finding(
             "idle_member",
             f"{who} owned no partition in these lines: it takes part in every rebalance and consumes nothing.",
@@ -305,27 +299,14 @@ def _idle(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 _WITHOUT_PARTITIONS = ("the group has more consumers than partitions", "its topic is not there for it")
 
 
-def _names_what_is_given(fact: LoggedFact) -> bool:
-    is_end = fact.kind in (FactKind.SYNCED, FactKind.JOINED_AND_SYNCED)
-    return fact.kind is FactKind.PARTITIONS_ADDED or (is_end and bool(fact.partitions))
-
-
-def _begins_as_a_new_member(fact: LoggedFact) -> bool:
-    return fact.kind is FactKind.CLIENT_STARTED or GIVEN_ID in fact.reason
-
-
-def _took_over(before: LoggedFact, fact: LoggedFact) -> bool:
-    was_led = before.other_member_id not in ("", fact.member_id)
-    return was_led and fact.other_member_id == fact.member_id and partitions_in(before) < partitions_in(fact)
-
-
 def _others_gone(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """It leads where another led, and has more partitions than before."""
     before: LoggedFact | None = None
     for fact in facts:
         if fact.kind is not FactKind.JOINED_AND_SYNCED:
             continue
-        if before is not None and _took_over(before, fact):
+        leads_now = before is not None and fact.other_member_id == fact.member_id != before.other_member_id != ""
+        if before is not None and leads_now and partitions_in(before) < partitions_in(fact):
             leader = shortest_name(before.other_member_id)
             yield suggested(
                 "others_gone",

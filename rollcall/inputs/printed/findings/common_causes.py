@@ -42,27 +42,23 @@ def alike_at_once(groups: Sequence[LoggedGroup]) -> Iterator[tuple[Finding, list
         for one in group.findings if len(groups) >= _SEVERAL else ():
             first = one.first if one.finding in _OF_BROKERS else None
             if first is not None and first.at_ms is not None and first.clock in DATED:
-                key = one.finding, _brokers_of(one), first.clock, bool(one.candidates)
+                brokers = tuple(dict.fromkeys(fact.broker_id for fact in one.facts if fact.broker_id))
+                key = one.finding, brokers, first.clock, bool(one.candidates)
                 alike.setdefault(key, []).append((first.at_ms, place, one))
     for findings in alike.values():
         for together in at_once(sorted(findings, key=lambda one: one[:2])):
             names = list(dict.fromkeys(groups[place].group_id for _, place, _ in together))
             if len(names) >= _SEVERAL and together[-1][0] - together[0][0] <= EXPIRED_TOGETHER_MS:
                 own = [one for _, _, one in together]
-                yield _for_all(own, names, together[-1][0] - together[0][0]), own
-
-
-def _brokers_of(finding: Finding) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(fact.broker_id for fact in finding.facts if fact.broker_id))
-
-
-def _for_all(own: Sequence[Finding], group_ids: Sequence[str], within_ms: int) -> Finding:
-    """One of several findings that are alike, with the groups that have one of them."""
-    others = f"{len(group_ids) - 1} other groups ({some(group_ids[1:], _NAMED)})"
-    sentence = f"{group_ids[0]}: {own[0].sentence} Likewise {others}, within {duration(within_ms)}."
-    facts = tuple(fact for one in own for fact in one.facts)
-    is_inferred = any(one.is_inferred for one in own)
-    return own[0]._replace(sentence=sentence, facts=facts, is_inferred=is_inferred, group_ids=tuple(group_ids))
+                within = duration(together[-1][0] - together[0][0])
+                others = f"{len(names) - 1} other groups ({some(names[1:], _NAMED)}), within {within}"
+                for_all = own[0]._replace(
+                    sentence=f"{names[0]}: {own[0].sentence} Likewise {others}.",
+                    facts=tuple(fact for one in own for fact in one.facts),
+                    is_inferred=any(one.is_inferred for one in own),
+                    group_ids=tuple(names),
+                )
+                yield for_all, own
 
 
 def expired_together(groups: Iterable[LoggedGroup]) -> Iterator[tuple[LoggedGroup, Finding]]:

@@ -53,13 +53,11 @@ def _leader_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     if not behind:
         return
     offsets = {named[1] for fact in facts if fact.kind is FactKind.SYNC_REFUSED for named in _OFFSET(fact.partitions)}
-    newer = (
-        f"offset {min(offsets)} of its config topic, which a member has" if len(offsets) == 1 else "what a member has"
-    )
+    offset = f"offset {min(offsets)} of its config topic, which" if len(offsets) == 1 else "what"
     yield trouble(
         "leader_behind_configs",
-        f"{who} leads the group and was to assign, but its own copy of the configs does not reach {newer}: it handed "
-        f"out nothing{how_often_within(behind)}, so that all join again.",
+        f"{who} leads the group and was to assign, but its own copy of the configs does not reach {offset} a "
+        f"member has: it handed out nothing{how_often_within(behind)}, so that all join again.",
         tuple(behind),
     )
     if len(behind) > 1:
@@ -70,10 +68,6 @@ def _leader_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             *_DIFFERENT_TOPICS,
             "it reads the config topic late, or not at all",
         )
-
-
-def _config_log_empty(who: str, _: Sequence[LoggedFact]) -> str:
-    return f"{who} read its config topic to the end and found nothing in it."
 
 
 def _work_held_back(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -113,7 +107,11 @@ def _asked_at_the_end(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
 CONNECT_RULES: Sequence[Rule] = (
     _configs_behind,
     _leader_behind,
-    one_finding("config_log_empty", lambda fact: fact.kind is FactKind.CONFIG_LOG_EMPTY, _config_log_empty),
+    one_finding(
+        "config_log_empty",
+        lambda fact: fact.kind is FactKind.CONFIG_LOG_EMPTY,
+        lambda who, _: f"{who} read its config topic to the end and found nothing in it.",
+    ),
     _work_held_back,
     _asked_at_the_end,
 )

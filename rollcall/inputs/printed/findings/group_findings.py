@@ -14,7 +14,7 @@ from rollcall.inputs.printed.findings.coordinator_findings import COORDINATOR_RU
 from rollcall.inputs.printed.findings.static_members import static_members
 from rollcall.inputs.printed.groups.broker_owners import never_given_up, owners
 from rollcall.inputs.printed.groups.holders import INITIAL_DELAY_MS, is_a_timeout, may_have_been_empty, was_empty
-from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, between_ms, gap_ms
+from rollcall.inputs.printed.logged_facts import NEW_IDS, NEWER, FactKind, LoggedFact, between_ms, gap_ms
 from rollcall.inputs.printed.logged_rebalances import (
     Finding,
     LoggedGroup,
@@ -87,28 +87,21 @@ def _again_and_again(group: LoggedGroup) -> Iterator[Finding]:
     by_doer: dict[tuple[CauseKind, str], list[LoggedRebalance]] = {}
     for one in group.rebalances:
         if one.cause.member_id:
-            by_doer.setdefault(_doer(one), []).append(one)
+            who = one.cause.group_instance_id or shortest_name(one.cause.member_id)
+            by_doer.setdefault((one.cause.kind, who), []).append(one)
     for (kind, who), own in by_doer.items():
         if len(own) < OFTEN or kind is CauseKind.MEMBER_JOINED:
             continue
         between = (gap_ms(a.began_at_ms, b.began_at_ms) for a, b in pairwise(own) if _follows(a, b))
         gaps = [ms for ms in between if ms is not None]
         every = f", every {duration(min(gaps))} to {duration(max(gaps))}" if gaps else ""
+        kinds = [one.kind for one in own[0].cause.candidates] if kind is CauseKind.UNKNOWN else [kind]
+        how = " or ".join(map(name_of, kinds))
         yield trouble(
             "same_member_again_and_again",
-            f"{who} set off {len(own)} of {count(len(group.rebalances), 'rebalance')} ({_how(own[0])}){every}.",
+            f"{who} set off {len(own)} of {count(len(group.rebalances), 'rebalance')} ({how}){every}.",
             tuple(one.facts[0] for one in own),
         )
-
-
-def _doer(one: LoggedRebalance) -> tuple[CauseKind, str]:
-    return one.cause.kind, one.cause.group_instance_id or shortest_name(one.cause.member_id)
-
-
-def _how(one: LoggedRebalance) -> str:
-    if one.cause.kind is CauseKind.UNKNOWN:
-        return " or ".join(name_of(candidate.kind) for candidate in one.cause.candidates)
-    return name_of(one.cause.kind)
 
 
 def _came_again(group: LoggedGroup) -> Iterator[Finding]:
@@ -116,11 +109,10 @@ def _came_again(group: LoggedGroup) -> Iterator[Finding]:
     ids: dict[str, dict[str, LoggedFact]] = {}
     joiners = {id(fact): one.cause.member_id for one in reversed(group.rebalances) for fact in one.facts}
     for fact in group.facts:
-        if fact.kind in (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED) or (
-            fact.kind is FactKind.REBALANCE_BEGAN and "Adding new member" in fact.reason
-        ):
-            for member_id in filter(None, (fact.member_id or joiners.get(id(fact), ""),)):
-                ids.setdefault(client_id_of(member_id), {}).setdefault(member_id, fact)
+        is_join = fact.kind is FactKind.REBALANCE_BEGAN and "Adding new member" in fact.reason
+        member_id = fact.member_id or joiners.get(id(fact), "")
+        if member_id and (is_join or fact.kind in NEW_IDS):
+            ids.setdefault(client_id_of(member_id), {}).setdefault(member_id, fact)
     removed = {fact.member_id for fact in group.facts if fact.kind in (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_LEFT)}
     for client_id, given in ids.items():
         if client_id and len(given) > 1 and not removed & given.keys():

@@ -12,6 +12,7 @@ from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.client_rules import Rule, one_finding, one_trouble
 from rollcall.inputs.printed.error_names import NOT_COORDINATOR, OF_COORDINATORS, OF_NO_MEMBER, error_name
 from rollcall.inputs.printed.groups.leaders import listed
+from rollcall.inputs.printed.groups.own_part import JOINS
 from rollcall.inputs.printed.logged_facts import (
     COMMITS,
     HEARTBEATS_STOPPED,
@@ -28,7 +29,6 @@ from rollcall.inputs.tolerances import AT_ONCE_MS, SHORT_GENERATION_MS
 
 OFTEN = 3
 """This number of short generations after each other is a loop."""
-_JOINED = (FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
 _REFUSED = (FactKind.JOIN_REFUSED, FactKind.SYNC_REFUSED, FactKind.INSTANCE_FENCED)
 _NO_ANSWER = ("disconnect", "timeout")
 """In the errors of requests that may have been carried out."""
@@ -51,7 +51,9 @@ def _commits_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
             by_meaning.setdefault(_meaning_of(error_name(fact.error)), []).append(fact)
     for meaning, refused in by_meaning.items():
         phrase = _NOT_PROVEN if any(_STOCK_PHRASE in fact.error for fact in refused) else ""
-        yield trouble("commit_refused", f"{_say_that_commits_failed(who, refused)}. {meaning}{phrase}", tuple(refused))
+        says, errors = "says" if len(refused) == 1 else "say", errors_in(refused)
+        failed = f"{count(len(refused), 'line')} of {who} {says} that a commit failed{f': {errors}' if errors else ''}"
+        yield trouble("commit_refused", f"{failed}. {meaning}{phrase}", tuple(refused))
 
 
 def _meaning_of(error: str) -> str:
@@ -61,20 +63,9 @@ def _meaning_of(error: str) -> str:
     return f"I{_NOT_IN_IT[1:]}. {again}" if error in OF_NO_MEMBER else again
 
 
-def _say_that_commits_failed(who: str, facts: Sequence[LoggedFact]) -> str:
-    """`2 lines of orders-1 say that a commit failed: UNKNOWN_MEMBER_ID`."""
-    says = "says" if len(facts) == 1 else "say"
-    errors = errors_in(facts)
-    return f"{count(len(facts), 'line')} of {who} {says} that a commit failed{f': {errors}' if errors else ''}"
-
-
-def _says_no_member(error: str) -> bool:
-    return error_name(error) in OF_NO_MEMBER
-
-
 def _lost(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Gave its partitions away as lost, where no line has the answer that told it so."""
-    lost = [fact for fact in facts if fact.kind is FactKind.PARTITIONS_LOST and _says_no_member(fact.reason)]
+    lost = [one for one in facts if one.kind is FactKind.PARTITIONS_LOST and error_name(one.reason) in OF_NO_MEMBER]
     if lost and all(fact.kind is not FactKind.MEMBERSHIP_LOST or fact.state == TASKS_MIGRATED for fact in facts):
         yield Finding(
             "partitions_lost",
@@ -95,10 +86,8 @@ def _joins_failed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         elif fact.kind in (FactKind.JOIN_SENT, *_REFUSED):
             is_explained = fact.kind in _REFUSED
     if failed:
-        times = how_often(failed)
-        errors = errors_in(failed)
-        why = f": {errors}" if errors else ""
-        yield trouble("join_failed", f"{who} asked to join, and that failed{times}{why}.", tuple(failed))
+        why = f": {errors}" if (errors := errors_in(failed)) else ""
+        yield trouble("join_failed", f"{who} asked to join, and that failed{how_often(failed)}{why}.", tuple(failed))
 
 
 def _joined_twice(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -162,10 +151,8 @@ def _without_an_assignment(who: str, refused: Sequence[LoggedFact]) -> str:
 
 
 def _offsets_refused(who: str, refused: Sequence[LoggedFact]) -> str:
-    times = how_often(refused)
-    return (
-        f"A broker refused {who} its committed offsets{times}: {errors_in(refused)}. After that its client joins again."
-    )
+    what = f"A broker refused {who} its committed offsets{how_often(refused)}: {errors_in(refused)}."
+    return f"{what} After that its client joins again."
 
 
 def _requests_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -256,15 +243,13 @@ def _rounds(facts: Sequence[LoggedFact], ends: Callable[[LoggedFact], bool]) -> 
     best: list[tuple[LoggedFact, LoggedFact]] = []
     joined: LoggedFact | None = None
     for fact in facts:
-        if fact.kind in _JOINED:
+        if fact.kind in JOINS:
             joined = fact
         elif joined is not None and ends(fact):
             lasted_ms = between_ms(joined, fact)
             is_soon = lasted_ms is not None and 0 <= lasted_ms <= SHORT_GENERATION_MS
-            if is_soon:
-                found.append((joined, fact))
-            else:
-                found = []
+            found = found if is_soon else []
+            found += [(joined, fact)] if is_soon else []
             best = max(best, found, key=len)
             joined = None
     return best

@@ -40,10 +40,6 @@ _WHY_MIGRATED = {OFFSETS_NOT_COMMITTED: _OUT, PRODUCER_FENCED: _FENCED, "": (*_O
 """What fits a Streams thread that gives its tasks away, by what it was refused at."""
 
 
-def _removals_in(facts: Sequence[LoggedFact]) -> list[LoggedFact]:
-    return [fact for fact in facts if fact.kind is FactKind.MEMBER_EXPIRED]
-
-
 def _shortly_before(removals: Sequence[LoggedFact], lost: LoggedFact) -> list[LoggedFact]:
     """Those of the removals that a client's line may be about, by time."""
     late_ms = ((one, _late_ms(one, lost)) for one in removals)
@@ -64,7 +60,7 @@ def groups_of_removed(facts: Sequence[LoggedFact]) -> dict[tuple[str, ...], set[
 
     Only for clients of which no line names a group.
     """
-    removals = _removals_in(facts)
+    removals = [fact for fact in facts if fact.kind is FactKind.MEMBER_EXPIRED]
     named = {printer_of(fact) for fact in facts if fact.group_id}
     groups: dict[tuple[str, ...], set[str]] = {}
     for fact in facts:
@@ -77,7 +73,7 @@ def groups_of_removed(facts: Sequence[LoggedFact]) -> dict[tuple[str, ...], set[
 
 def removal_findings(of_broker: Sequence[LoggedFact], facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Of one client's lines: when it learnt that it was out, and that its process was alive."""
-    removals, member_id = _removals_in(of_broker), ""
+    removals, member_id = [fact for fact in of_broker if fact.kind is FactKind.MEMBER_EXPIRED], ""
     alone: list[tuple[LoggedFact, str]] = []
     """Those of which no broker's line tells, each with the member id."""
     left: LoggedFact | None = None
@@ -107,15 +103,11 @@ def _removal_of(removals: Sequence[LoggedFact], lost: LoggedFact, member_id: str
     if member_id:
         own = [one for one in removals if one.member_id == member_id]
         return next((one for one in own if (ms := _late_ms(one, lost)) is None or ms >= -CLOCKS_WITHIN_MS), None)
-    near = [
-        one
-        for one in _shortly_before(removals, lost)
-        if (
-            client_id_of(one.member_id) == configured_id(lost.client_id)
-            if lost.client_id
-            else _is_of_the_library(one, lost)
-        )
-    ]
+    near = _shortly_before(removals, lost)
+    if lost.client_id:
+        near = [one for one in near if client_id_of(one.member_id) == configured_id(lost.client_id)]
+    else:
+        near = [one for one in near if _is_of_the_library(one, lost)]
     return near[0] if len(near) == 1 else None
 
 
@@ -155,10 +147,8 @@ def _learnt_again(lost: Sequence[tuple[LoggedFact, str]]) -> Finding:
     facts = tuple(fact for fact, _ in lost)
     ids = {shortest_name(member_id) for _, member_id in lost if member_id}
     who = next((fact.client_id for fact in facts if fact.client_id), min(ids) if len(ids) == 1 else "The client")
-    within = lasting(" within {}", facts[0], facts[-1])
-    sentence = (
-        f"{who} learnt from its coordinator's answers that it was no longer a member, in {len(facts)} lines{within}."
-    )
+    lines = f"in {len(facts)} lines{lasting(' within {}', facts[0], facts[-1])}"
+    sentence = f"{who} learnt from its coordinator's answers that it was no longer a member, {lines}."
     return Finding("client_learned_of_it", sentence, facts)
 
 

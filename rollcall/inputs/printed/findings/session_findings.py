@@ -106,11 +106,6 @@ def _heartbeats_went_on(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findi
             beat = None
 
 
-def _found_no_connection(fact: LoggedFact) -> bool:
-    """Whether a connection did not come about. One that was up and ends may have been idle."""
-    return fact.kind is FactKind.CONNECTION_FAILED and fact.state != _CONNECTED
-
-
 def _connections(who: str, failed: Sequence[LoggedFact]) -> str:
     times, last = f" {count(len(failed), 'time')}, the last" if len(failed) > 1 else "", failed[-1]
     after = duration(last.length_ms or 0)
@@ -166,7 +161,12 @@ SESSION_RULES: Sequence[Rule] = (
     _sessions_given_up,
     _heartbeats_unanswered,
     _heartbeats_went_on,
-    one_trouble("connection_failed", _found_no_connection, _connections),
+    # A connection that was up and ends may have been idle.
+    one_trouble(
+        "connection_failed",
+        lambda fact: fact.kind is FactKind.CONNECTION_FAILED and fact.state != _CONNECTED,
+        _connections,
+    ),
     _coordinator_denies,
 )
 

@@ -70,7 +70,9 @@ def _matched(clients: Sequence[OwnHistory]) -> list[LoggedRebalance]:
         if one.generation_id is not None:
             numbered[one.generation_id] = one
     for one in numbered.values():
-        if _was_there_before(one):
+        asked_ms = [asked.at_ms for asked, _ in one.came if asked.at_ms is not None and is_newer_line(asked)]
+        if asked_ms and not _may_be_before(min(asked_ms), one.joined_at_ms):
+            # A member had the epoch before the one that is said to have brought it asked to join.
             one.cause, one.came = Cause(kind=CauseKind.UNKNOWN), []
     return [one for one in found if not _is_laid(one, numbered)]
 
@@ -155,12 +157,6 @@ def _is_laid(leave: LoggedRebalance, numbered: dict[int | None, LoggedRebalance]
         leave.generation_id, leave.cause.is_inferred = epoch + 1, True
         numbered[epoch + 1] = leave
     return False
-
-
-def _was_there_before(one: LoggedRebalance) -> bool:
-    """Whether a member had the epoch before the one that is said to have brought it asked to join."""
-    asked_ms = [asked.at_ms for asked, _ in one.came if asked.at_ms is not None and is_newer_line(asked)]
-    return bool(asked_ms) and not _may_be_before(min(asked_ms), one.joined_at_ms)
 
 
 def _may_be_before(first_ms: int | None, then_ms: int | None) -> bool:

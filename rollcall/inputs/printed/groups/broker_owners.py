@@ -43,7 +43,11 @@ def owners(group: LoggedGroup) -> Iterator[Finding]:
         elif fact.kind in _FORGETS:
             latest.clear()
     if latest:
-        named = some_that_fit(f"{member_id}: {_owned(fact)}" for member_id, fact in latest.items())
+        of_members = []
+        for member_id, fact in latest.items():
+            least = "at least " if fact.state in _GIVES_UP else ""
+            of_members.append(f"{member_id}: {least}{partitions(partitions_in(fact)) or 'none'}")
+        named = some_that_fit(of_members)
         yield Finding("owners", f"Partitions at the end of these lines, by topic id: {named}.", tuple(latest.values()))
 
 
@@ -68,9 +72,3 @@ def says_owner(fact: LoggedFact) -> bool:
     """Return True for a coordinator's line that has the partitions of a member."""
     is_state = fact.kind is FactKind.MEMBER_PROGRESSED and fact.dialect == BROKER and fact.group_type != "streams"
     return is_state and bool(fact.partitions) and partitions_said(fact) is not None
-
-
-def _owned(fact: LoggedFact) -> str:
-    """The partitions of a line, as `at least orders 0-3`."""
-    least = "at least " if fact.state in _GIVES_UP else ""
-    return least + (partitions(partitions_in(fact)) or "none")

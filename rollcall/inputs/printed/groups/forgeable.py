@@ -16,14 +16,13 @@ from dataclasses import replace
 
 from rollcall.inputs.printed.groups.reasons import Reason, read_reason
 from rollcall.inputs.printed.lines.forged_lines import Span, within
-from rollcall.inputs.printed.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
+from rollcall.inputs.printed.logged_facts import BROKER, NEW_IDS, REMOVED_EPOCH, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, candidate
 from rollcall.schemas.causes import Cause, CauseKind
 
 MOST_FORGED = 1_600
 """Lines about groups that the ids and the reason of one request hold: 98 kB, of 60 characters each."""
 _ROUNDS = 8
-_NEW_IDS = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
 _ENDS = (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_LEFT, FactKind.MEMBERS_NOT_BACK, *REMOVED_EPOCH)
 _FORGETS = (
     *(FactKind.GROUP_EMPTIED, FactKind.GROUP_TAKEN_OVER, FactKind.GROUP_UNLOADED, FactKind.GROUP_DIED),
@@ -96,8 +95,8 @@ def _by_new_ids(places: Sequence[int], facts: Sequence[LoggedFact], named: _Name
     """The lines with a new id that may still be such a first one."""
     for index, place in enumerate(places):
         fact = facts[place]
-        if not _has_client_id(fact):
-            continue
+        if fact.kind not in NEW_IDS or fact.is_static:
+            continue  # An instance id can have no line breaks.
         before = openers[fact.kind]
         if not named.is_proven(fact, place, place, by_count=True):
             while before and before[0] < index - MOST_FORGED:
@@ -117,11 +116,6 @@ def _around_odd(places: Sequence[int], facts: Sequence[LoggedFact], named: _Name
             yield max(0, index - MOST_FORGED), min(len(places), index + MOST_FORGED)
 
 
-def _has_client_id(fact: LoggedFact) -> bool:
-    """Whether a line has a new member id that begins with a client id; an instance id can have no line breaks."""
-    return fact.kind in _NEW_IDS and not fact.is_static
-
-
 class _NamedMembers:
     """Where lines name each member id of a group; those that a client may have written do not count."""
 
@@ -134,9 +128,11 @@ class _NamedMembers:
             if fact.dialect != BROKER or not fact.group_id or place in forgeable:
                 continue
             reason = read_reason(fact.reason) if fact.kind is FactKind.REBALANCE_BEGAN else None
-            ids = _ids_in(fact, reason)
+            found = (fact.member_id, fact.other_member_id, *fact.member_ids)
+            found += () if reason is None else (reason.member_id, *reason.member_ids)
+            ids = [*filter(None, dict.fromkeys(found))]
             roster = rosters[fact.group_id]
-            if roster.has_stranger(fact, ids):
+            if fact.kind in _ENDS and roster.is_whole and not roster.is_joining and not roster.members.keys() >= {*ids}:
                 self.strangers.add(place)
             roster.take(fact, reason, ids)
             if fact.kind is FactKind.JOIN_PHASE_ENDED and roster.is_whole:
@@ -169,12 +165,8 @@ class _Roster:
         self.members: dict[str, None] = {}
         self.is_whole = False
         """Whether these are all."""
-        self._is_joining = False
-
-    def has_stranger(self, fact: LoggedFact, ids: Collection[str]) -> bool:
-        """Whether a line removes a member that the group does not have, while no other one comes."""
-        is_end = fact.kind in _ENDS and self.is_whole and not self._is_joining
-        return is_end and any(member_id not in self.members for member_id in ids)
+        self.is_joining = False
+        """Whether another one may come."""
 
     def take(self, fact: LoggedFact, reason: Reason | None, ids: Collection[str]) -> None:
         match fact.kind:
@@ -190,22 +182,15 @@ class _Roster:
             case FactKind.MEMBER_ADDED:
                 self.members[fact.member_id] = None
             case FactKind.REBALANCE_BEGAN:
-                self._is_joining = True
+                self.is_joining = True
                 if reason is not None and reason.kind is CauseKind.MEMBER_JOINED:
                     self.members[reason.member_id] = None
             case FactKind.JOIN_PHASE_ENDED:
-                self.is_whole, self._is_joining = len(self.members) == fact.members, False
+                self.is_whole, self.is_joining = len(self.members) == fact.members, False
             case kind if kind in _FORGETS:
-                self.members, self.is_whole, self._is_joining = {}, False, False
+                self.members, self.is_whole, self.is_joining = {}, False, False
             case kind if kind in _ENDS:
                 for member_id in ids:
                     self.members.pop(member_id, None)
             case _:
                 pass
-
-
-def _ids_in(fact: LoggedFact, reason: Reason | None) -> list[str]:
-    found = (fact.member_id, fact.other_member_id, *fact.member_ids)
-    if reason is not None:
-        found += (reason.member_id, *reason.member_ids)
-    return [*filter(None, dict.fromkeys(found))]

@@ -16,7 +16,7 @@ from rollcall.inputs.printed.groups.holders import holder_of
 from rollcall.inputs.printed.groups.logged_members import ENDS
 from rollcall.inputs.printed.groups.reasons import read_reason
 from rollcall.inputs.printed.groups.running import Running
-from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
+from rollcall.inputs.printed.logged_facts import NEW_IDS, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, rebalance_of
 from rollcall.inputs.tolerances import NOT_WAITED_MS, TOGETHER_MS
 from rollcall.schemas.causes import CauseKind, EndCause
@@ -25,7 +25,6 @@ from rollcall.schemas.effects import UNKNOWN_END, JoinPhaseEnded
 _GOES = (FactKind.MEMBER_LEFT, FactKind.MEMBER_EXPIRED)
 _IN_COMPLETING = "during CompletingRebalance"
 """In the reason of a rebalance that began while the assignment of the one before was awaited."""
-_ASKED = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
 
 
 class Generations:
@@ -107,7 +106,7 @@ class Generations:
     def _see_before(self, place: int, one: LoggedRebalance) -> None:
         """What the lines have of the group as a rebalance begins at a place."""
         number, asked = one.from_generation_id, self._lines[max(place - 1, 0)]
-        was_found_empty = asked.kind in _ASKED and asked.state == GroupState.EMPTY.value
+        was_found_empty = asked.kind in NEW_IDS and asked.state == GroupState.EMPTY.value
         is_empty = self._standing.state == GroupState.EMPTY.value and self._written.generation_id == number
         one.began_empty = is_empty or was_found_empty
         one.follows_known = number is not None and number == self.shown

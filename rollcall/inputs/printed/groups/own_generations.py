@@ -121,7 +121,9 @@ class OwnGenerations:
             case FactKind.MEMBER_ID_SET:
                 self._lose_member_id(fact.other_member_id)
             case _ if fact.state == LEAVE_REFUSED:
-                self._stay()
+                # The rebalance which it would have set off is none.
+                is_own = self._part is not None and self._part.is_left and not self._part.is_of_others
+                self._part = None if is_own else self._part
             case FactKind.CLIENT_STATE if self._latest is not None and self._latest.state == fact.state:
                 pass  # Where it has been.
             case _:
@@ -162,19 +164,14 @@ class OwnGenerations:
             self._close()
             self._part = OwnPart(replace(rebalance_of(fact), from_generation_id=self._generation_id))
         self._part.one.generation_id = fact.generation_id
-        if not self._is_next(fact):
+        before = self._generation_id
+        if before is not None and fact.generation_id is not None and not 0 <= fact.generation_id - before <= 1:
             self._part.one.from_generation_id = None
             self._part.learnt = None  # It waited, or let others wait, in an earlier generation.
             self._part.waits_since = self._part.waits_since if self._is_out else None
         self._generation_id, self._is_out, self._part.is_joined = fact.generation_id, False, True
         self._is_ahead = False
         return self._part
-
-    def _is_next(self, fact: LoggedFact) -> bool:
-        """Whether no generation lies between the client's and that of the line."""
-        if self._generation_id is None or fact.generation_id is None:
-            return True
-        return 0 <= fact.generation_id - self._generation_id <= 1
 
     def _is_of_another(self, fact: LoggedFact) -> bool:
         return fact.generation_id is not None and fact.generation_id != self._generation_id
@@ -234,11 +231,6 @@ class OwnGenerations:
         if part.is_of_others:
             part.leave(fact)
         return part.is_of_others
-
-    def _stay(self) -> None:
-        """Its leave was refused, so that the rebalance which it would have set off is none."""
-        if self._part is not None and self._part.is_left and not self._part.is_of_others:
-            self._part = None
 
     def _give_up(self, fact: LoggedFact) -> None:
         """By its own clock. A rebalance went on, if that was the coordinator's last answer; when it began is open."""

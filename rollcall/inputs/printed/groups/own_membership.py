@@ -105,8 +105,8 @@ class OwnMembership:
             self._refuse_leave(line)
         elif not self.stays and (is_out or _ends(line)):
             self._go(line)
-        elif line.kind is FactKind.ASSIGNED_ALL and line.partitions.endswith("}"):
-            self._list(line)
+        elif line.kind is FactKind.ASSIGNED_ALL and line.partitions.endswith("}") and (ids := tuple(listed(line))):
+            self._add(Listed(line, ids))
         if says_that_it_is_no_member(line):
             self.lost = line
         elif line.kind in (*JOINS, FactKind.SYNCED) and not is_out:
@@ -129,11 +129,6 @@ class OwnMembership:
     def _add(self, event: Event) -> None:
         if self._at_ms:
             self.events.append((self._at_ms, event))
-
-    def _list(self, line: LoggedFact) -> None:
-        member_ids = tuple(listed(line))
-        if member_ids:
-            self._add(Listed(line, member_ids))
 
     def _come(self, line: LoggedFact) -> None:
         if self._current_id not in ("", line.member_id):

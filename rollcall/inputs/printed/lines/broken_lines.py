@@ -110,10 +110,6 @@ class BrokenLines:
             held = [*zip(runs[-1].numbers, runs[-1].parts, strict=True)]
         yield from self._read([*_runs(held)])
 
-    @property
-    def _at_hyphens(self) -> bool:
-        return self._hyphens >= _ENOUGH and not self._has_hyphen_and_blank
-
     def without_what_is_open(self, fact: LoggedFact) -> LoggedFact:
         """The same without what another reading of its line says otherwise."""
         differing = self._open.get(fact.line_number)
@@ -196,8 +192,9 @@ class BrokenLines:
     def _between_words(self, parts: Sequence[str], columns: int) -> list[str]:
         """Parts with blanks between them; and each way to read it where one break may stand within a word."""
         parts, joints, doubtful = [part.strip() for part in parts], [""], list[int]()
+        at_hyphens = self._hyphens >= _ENOUGH and not self._has_hyphen_and_blank
         for place, (before, after) in enumerate(pairwise(parts), 1):
-            is_within = _HYPHEN.search(before) is not None and self._at_hyphens
+            is_within = _HYPHEN.search(before) is not None and at_hyphens
             long_word = len(before.rpartition(" ")[2]) + len(after.partition(" ")[0])
             joints.append("" if is_within else " ")
             if not is_within and (

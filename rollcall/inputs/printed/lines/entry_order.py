@@ -28,7 +28,8 @@ def in_order(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
         ordered.reverse()
         notes.append("its newest line comes first; it was read from its end")
     ordered = _with_their_exceptions(ordered)
-    once = [entry for place, entry in enumerate(ordered) if place == 0 or not _repeats(ordered[place - 1], entry)]
+    once = ordered[:1]
+    once += [one for before, one in itertools.pairwise(ordered) if (before.text, before.at_ms) != (one.text, one.at_ms)]
     if not times and len({entry.text for entry in once}) < _DOUBLED:
         once = ordered  # Without times a line may well be printed again.
     if len(once) <= len(ordered) * 0.6 and len(ordered) > 1:
@@ -61,7 +62,3 @@ def _with_their_days(entries: list[Entry], notes: list[str]) -> list[Entry]:
     if not is_month_first:
         return entries
     return [one if one.month_first_ms is None else one._replace(at_ms=one.month_first_ms) for one in entries]
-
-
-def _repeats(before: Entry, after: Entry) -> bool:
-    return (before.text, before.at_ms) == (after.text, after.at_ms)

@@ -122,13 +122,10 @@ def open_blocks(file: str) -> Iterator[bytes]:
     """A file in blocks of whole lines, decompressed if it begins as gzip's do. Raises UserError: it cannot be read."""
     try:
         with open(path_of(file), "rb") as opened:
-            yield from _blocks(_decompressed(opened))
+            is_gzip = opened.peek(2).startswith(_GZIP_MAGIC)
+            yield from _blocks(gzip.GzipFile(fileobj=opened) if is_gzip else opened)
     except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"FILE={file}: cannot be read: {error}.") from None
-
-
-def _decompressed(opened: io.BufferedReader) -> BinaryIO | io.BufferedIOBase:
-    return gzip.GzipFile(fileobj=opened) if opened.peek(2).startswith(_GZIP_MAGIC) else opened
 
 
 def _blocks(opened: BinaryIO | io.BufferedIOBase) -> Iterator[bytes]:
@@ -137,15 +134,11 @@ def _blocks(opened: BinaryIO | io.BufferedIOBase) -> Iterator[bytes]:
             block += opened.readline(LINE_BYTES)
             last = block.rfind(b"\n", 0, -1) + 1
             if len(block) - last > LINE_BYTES:
-                if not block.endswith(b"\n"):
-                    _skip_line(opened)
+                skipped = block
+                while skipped and not skipped.endswith(b"\n"):
+                    skipped = opened.readline(BLOCK_BYTES)
                 block = block[:last] + _cut(block[last:])
         yield block
-
-
-def _skip_line(opened: BinaryIO | io.BufferedIOBase) -> None:
-    while (skipped := opened.readline(BLOCK_BYTES)) and not skipped.endswith(b"\n"):
-        pass
 
 
 def _cut(line: bytes) -> bytes:

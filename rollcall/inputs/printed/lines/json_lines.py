@@ -47,15 +47,12 @@ def entry_of_json(file: str, number: int, text: str) -> Entry | None:
     fields, rest = object_at_beginning(text)
     if fields is None or rest.strip("} ,]."):
         return None
-    return entry_of_fields(file, number, _of_an_export(fields) | _event_within(fields, _DEEPEST))
-
-
-def _of_an_export(fields: dict[str, Any]) -> dict[str, Any]:
-    """The record within what Elasticsearch or Google puts around one."""
-    if isinstance(fields.get("_source"), dict):
-        return {**fields["_source"]}
-    labels = resource.get("labels") if isinstance(resource := fields.get("resource"), dict) else None
-    return fields | {"pod_name": labels.get("pod_name")} if isinstance(labels, dict) else fields
+    event = _event_within(fields, _DEEPEST)
+    if isinstance(record := fields.get("_source"), dict):  # As Elasticsearch has it.
+        fields = record
+    elif isinstance(resource := fields.get("resource"), dict) and isinstance(labels := resource.get("labels"), dict):
+        fields = fields | {"pod_name": labels.get("pod_name")}  # As Google has it.
+    return entry_of_fields(file, number, fields | event)
 
 
 def object_at_beginning(text: str) -> tuple[dict[str, Any] | None, str]:

@@ -109,7 +109,9 @@ def stamp_at(text: str) -> Stamp | None:
 def _at_ms(fields: Mapping[str, str | None], day: str, month: str) -> int | None:
     """A date's and a time's ms since 1970; None if there is no such time."""
     try:
-        at = datetime(_year(fields["year"] or ""), _month(month), int(day), tzinfo=UTC)
+        year = fields["year"] or ""
+        month_number = _MONTHS.index(month) + 1 if month in _MONTHS else int(month)
+        at = datetime(int(year) if len(year) == 4 else 2000 + int(year), month_number, int(day), tzinfo=UTC)
         since_ms = _since_midnight_ms(fields)
     except ValueError:
         return None
@@ -142,19 +144,8 @@ def _since_midnight_ms(fields: Mapping[str, str | None]) -> int:
         raise ValueError(hour)
     hour = hour % 12 + 12 * (half == "PM") if half else hour
     at = time(hour, int(fields["minute"] or 0), int(fields["second"] or 0))
-    return ((at.hour * 60 + at.minute) * 60 + at.second) * 1000 + _ms(fields["fraction"])
-
-
-def _month(text: str) -> int:
-    return _MONTHS.index(text) + 1 if text in _MONTHS else int(text)
-
-
-def _year(text: str) -> int:
-    return int(text) if len(text) == 4 else 2000 + int(text)
-
-
-def _ms(fraction: str | None) -> int:
-    return int((fraction or "0").ljust(3, "0")[:3])
+    ms = int((fields["fraction"] or "0").ljust(3, "0")[:3])
+    return ((at.hour * 60 + at.minute) * 60 + at.second) * 1000 + ms
 
 
 def _offset_ms(zone: str | None) -> int:

@@ -71,8 +71,10 @@ def _heading(entry: Entry, thrown_in: Callable[[Entry], str | None]) -> Heading 
     if found is not None:
         fields = {name: value for name, value in found.groupdict().items() if value}
         message = entry.printed[found.end() :].rstrip(". ")
-    elif (bare := _by_class(entry)) is not None:
-        message = bare
+    elif not set(_CLASSES).isdisjoint(entry.logger.split(".")[-2:]):
+        message = _BEHIND_LOGGER.sub("", entry.printed).rstrip(". ")
+    elif (by_class := _BY_CLASS.search(entry.printed)) is not None:
+        message = entry.printed[by_class.end() :].rstrip(". ")
     elif (words := _ITS_OWN.search(entry.printed)) is not None:
         message = entry.printed[words.start() :].partition("\n")[0].rstrip(". ")
     elif entry.message and (thrown := _THROWN.search(entry.text)):
@@ -88,14 +90,6 @@ def _heading(entry: Entry, thrown_in: Callable[[Entry], str | None]) -> Heading 
     if coordinator is not None and message.startswith(("Discovered", "Group coordinator", "Marking", "Requesting")):
         fields["broker_id"] = str(_LAST_ID - int(coordinator[1]))
     return Heading(fields, message)
-
-
-def _by_class(entry: Entry) -> str | None:
-    """The message of a client before 1.0: its class stands before it, or is the logger."""
-    if not set(_CLASSES).isdisjoint(entry.logger.split(".")[-2:]):
-        return _BEHIND_LOGGER.sub("", entry.printed).rstrip(". ")
-    found = _BY_CLASS.search(entry.printed)
-    return None if found is None else entry.printed[found.end() :].rstrip(". ")
 
 
 def _streams(entry: Entry) -> Heading | None:

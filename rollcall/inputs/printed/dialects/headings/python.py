@@ -32,7 +32,7 @@ def heading_of(
     A member id that begins with `member_ids` is such a word. No loggers: the message of any line without one.
     """
     if not loggers:
-        return _without_logger
+        return lambda entry: None if entry.logger else Heading({}, _bare(entry))
     names, own = frozenset(loggers), Templates(one for one in templates.all if one.is_its_own)
 
     def heading(entry: Entry) -> Heading | None:
@@ -60,10 +60,6 @@ def _message_by(entry: Entry, loggers: Collection[str]) -> str | None:
                 rest = _REST.match(message, found.end())
                 return message[found.end() if rest is None else rest.end() :]
     return None
-
-
-def _without_logger(entry: Entry) -> Heading | None:
-    return None if entry.logger else Heading({}, _bare(entry))
 
 
 def _bare(entry: Entry) -> str:
