@@ -7,7 +7,7 @@ rule facts are merged, nor where they come from or go to.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -163,13 +163,8 @@ class MergingFeed:
     def _decide(self, rows: Sequence[EffectRow], is_topic: bool) -> None:
         if is_topic:
             self.found.topic_facts += len(rows)
-            put_after_the_logs(rows)
+            for row in rows:
+                row.seq += AFTER_THE_LOGS  # After the log's of the same moment.
         else:
             self.found.log_facts += len(rows)
         self._decided += rows
-
-
-def put_after_the_logs(facts: Iterable[EffectRow]) -> None:
-    """Gives facts of the topic a `seq` that puts them after the log's of the same moment."""
-    for fact in facts:
-        fact.seq += AFTER_THE_LOGS

@@ -60,11 +60,7 @@ class SectionRead:
 def read_section(section: Section, zone: ZoneInfo, folder: Path, buckets: int) -> SectionRead:
     """Sorts a section into a file of the folder, and counts the bytes that are done."""
     spill = Spill(folder / f"section-{section.number:06}")
-
-    def add_unfit(line: Quarantined) -> None:
-        spill.add(UNFIT, line, len(line.text))
-
-    reading = SectionReading(section, zone, add_unfit)
+    reading = SectionReading(section, zone, lambda line: spill.add(UNFIT, line, len(line.text)))
     noted_bytes, first_ms = 0, None
     for placed in reading:
         logged = placed.logged
