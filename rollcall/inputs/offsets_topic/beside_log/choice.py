@@ -240,16 +240,14 @@ class Choice:
             return self.is_log_reporting
         goes_on = not (era.is_over or other.is_over)
         is_as_long = goes_on or (era.is_over and era.ended_ms <= other.ended_ms + SAME_FACT_WITHIN_MS)
-        if not is_as_long or self._ends_late(era, other) or era.members_before != other.members_before:
+        # A change of type ends a rebalance in the topic, and the log may end it only after that.
+        ends_late = era.is_over and any(other.began_ms < at_ms < era.ended_ms for at_ms in self._changed_ms)
+        if not is_as_long or ends_late or era.members_before != other.members_before:
             return False
         if era.is_consumer and any(map(self._stays, era.forming)):
             return False
         is_seen = self.is_log_reporting or (era.is_cause_known and earlier.ended_ms < era.began_ms)
         return is_seen and self._agree(era, other)
-
-    def _ends_late(self, era: Era, other: Era) -> bool:
-        """Whether the log ends a rebalance only after a change of type, which ends it in the topic."""
-        return era.is_over and any(other.began_ms < at_ms < era.ended_ms for at_ms in self._changed_ms)
 
     def _stays(self, fact: Fact) -> bool:
         """Whether the log only infers that a member went, and the topic has it still."""

@@ -5,10 +5,9 @@ docs/two-inputs.md. Must not know where facts come from or go to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
-from typing import Protocol
 
 import msgspec
 
@@ -267,11 +266,7 @@ def _eras(facts: Iterable[Fact], reached: Reached, until: Until) -> list[Era]:
     return eras_of(facts_of_both, msgspec.structs.replace(reached, members=dict(reached.members)))
 
 
-class _Reports(Protocol):
-    def __call__(self, place: int, fact: Fact, *, is_tail: bool) -> bool: ...
-
-
-def _reported(eras: Sequence[Era], until_ms: int, reports: _Reports) -> Iterator[tuple[Fact, bool]]:
+def _reported(eras: Sequence[Era], until_ms: int, reports: Callable[..., bool]) -> Iterator[tuple[Fact, bool]]:
     """The facts of decided eras, each with whether its input is the chosen one."""
     for place, era in enumerate(eras):
         for fact in era.forming:
