@@ -17,8 +17,7 @@ from zoneinfo import ZoneInfo
 from rollcall.inputs.merged_facts import GroupRecorded, MergedFacts, Place
 from rollcall.inputs.printed.lines.files import path_of
 from rollcall.inputs.printed.reading import FileRead
-from rollcall.inputs.replay.spill import buckets_for
-from rollcall.inputs.replay.work import Work
+from rollcall.inputs.replay.spill import Work, buckets_for
 from rollcall.inputs.request_log.lines.files import about_bytes_of
 from rollcall.programs.processes import Processes
 from rollcall.schemas.effect_rows import EffectRow, of_group, row_of

@@ -18,8 +18,7 @@ import msgspec
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.printed.broker_version import broker_version_in
-from rollcall.inputs.replay.spill import Piece, Spill, bucket_of, pieces_of
-from rollcall.inputs.replay.work import Work
+from rollcall.inputs.replay.spill import Piece, Spill, Work, bucket_of, pieces_of
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.entries import Entry, decode, encode
 from rollcall.inputs.request_log.group_following import GroupFollowing
