@@ -12,8 +12,8 @@ from tempfile import mkdtemp
 from zoneinfo import ZoneInfo
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.inputs.replay.spill import Work
 from rollcall.inputs.replay.spilled_log import LogBucket, SpilledLog, follow_bucket, read_log
-from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.files import files_in_order
 from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally

@@ -19,8 +19,7 @@ from rollcall.inputs.printed.lines.files import copies_removed
 from rollcall.inputs.replay.building import Shown, TableWriters, built
 from rollcall.inputs.replay.input_of import input_of
 from rollcall.inputs.replay.inputs import Input
-from rollcall.inputs.replay.spill import buckets_for
-from rollcall.inputs.replay.work import Work
+from rollcall.inputs.replay.spill import Work, buckets_for
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.jobs.log_config import WRITER
 from rollcall.jobs.spark.machine import this_machine

@@ -70,7 +70,8 @@ def fact_of(shown: ShownEffect, seq: int = 0) -> Fact:
 def without_contradicted(group: LoggedGroup, recorded: GroupRecorded) -> tuple[LoggedGroup, list[str]]:
     """Return a group of lines without what a recording contradicts, and sentences on what is left out."""
     seen = _seen(recorded)
-    refused = [one for one in group.rebalances if _is_contradicted(one, seen)]
+    numbered = [(one, one.generation_id) for one in group.rebalances if one.generation_id is not None]
+    refused = [one for one, to in numbered if span(one) != NO_TIMES and is_contradicted(span(one), to, seen)]
     if not refused:
         return group, []
     refused_ids = set(map(id, refused))
@@ -97,11 +98,6 @@ def _seen(recorded: GroupRecorded) -> list[Seen]:
     if found and recorded.until_ms > found[-1][0] and not is_removed:
         found.append((recorded.until_ms, found[-1][1]))
     return found
-
-
-def _is_contradicted(one: LoggedRebalance, seen: list[Seen]) -> bool:
-    times = span(one)
-    return times != NO_TIMES and one.generation_id is not None and is_contradicted(times, one.generation_id, seen)
 
 
 def beyond(lines: LoggedGroup, recorded: Iterable[Span]) -> list[LoggedRebalance]:

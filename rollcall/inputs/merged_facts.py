@@ -6,7 +6,7 @@ Knows how facts of both are put together. Must not know files, nor what becomes 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 from rollcall.history.facts import GROUP_TYPES, MEMBERSHIPS, REBALANCES, Fact, facts_of, in_order
 from rollcall.inputs.offsets_topic.beside_lines import ENRICHED
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effect_rows import EffectRow
+from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, of_group
 from rollcall.schemas.tables import AFTER_THE_LOGS
 
 if TYPE_CHECKING:
@@ -93,6 +93,17 @@ class MergedFacts:
             return self._noted(rows)
         self._feed.take(rows, is_topic=is_topic)
         return self._noted(self._feed.take_decided())
+
+    def fold(self, unfit: list[EffectRow]) -> Iterator[list[EffectRow]]:
+        """Folds the topic's records: the same of their facts. unfit: gets the rows for the quarantine."""
+        if self._dump is None:
+            return
+        from rollcall.inputs.replay.spilled_dump import fold_bucket
+
+        for group_id, rows in fold_bucket(self._dump):
+            of_group(group_id, rows)
+            unfit += [row for row in rows if row.effect == QUARANTINED]
+            yield self.take([row for row in rows if row.effect != QUARANTINED], is_topic=True)
 
     def end(self) -> list[EffectRow]:
         """Nothing more comes; returns the rest of the history."""

@@ -75,7 +75,7 @@ def _beside(both: Beside, recorded: GroupRecorded, clock: Clock) -> LoggedGroup:
         if is_near(one, other):
             one.facts = [*one.facts, *other.facts]
             one.source = Source.TOPIC_AND_LINES if one.source is Source.TOPIC else one.source
-    group.rebalances = sorted([*group.rebalances, *both.own], key=_place)
+    group.rebalances = sorted([*group.rebalances, *both.own], key=lambda one: (span(one)[0], one.generation_id or 0))
     return group
 
 
@@ -187,7 +187,3 @@ def _is_at_other_times(group: LoggedGroup, lines: LoggedGroup) -> bool:
     """Whether no rebalance of lines was when the recorded one to the same generation was, and there are such."""
     pairs = [(one, other) for one, other in _pairs(group, lines) if span(other) != NO_TIMES]
     return bool(pairs) and not any(is_near(*pair) for pair in pairs)
-
-
-def _place(one: LoggedRebalance) -> tuple[int, int]:
-    return span(one)[0], one.generation_id or 0

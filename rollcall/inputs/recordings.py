@@ -17,16 +17,15 @@ from zoneinfo import ZoneInfo
 from rollcall.inputs.merged_facts import GroupRecorded, MergedFacts, Place
 from rollcall.inputs.printed.lines.files import path_of
 from rollcall.inputs.printed.reading import FileRead
-from rollcall.inputs.replay.spill import buckets_for
-from rollcall.inputs.replay.work import Work
+from rollcall.inputs.replay.spill import Work, buckets_for
 from rollcall.inputs.request_log.lines.files import about_bytes_of
 from rollcall.programs.processes import Processes
-from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, of_group, row_of
+from rollcall.schemas.effect_rows import EffectRow, of_group, row_of
 from rollcall.schemas.effects import Effect, RebalanceEnded, RebalanceStarted, Reply
 from rollcall.schemas.errors import Error
 
 if TYPE_CHECKING:
-    from rollcall.inputs.replay.spilled_dump import Records, SpilledDump
+    from rollcall.inputs.replay.spilled_dump import SpilledDump
     from rollcall.inputs.replay.spilled_log import LogBucket, SpilledLog
     from rollcall.inputs.request_log.recorded import OrderedRequest, Tally
 
@@ -50,7 +49,7 @@ def read_recordings(
 
     Raises LogFileError, DumpError.
     """
-    found, unreadable, apart = Recordings(), 0, list[str]()
+    found, unfit, apart = Recordings(), list[EffectRow](), list[str]()
     size_bytes = about_bytes_of(map(path_of, (*logs, *dumps)))
     with TemporaryDirectory(prefix="rollcall-") as folder, Processes(1) as pool:
         work = Work(pool, _shown_to_nobody, Path(folder), buckets_for(size_bytes))
@@ -62,8 +61,8 @@ def read_recordings(
             facts = MergedFacts(by_log, by_topic)
             if log is not None and by_log is not None:
                 log.tally.add(_follow(by_log, facts))
-            if by_topic is not None:
-                unreadable += _fold(by_topic, facts)
+            for _ in facts.fold(unfit):
+                pass
             facts.end()
             apart += facts.apart
             found.groups.update(facts.groups)
@@ -73,7 +72,7 @@ def read_recordings(
         f"What {group_id} did from {at.request_id} on, for no order of its requests was found there."
         for group_id, at in given_up
     ]
-    if unreadable:
+    if unreadable := sum(row.group_id is not None for row in unfit):
         found.left_out.append(f"What {unreadable} records of the topic say, which cannot be read.")
     found.left_out += [
         f"Whether the request log and the topic tell the same of {group_id}: they have no generation in common. The "
@@ -175,15 +174,3 @@ def _read_dump(files: Sequence[str], size_bytes: int, work: Work, found: Recordi
         lines, recorded = dump.lines_of[path], dump.records_of[path]
         found.files[file] = FileRead(file, lines=lines, recorded=recorded, notes=(*notes[:1],))
     return dump
-
-
-def _fold(records: Records, facts: MergedFacts) -> int:
-    """Returns how many records cannot be read."""
-    from rollcall.inputs.replay.spilled_dump import fold_bucket
-
-    unreadable = 0
-    for group_id, rows in fold_bucket(records):
-        if group_id is not None:
-            unreadable += sum(row.effect == QUARANTINED for row in rows)
-            facts.take(of_group(group_id, rows), is_topic=True)
-    return unreadable

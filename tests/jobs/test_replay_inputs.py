@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_two_dumps_do_not_go_together(
     assert not (tmp_path / "home").exists()
 
 
-def rebalances(home: Path) -> list[dict[str, object]]:
+def rebalances(home: Path) -> list[Sequence[object]]:
     return [*ask(home, "select * from rebalances order by group_id, started_at, from_generation_id").rows]
 
 

@@ -20,10 +20,10 @@ from rollcall.inputs.offsets_topic.dumps.reading import (
     REPEATED,
     Dump,
     DumpError,
+    Transactions,
     format_of,
     is_dump,
 )
-from rollcall.inputs.offsets_topic.dumps.transactions import Transactions
 from rollcall.inputs.offsets_topic.records.decoding import Record
 from rollcall.inputs.offsets_topic.records.shapes import GroupMetadataValue, OffsetCommitKey
 from rollcall.schemas.consumer_protocol import decode_assignment, decode_subscription

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 
 import pytest
@@ -44,18 +44,27 @@ def without_lists(rows: Iterable[EffectRow]) -> list[tuple[object, ...]]:
     return [row for row in facts(rows) if row[0] not in ("offsets_committed", "offsets_removed", "patterns_resolved")]
 
 
+def requests_of(rows: list[LogRecord]) -> list[list[LogRecord]]:
+    """The records of each request, in any order."""
+    shuffled, requests = random.Random(7), [list(request) for _, request in groupby(rows, lambda row: row.timestamp_ms)]
+    for request in requests:
+        shuffled.shuffle(request)
+    return requests
+
+
+@pytest.mark.parametrize("batches", [requests_of, lambda rows: [[row] for row in rows]], ids=["requests", "records"])
 @pytest.mark.parametrize("name", NAMES)
-def test_batches_of_any_size_and_order_give_what_one_batch_gives(name: str) -> None:
+def test_batches_of_any_size_and_order_give_what_one_batch_gives(
+    name: str, batches: Callable[[list[LogRecord]], list[list[LogRecord]]]
+) -> None:
+    """A batch may end anywhere while a backlog is read."""
     names = capture(name).names
     for group, rows in by_group(name).items():
         once = reported_at_once(group, rows, names)
         reported: list[EffectRow] = []
         document: str | None = None
-        shuffled = random.Random(7)
-        requests = [list(request) for _, request in groupby(rows, lambda row: row.timestamp_ms)]
-        for request in [*requests, []]:
-            shuffled.shuffle(request)
-            turn = take_turn(group, request, document, names, RAW_MAX_BYTES)
+        for batch in [*batches(rows), []]:
+            turn = take_turn(group, batch, document, names, RAW_MAX_BYTES)
             reported, document = [*reported, *turn.rows], turn.document
         assert without_lists(reported) == without_lists(once.rows)
         assert document == once.document or json.loads(document or "{}").get("members") == json.loads(
@@ -105,17 +114,3 @@ def test_a_group_of_which_nothing_is_left_leaves_nothing_in_the_state() -> None:
     assert ended.rows[-1].effect == "group_removed"
     assert ended.document is None
     assert not ended.is_held_back
-
-
-def test_a_request_whose_records_come_in_two_batches_gives_what_one_batch_gives() -> None:
-    """A batch may end anywhere while a backlog is read."""
-    for name in NAMES:
-        names = capture(name).names
-        for group, rows in by_group(name).items():
-            once = reported_at_once(group, rows, names)
-            reported: list[EffectRow] = []
-            document: str | None = None
-            for batch in [*([row] for row in rows), []]:
-                turn = take_turn(group, batch, document, names, RAW_MAX_BYTES)
-                reported, document = [*reported, *turn.rows], turn.document
-            assert without_lists(reported) == without_lists(once.rows)

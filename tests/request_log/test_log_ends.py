@@ -6,12 +6,12 @@ import json
 from base64 import b64encode
 from typing import Any
 
+import msgspec
 import pytest
 
 from rollcall.inputs.request_log.fetches import FetchReader, UnchangedPartition
 from rollcall.inputs.request_log.lines.files import LogLine
-from rollcall.inputs.request_log.lines.line import LineReader
-from rollcall.inputs.request_log.log_ends import LagNews, UnreadableFetch
+from rollcall.inputs.request_log.log_ends import LagNews
 from rollcall.schemas.consumer_protocol import Subscription, encode_subscription
 from rollcall.tables.lag.rows import Fetched, LogEnd
 
@@ -130,13 +130,9 @@ def of_client(client: str, reported: LogLine) -> LogLine:
 
 
 def news_of(*lines: LogLine) -> LagNews:
-    news, reader = LagNews(), LineReader()
+    news = LagNews()
     for one in lines:
-        logged = reader.read(one)
-        if isinstance(logged, str):
-            news.read(one)
-        else:
-            news.note(logged)
+        news.take_in(one)
     return news
 
 
@@ -177,5 +173,5 @@ def test_an_id_that_nothing_names_stands_for_itself() -> None:
 def test_a_line_that_cannot_be_read_says_which_field_is_wrong() -> None:
     bad = fetch({0: 7}, {0: (20, 20, 0)})
     bad = bad._replace(text=bad.text.replace(b'"fetchOffset":7', b'"fetchOffset":"x"'))
-    with pytest.raises(UnreadableFetch, match=r"Expected `int`, got `str`.*fetchOffset"):
+    with pytest.raises(msgspec.ValidationError, match=r"Expected `int`, got `str`.*fetchOffset"):
         LagNews().read(bad)

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollcall.inputs.request_log.entries import decode, encode
-from rollcall.inputs.request_log.lines import sections as cutting
 from rollcall.inputs.request_log.lines.broker_times import BrokerTimes
 from rollcall.inputs.request_log.lines.files import LogLine, lines_in_order
 from rollcall.inputs.request_log.lines.in_order import in_time
@@ -111,10 +110,6 @@ def test_a_request_as_bytes_is_the_same_request(name: str) -> None:
         }
         for field in ("group_id", "began_ms", "until_ms", "broker", "was_refused", "part", "needs_newer_group"):
             assert getattr(again, field) == getattr(entry, field)
-
-
-def test_sections_are_as_long_on_every_machine() -> None:
-    assert cutting.SECTION_BYTES == 16 << 20
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -56,20 +56,6 @@ def test_a_change_is_reported_as_soon_as_its_members_were_heard(name: str) -> No
     assert max(late) <= REPORTED_WITHIN_MS
 
 
-def test_whoever_goes_on_from_a_snapshot_reports_the_same() -> None:
-    name = "o-consumer-protocol"
-    lines = lines_of(FOLDER / name)
-    in_two = Feed(GroupConfig()).feed(lines[:60])
-    in_two.go_on(GroupConfig())
-    in_two.feed(lines[60:]).end()
-    assert {row.request.request_id for row in in_two.rows} == {row.request.request_id for row in followed(name).rows}
-    ours = effects_of(in_two.rows, GroupConfig(), in_two.live.tally.last_at_ms)
-    theirs = effects_of(followed(name).rows, GroupConfig(), in_two.live.tally.last_at_ms)
-    assert {of: reported(effects) for of, effects in ours.items()} == {
-        of: reported(effects) for of, effects in theirs.items()
-    }
-
-
 @pytest.mark.parametrize("name", ["conversions", "night", "sessions"])
 @pytest.mark.parametrize("share", [0.2, 0.4, 0.6])
 def test_who_follows_older_consumer_groups_reports_nothing_wrong_as_certain_also_from_a_snapshot(

@@ -22,6 +22,7 @@ from rollcall.schemas.errors import Error
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported
+from tests.request_log.truth import FOLDER
 from tests.shadow.fed import CAPTURES, INCIDENTS, Feed, effects_of, lines_of, reported
 
 COMPLETE_WITHIN_MS = 9_200
@@ -162,7 +163,9 @@ def test_rows_of_a_group_rise_and_none_comes_twice(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [*CAPTURES[:6], CAPTURES[-1], *INCIDENTS], ids=lambda path: path.name.partition(".")[0]
+    "path",
+    [*CAPTURES[:6], CAPTURES[-1], FOLDER / "o-consumer-protocol", *INCIDENTS],
+    ids=lambda path: path.name.partition(".")[0],
 )
 def test_who_goes_on_from_a_snapshot_gives_the_rows_that_are_to_come(path: Path) -> None:
     """The import is thrown away and made again from its snapshot at forty places of the log."""

@@ -28,9 +28,8 @@ from rollcall.answers.whatif.recording import GroupRecorder, GroupRecording, Rec
 from rollcall.answers.whatif.schedules import GroupSchedules
 from rollcall.cli.whatif.report import Report, tell
 from rollcall.inputs.replay.building import Shown
-from rollcall.inputs.replay.spill import buckets_for
+from rollcall.inputs.replay.spill import Work, buckets_for
 from rollcall.inputs.replay.spilled_log import LogBucket, follow_bucket, read_log
-from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import about_bytes_of, files_in_order
 from rollcall.inputs.request_log.log_ends import lag_of

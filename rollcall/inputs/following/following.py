@@ -71,7 +71,7 @@ class Following:
         if self._states.may_commit or self.source.due_rows >= ROWS_A_COMMIT:
             self.commit()
         if self._clock() - self._states.kept_at > _KEEP_EVERY_S and not self._has_due:
-            self._keep()
+            self._states.keep(self.source.state())
         return has_more
 
     def commit(self) -> None:
@@ -88,11 +88,8 @@ class Following:
     def finish(self) -> None:
         """Commits what is due by now."""
         self.commit()
-        self._keep()
+        self._states.keep(self.source.state())
 
     @property
     def _has_due(self) -> bool:
         return bool(self.source.due_rows or self.source.unfit_rows)
-
-    def _keep(self) -> None:
-        self._states.keep(self.source.state())

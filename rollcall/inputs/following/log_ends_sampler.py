@@ -131,7 +131,10 @@ class LogEndsSampler:
         if not self._named:
             return False
         if now_ms - self._partitions_at_ms >= TOPICS_EVERY_MS or not self._named <= self._asked_for:
-            self._ask_for_partitions(now_ms)
+            self._partitions_at_ms = now_ms
+            self._partitions, missing = self._cluster.partitions({topic for topic, _ in self._named})
+            self._asked_for = self._named.union(self._partitions)
+            self._report_missing(missing)
         if now_ms >= self._next_ms:
             self._sampled_ms, self._next_ms = now_ms, now_ms + self._interval_ms
             self._sample_ends(now_ms)
@@ -166,12 +169,6 @@ class LogEndsSampler:
                 case Assigned(partitions=partitions):
                     self._named |= {(one.topic, number) for one in partitions or () for number in one.partitions}
         return not _OF_REBALANCES.isdisjoint(effects)
-
-    def _ask_for_partitions(self, now_ms: int) -> None:
-        self._partitions_at_ms = now_ms
-        self._partitions, missing = self._cluster.partitions({topic for topic, _ in self._named})
-        self._asked_for = self._named.union(self._partitions)
-        self._report_missing(missing)
 
     def _ask_for_topic_ids(self, now_ms: int) -> tuple[dict[str, str], set[str]]:
         """If due: the ids of topics that have the id that they had, and the topics that have another one now."""

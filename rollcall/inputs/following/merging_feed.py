@@ -7,7 +7,7 @@ rule facts are merged, nor where they come from or go to.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -110,7 +110,11 @@ class MergingFeed:
         self._topic_until_ms = max(self._topic_until_ms, topic_until_ms)
         for group_id, merging in list(self._merging.items()):
             topic_ms = max(self._topic_until_ms, merging.group.heard_ms) - self._hold_ms
-            self._settle(group_id, merging, min(log.of(group_id), topic_ms))
+            known_ms = min(log.of(group_id), topic_ms)
+            if merging.is_over and known_ms - merging.group.until_ms > FORGOTTEN_AFTER_MS:
+                del self._merging[group_id]
+            if merging.is_waiting:
+                self._take_decision(group_id, merging.decide(known_ms))
 
     def end(self, log_ms: int, topic_ms: int, whole_from_ms: Mapping[str, int]) -> list[str]:
         """Decides all that was taken of a recording of both; returns the groups of which they have nothing in common.
@@ -138,13 +142,6 @@ class MergingFeed:
         self._kept.waiting = [(is_topic, row) for (_, is_topic, _, _), row in self._waiting.items()]
         return self._kept
 
-    def _settle(self, group_id: str, merging: Merging | MergingLines, known_ms: int) -> None:
-        if merging.is_over and known_ms - merging.group.until_ms > FORGOTTEN_AFTER_MS:
-            del self._merging[group_id]
-        if not merging.is_waiting:
-            return
-        self._take_decision(group_id, merging.decide(known_ms))
-
     def _take_decision(self, group_id: str, decided: Decided) -> None:
         for is_topic, kept, left_out in (
             (False, decided.log_kept, decided.log_left_out),
@@ -163,13 +160,8 @@ class MergingFeed:
     def _decide(self, rows: Sequence[EffectRow], is_topic: bool) -> None:
         if is_topic:
             self.found.topic_facts += len(rows)
-            put_after_the_logs(rows)
+            for row in rows:
+                row.seq += AFTER_THE_LOGS  # After the log's of the same moment.
         else:
             self.found.log_facts += len(rows)
         self._decided += rows
-
-
-def put_after_the_logs(facts: Iterable[EffectRow]) -> None:
-    """Gives facts of the topic a `seq` that puts them after the log's of the same moment."""
-    for fact in facts:
-        fact.seq += AFTER_THE_LOGS

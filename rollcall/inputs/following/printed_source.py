@@ -70,7 +70,7 @@ class PrintedSource(LogSource):
         is_beside: bool = False,
     ) -> None:
         super().__init__(tail, clock)
-        self._kept = kept
+        self._kept, self.shown = kept, kept.log
         self._log = GrowingLog(kept.log, zone_of(kept.zone), kept.unread)
         self._groups = LiveGroups(kept.facts, kept.given, is_beside=is_beside)
         self._log_ms = max((fact.at_ms for fact in kept.facts if fact.at_ms is not None), default=kept.position.at_ms)
@@ -79,10 +79,6 @@ class PrintedSource(LogSource):
         """The same by the file's own clock."""
         self._due: list[EffectRow] = []
         self._look_at = 0.0
-
-    @property
-    def shown(self) -> str:
-        return self._kept.log
 
     @property
     def counts(self) -> str:
@@ -96,7 +92,8 @@ class PrintedSource(LogSource):
     def read(self, lines: Sequence[LogLine], *, is_pause: bool) -> None:
         self._kept.lines += len(lines)
         if lines or (is_pause and self._log.unread):
-            self._take(self._log.read([(line.number, _text(line)) for line in lines], is_pause=is_pause), lines)
+            texts = [(line.number, line.text.decode("utf-8", "replace")) for line in lines]
+            self._take(self._log.read(texts, is_pause=is_pause), lines)
             self._note_time(lines)
 
     def look(self) -> None:
@@ -145,7 +142,3 @@ class PrintedSource(LogSource):
         if read_ms is None or (self._in_file_ms is not None and is_far_ahead(read_ms, self._log_ms)):
             read_ms = self._in_file_ms
         self._log_ms = read_ms
-
-
-def _text(line: LogLine) -> str:
-    return line.text.decode("utf-8", "replace")

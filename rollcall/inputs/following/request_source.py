@@ -105,7 +105,7 @@ class RequestSource(LogSource):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(tail, clock)
-        self._requests, self._kept, self._say = requests, kept, say
+        self._requests, self._kept, self._say, self.shown = requests, kept, say, kept.log
         self.due_rows = 0
         self._groups: dict[str, GroupRows] = {}
         try:
@@ -118,10 +118,6 @@ class RequestSource(LogSource):
             kept.requests = b""
         self._snapshots = Snapshots(self.live)
         self._look_at = 0.0
-
-    @property
-    def shown(self) -> str:
-        return self._kept.log
 
     @property
     def counts(self) -> str:

@@ -107,7 +107,8 @@ class MergingLines:
         coming = joined((one.from_generation_id, one.to_generation_id) for one in _ends(self._topic))
         ends = self._complete(then, decided, coming)
         numbers = {one.to_generation_id for one in self._unknown(then) if self._is_over(one, coming)}
-        added = [*ends, *(one for one in then if _leads_to(one.effect, numbers))]
+        led = (one for one in then if isinstance(one.effect, RebalanceEnded) and one.effect.to_generation_id in numbers)
+        added = [*ends, *led]
         self._add(added, decided)
         self._forget(group.until_ms - LINES_KEPT_MS)
         return decided
@@ -204,7 +205,11 @@ class MergingLines:
                     group.running.append(effect)
                 case RebalanceEnded():
                     spans.append((effect.from_generation_id, effect.to_generation_id))
-                    group.running = [one for one in group.running if not _is_to(effect, one)]
+                    group.running = [
+                        one
+                        for one in group.running
+                        if one.from_generation_id not in range(effect.from_generation_id, effect.to_generation_id)
+                    ]
                 case GroupRemoved():
                     group.running = []
                 case _:
@@ -280,14 +285,6 @@ def _is_end_of(effect: Effect, ended: Effect) -> bool:
         return False
     at_ms = max(effect.at_ms, ended.started_at_ms or 0)
     return (effect.to_generation_id, at_ms) == (ended.to_generation_id, ended.at_ms)
-
-
-def _is_to(ended: RebalanceEnded, began: RebalanceStarted) -> bool:
-    return ended.from_generation_id <= began.from_generation_id < ended.to_generation_id
-
-
-def _leads_to(effect: Effect, numbers: Container[int]) -> bool:
-    return isinstance(effect, RebalanceEnded) and effect.to_generation_id in numbers
 
 
 def _span(one: RebalanceEnded) -> Span:

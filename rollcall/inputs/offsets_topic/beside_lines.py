@@ -164,7 +164,8 @@ class _Beside:
             return
         if is_logged and (removed.is_inferred or not fact.is_inferred):
             return
-        is_better = _is_better(fact, removed)
+        names_it = fact.end_cause is EndCause.UNKNOWN and removed.end_cause is not EndCause.UNKNOWN
+        is_better = names_it or not removed.is_inferred
         if is_better and not removed.is_inferred:
             self._settled.add((fact.member_id, fact.at_ms))
         now = removed if is_better else fact
@@ -323,10 +324,3 @@ def _latest_by(facts: Sequence[_Of], at_ms: int) -> _Of | None:
     """The last fact until a moment of the topic's."""
     place = bisect_right(facts, at_ms + SAME_FACT_WITHIN_MS, key=lambda fact: fact.at_ms)
     return facts[place - 1] if place else None
-
-
-def _is_better(by_topic: MemberRemoved, by_lines: MemberRemoved) -> bool:
-    """Whether the lines know better how a member ended."""
-    if not by_lines.is_inferred:
-        return True
-    return by_topic.end_cause is EndCause.UNKNOWN and by_lines.end_cause is not EndCause.UNKNOWN

@@ -17,7 +17,7 @@ from rollcall.inputs.merged_facts import GroupRecorded, MergedFacts
 from rollcall.inputs.offsets_topic import SOURCE
 from rollcall.inputs.quarantined import quarantine_rows
 from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
-from rollcall.inputs.replay.spilled_dump import Records, fold_bucket
+from rollcall.inputs.replay.spilled_dump import Records
 from rollcall.inputs.replay.spilled_log import LogBucket, follow_bucket
 from rollcall.inputs.request_log.group_rows import ComparedRows
 from rollcall.inputs.request_log.lines.files import LogFile
@@ -25,7 +25,7 @@ from rollcall.inputs.request_log.log_ends import lag_of
 from rollcall.inputs.request_log.parity import Parity
 from rollcall.inputs.request_log.recorded import Tally
 from rollcall.programs.processes import note_done
-from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, of_group
+from rollcall.schemas.effect_rows import EffectRow, of_group
 from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.request_rows import request_line
 from rollcall.tables.rows import effects_table, read_lines
@@ -48,8 +48,11 @@ def write_bucket(path: Path, log: LogBucket | None, dump: Records | None, named:
     facts, parity, tally = _Facts(RowFiles(path), MergedFacts(log, dump, named)), Parity(), Tally()
     if log is not None:
         tally = _follow(log, facts, parity)
-    if dump is not None:
-        _fold(dump, facts)
+    unfit: list[EffectRow] = []
+    for rows in facts.merged.fold(unfit):
+        facts.hold(rows)
+    if unfit:
+        facts.out.write("quarantine", quarantine_rows(effects_table(unfit), SOURCE))
     facts.write(facts.merged.end())
     return Written(tally, parity, facts.merged.counts or BothMerged(), facts.out.files, dict(facts.merged.groups))
 
@@ -61,8 +64,8 @@ class _Facts:
         self.out, self.merged = out, merged
         self._held: list[EffectRow] = []
 
-    def take(self, rows: list[EffectRow], *, is_topic: bool) -> None:
-        self._held += self.merged.take(rows, is_topic=is_topic)
+    def hold(self, rows: list[EffectRow]) -> None:
+        self._held += rows
         if len(self._held) >= ROWS_A_FILE:
             self.write()
 
@@ -82,7 +85,7 @@ def _follow(log: LogBucket, facts: _Facts, parity: Parity) -> Tally:
         if requests:
             facts.out.write("requests", read_lines(requests, REQUESTS.arrow))
         for group_id, group in groups.items():
-            facts.take(of_group(group_id, group.facts), is_topic=False)
+            facts.hold(facts.merged.take(of_group(group_id, group.facts), is_topic=False))
             group.requests.clear()
             group.facts.clear()
 
@@ -96,16 +99,6 @@ def _follow(log: LogBucket, facts: _Facts, parity: Parity) -> Tally:
         group.close()
     write()
     return tally
-
-
-def _fold(dump: Records, facts: _Facts) -> None:
-    unfit: list[EffectRow] = []
-    for group_id, rows in fold_bucket(dump):
-        of_group(group_id, rows)
-        unfit += [row for row in rows if row.effect == QUARANTINED]
-        facts.take([row for row in rows if row.effect != QUARANTINED], is_topic=True)
-    if unfit:
-        facts.out.write("quarantine", quarantine_rows(effects_table(unfit), SOURCE))
 
 
 def write_lag(files: Sequence[LogFile], zone: ZoneInfo, home: Path) -> None:

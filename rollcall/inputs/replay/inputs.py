@@ -20,9 +20,9 @@ from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.replay.bucket_rows import write_bucket, write_lag
 from rollcall.inputs.replay.printed import PrintedInput
 from rollcall.inputs.replay.row_files import RowFiles
+from rollcall.inputs.replay.spill import Work
 from rollcall.inputs.replay.spilled_dump import Records, SpilledDump
 from rollcall.inputs.replay.spilled_log import read_log
-from rollcall.inputs.replay.work import Work
 from rollcall.inputs.request_log.configs_given import sessions_given
 from rollcall.inputs.request_log.lines.files import LogFile, about_bytes_of
 from rollcall.inputs.request_log.parity import Parity

@@ -1,19 +1,42 @@
-"""A file of items from many buckets, written as they come, and read again bucket by bucket. Must not know an item."""
+"""A file of items from many buckets, written as they come and read again bucket by bucket, and the tools to do so.
+
+Must not know an item, nor what is read.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple, Protocol
 from zlib import crc32
 
 import msgspec
+
+from rollcall.programs.processes import Processes
 
 BUCKET_BYTES = 4 << 20
 """About how much of a log goes into one bucket."""
 MOST_BUCKETS = 256
 _PIECE_BYTES = 1 << 16
 _encoder = msgspec.msgpack.Encoder()
+
+
+class Show(Protocol):
+    """Shows the name of the work, how much more of it is done, and its total."""
+
+    def __call__(self, what: str, more: int, *, total: int) -> None: ...
+
+
+class Work(NamedTuple):
+    """The tools to read an input."""
+
+    pool: Processes
+    show: Show
+    folder: Path
+    """The folder for files in between."""
+    buckets: int
+    """How many buckets its groups are spread over; one process works on a bucket."""
 
 
 class Piece(msgspec.Struct):

@@ -20,8 +20,7 @@ from rollcall.inputs.offsets_topic.records.decoding import Record, decode, group
 from rollcall.inputs.offsets_topic.records.layout import RecordError
 from rollcall.inputs.offsets_topic.topic_names import names_of
 from rollcall.inputs.offsets_topic.turns import end, fold, unreadable
-from rollcall.inputs.replay.spill import Piece, Spill, bucket_of, pieces_of
-from rollcall.inputs.replay.work import Work
+from rollcall.inputs.replay.spill import Piece, Spill, Work, bucket_of, pieces_of
 from rollcall.programs.processes import note_done
 from rollcall.schemas.effect_rows import EffectRow
 

@@ -18,8 +18,7 @@ import msgspec
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.printed.broker_version import broker_version_in
-from rollcall.inputs.replay.spill import Piece, Spill, bucket_of, pieces_of
-from rollcall.inputs.replay.work import Work
+from rollcall.inputs.replay.spill import Piece, Spill, Work, bucket_of, pieces_of
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.entries import Entry, decode, encode
 from rollcall.inputs.request_log.group_following import GroupFollowing
@@ -60,11 +59,7 @@ class SectionRead:
 def read_section(section: Section, zone: ZoneInfo, folder: Path, buckets: int) -> SectionRead:
     """Sorts a section into a file of the folder, and counts the bytes that are done."""
     spill = Spill(folder / f"section-{section.number:06}")
-
-    def add_unfit(line: Quarantined) -> None:
-        spill.add(UNFIT, line, len(line.text))
-
-    reading = SectionReading(section, zone, add_unfit)
+    reading = SectionReading(section, zone, lambda line: spill.add(UNFIT, line, len(line.text)))
     noted_bytes, first_ms = 0, None
     for placed in reading:
         logged = placed.logged

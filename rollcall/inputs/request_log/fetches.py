@@ -191,11 +191,12 @@ class FetchReader:
 
     def _fetch(self, line: _FetchLine, at_ms: int) -> Iterator[Reported]:
         request, response = line.request, line.response
-        broker, host = _ends_of(line.connection)
+        broker, host = ends_of(line.connection)
         self.ids.update(t.topic_id for t in request.topics if not t.topic)
         self.ids.update(t.topic_id for t in response.responses if not t.topic)
-        if not _is_replica(request):
-            client_id, level = line.request_header.client_id or "", _isolation(request.isolation_level)
+        if request.replica_id < 0 and (request.replica_state is None or request.replica_state.replica_id < 0):
+            client_id = line.request_header.client_id or ""
+            level = "read_committed" if request.isolation_level == _READ_COMMITTED else "read_uncommitted"
             arrived_ms = round(at_ms - line.total_time_ms)
             for asked in request.topics:
                 topic = asked.topic or asked.topic_id
@@ -257,20 +258,11 @@ def _deleted(line: _DeleteRecordsLine, at_ms: int) -> Iterator[LogEnd]:
                 yield LogEnd(topic.name, one.partition_index, at_ms, one.low_watermark, None, None, "delete_records")
 
 
-def _ends_of(connection: str) -> tuple[str, str]:
-    """The broker's end of a connection, and the client's address as Kafka shows it."""
+def ends_of(connection: str) -> tuple[str, str]:
+    """The broker's end of `broker:port-client:port-...`, and the client's address as Kafka shows it."""
     broker, _, rest = connection.partition("-")
     host = rest.partition("-")[0].rpartition(":")[0]
     return broker, f"/{host}" if host else ""
-
-
-def _is_replica(request: _FetchRequest) -> bool:
-    replica = request.replica_state
-    return request.replica_id >= 0 or (replica is not None and replica.replica_id >= 0)
-
-
-def _isolation(level: int) -> str:
-    return "read_committed" if level == _READ_COMMITTED else "read_uncommitted"
 
 
 def _or_none(offset: int) -> int | None:

@@ -4,7 +4,7 @@ rows to keep fit together; must not know the layout of a line or the rules of na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -12,7 +12,6 @@ import msgspec
 from rollcall.inputs.request_log.fetches import KEYS, FetchReader, Reported, UnchangedPartition, key_of
 from rollcall.inputs.request_log.lines.files import LogFile, LogLine, lines_of
 from rollcall.inputs.request_log.lines.line import LineReader, Unreadable
-from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.request_log.topic_ids import TopicIds
 from rollcall.schemas.messages import APIS
 from rollcall.tables.lag.kept import KeptEnds, KeptFetches
@@ -25,10 +24,6 @@ ROWS_AT_ONCE = 200_000
 _LINES_A_PART = 10_000
 _NAMING = ("JoinGroup", "OffsetCommit", "OffsetFetch", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe")
 _OF_NAMES = {str(APIS[api].key).encode() for api in _NAMING}
-
-
-class UnreadableFetch(ValueError):
-    """A line of Fetch, ListOffsets or DeleteRecords that cannot be read; the text says why."""
 
 
 class LagNews:
@@ -45,29 +40,21 @@ class LagNews:
         self._held = 0
         self._asked = 0
 
-    def note(self, entries: Iterable[LoggedRequest]) -> None:
-        """Learns names from requests of groups."""
-        for entry in entries:
-            self._ids.read(entry)
-
     def take_in(self, line: LogLine) -> None:
         """Takes in a line of any API. An unreadable one is skipped: groups do not need it."""
         try:
             if not self.read(line) and key_of(line.text) in _OF_NAMES:
                 logged = self._lines.read(line)
-                if not isinstance(logged, str):
-                    self.note(logged)
-        except (UnreadableFetch, Unreadable):
+                for entry in () if isinstance(logged, str) else logged:
+                    self._ids.read(entry)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, Unreadable):
             return
 
     def read(self, line: LogLine) -> bool:
-        """Takes in a line; False: it is of another API. Raises UnreadableFetch."""
+        """Takes in a line; False: it is of another API. Raises what `FetchReader.read` does."""
         if key_of(line.text) not in KEYS:
             return False
-        try:
-            reported = self._reader.read(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise UnreadableFetch(str(error)) from None
+        reported = self._reader.read(line)
         self.lines += 1
         for one in reported:
             self._take_by_id(one) if one.topic in self._reader.ids else self._take(one)

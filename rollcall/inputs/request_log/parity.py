@@ -233,10 +233,6 @@ class Parity:
             self.first.append(found)
         return found
 
-    def note_equal(self, api: str, count: int) -> None:
-        """Counts answers that were found equal."""
-        self.equal[api] += count
-
     def add(self, other: Parity) -> None:
         """Adds what was counted of other groups."""
         self.equal.update(other.equal)
@@ -269,7 +265,7 @@ class Comparing:
     def accept(self, beat: OrderedRequest) -> None:
         """A heartbeat that we answered without an error."""
         if beat.recorded is not None and beat.recorded.error is Error.NONE:
-            self._parity.note_equal("Heartbeat", 1)
+            self._parity.equal["Heartbeat"] += 1
         else:
             self._parity.note(beat, HeartbeatResponse())
 

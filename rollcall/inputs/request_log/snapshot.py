@@ -8,7 +8,6 @@ Knows every field of what a live import is made of; infers nothing from them.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -18,7 +17,6 @@ from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.state_codec import decode, encode
 from rollcall.inputs.request_log.explaining.inferred_causes import PartitionCounts
-from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
 from rollcall.inputs.request_log.following.rest_proofs import RestProofs
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.silences import Silences
@@ -69,20 +67,6 @@ class _KeptGroup(msgspec.Struct):
     is_elsewhere: bool = False
 
 
-class _Tally(msgspec.Struct):
-    read: int
-    used: int
-    skipped: dict[str, int]
-    quarantined: dict[str, int]
-    examples: dict[str, str]
-    given_up: dict[str, GivenUp]
-    inferred: dict[str, int]
-    unsettled: dict[str, int]
-    first_at_ms: int | None
-    last_at_ms: int | None
-    sessions: dict[str, SessionBounds] = {}
-
-
 class _WorkTimes(msgspec.Struct):
     at_ms: int | None
     lines: int
@@ -95,7 +79,7 @@ class _Version(msgspec.Struct):
 
 
 class _Snapshot(_Version):
-    tally: _Tally
+    tally: Tally
     names: dict[str, str]
     left: list[tuple[str, str, str, float]]
     leaves: list[str]
@@ -119,7 +103,7 @@ class _Kept(NamedTuple):
 
 _encoder = msgspec.msgpack.Encoder()
 _version_decoder = msgspec.msgpack.Decoder(_Version)
-_decoder = msgspec.msgpack.Decoder(_Snapshot)
+_decoder = msgspec.msgpack.Decoder(_Snapshot, dec_hook=lambda kind, counts: kind(counts))  # Counters are dicts there.
 _group_decoder = msgspec.msgpack.Decoder(_KeptGroup)
 
 
@@ -138,7 +122,7 @@ class Snapshots:
         began_ms = imported.work_times.began_ms.items()
         snapshot = _Snapshot(
             version=VERSION,
-            tally=_Tally(**{name: getattr(imported.tally, name) for name in _Tally.__struct_fields__}),
+            tally=imported.tally,
             names=imported.names.names,
             left=[
                 (*by, *at) for by, at in imported.came_back.left.items() if at[1] > last_ms - 2 * BACK_SHOWN_WITHIN_MS
@@ -203,7 +187,7 @@ def restored(
     except msgspec.MsgspecError as error:
         raise SnapshotError(str(error)) from None
     imported = LiveImport(config, listener_of, quarantine)
-    _restore_tally(imported.tally, snapshot.tally)
+    imported.tally.add(snapshot.tally)
     imported.reader.consumer_groups.update(snapshot.consumer_groups)
     names = imported.names
     names.names.update(snapshot.names)
@@ -223,12 +207,6 @@ def restored(
     for group_id, group in groups.items():
         _restore_group(imported, group_id, group)
     return imported
-
-
-def _restore_tally(tally: Tally, kept: _Tally) -> None:
-    for name in kept.__struct_fields__:
-        value = getattr(kept, name)
-        setattr(tally, name, Counter(value) if isinstance(getattr(tally, name), Counter) else value)
 
 
 def _restore_group(imported: LiveImport, group_id: str, kept: _KeptGroup) -> None:

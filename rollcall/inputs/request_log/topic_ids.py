@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from rollcall.inputs.request_log.following.topic_names import names_described
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_subscription
 from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeatRequest,
     JoinGroupRequest,
     OffsetCommitRequest,
@@ -52,20 +52,13 @@ class TopicIds:
             case ConsumerGroupHeartbeatRequest():
                 self._note(client, request.subscribed_topic_names or ())
             case ConsumerGroupDescribeRequest():
-                self._read_described(entry)
+                self.names.update(names_described(entry))
             case OffsetCommitRequest():
                 for topic in request.topics:
                     for one in topic.partitions:
                         self._note_offset(client, topic.name, one.partition_index, one.committed_offset)
             case OffsetFetchRequest():
                 self._read_fetched(client, entry)
-
-    def _read_described(self, entry: LoggedRequest) -> None:
-        response = entry.recorded.response
-        assert isinstance(response, ConsumerGroupDescribeResponse)
-        for member in (member for group in response.groups for member in group.members):
-            for assigned in (member.assignment, member.target_assignment):
-                self.names.update({one.topic_id: one.topic_name for one in assigned.topic_partitions})
 
     def _read_fetched(self, client: Client, entry: LoggedRequest) -> None:
         response = entry.recorded.response

@@ -225,7 +225,10 @@ class Choice:
         if era.is_gap or era.number == NO_GROUP:
             return self.is_log_reporting and not era.is_gap
         if era.number == 0:
-            return not self._has_group(era.at_ms) if place is None else not self._is_creation_inferred(era)
+            # The log may have a group's creation only because it observed the group at that moment.
+            after = self._log[len(self._is_reported) + 1 :][:1]
+            is_observed = any(one.is_gap and one.began_ms == era.began_ms for one in after)
+            return not self._has_group(era.at_ms) if place is None else not is_observed
         # The subscription and the target of a consumer group's member come only with its join.
         if not era.has_beginning or (era.is_consumer and not self.is_log_reporting):
             return False
@@ -237,16 +240,14 @@ class Choice:
             return self.is_log_reporting
         goes_on = not (era.is_over or other.is_over)
         is_as_long = goes_on or (era.is_over and era.ended_ms <= other.ended_ms + SAME_FACT_WITHIN_MS)
-        if not is_as_long or self._ends_late(era, other) or era.members_before != other.members_before:
+        # A change of type ends a rebalance in the topic, and the log may end it only after that.
+        ends_late = era.is_over and any(other.began_ms < at_ms < era.ended_ms for at_ms in self._changed_ms)
+        if not is_as_long or ends_late or era.members_before != other.members_before:
             return False
         if era.is_consumer and any(map(self._stays, era.forming)):
             return False
         is_seen = self.is_log_reporting or (era.is_cause_known and earlier.ended_ms < era.began_ms)
         return is_seen and self._agree(era, other)
-
-    def _ends_late(self, era: Era, other: Era) -> bool:
-        """Whether the log ends a rebalance only after a change of type, which ends it in the topic."""
-        return era.is_over and any(other.began_ms < at_ms < era.ended_ms for at_ms in self._changed_ms)
 
     def _stays(self, fact: Fact) -> bool:
         """Whether the log only infers that a member went, and the topic has it still."""
@@ -289,11 +290,6 @@ class Choice:
             # The record of its creation may be missing, so that it was found with the next one.
             at_ms = max(at_ms - SAME_FACT_WITHIN_MS, -1)
         return next(one for one in reversed(self._topic) if one.began_ms <= at_ms).number != NO_GROUP
-
-    def _is_creation_inferred(self, era: Era) -> bool:
-        """Whether the log has a group's creation only because it observed the group at that moment."""
-        after = self._log[len(self._is_reported) + 1 :][:1]
-        return bool(after) and after[0].is_gap and after[0].began_ms == era.began_ms
 
     def _agree(self, era: Era, other: Era) -> bool:
         """Whether both agree on a generation. For a consumer group the log decides."""

@@ -115,7 +115,10 @@ def eras_of(facts: Iterable[Fact], reached: Reached) -> list[Era]:
                 begun.is_gap = era.is_gap and era.began_ms == fact.at_ms
             begun.members_before = frozenset(_members_before(begun.forming, reached.members))
             if fact.effect == EffectName.JOIN_PHASE_ENDED:
-                begun.members_before |= _gone_at_downgrade(era.tail)
+                # Of those that left as the group became classic again: the topic has them before what follows.
+                downgrades = {one.at_ms for one in era.tail if is_to_classic(one)}
+                gone = (one for one in era.tail if one.effect == EffectName.MEMBER_REMOVED and one.at_ms in downgrades)
+                begun.members_before |= {one.member_id or "" for one in gone}
             eras.append(begun)
             era = begun
         if fact.effect in OF_GENERATIONS:
@@ -150,13 +153,6 @@ def _taken_back(era: Era, at_ms: int) -> list[Fact]:
     taken = facts[start:end]
     del facts[start:end]
     return taken
-
-
-def _gone_at_downgrade(facts: Sequence[Fact]) -> frozenset[str]:
-    """The members that left as the group became classic again. The topic has them before the rebalance that follows."""
-    downgrades = {fact.at_ms for fact in facts if is_to_classic(fact)}
-    gone = (f for f in facts if f.effect == EffectName.MEMBER_REMOVED and f.at_ms in downgrades)
-    return frozenset(fact.member_id or "" for fact in gone)
 
 
 def is_conversion(fact: Fact) -> bool:

@@ -5,17 +5,15 @@ docs/two-inputs.md. Must not know where facts come from or go to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
-from typing import Protocol
 
 import msgspec
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.history.facts import Fact
 from rollcall.inputs.offsets_topic.beside_log.choice import FOREVER_MS, Before, Choice, Difference, Until
-from rollcall.inputs.offsets_topic.beside_log.commits import LoggedCommits
 from rollcall.inputs.offsets_topic.beside_log.eras import (
     NO_GROUP,
     OF_GROUPS,
@@ -25,10 +23,10 @@ from rollcall.inputs.offsets_topic.beside_log.eras import (
     is_to_classic,
     take_members,
 )
-from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
+from rollcall.inputs.tolerances import IN_TRANSACTION_WITHIN_MS, SAME_FACT_WITHIN_MS
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effects import CauseFound
+from rollcall.schemas.effects import CauseFound, OffsetsCommitted
 from rollcall.schemas.shown_effects import ShownEffect
 
 OF_BOTH = OF_GROUPS | {EffectName.OFFSETS_COMMITTED}
@@ -58,6 +56,29 @@ class Decided:
     compared: int = 0
     """How many things both have."""
     differences: list[Difference] = field(default_factory=list)
+
+
+class LoggedCommits(msgspec.Struct):
+    """A group's stored offsets by the log, as far back as commits of the topic may still need them."""
+
+    offsets: dict[str, list[int]] = {}
+    """By the offset and its partition, when it was committed."""
+
+    def note(self, fact: Fact) -> None:
+        """A commit by the log."""
+        for key in _offsets_of(fact):
+            self.offsets.setdefault(key, []).append(fact.at_ms)
+
+    def has(self, fact: Fact) -> bool:
+        """Whether the log also has an offset of a commit in the topic."""
+        near = range(fact.at_ms - IN_TRANSACTION_WITHIN_MS, fact.at_ms + SAME_FACT_WITHIN_MS + 1)
+        return any(at_ms in near for key in _offsets_of(fact) for at_ms in self.offsets.get(key, ()))
+
+    def forget(self, before_ms: int) -> None:
+        """Forgets commits before a moment: none of the topic comes from before it."""
+        from_ms = before_ms - IN_TRANSACTION_WITHIN_MS
+        kept = {key: [at_ms for at_ms in times if at_ms >= from_ms] for key, times in self.offsets.items()}
+        self.offsets = {key: times for key, times in kept.items() if times}
 
 
 class GroupMerged(msgspec.Struct):
@@ -156,7 +177,10 @@ class Merging:
                 downgraded_ms = fact.at_ms
             # The log's rebalance that follows a downgrade has begun when the topic's records of the downgrade come.
             is_again |= is_topic and fact.at_ms == downgraded_ms and fact.effect in _OF_A_DOWNGRADE
-            is_kept = is_reported and not is_again and not _is_cause_of(fact, before.logged)
+            is_kept = is_reported and not is_again
+            if isinstance(fact.content, CauseFound) and fact.content.to_generation_id in before.logged:
+                # It adds why a member left in a generation that was taken from the log.
+                is_kept = False
             # Sessions begin anew by it, whichever input tells of the members.
             is_kept |= fact.effect == EffectName.GROUP_OBSERVED
             if self._is_held(fact, decided, is_kept=is_kept, is_topic=is_topic):
@@ -242,11 +266,7 @@ def _eras(facts: Iterable[Fact], reached: Reached, until: Until) -> list[Era]:
     return eras_of(facts_of_both, msgspec.structs.replace(reached, members=dict(reached.members)))
 
 
-class _Reports(Protocol):
-    def __call__(self, place: int, fact: Fact, *, is_tail: bool) -> bool: ...
-
-
-def _reported(eras: Sequence[Era], until_ms: int, reports: _Reports) -> Iterator[tuple[Fact, bool]]:
+def _reported(eras: Sequence[Era], until_ms: int, reports: Callable[..., bool]) -> Iterator[tuple[Fact, bool]]:
     """The facts of decided eras, each with whether its input is the chosen one."""
     for place, era in enumerate(eras):
         for fact in era.forming:
@@ -270,6 +290,6 @@ def _is_then(fact: Fact) -> bool:
     return fact.effect == EffectName.MEMBER_JOINED
 
 
-def _is_cause_of(fact: Fact, generations: Sequence[int]) -> bool:
-    """Whether it adds why a member left in one of these generations."""
-    return isinstance(fact.content, CauseFound) and fact.content.to_generation_id in generations
+def _offsets_of(fact: Fact) -> list[str]:
+    assert isinstance(fact.content, OffsetsCommitted)
+    return [f"{one.committed_offset} of {one.topic}-{one.partition}" for one in fact.content.offsets]

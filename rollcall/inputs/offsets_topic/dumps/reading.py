@@ -8,15 +8,14 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from rollcall.inputs.offsets_topic.dumps import console, dump_log, json_lines
-from rollcall.inputs.offsets_topic.dumps.log_record import BadLine, LogRecord, check
-from rollcall.inputs.offsets_topic.dumps.transactions import Transactions
+from rollcall.inputs.offsets_topic.dumps.log_record import NO_PRODUCER, BadLine, LogRecord, Marker, check
 from rollcall.programs.errors import UserError
 
 LINE_MAX_BYTES = 67_108_864
@@ -94,6 +93,40 @@ def _is_dump(file: Path) -> bool:
         return format_of(file) is not None
     except UnreadableFileError:
         return False
+
+
+@dataclass(slots=True)
+class Transactions:
+    """The transactions under way in a dump: offsets that were committed in one count from its commit on.
+
+    Records of aborted or unfinished ones are counted and dropped. The control record that ends one names no group, so
+    this is done by partition. Source: Kafka's GroupCoordinatorShard.replayEndTransactionMarker.
+    """
+
+    aborted: int = 0
+    _open: dict[tuple[int, int], list[LogRecord]] = field(default_factory=dict)
+
+    @property
+    def unfinished(self) -> int:
+        """How many records belong to transactions that no marker has ended."""
+        return sum(len(records) for records in self._open.values())
+
+    def committed(self, records: Iterable[LogRecord]) -> Iterator[LogRecord]:
+        """The records that count, each of a transaction with its marker's time and in its marker's place."""
+        for record in records:
+            if record.producer_id == NO_PRODUCER:
+                if record.marker is None:
+                    yield record
+                continue
+            transaction = (record.partition, record.producer_id)
+            match record.marker:
+                case None:
+                    self._open.setdefault(transaction, []).append(record)
+                case Marker.COMMIT:
+                    for one in self._open.pop(transaction, []):
+                        yield one._replace(timestamp_ms=record.timestamp_ms, producer_id=NO_PRODUCER)
+                case Marker.ABORT:
+                    self.aborted += len(self._open.pop(transaction, []))
 
 
 @dataclass(slots=True)

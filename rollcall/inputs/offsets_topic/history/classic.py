@@ -258,22 +258,18 @@ def _emit_assigned(value: GroupMetadataValue, members: Sequence[Member], at_ms: 
 
 def evidence_of(member: Member, gone_by_ms: int, history: History, *, is_exact: bool) -> Evidence:
     """The evidence of the records about a member that left a group that is classic now."""
+    timeout_ms = member.rebalance_timeout_ms  # The oldest records have one for both.
     return Evidence(
         gone_by_ms=gone_by_ms,
         is_exact=is_exact,
         last_seen_ms=max(member.commits.last_ms or 0, member.recorded_at_ms),
         commits=member.commits,
         session_timeout_ms=member.session_timeout_ms,
-        rebalance_timeout_ms=_rebalance_timeout_ms(member),
+        rebalance_timeout_ms=timeout_ms if timeout_ms >= 0 else member.session_timeout_ms,
         is_static=member.group_instance_id is not None,
         others_commit_ms=history.last_commit_of_others_ms(member),
         group_session_ms=history.session_ms,
     )
-
-
-def _rebalance_timeout_ms(member: Member) -> int:
-    """The oldest records have one timeout for both."""
-    return member.rebalance_timeout_ms if member.rebalance_timeout_ms >= 0 else member.session_timeout_ms
 
 
 def names_of(gone: Iterable[tuple[Member, Verdict]], *ends: EndCause) -> list[str]:

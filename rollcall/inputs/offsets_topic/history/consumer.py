@@ -19,7 +19,6 @@ from rollcall.inputs.offsets_topic.records.shapes import (
     CurrentMemberAssignmentValue,
     CurrentPartitions,
     MemberMetadataValue,
-    PartitionMetadataValue,
     RegularExpressionValue,
     TargetAssignmentMemberValue,
     TargetAssignmentMetadataValue,
@@ -130,9 +129,11 @@ def _member(member_id: str, value: MemberMetadataValue, at_ms: int, shown_at: in
 def emit_epoch(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -> None:
     """The group's epoch, with its cause from the records before it."""
     history, operation = story.history, _operation(story.history, at_ms)
+    # A classic group may be upgraded before any generation with its members is written.
+    is_upgraded_unseen = history.ending_at_ms == at_ms and any(member.is_classic for member in operation.came)
     if epochs.has_begun(history) and value.epoch == history.generation_id + 1:
         epochs.emit_risen(value, operation, at_ms, story)
-    elif history.converting or history.converted_at_ms == at_ms or _is_upgraded_unseen(history, at_ms):
+    elif history.converting or history.converted_at_ms == at_ms or is_upgraded_unseen:
         epochs.emit_upgraded(value, at_ms, story)
     elif not epochs.has_begun(history) and value.epoch == epochs.FIRST_EPOCH + 1 and operation.came:
         epochs.emit_created(at_ms, story)
@@ -142,11 +143,6 @@ def emit_epoch(value: ConsumerGroupMetadataValue, at_ms: int, story: Story) -> N
     history.metadata_hash = value.metadata_hash
     history.operation = Operation(at_ms=at_ms, returned=operation.returned)
     epochs.update_state(at_ms, story)
-
-
-def _is_upgraded_unseen(history: History, at_ms: int) -> bool:
-    """Whether a classic group was upgraded before any generation with its members was written."""
-    return history.ending_at_ms == at_ms and any(member.is_classic for member in history.operation.came)
 
 
 def emit_target(member_id: str, value: TargetAssignmentMemberValue, at_ms: int, story: Story) -> None:
@@ -239,7 +235,7 @@ def emit_current(member_id: str, value: CurrentMemberAssignmentValue, at_ms: int
     epochs.update_state(at_ms, story)
 
 
-# ---------------------------------------------------------------- patterns and topics
+# ---------------------------------------------------------------- patterns
 
 
 def emit_pattern(pattern: str, value: RegularExpressionValue, at_ms: int, story: Story) -> None:
@@ -252,13 +248,6 @@ def emit_pattern(pattern: str, value: RegularExpressionValue, at_ms: int, story:
             last.patterns.append(topics)
         else:
             story.emit(PatternsResolved(at_ms=at_ms, patterns=[topics]))
-
-
-def emit_topics(value: PartitionMetadataValue, story: Story) -> None:
-    """The topics that Kafka 4.0 wrote down with a group: names of ids."""
-    for topic in value.topics:
-        if topic.topic_id is not None:
-            story.history.topic_names[topic.topic_id] = topic.topic_name
 
 
 # ---------------------------------------------------------------- operations

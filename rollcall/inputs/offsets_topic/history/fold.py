@@ -66,7 +66,10 @@ def _tell(record: Record, story: Story) -> None:
     story.history.partition = record.partition
     if not record.is_covered:
         story.offset = record.offset
-        _emit_not_covered(record, story)
+        if story.history.is_covered:
+            story.history.is_covered = False
+            why = RECORD_TYPES[record.type].name.removesuffix(" group")
+            story.emit(GroupNotCovered(at_ms=record.timestamp_ms, why=why))
         return
     at_ms = record.timestamp_ms
     if record.type not in COMMITS:
@@ -104,7 +107,9 @@ def _emit_value(record: Record, at_ms: int, story: Story) -> None:
             assert isinstance(key, RegularExpressionKey)
             consumer.emit_pattern(key.regular_expression, value, at_ms, story)
         case PartitionMetadataValue():
-            consumer.emit_topics(value, story)
+            # The topics that Kafka 4.0 wrote down with a group.
+            names = {topic.topic_id: topic.topic_name for topic in value.topics if topic.topic_id is not None}
+            story.history.topic_names.update(names)
         case _:
             raise AssertionError(f"{type(value).__name__} is not covered")
 
@@ -123,10 +128,3 @@ def _emit_tombstone(record: Record, at_ms: int, story: Story) -> None:
         case _:
             # A target or an assignment is removed with its member, a pattern or a target's epoch with the group.
             pass
-
-
-def _emit_not_covered(record: Record, story: Story) -> None:
-    if story.history.is_covered:
-        story.history.is_covered = False
-        why = RECORD_TYPES[record.type].name.removesuffix(" group")
-        story.emit(GroupNotCovered(at_ms=record.timestamp_ms, why=why))

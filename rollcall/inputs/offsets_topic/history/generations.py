@@ -14,6 +14,11 @@ from rollcall.inputs.offsets_topic.history.state import Member
 from rollcall.inputs.offsets_topic.history.story import candidate, candidates_of, cause_among, cause_by
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
 
+_ANY_CAUSE = (
+    *(CauseKind.MEMBER_JOINED, CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT, CauseKind.SESSION_EXPIRED),
+    *(CauseKind.SYNC_TIMEOUT, CauseKind.METADATA_CHANGED, CauseKind.COOPERATIVE_FOLLOWUP, CauseKind.MEMBER_REJOINED),
+)
+
 
 @dataclass(frozen=True)
 class Change:
@@ -74,7 +79,9 @@ def cause_of(change: Change) -> Cause:
         return _from_empty(change)
     candidates = _candidates(change)
     if change.generations > 1:
-        return _unknown([*candidates, *_of_died_generations(candidates)])
+        # What else may have happened in generations that are not in the topic: anything that rebalances a group.
+        known = {one.kind for one in candidates}
+        return _unknown([*candidates, *(candidate(kind) for kind in _ANY_CAUSE if kind not in known)])
     if not candidates:
         return _unknown([candidate(CauseKind.MEMBER_REJOINED), candidate(CauseKind.METADATA_CHANGED)])
     left = _left_and_came_back(change)
@@ -115,22 +122,6 @@ def _left_and_came_back(change: Change) -> Member | None:
     is_plain = not (change.was_followup_due or change.replaced or change.has_new_topics_or_partitions)
     is_back = is_plain and len(went) == len(change.gone) == 1 and came == {(went[0].name, went[0].client_host)}
     return went[0] if is_back else None
-
-
-def _of_died_generations(candidates: list[CauseCandidate]) -> list[CauseCandidate]:
-    """What else may have happened in generations that are not in the topic: anything that rebalances a group."""
-    known = {one.kind for one in candidates}
-    anything = (
-        CauseKind.MEMBER_JOINED,
-        CauseKind.MEMBER_LEFT,
-        CauseKind.POLL_TIMEOUT,
-        CauseKind.SESSION_EXPIRED,
-        CauseKind.SYNC_TIMEOUT,
-        CauseKind.METADATA_CHANGED,
-        CauseKind.COOPERATIVE_FOLLOWUP,
-        CauseKind.MEMBER_REJOINED,
-    )
-    return [candidate(kind) for kind in anything if kind not in known]
 
 
 def _unknown(candidates: list[CauseCandidate]) -> Cause:

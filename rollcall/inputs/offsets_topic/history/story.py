@@ -55,10 +55,6 @@ class Story:
         """The fact before."""
         return self.facts[-1].effect if self.facts else None
 
-    def topic(self, topic_id: str) -> str:
-        """A topic's name by its id; the id itself if the name is not known."""
-        return self.history.topic_names.get(topic_id) or self._names.get(topic_id) or topic_id
-
     def type_changed(
         self, from_type: GroupType | None, to_type: GroupType, why: str, at_ms: int, client_id: str = ""
     ) -> None:
@@ -178,9 +174,11 @@ class Story:
         )
 
     def partitions(self, held: Mapping[str, Iterable[int]]) -> list[TopicPartitions]:
+        """By topic; a topic's id stands for its name if that is not known."""
         found: dict[str, list[int]] = {}
-        for topic, numbers in held.items():
-            found.setdefault(self.topic(topic), []).extend(numbers)
+        for topic_id, numbers in held.items():
+            topic = self.history.topic_names.get(topic_id) or self._names.get(topic_id) or topic_id
+            found.setdefault(topic, []).extend(numbers)
         return [TopicPartitions(topic=topic, partitions=sorted(numbers)) for topic, numbers in sorted(found.items())]
 
     def state(self, at_ms: int, to_state: str, from_state: str | None = None) -> None:

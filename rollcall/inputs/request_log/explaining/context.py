@@ -111,19 +111,14 @@ class Context(NamedTuple):
 
     def generation(self, generation_id: int) -> list[JoinGroupResponseMember] | None:
         """The members of a generation by its leader's answer; None if that is not at hand."""
-        return next((one.members for one in self._joined(generation_id) if one.members), None)
+        return next((one.members for one in self.joined(generation_id) if one.members), None)
 
     @property
     def next_generation(self) -> list[JoinGroupResponseMember] | None:
         """The members of the next one."""
         return self.generation(self.group.generation_id + 1)
 
-    @property
-    def next_leader_id(self) -> str | None:
-        """The leader of the next generation by any member's answer; None if none is at hand."""
-        return next((one.leader for one in self._joined(self.group.generation_id + 1)), None)
-
-    def _joined(self, generation_id: int) -> Iterator[JoinGroupResponse]:
+    def joined(self, generation_id: int) -> Iterator[JoinGroupResponse]:
         """The answers to its members' JoinGroups."""
         for entry in self.at_hand:
             response = entry.recorded.response
@@ -141,10 +136,6 @@ class Context(NamedTuple):
     def is_named(self, member_id: str | None) -> bool:
         """Whether a later request has this member id."""
         return any(entry.member_id == member_id for entry in self.upcoming)
-
-    def is_seen_later(self, member_id: str) -> bool:
-        """Whether a request of this member is accepted."""
-        return any(entry.member_id == member_id and entry.recorded.error in ACCEPTED for entry in self.later)
 
     def newcomer_without_line(self) -> JoinGroupResponseMember | None:
         """A client that got an id by this request and is in the next generation, but has no line of its JoinGroup."""

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from math import inf
 
-from rollcall.coordinator_udfs.protocol.claims import CONSUMER
+from rollcall.coordinator_udfs.protocol.claims import CONSUMER, owned
 from rollcall.coordinator_udfs.protocol.consumer.refusals import LEAVE
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.history import gave_partitions_up
 from rollcall.coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.schemas.causes import CauseKind
-from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
@@ -97,10 +96,6 @@ def counts_in(assignments: Iterable[bytes]) -> PartitionCounts:
     """The partition counts that members' assignments show."""
     counts: PartitionCounts = {}
     for assignment in assignments:
-        try:
-            partitions = decode_assignment(assignment).partitions if assignment else ()
-        except ConsumerProtocolError:
-            continue
-        for topic, partition in partitions:
-            counts[topic] = max(counts.get(topic, 0), partition + 1)
+        for each in owned(CONSUMER, b"", assignment) or ():
+            counts[each.topic] = max(counts.get(each.topic, 0), *(number + 1 for number in each.partitions))
     return counts

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.inputs.request_log.explaining.context import Context, Explanation
+from rollcall.inputs.request_log.explaining.context import ACCEPTED, Context, Explanation
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     GroupRequest,
@@ -62,7 +62,7 @@ def explain_rebalance(context: Context) -> Iterator[Explanation]:
     """A rebalance began and no line shows why: a client joined and died, or a member left, or it is not known."""
     listed = context.next_generation
     if listed is None:
-        leader_id = context.next_leader_id
+        leader_id = next((one.leader for one in context.joined(context.group.generation_id + 1)), None)
         if leader_id and not context.is_joining(leader_id):
             # The leader of the next generation had joined, and died before its answer.
             yield from ([join] for join in _joins_of(context, [leader_id]))
@@ -77,7 +77,8 @@ def explain_rebalance(context: Context) -> Iterator[Explanation]:
             join = context.unlogged_join(member.member_id, member)
             if join is not None:
                 yield [join]
-        silent = [one for one in context.group.members if one not in named and not context.is_seen_later(one)]
+        accepted = {entry.member_id for entry in context.later if entry.recorded.error in ACCEPTED}
+        silent = [one for one in context.group.members if one not in named and one not in accepted]
         if silent:
             yield [context.seen_gone("a member is missing from the next generation", *silent)]
     yield [context.seen("a rebalance that no line explains", state=GroupState.PREPARING_REBALANCE.value)]

@@ -78,7 +78,8 @@ class Follower:
         """Applies a request to the model and emits it, after whatever has to come before it."""
         if entry.is_taken:
             return
-        self.order.note_taken(entry)
+        entry.is_taken = True
+        self.order.fetches -= isinstance(entry.request, OffsetFetchRequest)
         if self.order.depth:
             self._take(entry)
         elif self.given_up is None:

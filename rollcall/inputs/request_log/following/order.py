@@ -50,11 +50,6 @@ class Order:
             self._tidy()
             self._tidy_above = 2 * len(self._entries) + _KEPT_UNTIDY
 
-    def note_taken(self, entry: LoggedRequest) -> None:
-        """Marks a request as taken."""
-        entry.is_taken = True
-        self.fetches -= isinstance(entry.request, OffsetFetchRequest)
-
     def in_order(self) -> Iterator[LoggedRequest]:
         """Requests that are not taken, in order of time."""
         if not self._is_tidy:

@@ -97,9 +97,6 @@ class Placing:
         """The request on the model as it is now."""
         return self.model.try_request(self.entry, max(self.model.clock_ms, self.at_ms))
 
-    def _fits_after(self, group: Group) -> bool:
-        return self.model.try_request(self.entry, self.at_ms, group).fits
-
     def _context(self) -> Context:
         """The evidence for an explanation of this request's answer."""
         return self.model.context(self.entry, self.order.in_order())
@@ -151,14 +148,6 @@ class Placing:
             found = longer[:MOST_PATHS]
         return None
 
-    def _after_sessions(self) -> Trial | None:
-        """Silent members expired."""
-        return self.clock.sessions.explain_risen_epoch(self.entry, max(self.model.clock_ms, self.at_ms))
-
-    def _with_topics(self) -> Trial | None:
-        """Topics have changed."""
-        return self.topics.fit(self.entry, self.at_ms)
-
     def _later(self) -> Trial | None:
         """A request of a consumer group was handled at the end of its line's time."""
         model, until_ms = self.model, floor(self.entry.until_ms)
@@ -180,7 +169,8 @@ class Placing:
         model = self.model
 
         def explains(trials: list[Trial]) -> bool:
-            return all(each.fits for each in trials) and self._fits_after(trials[-1].group)
+            then = trials[-1].group if all(each.fits for each in trials) else None
+            return then is not None and model.try_request(self.entry, self.at_ms, then).fits
 
         requests = model.adopt_first(explain(self._context()), self.at_ms, explains)
         if requests and getattr(requests[0], "why", "") == NOT_EXPLAINED and not model.is_older_than_log:
@@ -308,8 +298,8 @@ GUESSES: tuple[Callable[[Placing], Trial | None], ...] = (
     Placing._after_a_deadline,
     lambda placing: placing._after_neighbours(NEIGHBOUR_WITHIN_MS),
     lambda placing: placing._after_neighbours(FARTHER_NEIGHBOUR_WITHIN_MS),
-    Placing._after_sessions,
-    Placing._with_topics,
+    lambda one: one.clock.sessions.explain_risen_epoch(one.entry, max(one.model.clock_ms, one.at_ms)),
+    lambda one: one.topics.fit(one.entry, one.at_ms),
     Placing._later,
     Placing._after_an_answer,
     Placing._after_an_explanation,

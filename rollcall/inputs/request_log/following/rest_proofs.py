@@ -13,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
 
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.schemas.errors import Error
@@ -61,10 +60,9 @@ class RestProofs:
                 self._rest(sent_ms)
             case HeartbeatRequest(), Error.NONE if began_ms > self.joined_ms + (self.patience_ms or PATIENCE_MS):
                 self._rest(began_ms)
-            case ConsumerGroupHeartbeatRequest(member_epoch=epoch), Error.NONE if _changes_nothing(
-                recorded.wire, epoch
-            ):
-                self._rest(began_ms)
+            case ConsumerGroupHeartbeatRequest(member_epoch=epoch), Error.NONE:
+                if recorded.wire.assignment is None and recorded.wire.member_epoch == epoch:
+                    self._rest(began_ms)
             case OffsetCommitRequest(generation_id_or_member_epoch=generation_id), Error.NONE if generation_id < 0:
                 self._rest(began_ms)
             case _, Error.REBALANCE_IN_PROGRESS | Error.MEMBER_ID_REQUIRED:
@@ -97,8 +95,3 @@ class RestProofs:
     def _sign(self, at_ms: float) -> None:
         self.first_sign_ms = min(self.first_sign_ms, at_ms)
         self.last_sign_ms = max(self.last_sign_ms, at_ms)
-
-
-def _changes_nothing(answer: Any, epoch: int) -> bool:
-    """Whether a member of a consumer group goes on as it was."""
-    return answer.assignment is None and answer.member_epoch == epoch

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
+from rollcall.coordinator_udfs.protocol.claims import CONSUMER, owned
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
 from rollcall.schemas.cluster_sizes import is_topic_id
-from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
 from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -36,6 +36,15 @@ from rollcall.schemas.wire_fields import first_version
 
 BY_ID_SINCE = first_version(OffsetFetchRequestTopic, "topic_id")
 _MEMBERS_KEPT = 100_000
+
+
+def names_described(entry: LoggedRequest) -> dict[str, str]:
+    """The names of topics by id that the answer to a ConsumerGroupDescribe has."""
+    response = entry.recorded.response
+    assert isinstance(response, ConsumerGroupDescribeResponse)
+    members = [member for group in response.groups for member in group.members]
+    given = [assigned for member in members for assigned in (member.assignment, member.target_assignment)]
+    return {topic.topic_id: topic.topic_name for assigned in given for topic in assigned.topic_partitions}
 
 
 class TopicNames:
@@ -70,11 +79,7 @@ class TopicNames:
         elif isinstance(request, OffsetCommitRequest):
             self._read_commit(request)
         elif isinstance(request, ConsumerGroupDescribeRequest):
-            response = entry.recorded.response
-            assert isinstance(response, ConsumerGroupDescribeResponse)
-            for member in response.groups[0].members:
-                for assigned in (member.assignment, member.target_assignment):
-                    self.names.update({topic.topic_id: topic.topic_name for topic in assigned.topic_partitions})
+            self.names.update(names_described(entry))
 
     def _read_heartbeat(self, entry: LoggedRequest, request: ConsumerGroupHeartbeatRequest) -> None:
         who = (request.group_id, request.member_id)
@@ -90,13 +95,10 @@ class TopicNames:
             return
         for topic in assignment.topic_partitions:
             if topic.topic_id not in self.names:
-                self._note_given(who, topic)
+                if len(self._given) >= _MEMBERS_KEPT:
+                    self._given.clear()
+                self._given.setdefault(who, {}).setdefault(topic.topic_id, set()).update(topic.partitions)
                 self._narrow(topic.topic_id, subscribed)
-
-    def _note_given(self, who: tuple[str, str], topic: ConsumerGroupTopicPartitions) -> None:
-        if len(self._given) >= _MEMBERS_KEPT:
-            self._given.clear()
-        self._given.setdefault(who, {}).setdefault(topic.topic_id, set()).update(topic.partitions)
 
     def _read_commit(self, request: OffsetCommitRequest) -> None:
         given = self._given.get((request.group_id, request.member_id), {})
@@ -178,8 +180,8 @@ class TopicNames:
         name = self.names.get(topic_id)
         if name is None:
             member = group.members.get(member_id)
-            owned = _assigned(member.assignment) if member is not None else {}
-            candidates = [topic for topic, numbers in owned.items() if partitions <= numbers]
+            assigned = _assigned(member.assignment) if member is not None else {}
+            candidates = [topic for topic, numbers in assigned.items() if partitions <= numbers]
             if len(candidates) != 1:
                 return ""
             name = self.names[topic_id] = candidates[0]
@@ -188,11 +190,4 @@ class TopicNames:
 
 @lru_cache(maxsize=1024)
 def _assigned(assignment: bytes) -> dict[str, set[int]]:
-    owned: dict[str, set[int]] = {}
-    try:
-        partitions = decode_assignment(assignment).partitions if assignment else ()
-    except ConsumerProtocolError:
-        return owned
-    for topic, partition in partitions:
-        owned.setdefault(topic, set()).add(partition)
-    return owned
+    return {each.topic: {*each.partitions} for each in owned(CONSUMER, b"", assignment) or ()}

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rollcall.inputs.request_log.fetches import KEYS
+from rollcall.inputs.request_log.fetches import KEYS, ends_of
 from rollcall.inputs.request_log.lines.clock import TIMESTAMP_LENGTH
 from rollcall.inputs.request_log.lines.files import LINE_MAX_BYTES, LogLine
 from rollcall.inputs.request_log.lines.wire import Message, code_of, error_of, message_of
@@ -166,7 +166,9 @@ class LineReader:
             is_again = _FORWARDED in line.text
             return PASSED_ON if is_again else _of_configs(request, at_ms, completed, message, connection)
         if isinstance(request, ConsumerGroupHeartbeatRequest):
-            self._note_consumer_group(request.group_id)
+            if len(self.consumer_groups) >= _GROUPS_KEPT:
+                self.consumer_groups.clear()
+            self.consumer_groups.add(request.group_id)
         is_unseen = _is_of_newer_protocol(request) and not self.consumer_groups.issuperset(groups_named(request))
         if is_unseen and not self._is_of_a_section:
             return UNSEEN_PROTOCOL
@@ -226,19 +228,12 @@ class LineReader:
             error in REFUSED,
         )
 
-    def _note_consumer_group(self, group_id: str) -> None:
-        if len(self.consumer_groups) >= _GROUPS_KEPT:
-            self.consumer_groups.clear()
-        self.consumer_groups.add(group_id)
-
     def _connected(self, text: str) -> _Connection:
-        """The two ends of a connection, from `broker:port-client:port-...`; the client's address as Kafka shows it."""
-        broker, _, rest = text.partition("-")
-        host = rest.partition("-")[0].rpartition(":")[0]
+        """The two ends of a connection, read once."""
         if len(self._connections) >= _CONNECTIONS_KEPT:
             self._connections.clear()
-        connection = _Connection(text, f"/{host}" if host else "", broker)
-        self._connections[text] = connection
+        broker, host = ends_of(text)
+        connection = self._connections[text] = _Connection(text, host, broker)
         return connection
 
 

@@ -8,7 +8,7 @@ Knows times, brokers and member ids; knows no session and no state of a group.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import inf
 
 import msgspec
@@ -30,9 +30,6 @@ _MEMBERS_KEPT = 100_000
 _FORGOTTEN_AFTER_MS = 3_600_000
 """How long a silence is kept that proves nothing yet."""
 _ACCEPTED = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
-
-LastSeen = dict[str, int]
-"""By group and member, the time of its last request."""
 
 
 class Silence(msgspec.Struct):
@@ -62,7 +59,8 @@ class Silence(msgspec.Struct):
 class Broker(msgspec.Struct):
     alive_ms: int
     """Its last line."""
-    heard: LastSeen
+    heard: dict[str, int]
+    """By group and member, the time of its last request."""
     silences: list[Silence]
     connections: Connections = msgspec.field(default_factory=Connections)
     answered_ms: int = 0
@@ -105,19 +103,18 @@ class Silences(msgspec.Struct):
         if len(broker.heard) > _MEMBERS_KEPT:
             broker.heard = {each: ms for each, ms in broker.heard.items() if ms >= at_ms - ALIVE_WITHIN_MS}
 
+    def _of(self, broker: str) -> Sequence[Silence]:
+        found = self.brokers.get(broker)
+        return () if found is None else found.silences
+
     def of(self, broker: str, at_ms: int) -> Silence | None:
         """The silence of a broker that a time lies in."""
-        found = self.brokers.get(broker)
-        silences: Iterator[Silence] = reversed(found.silences) if found is not None else iter(())
-        return next((each for each in silences if each.from_ms < at_ms <= each.until_ms), None)
+        return next((one for one in reversed(self._of(broker)) if one.from_ms < at_ms <= one.until_ms), None)
 
     def restart_between(self, broker: str, from_ms: int, until_ms: int) -> Silence | None:
         """The first restart of a broker that ends after one time and begins before another."""
-        found = self.brokers.get(broker)
-        for each in found.silences if found is not None else ():
-            if each.is_restart and from_ms < each.until_ms and each.from_ms < until_ms:
-                return each
-        return None
+        restarts = (one for one in self._of(broker) if one.is_restart)
+        return next((one for one in restarts if from_ms < one.until_ms and one.from_ms < until_ms), None)
 
     def decided_until_ms(self, broker: str, now_ms: float) -> float:
         """Up to when it is known whether a broker began anew; later, lines that are still to be read may show that."""
@@ -127,14 +124,11 @@ class Silences(msgspec.Struct):
         return found.paused[0]
 
     def last(self, broker: str) -> Silence | None:
-        found = self.brokers.get(broker)
-        return found.silences[-1] if found is not None and found.silences else None
+        return next(reversed(self._of(broker)), None)
 
     def absent_until_ms(self, broker: str) -> int:
         """The end of the last silence in which a broker was away; 0 if there is none."""
-        found = self.brokers.get(broker)
-        silences = found.silences if found is not None else ()
-        return max((each.until_ms for each in silences if each.is_of_broker), default=0)
+        return max((one.until_ms for one in self._of(broker) if one.is_of_broker), default=0)
 
     def alive_ms(self, broker: str, otherwise_ms: int) -> int:
         """The last line of a broker."""

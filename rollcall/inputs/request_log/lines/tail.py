@@ -12,7 +12,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from glob import escape
@@ -88,8 +88,9 @@ class LogTail:
         if self._file is None and not self._open():
             return []
         lines = self._read(lines_at_most) if self._is_still_there() else []
-        if not lines and self._has_moved_on():
-            if not self._is_still_there() and not self._open_copy():
+        # Whether the path is another file by now, or the same one begun anew.
+        if not lines and _head_of(self.path) not in (self.position.head, b""):
+            if not self._is_still_there() and not self._go_on_in(self._siblings()):
                 self._begin_next()
                 return []
             lines = self._read(lines_at_most) or self._finish()
@@ -106,13 +107,18 @@ class LogTail:
         """Opens the file that the position is in; a new log's is the path itself. False: there is no line in it yet."""
         if not self.position.head:
             return self._begin(self.path)
-        for path in (self.path, *self._siblings()):
+        # Else the file was deleted, with the lines of it that were not read.
+        return self._go_on_in((self.path, *self._siblings())) or self._begin_next()
+
+    def _go_on_in(self, paths: Iterable[Path]) -> bool:
+        """Opens the one of some files that the position is in; False if there is none."""
+        for path in paths:
             if _head_of(path) == self.position.head:
+                self.close()
                 self._file = opened(path)
                 self._file.seek(self.position.offset)
                 return True
-        # The file was deleted, with the lines of it that were not read.
-        return self._begin_next()
+        return False
 
     def _begin(self, path: Path) -> bool:
         head = _head_of(path)
@@ -188,10 +194,6 @@ class LogTail:
             return True
         return os.pread(self._file.fileno(), len(self.position.head), 0) == self.position.head
 
-    def _has_moved_on(self) -> bool:
-        """Whether the path is another file by now, or the same one begun anew."""
-        return _head_of(self.path) not in (self.position.head, b"")
-
     def _finish(self) -> list[LogLine]:
         """The last line of a rotated file, which may lack its end, and the beginning of the next file."""
         assert self._file is not None
@@ -200,16 +202,6 @@ class LogTail:
         lines = [self._line(text) for text in texts]
         self._begin_next()
         return lines
-
-    def _open_copy(self) -> bool:
-        """Goes on in the copy of a file that was emptied; False if there is none."""
-        for path in self._siblings():
-            if _head_of(path) == self.position.head:
-                self.close()
-                self._file = opened(path)
-                self._file.seek(self.position.offset)
-                return True
-        return False
 
     def _begin_next(self) -> bool:
         """Leaves the file being read, and begins the oldest one that is younger."""
