@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rollcall.answers.queries import QueryError, check_home
+from rollcall.answers.queries import check_home
 from rollcall.answers.sql.engine import ask_each
-from rollcall.answers.sql.known_equal import NotEqual
 from rollcall.answers.views.row_rules import ROW_RULES, RowRule
+from rollcall.cli.sql import needing_spark
 from rollcall.history.words import count
 from rollcall.programs.visible import visible_json
-from rollcall.tables.home import Home, NotReadHere
+from rollcall.tables.home import Home
 
 SHOWN = 3
 """Rows of a rule that are printed."""
@@ -35,20 +35,12 @@ def broken_rules(home: Home, engine: str = "", rules: Sequence[RowRule] = ROW_RU
 
         found = rows_each(home, queries, COUNTED)
     else:
-        found = _by_duckdb(home, queries)
+        with needing_spark("ENGINE=spark"), home.read_here() as here:
+            check_home(here)
+            found = [answer.rows_by_column() for answer in ask_each(here.path, queries, COUNTED)]
     for rule, rows in zip(rules, found, strict=True):
         if rows:
             yield rule, rows
-
-
-def _by_duckdb(home: Home, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
-    """The rows of each query's answer."""
-    try:
-        with home.read_here() as here:
-            check_home(here)
-            return [answer.rows_by_column() for answer in ask_each(here.path, queries, COUNTED)]
-    except (NotEqual, NotReadHere) as reason:
-        raise QueryError(f"{str(reason).rstrip('.')}; Spark may answer: use ENGINE=spark.") from None
 
 
 def answer_check(home: Home, form: str, engine: str = "", rules: Sequence[RowRule] = ROW_RULES) -> int:

@@ -82,12 +82,12 @@ def _by_duckdb(
     check_query(query)
     moment = moment_of(home, at) if at else None
     check_home(home)
-    with _needing_spark('engine="spark"'), home.read_here() as here:
+    with needing_spark('engine="spark"'), home.read_here() as here:
         return ask(here.path, query, None if moment is None else moment.from_ms)
 
 
 @contextmanager
-def _needing_spark(option: str) -> Iterator[None]:
+def needing_spark(option: str) -> Iterator[None]:
     """Raises QueryError for what DuckDB refuses, naming the option that asks Spark where Spark may know better."""
     try:
         yield
@@ -130,7 +130,7 @@ def answer_query(
 
 
 def _answer_by_duckdb(home: Home, query: str, until_ms: int | None, form: str, is_duckdbs: bool, out: TextIO) -> None:
-    with _needing_spark("ENGINE=spark"), home.read_here() as here:
+    with needing_spark("ENGINE=spark"), home.read_here() as here:
         check_home(here)
         limit = ROWS_SHOWN + 1 if form == "table" else None
         try:
