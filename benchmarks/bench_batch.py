@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -148,23 +147,14 @@ def _fsync(path: Path, number: int) -> None:
 
 
 def _round_trip_ms() -> float:
-    """A byte to a thread behind a socket on this machine, and back."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    """A byte from one socket on this machine to another, and back."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as asking:
+        answering, _ = server.accept()
 
-        def answer() -> None:
-            taken, _ = server.accept()
-            with taken:
-                while byte := taken.recv(1):
-                    taken.sendall(byte)
+        def ask(_: int) -> None:
+            asking.sendall(b"a")
+            answering.sendall(answering.recv(1))
+            asking.recv(1)
 
-        answering = threading.Thread(target=answer, name="answers", daemon=True)
-        answering.start()
-        with socket.create_connection(server.getsockname()) as asking:
-
-            def ask(_: int) -> None:
-                asking.sendall(b"a")
-                asking.recv(1)
-
-            took = _median_ms(ask)
-        answering.join()
-    return took
+        with answering:
+            return _median_ms(ask)

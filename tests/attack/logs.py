@@ -12,7 +12,7 @@ from random import Random
 from zoneinfo import ZoneInfo
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.inputs.request_log.lines.files import LogLine, lines_in_order
+from rollcall.inputs.request_log.lines.files import LogLine, files_in_order, lines_in_order
 from rollcall.inputs.request_log.lines.line import LineReader
 from rollcall.inputs.request_log.lines.reading import Reading
 from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally
@@ -137,7 +137,7 @@ class WholeLogs(Attacked):
 
     def _play_live(self, path: Path) -> None:
         feed = Feed(GroupConfig(), LOOK_EVERY_MS)
-        lines = list(lines_in_order(path, UTC))
+        lines = list(lines_in_order(files_in_order(path, UTC), UTC))
 
         def go_on(place: int) -> None:
             if place == len(lines) // 2:

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from rollcall.inputs.following.lag_lines import SAID_AFTER_LINES, LagLines
 from rollcall.inputs.request_log.lines.clock import zone_of
-from rollcall.inputs.request_log.lines.files import lines_in_order
+from rollcall.inputs.request_log.lines.files import files_in_order, lines_in_order
 from rollcall.inputs.request_log.lines.line import LineReader
 from rollcall.inputs.request_log.lines.reading import Reading
 from rollcall.inputs.request_log.lines.tail import LogTail, Position
@@ -69,7 +69,7 @@ def test_lines_of_lag_are_used_and_a_log_without_says_so_once(
 ) -> None:
     tally = Tally()
     reading = Reading(LineReader(), tally, lambda line: None)
-    for line in lines_in_order(LOG, ZONE):
+    for line in lines_in_order(files_in_order(LOG, ZONE), ZONE):
         reading.read(line)
     assert tally.of_lag == 6943 + 48 + 2
     counts, *rest = log_lines(tally, 1.0)

@@ -49,7 +49,7 @@ def line_of(template: Template) -> str:
 
 
 def at(second: float) -> str:
-    """A time so many seconds after 03:12, as log4j prints it."""
+    """The time this number of seconds after 03:12, as log4j prints it."""
     minute, of_minute = divmod(second, 60)
     return f"2026-03-01 03:{12 + int(minute):02}:{of_minute:06.3f}".replace(".", ",")
 

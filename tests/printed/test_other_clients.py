@@ -139,10 +139,10 @@ def test_a_member_that_was_refused_its_offsets_joins_again_by_itself(
     generation_id: int, between: list[str], kind: CauseKind
 ) -> None:
     error = "UNKNOWN_TOPIC_OR_PARTITION: This server does not host this topic-partition."
-    told = [line.split("; ") for line in between]
+    answers = [line.split("; ") for line in between]
     group = group_of(
         *franz_leader(MEMBER)[2:],
-        *(franz(4, message, err=answer) for message, answer in told),
+        *(franz(4, message, err=answer) for message, answer in answers),
         franz(5, "fetch offsets failed with non-retryable error", err=error),
         franz(5, "join and sync loop errored", err=error, consecutive_errors=1, backoff="250ms"),
         franz(6, "joining group"),

@@ -18,7 +18,7 @@ import pytest
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.request_log.following import group_model
 from rollcall.inputs.request_log.lines.clock import zone_of
-from rollcall.inputs.request_log.lines.files import LINE_MAX_BYTES, lines_in_order, read_lines
+from rollcall.inputs.request_log.lines.files import LINE_MAX_BYTES, files_in_order, lines_in_order, read_lines
 from rollcall.inputs.request_log.lines.line import Kind, LineReader, Unreadable
 from tests.request_log.broker import START_MS, Broker, line
 from tests.request_log.fleet import MemberOf
@@ -124,7 +124,7 @@ def test_a_line_that_no_broker_writes_goes_to_quarantine_and_stops_nothing(
 def lines_of_text(text: str, folder: Path) -> list[Any]:
     path = folder / "one.log"
     path.write_text(f"{text}\n")
-    return list(lines_in_order(path, zone_of("UTC")))
+    return list(lines_in_order(files_in_order(path, zone_of("UTC")), zone_of("UTC")))
 
 
 def both(texts: list[str], folder: Path) -> tuple[Imported, Feed]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from rollcall.inputs.request_log.entries import decode, encode
 from rollcall.inputs.request_log.lines.broker_times import BrokerTimes
-from rollcall.inputs.request_log.lines.files import LogLine, lines_in_order
+from rollcall.inputs.request_log.lines.files import LogLine, files_in_order, lines_in_order
 from rollcall.inputs.request_log.lines.in_order import in_time
 from rollcall.inputs.request_log.lines.sections import sections_of
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
@@ -54,7 +54,7 @@ def test_sections_have_the_lines_of_the_file_with_their_numbers_and_times(
         texts.append(f"[{local:%Y-%m-%d %H:%M:%S},{local.microsecond // 1000:03}] DEBUG a line")
     path = tmp_path_factory.mktemp("log") / "requests.log"
     path.write_text("\n".join(texts) + "\n")
-    whole = list(lines_in_order(path, zone))
+    whole = list(lines_in_order(files_in_order(path, zone), zone))
     assert list(lines_in(path, zone, 100)) == whole
 
 

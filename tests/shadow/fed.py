@@ -9,7 +9,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.inputs.request_log.lines.files import LogLine, lines_in_order
+from rollcall.inputs.request_log.lines.files import LogLine, files_in_order, lines_in_order
 from rollcall.inputs.request_log.live import LiveImport
 from rollcall.inputs.request_log.recorded import OrderedRequest
 from rollcall.inputs.request_log.snapshot import Snapshots, restored
@@ -24,10 +24,12 @@ INCIDENTS = sorted((ROOT / "tests" / "request_log" / "incidents").glob("*.log.gz
 LONG_AFTER_MS = 4_000_000
 """How long after its last line a log is surely over."""
 
+UTC = ZoneInfo("UTC")
+
 
 @cache
 def lines_of(path: Path) -> list[LogLine]:
-    return list(lines_in_order(path, ZoneInfo("UTC")))
+    return list(lines_in_order(files_in_order(path, UTC), UTC))
 
 
 class Heard:

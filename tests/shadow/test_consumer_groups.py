@@ -6,16 +6,15 @@ import gzip
 import json
 from functools import cache
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.inputs.request_log.lines.files import lines_in_order
+from rollcall.inputs.request_log.lines.files import files_in_order, lines_in_order
 from rollcall.schemas.effects import RebalanceStarted
 from tests.request_log.recordings import INCIDENTS, capture
 from tests.request_log.truth import BOTH_PROTOCOLS, FOLDER, certain_and_wrong, consumer_groups
-from tests.shadow.fed import Feed, effects_of, lines_of, reported
+from tests.shadow.fed import UTC, Feed, effects_of, lines_of, reported
 
 REPORTED_WITHIN_MS = 13_000
 """What changes a group is known once its members have been heard again, each every five seconds."""
@@ -64,7 +63,7 @@ def test_who_follows_older_consumer_groups_reports_nothing_wrong_as_certain_also
     texts = gzip.decompress((INCIDENTS / f"{name}.log.gz").read_bytes()).splitlines(keepends=True)
     path = tmp_path / "requests.log"
     path.write_bytes(b"".join(texts[int(len(texts) * share) :]))
-    lines = list(lines_in_order(path, ZoneInfo("UTC")))
+    lines = list(lines_in_order(files_in_order(path, UTC), UTC))
     feed = Feed(GroupConfig())
 
     def go_on(place: int) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.request_log.following.group_sessions import SESSION_OVER
-from rollcall.inputs.request_log.lines.files import lines_in_order
+from rollcall.inputs.request_log.lines.files import files_in_order, lines_in_order
 from rollcall.inputs.request_log.live import LOOK_AHEAD_MS
 from rollcall.inputs.request_log.section_reading import REPEATED
 from rollcall.inputs.request_log.snapshot import SnapshotError, Snapshots, restored
@@ -23,7 +22,7 @@ from tests.request_log.broker import START_MS, Broker
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported
 from tests.request_log.truth import FOLDER
-from tests.shadow.fed import CAPTURES, INCIDENTS, Feed, effects_of, lines_of, reported
+from tests.shadow.fed import CAPTURES, INCIDENTS, UTC, Feed, effects_of, lines_of, reported
 
 COMPLETE_WITHIN_MS = 9_200
 STOOD_STILL_MS = 4_000
@@ -193,7 +192,7 @@ def test_a_log_that_begins_with_groups_formed_gives_the_rebalances_of_the_finish
     cut = tmp_path / "requests.log"
     cut.write_bytes(b"".join(text + b"\n" for text in lines[int(len(lines) * share) :]))
     known = imported(cut)
-    feed = Feed(GroupConfig()).feed(lines_in_order(cut, ZoneInfo("UTC"))).end()
+    feed = Feed(GroupConfig()).feed(lines_in_order(files_in_order(cut, UTC), UTC)).end()
     ours = effects_of(feed.rows, GroupConfig(), feed.live.tally.last_at_ms)
     assert sorted(ended(group_id, effects) for group_id, effects in ours.items()) == sorted(
         ended(group_id, [effect for of, effect in known.effects if of == group_id]) for group_id in ours
@@ -230,7 +229,7 @@ def test_a_snapshot_that_is_none_is_refused() -> None:
 def play(tmp_path: Path, until_ms: int, stage: Broker) -> Feed:
     stage.run(START_MS + until_ms)
     path = stage.write(tmp_path / "requests.log")
-    return Feed(GroupConfig()).feed(lines_in_order(path, ZoneInfo("UTC")))
+    return Feed(GroupConfig()).feed(lines_in_order(files_in_order(path, UTC), UTC))
 
 
 def test_a_group_at_rest_is_reported_within_two_seconds(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     if not (logs or dumps or printed):
         raise not_understood(paths, are_empty=not about_bytes_of(map(path_of, unknown)))
     (printed or logs or dumps).extend(unknown)
-    with_dumps = [path for path in paths if not set(dumps).isdisjoint(files_of([str(path)]))]
+    with_dumps = [path for path in paths if any(path in (place, *place.parents) for place in map(Path, dumps))]
     if len(with_dumps) > 1:
         raise InputError(
             f"LOG={' '.join(map(str, with_dumps))}: names {len(with_dumps)} dumps of __consumer_offsets. One is "

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from rollcall.inputs.request_log.fetches import KEYS, FetchReader, Reported, UnchangedPartition, key_of
-from rollcall.inputs.request_log.lines.files import LogFile, LogLine, lines_of
+from rollcall.inputs.request_log.lines.files import LogFile, LogLine, lines_in_order
 from rollcall.inputs.request_log.lines.line import LineReader, Unreadable
 from rollcall.inputs.request_log.topic_ids import TopicIds
 from rollcall.schemas.messages import APIS
@@ -122,7 +122,7 @@ def lag_of(files: Sequence[LogFile], zone: ZoneInfo) -> Iterator[LagRows]:
     files: in the order of their first timestamps.
     """
     news = LagNews()
-    for number, line in enumerate(lines_of(files, zone), 1):
+    for number, line in enumerate(lines_in_order(files, zone), 1):
         news.take_in(line)
         if number % _LINES_A_PART == 0:
             yield news.take() if news.count >= ROWS_AT_ONCE else LagRows()

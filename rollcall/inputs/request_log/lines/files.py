@@ -98,13 +98,11 @@ def first_ms_of(path: Path, zone: ZoneInfo) -> int:
     return 0
 
 
-def lines_in_order(path: Path, zone: ZoneInfo) -> Iterator[LogLine]:
-    """All lines of a log in order of time, those of one file in its order. Raises LogFileError: there is no log."""
-    yield from lines_of(files_in_order(path, zone), zone)
+def lines_in_order(files: Sequence[LogFile], zone: ZoneInfo) -> Iterator[LogLine]:
+    """All lines of a log in order of time, those of one file in its order.
 
-
-def lines_of(files: Sequence[LogFile], zone: ZoneInfo) -> Iterator[LogLine]:
-    """Likewise of files in the order of their first timestamps."""
+    files: in the order of their first timestamps.
+    """
     lines = [(file.first_ms, read_lines(file.path, file.label, zone)) for file in files]
     if len(lines) == 1:
         yield from lines[0][1]
