@@ -13,14 +13,20 @@ Knows how Spark starts its daemon; must not know what a worker does.
 from __future__ import annotations
 
 import gc
-import runpy
+import socket
 import sys
+from functools import partial
+from typing import Any
+
+from pyspark import daemon
 
 UDF_WORKER = "pyspark.worker"
 
 
 def main() -> None:
     """Loads and freezes, then becomes pyspark's daemon; leaves pyspark's other kinds of worker as they are."""
+    sparks: Any = daemon
+    sparks.worker = partial(without_waits, sparks.worker)
     if sys.argv[1:2] == [UDF_WORKER]:
         # Not in the other kinds of worker, which need none of these modules.
         from rollcall.jobs.spark import lean_worker
@@ -28,7 +34,21 @@ def main() -> None:
         lean_worker.install()
         gc.collect()
         gc.freeze()
-    runpy.run_module("pyspark.daemon", run_name="__main__", alter_sys=True)
+    sparks.manager()
+
+
+def without_waits(serve: Any, connection: socket.socket, *others: Any) -> Any:
+    """pyspark's worker for a task, over a socket on which neither side waits for the other to acknowledge.
+
+    Otherwise the JVM waits twice a batch for 40 ms before it sends on. Linux forgets TCP_QUICKACK, so that each task
+    sets it. Sockets of files would not wait either, but through them pyspark's daemons, which also serve what asks a
+    Python source for its plan, write a stack trace whenever Spark closes an idle worker.
+    """
+    if connection.family != socket.AF_UNIX:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if sys.platform == "linux":
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+    return serve(connection, *others)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.request import urlopen
 
+import psutil
 import pytest
 from deltalake import write_deltalake
 
@@ -132,6 +133,28 @@ def test_a_query_that_fails_says_why_in_a_line_and_leaves_a_status(day: Day, tmp
     assert "Traceback" not in err
     assert again.status()["state"] == "failed"
     assert "Traceback" in (home.path / "failure.txt").read_text()
+
+
+@pytest.mark.nightly
+def test_an_idle_job_writes_no_stack_trace_when_spark_ends_its_idle_workers(tmp_path: Path) -> None:
+    """Spark ends them after a minute."""
+    program = Program(tmp_path / "home", *LIVE)
+    try:
+        program.until_batch(0)
+        assert _planners(program)
+        until(lambda: not _planners(program), "the end of the idle workers")
+    finally:
+        os.killpg(program.process.pid, signal.SIGINT)
+        _, _, err = program.process.ended()
+    assert "Traceback" not in err
+
+
+def _planners(program: Program) -> list[int]:
+    """The workers forked by pyspark's daemons, which ask a Python source for its plan."""
+    of_job = {child.pid for child in psutil.Process(program.process.pid).children(recursive=True)}
+    found = [each.info for each in psutil.process_iter(["pid", "ppid", "cmdline"]) if each.pid in of_job]
+    daemons = {each["pid"] for each in found if "pyspark.daemon" in (each["cmdline"] or ())}
+    return [each["pid"] for each in found if each["pid"] in daemons and each["ppid"] in daemons]
 
 
 @pytest.mark.parametrize(
