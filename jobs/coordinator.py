@@ -27,7 +27,7 @@ from rollcall.jobs.spark.connectors import check_connectors
 from rollcall.jobs.spark.home_lease import held
 from rollcall.jobs.spark.home_session import home_session
 from rollcall.jobs.spark.session import log_settings, submitted_settings
-from rollcall.jobs.spark.shutdown import listen_in_jvm
+from rollcall.jobs.spark.shutdown import listen_in_jvm, stop_session
 from rollcall.jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
 from rollcall.jobs.stream.stored_waits import WaitsReader
 from rollcall.jobs.stream.upkeep import Beside, Upkeep
@@ -58,7 +58,7 @@ def run(home: Home, config: JobConfig, gateway: Settings | None = None) -> int:
             with held(spark, home, "the coordinator") as lease:
                 return _run(spark, home, config, lease, monitor, _besides(home, config, gateway))
         finally:
-            spark.stop()
+            stop_session(spark)
 
 
 def _besides(home: Home, config: JobConfig, gateway: Settings | None) -> list[Beside]:

@@ -40,3 +40,10 @@ def listen_in_jvm(stop: StopSignal, spark: SparkSession) -> None:
     # A JVM that this program started ignores SIGINT already, and so do the processes that it starts.
     for name in NAMES if is_submitted() else ("TERM",):
         gateway.jvm.sun.misc.Signal.handle(gateway.jvm.sun.misc.Signal(name), handler)
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Ends it, and forgets what the JVM called back: py4j's threads would keep that, and with it what DuckDB made."""
+    gateway: Any = spark.sparkContext._gateway
+    spark.stop()
+    gateway.gateway_property.pool.clear()
