@@ -10,9 +10,12 @@ what is done; must not know how a consumer is run.
 from __future__ import annotations
 
 import random
+import shutil
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -35,21 +38,32 @@ def main(kills: int, seed: int, consumers: int) -> None:
     dice, done, began = random.Random(seed), Counter[str](), time.monotonic()
     print(f"seed {seed}: {kills} kills, {consumers} consumers", flush=True)
     of_shadow = kills // SHADOWS_SHARE
-    with tempfile.TemporaryDirectory(prefix="rollcall-kills-") as folder:
-        with World(Path(folder) / "home", consumers, dice) as world:
+    with _kept_on_failure() as folder:
+        with World(folder / "home", consumers, dice) as world:
             for number in range(1, kills - of_shadow + 1):
                 moment = world.kill()
                 done[f"{moment.victim}: {moment.name}"] += 1
                 print(f"{number:3} {time.monotonic() - began:6.0f} s  {moment.victim}: {moment.name}", flush=True)
             reported = world.check()
-        reported |= assert_replay_equal(world.home, Path(folder) / "again", world.settings)
-        for moment in kill_shadow(Path(folder) / "shadow", of_shadow, dice):
+        reported |= assert_replay_equal(world.home, folder / "again", world.settings)
+        for moment in kill_shadow(folder / "shadow", of_shadow, dice):
             done[f"{moment.victim}: {moment.name}"] += 1
     for what, count in sorted(done.items()):
         print(f"{count:5}  {what}")
     for what, count in reported.items():
         print(f"{count:7,}  {what}")
     print(f"nothing lost, nothing reported twice, nobody removed, in {time.monotonic() - began:.0f} s")
+
+
+@contextmanager
+def _kept_on_failure() -> Iterator[Path]:
+    """A folder for the homes. Raises AssertionError: as in it, and where the folder is."""
+    folder = Path(tempfile.mkdtemp(prefix="rollcall-kills-"))
+    try:
+        yield folder
+    except AssertionError as error:
+        raise AssertionError(f"{error}\nkept: {folder}") from error
+    shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from rollcall.tables.home import Home
 from tests.kills.moments import MOMENTS, Moment
 from tests.peers_clients.conftest import Coordinator
-from tests.peers_clients.fleet import AS_SHIPPED, Fleet
+from tests.peers_clients.fleet import AS_SHIPPED, Fleet, Worker
 from tests.peers_job.crowds import AT_A_TIME, gather
 from tests.peers_job.job import Job
 from tests.peers_job.reported import assert_no_gap, assert_reported_once, await_heartbeats, story
@@ -131,10 +131,22 @@ class World:
             kinds = COMMITTING[fleet.options["protocol"]]
             able = [worker for worker in fleet.workers if worker.kind in kinds]
             for worker in self._dice.sample(able, min(COMMITS_A_KILL, len(able))):
+                assert worker.partitions, self._account_of(fleet, worker)
                 self._asked += 1
                 place = min(worker.partitions)
                 assert worker.ask("commit", place, self._asked) == self._asked
                 self._committed[fleet.group, place] = self._asked
+
+    def _account_of(self, fleet: Fleet, worker: Worker) -> str:
+        """What is known of a consumer that has lost its partitions, and of its group since the crowd was complete."""
+        before = len(self._reported[fleet.group])
+        lines = [
+            f"{worker.client_id} of {fleet.group} has no partition",
+            f"its assignments: {[sorted(one) for one in worker.assignments]}",
+            f"all without a partition: {[one.client_id for one in fleet.workers if not one.partitions]}",
+            *(f"fact since: {one}" for one in story(self._job, fleet.group)[before:]),
+        ]
+        return "\n".join(lines)
 
     def _offset(self, group: str, place: str) -> int | None:
         fleet = next(fleet for fleet in self._fleets if fleet.group == group)

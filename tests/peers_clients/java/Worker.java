@@ -73,6 +73,8 @@ public final class Worker {
         settings.put(ConsumerConfig.CLIENT_ID_CONFIG, options.get("client-id"));
         settings.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, "false");
         settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
+        // Else a leader that finds no broker forgets its topics, and joins again as soon as it finds one.
+        settings.put("metadata.recovery.strategy", "none");
         if (options.getOrDefault("protocol", "classic").equals("consumer")) {
             settings.put(ConsumerConfig.GROUP_PROTOCOL_CONFIG, "consumer");
             settings.put(ConsumerConfig.MAX_POLL_INTERVAL_MS_CONFIG, options.getOrDefault("max-poll-ms", "20000"));
