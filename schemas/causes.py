@@ -121,7 +121,7 @@ CAUSES: dict[str, Row] = {
     ),
     CauseKind.METADATA_CHANGED: Row(
         *("#56b4e9", "", "log, topic", "topics changed"),
-        "{who} joined again, for its topics or their partitions had changed",
+        "{who} joined again because its cached metadata of its topics had changed",
         "the topics that members subscribe to, or their partitions, had changed",
     ),
     CauseKind.COOPERATIVE_FOLLOWUP: Row(

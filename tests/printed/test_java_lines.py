@@ -190,6 +190,40 @@ def test_a_member_that_is_given_nothing_new_may_own_what_it_had_before() -> None
     assert next(one.finding for one in client_findings(facts_of(first, added))) == "idle_member"
 
 
+_RACKS = ", ".join(["NO_RACKS"] * 6)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "what"),
+    [
+        (
+            f"{{wide=[{_RACKS}]}}",
+            "{wide=[]}",
+            "its metadata had no partition of wide any more, as happens when a client can reach no broker and starts "
+            "again from its bootstrap servers (metadata.recovery.strategy=rebootstrap)",
+        ),
+        ("{wide=6, other=1}", "{wide=9, other=1}", "the topic wide had 9 partitions in its metadata, and 6 before"),
+        (
+            "{wide=[racks=[a, b], racks=[a, c]]}",
+            "{wide=[racks=[a, b], racks=[a, c], racks=[b, c]]}",
+            "the topic wide had 3 partitions in its metadata, and 2 before",
+        ),
+        ("{wide=[racks=[a]]}", "{wide=[racks=[b]]}", None),
+    ],
+)
+def test_a_leader_says_what_of_its_topics_had_changed(before: str, now: str, what: str | None) -> None:
+    snapshots = f"from (version306: {before}) at the beginning of the rebalance to (version389: {now})"
+    facts = facts_of(
+        (900, f"Request joining group due to: cached metadata has changed {snapshots}"),
+        (901, "(Re-)joining group"),
+        (1300, f"Successfully joined group with generation {GENERATION.format(5, MEMBER)}"),
+    )
+    found = [one.sentence for one in client_findings(facts) if one.finding == "topic_changed"]
+    assert found == ([] if what is None else [f"orders-1 joined again because {what}."])
+    (one,) = group_of(facts).rebalances
+    assert one.cause.client_reason == "cached metadata has changed"  # As its JoinGroup has it.
+
+
 # ---------------------------------------------------------------- several clients, and their broker
 
 

@@ -5,10 +5,11 @@ Knows facts of one client. Must not know how lines are worded.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 
-from rollcall.history.words import count
+from rollcall.history.words import count, some
 from rollcall.inputs.printed.client_rules import Rule
 from rollcall.inputs.printed.groups.reasons import cause_in_words
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
@@ -17,6 +18,13 @@ from rollcall.inputs.printed.templates import counted
 from rollcall.inputs.printed.wording import lasting
 from rollcall.inputs.tolerances import AT_ONCE_MS
 from rollcall.schemas.causes import CauseKind
+
+_CACHED = re.compile(r"([\w.-]{1,249})=(\d{1,9}|\[(?:[^\[\]]|\[[^\[\]]*\])*\])")
+"""A topic in a Java client's metadata with its number of partitions, or since Kafka 3.5 with the racks of each."""
+_WITHOUT_BROKERS = (
+    "as happens when a client can reach no broker and starts again from its bootstrap servers "
+    "(metadata.recovery.strategy=rebootstrap)"
+)
 
 
 def _topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
@@ -38,6 +46,9 @@ def _topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             if partitions is not None:
                 latest[topic] = partitions
         elif fact.kind is FactKind.REJOIN_WANTED and cause_in_words(fact.reason) is CauseKind.METADATA_CHANGED:
+            cached, is_java, now = fact.reason.partition(" at the beginning of the rebalance to ")
+            if is_java and (what := _difference(_partition_counts(cached), _partition_counts(now))):
+                yield suggested("topic_changed", f"{who} joined again because {what}.", (fact,))
             for topic, (before, changed) in changes.items():
                 if (between_ms(changed, fact) or 0) <= AT_ONCE_MS:
                     places = there.get(topic, [])
@@ -48,6 +59,27 @@ def _topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
                     lines = (changed, fact) if back is None else (changed, fact, back)
                     yield suggested("topic_changed", f"{who} joined again because {what}.", lines)
             changes = {}
+
+
+def _partition_counts(cached: str) -> dict[str, int]:
+    """The number of partitions of each topic in the client's metadata."""
+    return {
+        topic: int(partitions) if partitions.isdecimal() else partitions.count("NO_RACKS") + partitions.count("racks=")
+        for topic, partitions in _CACHED.findall(cached)
+    }
+
+
+def _difference(before: dict[str, int], now: dict[str, int]) -> str:
+    """What a client's metadata has otherwise than before, in words; empty: the numbers of partitions are the same."""
+    if any(before.values()) and not any(now.values()):
+        topics = some(topic for topic, partitions in before.items() if partitions)
+        return f"its metadata had no partition of {topics} any more, {_WITHOUT_BROKERS}"
+    counts = ((topic, before.get(topic, 0), now.get(topic, 0)) for topic in {**before, **now})
+    return some(
+        f"the topic {topic} had {count(has, 'partition')} in its metadata, and {had} before"
+        for topic, had, has in counts
+        if had != has
+    )
 
 
 def _what_changed(topic: str, before: int | None, changed: LoggedFact, back: LoggedFact | None) -> str:

@@ -7,6 +7,7 @@ group in order. Must not know how lines are worded.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from rollcall.inputs.printed.absence import could_stand
@@ -26,6 +27,8 @@ _LEFT = (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT)
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
 _BEGINS = (FactKind.CLIENT_STARTED, FactKind.MEMBER_ID_SET)
 """What a client prints only as it begins or comes back, before it asks to join."""
+_SNAPSHOTS = re.compile(r"(?<=has changed) from .*")
+"""What Kafka's Java client prints behind the reason that it sends."""
 GIVEN_ID = "given member-id"
 """In the reason of a new member, which asks again with the id that it got."""
 
@@ -197,7 +200,7 @@ class OwnGenerations:
         part = self._open(fact)
         part.one.facts.append(fact)
         if kind is not None and part.learnt is None and part.one.cause.kind is CauseKind.UNKNOWN:
-            part.one.cause = self._own.cause(Reason(kind, client_reason=fact.reason))
+            part.one.cause = self._own.cause(Reason(kind, client_reason=_SNAPSHOTS.sub("", fact.reason)))
         elif learnt_of_others(fact):
             part.learnt = part.learnt or fact
 
