@@ -20,20 +20,16 @@ from typing import Any
 
 from pyspark import daemon
 
-UDF_WORKER = "pyspark.worker"
+from rollcall.jobs.spark import lean_worker
 
 
 def main() -> None:
-    """Loads and freezes, then becomes pyspark's daemon; leaves pyspark's other kinds of worker as they are."""
+    """Loads and freezes, then becomes pyspark's daemon."""
     sparks: Any = daemon
     sparks.worker = partial(without_waits, sparks.worker)
-    if sys.argv[1:2] == [UDF_WORKER]:
-        # Not in the other kinds of worker, which need none of these modules.
-        from rollcall.jobs.spark import lean_worker
-
-        lean_worker.install()
-        gc.collect()
-        gc.freeze()
+    lean_worker.install()
+    gc.collect()
+    gc.freeze()
     sparks.manager()
 
 
