@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from rollcall.schemas.effects import HeartbeatsTaken
 from rollcall.schemas.membership_messages import LONGEST_RUN_MS
 from rollcall.schemas.messages import HeartbeatRequest, HeartbeatRunRequest, MemberBeats
 
@@ -75,14 +74,6 @@ class RunPacker:
             is_answered=is_answered,
             members=self._members,
         )
-
-
-_taken = msgspec.json.Decoder(HeartbeatsTaken)
-
-
-def beats_taken(detail: str) -> list[list[int]]:
-    """The heartbeats in the detail of a `heartbeats_taken`: by member, in ms after the run's beginning."""
-    return [one.beats for one in _taken.decode(detail).taken]
 
 
 def packed(beats: Iterable[HeartbeatRequest], request_id: str) -> HeartbeatRunRequest:

@@ -11,7 +11,7 @@ from enum import IntEnum
 from rollcall.coordinator_udfs.protocol.answers import answer
 from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, broker_default, of_broker
+from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, of_broker
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
@@ -56,7 +56,7 @@ def _values(name: str, group: Group, broker: ConsumerConfig) -> Iterator[Describ
     broker_key = GROUP_KEYS[name].broker_key
     if name in group.configs:
         yield DescribeConfigsSynonym(name=name, value=group.configs[name], source=ConfigSource.GROUP_CONFIG)
-    default, given = broker_default(name), of_broker(name, broker)
+    default, given = GROUP_KEYS[name].default, of_broker(name, broker)
     if given != default:
         yield DescribeConfigsSynonym(name=broker_key, value=given, source=ConfigSource.STATIC_BROKER_CONFIG)
     yield DescribeConfigsSynonym(name=broker_key or name, value=default, source=ConfigSource.DEFAULT_CONFIG)

@@ -38,7 +38,9 @@ class MemberTable:
     def put(self, name: str) -> None:
         """Puts a name in, or in again; the table may grow in either case."""
         if (len(self.names) + 1) * _LOAD_FACTOR > self.slots:
-            self._double()
+            names, self.names, self.slots = self.names, [], self.slots * 2
+            for each in names:
+                self._insert(each)
         if name not in self.names:
             self._insert(name)
 
@@ -49,11 +51,6 @@ class MemberTable:
 
     def copy(self) -> MemberTable:
         return MemberTable(self.names, self.slots)
-
-    def _double(self) -> None:
-        names, self.names, self.slots = self.names, [], self.slots * 2
-        for name in names:
-            self._insert(name)
 
     def _insert(self, name: str) -> None:
         unused_bits = 64 - (self.slots.bit_length() - 1)
