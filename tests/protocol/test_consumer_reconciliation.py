@@ -17,18 +17,6 @@ def two_members() -> ConsumerBench:
 
 
 @rule(
-    "Reconciliation: free partitions are given with the new epoch",
-    origin="testStableToStable testStableToStableWithNewPartitions",
-)
-def test_free_partitions_are_given_at_once() -> None:
-    bench = ConsumerBench(topics={"t1": 2}).with_members("m1")
-    bench.set_topics(t1=3)
-    answer = bench.beat("m1")
-    assert (answer.epoch, answer.assigned) == (3, {"t1": [0, 1, 2]})
-    assert bench.member("m1").assigned == {"t1": {0: 2, 1: 2, 2: 3}}
-
-
-@rule(
     "Reconciliation: who shows that it has given up already is never asked to",
     origin="testStableToUnreleasedPartitionsWithOwnedPartitionsNotHavingRevokedPartitions",
 )

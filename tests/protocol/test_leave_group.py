@@ -22,24 +22,6 @@ def test_the_last_member_leaves_an_empty_group(v: int, state: str) -> None:
     assert bench.group.protocol_name is None
 
 
-@rule("LeaveGroup: a waiting SyncGroup is never answered")
-def test_a_waiting_sync_is_dropped_when_its_member_leaves() -> None:
-    bench = Bench().completing("m1", "m2")
-    waiting = bench.sync("m2")
-    bench.leave("m2", by="admin")
-    assert (waiting.reply, waiting.is_dropped) == (None, True)
-
-
-@rule("LeaveGroup: one of an id given out alone makes a Stable or completing group rebalance")
-@pytest.mark.parametrize("state", ["completing", "stable"])
-def test_the_leave_of_an_id_given_out_rebalances(state: str) -> None:
-    bench = getattr(Bench(), state)("m1")
-    bench.join("m2")
-    bench.leave("m2")
-    assert bench.state is GroupState.PREPARING_REBALANCE
-    assert bench.last(RebalanceStarted).cause.client_id == "m2"
-
-
 @rule("LeaveGroup: a batch of instance ids", origin="testStaticMembersValidBatchLeaveGroup")
 def test_an_administrator_removes_several_with_one_rebalance() -> None:
     bench = Bench()

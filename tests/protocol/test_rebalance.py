@@ -4,26 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.schemas.causes import EndCause
-from rollcall.schemas.effects import MemberRemoved, RequestDropped
-from rollcall.schemas.errors import Error
+from rollcall.schemas.effects import RequestDropped
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
-
-
-@rule(
-    "Join phase: members absent at the rebalance timeout are dropped, dynamic ones",
-    origin="testCompleteJoinRemoveNotYetRejoinedDynamicMembers",
-)
-def test_absent_dynamic_members_are_dropped_at_the_timeout() -> None:
-    bench = Bench().patient("m1", "m2", rebalance_ms=3_000)
-    rejoined = bench.join("m1")
-    bench.tick(2_999)
-    assert rejoined.is_parked
-    bench.tick(3_000)
-    assert (rejoined.answered_at_ms, bench.members) == (3_000, ["m1"])
-    assert bench.last(MemberRemoved).end_cause is EndCause.REBALANCE_TIMEOUT
-    assert ("m2" in bench.deadlines(), bench.heartbeat("m2").error) == (False, Error.UNKNOWN_MEMBER_ID)
 
 
 @rule("Leader: of several that joined the one longest a member leads (Kafka: any of them)")
