@@ -5,7 +5,7 @@ Knows the shapes; knows no rule of the protocol, no clock and nobody who packs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -74,21 +74,6 @@ class RunPacker:
             is_answered=is_answered,
             members=self._members,
         )
-
-
-def packed(beats: Iterable[HeartbeatRequest], request_id: str) -> HeartbeatRunRequest:
-    """All these heartbeats as one run. Raises ValueError: they do not fit together, or there is none."""
-    packer: RunPacker | None = None
-    for beat in beats:
-        if packer is None:
-            packer = RunPacker(beat)
-        elif packer.takes(beat):
-            packer.add(beat)
-        else:
-            raise ValueError(f"{beat.request_id}: does not fit into a run from {packer.from_ms}")
-    if packer is None:
-        raise ValueError("a run of no heartbeats")
-    return packer.run(request_id)
 
 
 def with_beats(one: MemberBeats, beats: Sequence[int]) -> MemberBeats:

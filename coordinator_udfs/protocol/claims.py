@@ -31,13 +31,9 @@ def topics_of(protocol_type: str | None, metadata: bytes) -> list[str] | None:
 def claimed(protocol_type: str | None, metadata: bytes) -> list[TopicPartitions] | None:
     """What a member claims to own as it joins; None if it cannot be read from the bytes."""
     try:
-        match protocol_type:
-            case "consumer":
-                return by_topic(decode_subscription(metadata).owned_partitions)
-            case "connect":
-                return by_topic(decode_worker_state(metadata).owned)
-            case _:
-                return None
+        if protocol_type == CONSUMER:
+            return by_topic(decode_subscription(metadata).owned_partitions)
+        return by_topic(decode_worker_state(metadata).owned) if protocol_type == CONNECT else None
     except MemberBytesError:
         return None
 

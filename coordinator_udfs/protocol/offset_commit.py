@@ -10,7 +10,6 @@ from rollcall.coordinator_udfs.protocol.answers import answer
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.offsets import refusal_of_commit
 from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group, GroupView
-from rollcall.coordinator_udfs.protocol.java_strings import utf16_length
 from rollcall.coordinator_udfs.protocol.lifecycle import create_group
 from rollcall.coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
 from rollcall.coordinator_udfs.protocol.offsets_room import OffsetsRoom
@@ -123,6 +122,11 @@ def error_of_commit(group: GroupView, request: OffsetCommitRequest) -> Error | N
     else:
         return Error.UNKNOWN_MEMBER_ID
     return Error.REBALANCE_IN_PROGRESS if group.state == GroupState.COMPLETING_REBALANCE else None
+
+
+def utf16_length(text: str) -> int:
+    """String.length(): the number of UTF-16 units; a character outside the basic plane counts as two."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
 
 
 def refusal_of_partition(

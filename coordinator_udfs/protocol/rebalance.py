@@ -22,7 +22,7 @@ from rollcall.coordinator_udfs.protocol.deadlines import (
     reported_from_ms,
 )
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.java_strings import hash_map_order
+from rollcall.coordinator_udfs.protocol.java_maps import hash_map_order
 from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
 from rollcall.coordinator_udfs.protocol.turn import Timer, Turn

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.java_strings import hash_code, hash_map_order, utf16_length
+from rollcall.coordinator_udfs.protocol.java_maps import hash_code, hash_map_order
+from rollcall.coordinator_udfs.protocol.offset_commit import utf16_length
 from rollcall.coordinator_udfs.protocol.rebalance import select_protocol
 from tests.protocol.rules import rule
 

@@ -27,7 +27,6 @@ from rollcall.schemas.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     LeaveGroupRequest,
-    LeaveGroupResponseMember,
     MemberIdentity,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -160,15 +159,8 @@ def leave_consumer_group(group: Group, request: LeaveGroupRequest, turn: Turn) -
     assert consumer is not None
     gone: dict[str, Gone] = {}
     causes: list[Cause] = []
-    answers = []
-    for identity in identities_of(request):
-        error = _leave(consumer, identity, request, gone, causes)
-        answers.append(
-            LeaveGroupResponseMember(
-                member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
-            )
-        )
-    reply_to_leave(request, answers, Error.NONE, turn)
+    errors = [_leave(consumer, identity, request, gone, causes) for identity in identities_of(request)]
+    reply_to_leave(request, errors, turn)
     if gone:
         remove_members(group, consumer, list(gone.values()), causes[0], turn)
 

@@ -15,7 +15,7 @@ from rollcall.coordinator_udfs.protocol.consumer.subscription import existing_to
 from rollcall.coordinator_udfs.protocol.consumer.uniform_assignor import assign_uniformly
 from rollcall.coordinator_udfs.protocol.consumer.uniform_mixed import assign_mixed
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.java_strings import hash_map_order
+from rollcall.coordinator_udfs.protocol.java_maps import hash_map_order
 from rollcall.coordinator_udfs.protocol.turn import Turn
 
 
