@@ -29,10 +29,10 @@ def test_a_replay_takes_the_recorded_leader(recorded: str | None, leader: str) -
     assert bench.leader == leader
 
 
-@rule("SyncGroup: a second one while the first waits takes its place, and the first is never answered")
-def test_a_repeated_sync_replaces_the_one_that_waits() -> None:
-    bench = Bench().completing("m1", "m2")
-    first, second = bench.sync("m2"), bench.sync("m2")
-    bench.sync("m1", plan=["m2"])
-    assert (first.reply, first.is_dropped, second.response.assignment) == (None, True, b"m2-2")
-    assert bench.last(RequestDropped).why == "replaced by a later SyncGroup of the same member"
+@rule("Parked requests: a second one while the first waits takes its place, and the first is never answered")
+@pytest.mark.parametrize(("state", "api"), [("stable", "JoinGroup"), ("completing", "SyncGroup")])
+def test_a_repeated_request_replaces_the_one_that_waits(state: str, api: str) -> None:
+    bench = getattr(Bench(), state)("m1", "m2")
+    first, second = (bench.join("m1") if api == "JoinGroup" else bench.sync("m2") for _ in range(2))
+    assert (first.is_dropped, first.reply, second.is_parked) == (True, None, True)
+    assert bench.last(RequestDropped).why == f"replaced by a later {api} of the same member"
