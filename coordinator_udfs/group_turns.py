@@ -263,7 +263,7 @@ class GroupTurns:
         self._emit(effects, 0)
         self._budget.spend_on_facts(self.rows[rows_before:], self.group)
         due_ms = self.group.next_due_ms
-        self._is_cut = self._budget.is_spent and due_ms is not None and due_ms <= until_ms
+        self._is_cut = self._budget.left <= 0 and due_ms is not None and due_ms <= until_ms
         if not self.group.is_known:
             self._forget()
 
@@ -289,7 +289,7 @@ class GroupTurns:
     def _forget(self) -> None:
         """Forgets a group that is unknown now, with its request ids: the next batch will not have them either."""
         self.group = Group(self.group_id, configs=self.group.configs)
-        self._rebase(self._document())
+        self._rebase()
         self.memory.seq_at_ms = -1
         self.seen.clear()
 
@@ -303,14 +303,11 @@ class GroupTurns:
                 expire_due(self.group, at_ms, self.settings.group, self.armed_from_ms)
             else:
                 step(self.group, request, at_ms, self.settings.group, self.armed_from_ms)
-        self._rebase(self._document())
+        self._rebase()
 
-    def _document(self) -> str | None:
-        """The group as text; None: nothing of it is to be remembered."""
-        return encode(self.group).document if self.group.is_kept else None
-
-    def _rebase(self, base: str | None) -> None:
-        self._base = base
+    def _rebase(self) -> None:
+        """A turn that fails is undone from here on; None: nothing of the group is to be remembered."""
+        self._base = encode(self.group).document if self.group.is_kept else None
         self._applied.clear()
 
     # ------------------------------------------------------------ after

@@ -153,8 +153,8 @@ def _packed(requests: DataFrame, settings: StreamSettings) -> DataFrame:
     refused = F.to_json(
         F.struct(
             reason.alias("reason"),
-            F.left(_legible(requests["group_id"]), F.lit(shown)).alias("group_id"),
-            F.left(_legible(requests["request"]), F.lit(settings.quarantine_raw_max_bytes)).alias("request"),
+            F.left(F.make_valid_utf8(requests["group_id"]), F.lit(shown)).alias("group_id"),
+            F.left(F.make_valid_utf8(requests["request"]), F.lit(settings.quarantine_raw_max_bytes)).alias("request"),
             requests["received_at_ms"].alias("received_at_ms"),
         )
     )
@@ -195,7 +195,3 @@ def _unfit(requests: DataFrame, settings: StreamSettings) -> Column:
             for name, column in (("group_id", group_id), ("request", request))
         ),
     )
-
-
-def _legible(text: Column) -> Column:
-    return F.make_valid_utf8(text)

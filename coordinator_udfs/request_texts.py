@@ -72,9 +72,11 @@ def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -
         if getattr(request, name) != default:
             raise RequestError(f"{name}: {_API_OF[kind]} v{version} does not carry this field")
     _check_envelope(request)
-    named = request.group_id if isinstance(request, _BEATS) else _group_named(request)
-    if named != group_id:
-        raise RequestError(f"group_id: the row says {_short(group_id)}, the request {_short(named)}")
+    names = [request.group_id] if isinstance(request, _BEATS) else groups_named(request)
+    if len(names) != 1:
+        raise RequestError(f"group_id: the request names {len(names)} groups, a row is for exactly one")
+    if names[0] != group_id:
+        raise RequestError(f"group_id: the row says {_short(group_id)}, the request {_short(names[0])}")
     if not holds_no_long_string(text) and (unfit := unfit_string(request)):
         raise RequestError(unfit)
     if unfit := unfit_cluster(request):
@@ -119,13 +121,6 @@ def _check_run(run: HeartbeatRunRequest) -> None:
         raise RequestError(f"received_at_ms: {run.received_at_ms} is not when the run's last heartbeat arrived")
     if run.from_ms < 0 or (run.handed_on_ms is not None and not last_ms <= run.handed_on_ms <= LATEST_MS):
         raise RequestError(f"handed_on_ms: {run.handed_on_ms} is not after the run's last heartbeat, {last_ms}")
-
-
-def _group_named(request: StreamRequest) -> str:
-    names = groups_named(request)
-    if len(names) != 1:
-        raise RequestError(f"group_id: the request names {len(names)} groups, a row is for exactly one")
-    return names[0]
 
 
 @cache

@@ -159,7 +159,10 @@ def decode_with_memory(group_id: str, document: str | bytes) -> tuple[Group, Str
     group.pending_sync = dict.fromkeys(stored.pending_sync)
     group.subscribed_topics = None if stored.subscribed_topics is None else frozenset(stored.subscribed_topics)
     group.offsets = {(o.topic, o.partition): o.offset for o in stored.offsets}
-    group.consumer = None if stored.consumer is None else _restored(stored.consumer)
+    if (consumer := stored.consumer) is not None:
+        table = MemberTable(consumer.table, consumer.table_slots)
+        group.consumer = ConsumerGroup(table=table, **_fields(consumer, ConsumerFields))
+        group.consumer.restore(consumer.members)
     return group, stored.stream or StreamMemory()
 
 
@@ -170,13 +173,6 @@ def _stored(consumer: ConsumerGroup) -> StoredConsumer:
         table_slots=consumer.table.slots,
         **_fields(consumer, ConsumerFields),
     )
-
-
-def _restored(stored: StoredConsumer) -> ConsumerGroup:
-    table = MemberTable(stored.table, stored.table_slots)
-    consumer = ConsumerGroup(table=table, **_fields(stored, ConsumerFields))
-    consumer.restore(stored.members)
-    return consumer
 
 
 def _fields(of: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.find_coordinator import find_coordinator
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.list_config_resources import list_config_resources
-from rollcall.coordinator_udfs.protocol.list_groups import KnownGroup, list_groups
+from rollcall.coordinator_udfs.protocol.list_groups import list_groups
 from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, next_due_ms, step
 from rollcall.programs.command_line import examples, run_command, set_option
 from rollcall.programs.errors import UserError
@@ -131,29 +131,25 @@ class Trace:
             heapq.heappush(self._due, (due_ms, group.group_id))
 
     def _apply(self, request: AnyRequest, api: str, at_ms: int) -> Iterator[Line]:
+        groups = self.groups.values()
+        response: Response
         if isinstance(request, ListGroupsRequest):
-            known = [
-                KnownGroup(g.group_id, g.protocol_type or "", g.shown_state, g.group_type) for g in self.groups.values()
-            ]
-            yield self._reply(at_ms, request.request_id, api, request.api_version, list_groups(known, request))
-            return
-        if isinstance(request, FindCoordinatorRequest):
+            known = [(g.group_id, g.protocol_type or "", g.shown_state, g.group_type) for g in groups]
+            response = list_groups(known, request)
+        elif isinstance(request, FindCoordinatorRequest):
             response = find_coordinator(request, NODE_ID, HOST, PORT)
-            yield self._reply(at_ms, request.request_id, api, request.api_version, response)
-            return
-        if isinstance(request, ListConfigResourcesRequest):
-            configured = [group.group_id for group in self.groups.values() if group.configs]
-            listed = list_config_resources(configured, request)
-            yield self._reply(at_ms, request.request_id, api, request.api_version, listed)
-            return
-        parts = split(request)
-        if parts == [request]:
-            yield from self._step(request, at_ms)
-            return
-        responses: list[Response] = []
-        for part in parts:
-            yield from self._step(part, at_ms, responses)
-        yield self._reply(at_ms, request.request_id, api, request.api_version, join(request, responses))
+        elif isinstance(request, ListConfigResourcesRequest):
+            response = list_config_resources([group.group_id for group in groups if group.configs], request)
+        else:
+            parts = split(request)
+            if parts == [request]:
+                yield from self._step(request, at_ms)
+                return
+            responses: list[Response] = []
+            for part in parts:
+                yield from self._step(part, at_ms, responses)
+            response = join(request, responses)
+        yield self._reply(at_ms, request.request_id, api, request.api_version, response)
 
     def _step(self, request: GroupRequest, at_ms: int, collect: list[Response] | None = None) -> Iterator[Line]:
         group_id = group_id_of(request)
@@ -170,16 +166,12 @@ class Trace:
     def _lines(self, group_id: str, effects: Iterable[Effect]) -> Iterator[Line]:
         for effect in effects:
             if isinstance(effect, Reply):
-                self._note_bound(effect)
+                if effect.request_id in self._bind and effect.error_code in _BOUND_BY:
+                    self._bound[self._bind[effect.request_id]] = effect.member_id
                 yield self._reply(effect.at_ms, effect.request_id, effect.api, effect.api_version, effect.response)
             elif self.with_effects:
                 fields = msgspec.to_builtins(effect)
                 yield {"at_ms": fields.pop("at_ms"), "group_id": group_id, "effect": fields.pop("effect"), **fields}
-
-    def _note_bound(self, reply: Reply) -> None:
-        name = self._bind.get(reply.request_id)
-        if name is not None and reply.error_code in _BOUND_BY:
-            self._bound[name] = reply.member_id
 
     @staticmethod
     def _reply(at_ms: int, request_id: str, api: str, version: int, response: Response) -> Line:

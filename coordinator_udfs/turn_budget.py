@@ -44,10 +44,6 @@ class TurnBudget:
         """most: how much a turn may cost; 0: any amount."""
         self.left: float = most or inf
 
-    @property
-    def is_spent(self) -> bool:
-        return self.left <= 0
-
     def spend_on_request(self, waiting: Waiting, rows: Sequence[EffectRow], group: Group) -> None:
         """Counts a request that was applied and gave these rows."""
         text, request = waiting
@@ -76,13 +72,10 @@ def what_is_kept(waiting: Sequence[Waiting]) -> tuple[list[Waiting], list[Client
         is_short = len(text) <= _SHORT_CHARACTERS
         size_then = size + (len(text) if text.isascii() else 4 * len(text))
         has_room = size_then <= PUT_OFF_BYTES * (2 if is_short else 1)
-        if has_room or isinstance(request, HeartbeatRunRequest | GroupObservedRequest) or _is_acknowledged(request):
+        is_acknowledged = isinstance(request, OffsetCommitRequest) and request.is_acknowledged
+        if has_room or is_acknowledged or isinstance(request, HeartbeatRunRequest | GroupObservedRequest):
             kept.append(each)
             size = size_then
         else:
             refused.append(request)
     return kept, refused
-
-
-def _is_acknowledged(request: StreamRequest) -> bool:
-    return isinstance(request, OffsetCommitRequest) and request.is_acknowledged

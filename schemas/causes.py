@@ -95,10 +95,6 @@ class Row(NamedTuple):
     is_trouble: bool = False
     """Whether nobody wants it."""
 
-    @property
-    def starts_rebalances(self) -> bool:
-        return bool(self.colour)
-
 
 # Colours are apart for people with colour blindness as far as fifteen can be (after Okabe, Ito and Tol).
 CAUSES: dict[str, Row] = {
@@ -193,4 +189,4 @@ def name_of(cause: str | None) -> str:
 
 def listed() -> tuple[str, ...]:
     """The keys of all causes of rebalances, in the order in which they are listed and drawn."""
-    return tuple(str(key) for key, row in CAUSES.items() if row.starts_rebalances)
+    return tuple(str(key) for key, row in CAUSES.items() if row.colour)

@@ -5,11 +5,10 @@ Knows the shapes; knows no rule of the protocol, no clock and nobody who packs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from rollcall.schemas.effects import HeartbeatsTaken
 from rollcall.schemas.membership_messages import LONGEST_RUN_MS
 from rollcall.schemas.messages import HeartbeatRequest, HeartbeatRunRequest, MemberBeats
 
@@ -75,29 +74,6 @@ class RunPacker:
             is_answered=is_answered,
             members=self._members,
         )
-
-
-_taken = msgspec.json.Decoder(HeartbeatsTaken)
-
-
-def beats_taken(detail: str) -> list[list[int]]:
-    """The heartbeats in the detail of a `heartbeats_taken`: by member, in ms after the run's beginning."""
-    return [one.beats for one in _taken.decode(detail).taken]
-
-
-def packed(beats: Iterable[HeartbeatRequest], request_id: str) -> HeartbeatRunRequest:
-    """All these heartbeats as one run. Raises ValueError: they do not fit together, or there is none."""
-    packer: RunPacker | None = None
-    for beat in beats:
-        if packer is None:
-            packer = RunPacker(beat)
-        elif packer.takes(beat):
-            packer.add(beat)
-        else:
-            raise ValueError(f"{beat.request_id}: does not fit into a run from {packer.from_ms}")
-    if packer is None:
-        raise ValueError("a run of no heartbeats")
-    return packer.run(request_id)
 
 
 def with_beats(one: MemberBeats, beats: Sequence[int]) -> MemberBeats:

@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from rollcall.schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
+from rollcall.schemas.heartbeat_runs import RunPacker
 from rollcall.schemas.messages import (
     ENVELOPE_FIELDS,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupTopicPartitions,
     HeartbeatRequest,
+    HeartbeatRunRequest,
     JoinGroupProtocol,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -205,3 +207,12 @@ def _carried(shape: type[Shape], api_version: int, fields: Mapping[str, Any]) ->
     stray = fields.keys() - set(shape.__struct_fields__)
     assert not stray, f"{shape.__name__} has no {sorted(stray)}"
     return {name: value for name, value in fields.items() if name in known}
+
+
+def packed(beats: Sequence[HeartbeatRequest], request_id: str) -> HeartbeatRunRequest:
+    """All these heartbeats, which must fit together, as one run."""
+    packer = RunPacker(beats[0])
+    for beat in beats[1:]:
+        assert packer.takes(beat)
+        packer.add(beat)
+    return packer.run(request_id)

@@ -26,10 +26,8 @@ from rollcall.schemas.messages import (
 _LIST_OPERATIONS = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 
 
-class _Refused(Exception):
-    def __init__(self, error: Error, why: str) -> None:
-        super().__init__(why)
-        self.error, self.why = error, why
+class _InvalidRequest(Exception):
+    """The text says why."""
 
 
 def alter_configs(group: Group, request: AlterConfigsRequest | IncrementalAlterConfigsRequest, turn: Turn) -> None:
@@ -46,8 +44,8 @@ def alter_configs(group: Group, request: AlterConfigsRequest | IncrementalAlterC
             check_bounds(configs, turn.config.consumer)
         if not request.validate_only:
             set_configs(group, configs, turn, request=request)
-    except _Refused as refused:
-        result.error_code, result.error_message = refused.error, refused.why
+    except _InvalidRequest as invalid:
+        result.error_code, result.error_message = Error.INVALID_REQUEST, str(invalid)
     except UnfitConfig as unfit:
         result.error_code, result.error_message = Error.INVALID_CONFIG, str(unfit)
     api = "AlterConfigs" if isinstance(request, AlterConfigsRequest) else "IncrementalAlterConfigs"
@@ -87,17 +85,17 @@ def set_configs(
 
 
 def _incremented(group: Group, request: IncrementalAlterConfigsRequest) -> dict[str, str]:
-    """The group's configs after the request. Raises _Refused, UnfitConfig."""
+    """The group's configs after the request. Raises _InvalidRequest, UnfitConfig."""
     altered = request.resources[0].configs
     _check_names(group.group_id, [one.name for one in altered])
     for one in altered:
         if one.config_operation != DELETE_CONFIG and one.value is None:
-            raise _Refused(Error.INVALID_REQUEST, f"Null value not supported for : {one.name}")
+            raise _InvalidRequest(f"Null value not supported for : {one.name}")
         if one.config_operation in _LIST_OPERATIONS and one.name in GROUP_KEYS:
             operation = _LIST_OPERATIONS[one.config_operation]
             raise UnfitConfig(f"Can't {operation} to key {one.name} because its type is not LIST.")
         if one.config_operation not in (SET, DELETE_CONFIG, *_LIST_OPERATIONS):
-            raise _Refused(Error.INVALID_REQUEST, f"Unknown operation {one.config_operation} for : {one.name}")
+            raise _InvalidRequest(f"Unknown operation {one.config_operation} for : {one.name}")
     gone = {one.name for one in altered if one.config_operation == DELETE_CONFIG}
     kept = {name: value for name, value in group.configs.items() if name not in gone}
     return kept | {one.name: value_of(one.name, one.value or "") for one in altered if one.name not in gone}
@@ -109,12 +107,12 @@ def _replaced(request: AlterConfigsRequest) -> dict[str, str]:
     _check_names(request.resources[0].resource_name, [one.name for one in altered])
     for one in altered:
         if one.value is None:
-            raise _Refused(Error.INVALID_REQUEST, f"Null value not supported for : {one.name}")
+            raise _InvalidRequest(f"Null value not supported for : {one.name}")
     return {one.name: value_of(one.name, one.value or "") for one in altered}
 
 
 def _check_names(group_id: str, names: list[str]) -> None:
     if not group_id:
-        raise _Refused(Error.INVALID_REQUEST, "Default group resources are not allowed.")
+        raise _InvalidRequest("Default group resources are not allowed.")
     if len(set(names)) < len(names):
-        raise _Refused(Error.INVALID_REQUEST, "Error due to duplicate config keys")
+        raise _InvalidRequest("Error due to duplicate config keys")

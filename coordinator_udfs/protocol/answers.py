@@ -69,20 +69,8 @@ def _missing_protocol_name(api_version: int) -> str | None:
 def send_join(to: JoinGroupRequest | ParkedJoin, client_id: str, response: JoinGroupResponse, turn: Turn) -> None:
     """Answers a JoinGroup."""
     response.protocol_name = response.protocol_name or _missing_protocol_name(to.api_version)
-    turn.emit(
-        Reply(
-            at_ms=turn.now_ms,
-            request_id=to.request_id,
-            api="JoinGroup",
-            api_version=to.api_version,
-            error_code=response.error_code,
-            member_id=response.member_id or (to.member_id if isinstance(to, JoinGroupRequest) else ""),
-            client_id=client_id,
-            generation_id=response.generation_id,
-            received_at_ms=to.received_at_ms if isinstance(to, ParkedJoin) else turn.now_ms,
-            response=response,
-        )
-    )
+    member_id = response.member_id or (to.member_id if isinstance(to, JoinGroupRequest) else "")
+    _send(to, "JoinGroup", member_id, client_id, response.generation_id, response, turn)
 
 
 def send_sync(
@@ -94,17 +82,29 @@ def send_sync(
     turn: Turn,
 ) -> None:
     """Answers a SyncGroup."""
+    _send(to, "SyncGroup", member_id, client_id, generation_id, response, turn)
+
+
+def _send(
+    to: Request | ParkedJoin | ParkedSync,
+    api: str,
+    member_id: str,
+    client_id: str,
+    generation_id: int,
+    response: JoinGroupResponse | SyncGroupResponse,
+    turn: Turn,
+) -> None:
     turn.emit(
         Reply(
             at_ms=turn.now_ms,
             request_id=to.request_id,
-            api="SyncGroup",
+            api=api,
             api_version=to.api_version,
             error_code=response.error_code,
             member_id=member_id,
             client_id=client_id,
             generation_id=generation_id,
-            received_at_ms=to.received_at_ms if isinstance(to, ParkedSync) else turn.now_ms,
+            received_at_ms=turn.now_ms if isinstance(to, Request) else to.received_at_ms,
             response=response,
         )
     )
@@ -136,6 +136,24 @@ def current_members(group: Group) -> list[JoinGroupResponseMember]:
     ]
 
 
+def refuse_sync(request: SyncGroupRequest, error: Error, turn: Turn) -> None:
+    """Answers a SyncGroup with an error."""
+    response = SyncGroupResponse(error_code=error)
+    send_sync(request, request.member_id, request.client_id, request.generation_id, response, turn)
+
+
+def refuse_parked(group: Group, member: Member, error: Error, turn: Turn) -> bool:
+    """Answers what a member has parked with an error; whether there was anything."""
+    join, sync = group.take_parked_join(member), member.parked_sync
+    member.parked_sync = None
+    if join is not None:
+        send_join(join, member.client_id, JoinGroupResponse(error_code=error, member_id=member.member_id), turn)
+    if sync is not None:
+        response = SyncGroupResponse(error_code=error)
+        send_sync(sync, member.member_id, member.client_id, group.generation_id, response, turn)
+    return join is not None or sync is not None
+
+
 def park_join(group: Group, member: Member, request: JoinGroupRequest, turn: Turn) -> None:
     """Parks a JoinGroup; an earlier one of the same member that is still parked is never answered."""
     parked = ParkedJoin(request.request_id, request.api_version, turn.now_ms, request.recorded_leader_id)
@@ -153,6 +171,15 @@ def park_sync(group: Group, member: Member, request: SyncGroupRequest, turn: Tur
         )
     member.parked_sync = ParkedSync(request.request_id, request.api_version, turn.now_ms)
     _parked(request, "SyncGroup", member.member_id, group.generation_id, turn)
+
+
+def drop_parked(group: Group, member: Member, why: str, turn: Turn) -> None:
+    """Records that what a member has parked will never be answered."""
+    join, sync = group.take_parked_join(member), member.parked_sync
+    member.parked_sync = None
+    for parked, api in ((join, "JoinGroup"), (sync, "SyncGroup")):
+        if parked is not None:
+            drop(parked, api, member.member_id, why, turn)
 
 
 def drop(parked: ParkedJoin | ParkedSync, api: str, member_id: str, why: str, turn: Turn) -> None:

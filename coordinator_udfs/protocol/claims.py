@@ -31,13 +31,9 @@ def topics_of(protocol_type: str | None, metadata: bytes) -> list[str] | None:
 def claimed(protocol_type: str | None, metadata: bytes) -> list[TopicPartitions] | None:
     """What a member claims to own as it joins; None if it cannot be read from the bytes."""
     try:
-        match protocol_type:
-            case "consumer":
-                return _grouped(decode_subscription(metadata).owned_partitions)
-            case "connect":
-                return _grouped(decode_worker_state(metadata).owned)
-            case _:
-                return None
+        if protocol_type == CONSUMER:
+            return by_topic(decode_subscription(metadata).owned_partitions)
+        return by_topic(decode_worker_state(metadata).owned) if protocol_type == CONNECT else None
     except MemberBytesError:
         return None
 
@@ -52,8 +48,8 @@ def owned(protocol_type: str | None, metadata: bytes, assignment: bytes) -> list
     try:
         if protocol_type == CONNECT:
             kept = decode_worker_state(metadata).owned if metadata else ()
-            return _grouped(decode_worker_assignment(assignment).kept_by(kept) if assignment else kept)
-        return _grouped(decode_assignment(assignment).partitions) if assignment else []
+            return by_topic(decode_worker_assignment(assignment).kept_by(kept) if assignment else kept)
+        return by_topic(decode_assignment(assignment).partitions) if assignment else []
     except MemberBytesError:
         return None
 
@@ -71,7 +67,8 @@ def gives_up(protocol_type: str | None, metadata: bytes, assignment: bytes) -> b
         return False
 
 
-def _grouped(decoded: Iterable[TopicPartition | ConnectTask]) -> list[TopicPartitions]:
+def by_topic(decoded: Iterable[TopicPartition | ConnectTask | tuple[str, int]]) -> list[TopicPartitions]:
+    """Partitions, each with its topic, as lists by topic; both in rising order."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(decoded):
         topics.setdefault(topic, []).append(partition)

@@ -41,14 +41,6 @@ class MigrationPolicy(StrEnum):
     DOWNGRADE = "downgrade"
     DISABLED = "disabled"
 
-    @property
-    def allows_upgrade(self) -> bool:
-        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
-
-    @property
-    def allows_downgrade(self) -> bool:
-        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
-
 
 @dataclass(frozen=True, slots=True)
 class ConsumerConfig:
@@ -145,9 +137,9 @@ class GroupConfig:
     """None: no limits, as for requests that a broker has already accepted."""
     topics_version: int = 0
     """Changes whenever a topic has been created; no setting."""
-    are_patterns_recorded: bool = False
-    """Regular expressions are resolved when requests say so, not here; no setting. A broker resolves them in the
-    background, and only a recording shows when.
+    is_of_a_recording: bool = False
+    """Whether a broker has accepted the requests; no setting. Regular expressions are then resolved when requests say
+    so: a broker resolves them in the background, and only a recording shows when.
     """
     consumer: ConsumerConfig = field(default_factory=ConsumerConfig)
     """The settings of the newer protocol."""
@@ -162,12 +154,7 @@ class GroupConfig:
     def of_a_recording(self) -> GroupConfig:
         """The same settings for requests that were recorded, which also report what a broker did in the background."""
         widest: dict[str, Any] = {f"min_{name}": 0 for name in BOUNDED} | {f"max_{name}": INT32_MAX for name in BOUNDED}
-        return replace(self, are_patterns_recorded=True, consumer=replace(self.consumer, **widest))
-
-    @property
-    def is_of_a_recording(self) -> bool:
-        """Whether requests are those of a recording, which a broker has accepted: see `of_a_recording`."""
-        return self.are_patterns_recorded
+        return replace(self, is_of_a_recording=True, consumer=replace(self.consumer, **widest))
 
     @property
     def kafka(self) -> Differences:

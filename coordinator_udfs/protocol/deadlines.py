@@ -50,10 +50,7 @@ def arm_join(group: Group, length_ms: int, turn: Turn) -> None:
 
     While a member's timeouts are unknown no timer runs, since its length is the longest of these timeouts.
     """
-    if not group.has_known_timeouts:
-        group.join_deadline_ms = None
-        return
-    group.join_deadline_ms = _deadline(group, length_ms, Timer.JOIN, turn)
+    group.join_deadline_ms = _deadline(group, length_ms, Timer.JOIN, turn) if group.has_known_timeouts else None
 
 
 def arm_join_again(group: Group, length_ms: int, turn: Turn) -> None:
@@ -73,10 +70,7 @@ def reported_from_ms(at_ms: int, length_ms: int) -> int:
 
 def arm_sync(group: Group, length_ms: int, turn: Turn) -> None:
     """(Re)starts the timer for members that do not send SyncGroup; see `arm_join`."""
-    if not group.has_known_timeouts:
-        group.sync_deadline_ms = None
-        return
-    group.sync_deadline_ms = _deadline(group, length_ms, Timer.SYNC, turn)
+    group.sync_deadline_ms = _deadline(group, length_ms, Timer.SYNC, turn) if group.has_known_timeouts else None
 
 
 def arm_sweep(group: Group, turn: Turn) -> None:

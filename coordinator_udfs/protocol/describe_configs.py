@@ -11,7 +11,7 @@ from enum import IntEnum
 from rollcall.coordinator_udfs.protocol.answers import answer
 from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, broker_default, of_broker
+from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, of_broker
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
@@ -42,11 +42,19 @@ def describe_configs(group: Group, request: DescribeConfigsRequest, turn: Turn) 
         result = DescribeConfigsResult(resource_name="", error_code=error, error_message=why)
         return answer(request, "DescribeConfigs", error, DescribeConfigsResponse(results=[result]), turn)
     names = asked.configuration_keys or GROUP_KEYS
-    configs = [
-        _described(name, list(_values(name, group, turn.config.consumer)), request)
-        for name in dict.fromkeys(names)
-        if name in GROUP_KEYS
-    ]
+    configs = []
+    for name in (name for name in dict.fromkeys(names) if name in GROUP_KEYS):
+        key, values = GROUP_KEYS[name], list(_values(name, group, turn.config.consumer))
+        configs.append(
+            DescribedConfig(
+                name=name,
+                value=values[0].value,
+                config_source=values[0].source,
+                synonyms=values if request.include_synonyms else [],
+                config_type=key.type,
+                documentation=(key.means or None) if request.include_documentation else None,
+            )
+        )
     result = DescribeConfigsResult(resource_name=group.group_id, error_message="", configs=configs)
     return answer(request, "DescribeConfigs", Error.NONE, DescribeConfigsResponse(results=[result]), turn)
 
@@ -56,19 +64,7 @@ def _values(name: str, group: Group, broker: ConsumerConfig) -> Iterator[Describ
     broker_key = GROUP_KEYS[name].broker_key
     if name in group.configs:
         yield DescribeConfigsSynonym(name=name, value=group.configs[name], source=ConfigSource.GROUP_CONFIG)
-    default, given = broker_default(name), of_broker(name, broker)
+    default, given = GROUP_KEYS[name].default, of_broker(name, broker)
     if given != default:
         yield DescribeConfigsSynonym(name=broker_key, value=given, source=ConfigSource.STATIC_BROKER_CONFIG)
     yield DescribeConfigsSynonym(name=broker_key or name, value=default, source=ConfigSource.DEFAULT_CONFIG)
-
-
-def _described(name: str, values: list[DescribeConfigsSynonym], request: DescribeConfigsRequest) -> DescribedConfig:
-    key = GROUP_KEYS[name]
-    return DescribedConfig(
-        name=name,
-        value=values[0].value,
-        config_source=values[0].source,
-        synonyms=values if request.include_synonyms else [],
-        config_type=key.type,
-        documentation=(key.means or None) if request.include_documentation else None,
-    )

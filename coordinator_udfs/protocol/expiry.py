@@ -10,7 +10,7 @@ from math import inf
 
 from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.coordinator_udfs.protocol.consumer.expiry import expire_member
+from rollcall.coordinator_udfs.protocol.consumer.fencing import expire_member
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import learn_topics
 from rollcall.coordinator_udfs.protocol.deadlines import Due, earliest, own_deadlines
 from rollcall.coordinator_udfs.protocol.group import Group

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Container
+from itertools import count
 
 from rollcall.schemas.messages import Request
 
@@ -19,14 +20,10 @@ def fresh_id(group_id: str, request: Request, attempt: int = 0) -> bytes:
     return hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def fresh_uuid_text(group_id: str, request: Request, attempt: int = 0) -> str:
-    """The 22 characters of base64 that Kafka writes a UUID in."""
-    return base64.urlsafe_b64encode(fresh_id(group_id, request, attempt)).decode().rstrip("=")
-
-
 def unused_uuid_text(group_id: str, request: Request, used: Container[str]) -> str:
-    """The first of a request's UUIDs that is not in use and, as Kafka's, does not begin with a dash."""
-    attempt = 0
-    while (text := fresh_uuid_text(group_id, request, attempt)) in used or text.startswith("-"):
-        attempt += 1
-    return text
+    """The first of a request's UUIDs, in the base64 that Kafka writes them in, that is not in use and, as Kafka's, does
+    not begin with a dash.
+    """
+    ids = (fresh_id(group_id, request, attempt) for attempt in count())
+    texts = (base64.urlsafe_b64encode(each).decode().rstrip("=") for each in ids)
+    return next(text for text in texts if text not in used and not text.startswith("-"))

@@ -47,6 +47,24 @@ class Roster(Protocol):
     def static_member_id(self, group_instance_id: str | None, /) -> str | None: ...
 
 
+class GroupView(Roster, Protocol):
+    """What rules need that are also asked before a request is taken: a group known from its facts has it too."""
+
+    @property
+    def is_known(self) -> bool: ...
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def generation_id(self) -> int: ...
+
+    @property
+    def protocol_type(self) -> str | None: ...
+
+    def is_supported_by_all(self, protocol_name: str, /) -> bool: ...
+
+
 class GroupFields(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What a group has and its stored document has too, in the same shape. Times in ms since the epoch."""
 

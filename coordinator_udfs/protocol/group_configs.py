@@ -162,11 +162,6 @@ def of_broker(name: str, broker: ConsumerConfig) -> str:
     return GROUP_KEYS[name].default if field is None else str(getattr(broker, field))
 
 
-def broker_default(name: str) -> str:
-    """The broker's default if its own settings have no value."""
-    return GROUP_KEYS[name].default
-
-
 def consumer_config_of(configs: Mapping[str, str], broker: ConsumerConfig) -> ConsumerConfig:
     """The settings of consumer groups as they hold for one of them.
 

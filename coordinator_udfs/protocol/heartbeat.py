@@ -6,10 +6,8 @@ Source: GroupMetadataManager.classicGroupHeartbeat; NONE in CompletingRebalance 
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from rollcall.coordinator_udfs.protocol.answers import answer
-from rollcall.coordinator_udfs.protocol.group import Group, Roster
+from rollcall.coordinator_udfs.protocol.group import Group, GroupView
 from rollcall.coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
@@ -30,20 +28,7 @@ def heartbeat(group: Group, request: HeartbeatRequest, turn: Turn) -> None:
     answer(request, "Heartbeat", error, response, turn, request.member_id, request.generation_id)
 
 
-class ClassicGroupView(Roster, Protocol):
-    """What the rule of a heartbeat needs: the coordinator's own group has it, and a group known from its facts."""
-
-    @property
-    def is_known(self) -> bool: ...
-
-    @property
-    def state(self) -> str: ...
-
-    @property
-    def generation_id(self) -> int: ...
-
-
-def error_of_heartbeat(group: ClassicGroupView, request: HeartbeatRequest) -> Error:
+def error_of_heartbeat(group: GroupView, request: HeartbeatRequest) -> Error:
     """The error that a heartbeat is answered with; changes nothing."""
     if not request.group_id:
         return Error.INVALID_GROUP_ID

@@ -67,7 +67,8 @@ def heartbeat_run(group: Group, run: HeartbeatRunRequest, turn: Turn) -> None:
     """
     rest: HeartbeatRunRequest | None = run
     while rest is not None:
-        begin_ms = max(min(_first_ms(rest), turn.now_ms), group.updated_at_ms)
+        first_ms = rest.from_ms + min(one.beats[0] for one in rest.members if one.beats)
+        begin_ms = max(min(first_ms, turn.now_ms), group.updated_at_ms)
         if group.next_due_ms is not None and group.next_due_ms < begin_ms:
             turn.effects += fire_due(group, begin_ms - 1, turn.config, turn.armed_from_ms if turn.is_live else None)
         part, later = _up_to_a_deadline(group, rest, turn.now_ms)
@@ -93,10 +94,6 @@ def _up_to_a_deadline(
     if due_ms is None or due_ms >= last_ms:
         return run, None
     return cut(run, due_ms)
-
-
-def _first_ms(run: HeartbeatRunRequest) -> int:
-    return run.from_ms + min(one.beats[0] for one in run.members if one.beats)
 
 
 def _last_ms(run: HeartbeatRunRequest) -> int:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
+from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
+
 _MEMBER_BYTES = 650
 """What a member takes beside its own texts and bytes, including its part in the rebalance under way."""
 _PART_BYTES = 150
@@ -34,28 +36,12 @@ class HeldBytes:
 
 
 class _Named(Protocol):
-    @property
-    def member_id(self) -> str: ...
-
-    @property
-    def client_id(self) -> str: ...
-
-    @property
-    def client_host(self) -> str: ...
+    member_id: str
+    client_id: str
+    client_host: str
 
 
-class _Classic(_Named, Protocol):
-    @property
-    def group_instance_id(self) -> str | None: ...
-
-    @property
-    def protocols(self) -> Mapping[str, bytes]: ...
-
-    @property
-    def assignment(self) -> bytes: ...
-
-
-def held_by(members: Iterable[_Classic], pending: Iterable[_Named]) -> HeldBytes:
+def held_by(members: Iterable[Member], pending: Iterable[PendingMember]) -> HeldBytes:
     """What a classic group's members and the ids that it gave out take."""
     held = HeldBytes((member.member_id, size_of_classic(member)) for member in members)
     for each in pending:
@@ -69,7 +55,7 @@ def size_of_names(member_id: str, client_id: str, client_host: str, instance_id:
     return _MEMBER_BYTES + 3 * size_of_text(member_id + client_id) + 2 * twice
 
 
-def size_of_classic(member: _Classic) -> int:
+def size_of_classic(member: Member) -> int:
     """Of a member of a classic group."""
     names = size_of_names(member.member_id, member.client_id, member.client_host, member.group_instance_id)
     return names + size_of_protocols(member.protocols) + size_of_bytes(member.assignment)

@@ -92,8 +92,9 @@ def member_joined(
 
 
 def terms_of(group: Group, member: Member) -> Terms:
-    """The terms of a member's JoinGroup."""
-    return member.session_timeout_ms, member.rebalance_timeout_ms, subscription_topics(group, member)
+    """The terms of a member's JoinGroup; its topics by its preferred protocol, None where the bytes do not say."""
+    topics = topics_of(group.protocol_type, _preferred(member)) if member.protocols else None
+    return member.session_timeout_ms, member.rebalance_timeout_ms, topics
 
 
 def member_updated(member: AnyMember, terms: Terms, turn: Turn) -> None:
@@ -141,11 +142,6 @@ def member_removed(group: Group, gone: Gone, turn: Turn) -> None:
             is_inferred=gone.is_inferred,
         )
     )
-
-
-def subscription_topics(group: Group, member: Member) -> list[str] | None:
-    """The topics a consumer subscribes to by its preferred protocol; None where the bytes do not say."""
-    return topics_of(group.protocol_type, _preferred(member)) if member.protocols else None
 
 
 def gave_partitions_up(group: Group, member: Member) -> bool:
@@ -298,8 +294,9 @@ def rebalance_ended(group: Group, outcome: str, turn: Turn, members_after: int |
     if rebalance is None:
         return
     group.rebalance = None
-    slowest = max(rebalance.parts.items(), key=lambda item: item[1].held_others_ms, default=None)
-    is_slow = slowest is not None and slowest[1].held_others_ms > 0
+    slowest_id, slowest = max(rebalance.parts.items(), key=lambda item: item[1].held_others_ms, default=("", None))
+    if slowest is not None and slowest.held_others_ms <= 0:
+        slowest = None
     turn.emit(
         RebalanceEnded(
             at_ms=turn.now_ms,
@@ -314,9 +311,9 @@ def rebalance_ended(group: Group, outcome: str, turn: Turn, members_after: int |
             left=rebalance.left,
             expired=rebalance.expired,
             gone=tuple(rebalance.gone),
-            slowest_member_id=slowest[0] if slowest and is_slow else None,
-            slowest_client_id=_name(slowest[1]) if slowest and is_slow else None,
-            slowest_wait_ms=slowest[1].held_others_ms if slowest and is_slow else None,
+            slowest_member_id=None if slowest is None else slowest_id,
+            slowest_client_id=None if slowest is None else slowest.client_id or slowest.group_instance_id or "",
+            slowest_wait_ms=None if slowest is None else slowest.held_others_ms,
             waits=[_wait(member_id, part) for member_id, part in rebalance.parts.items()],
         )
     )
@@ -341,16 +338,6 @@ def _wait(member_id: str, part: MemberPart) -> MemberWait:
         synced_at_ms=part.synced_at_ms,
         held_others_ms=part.held_others_ms,
     )
-
-
-def _name(part: MemberPart) -> str:
-    return part.client_id or part.group_instance_id or ""
-
-
-def note_absent(group: Group, member: Member) -> None:
-    """Notes a static member that did not join in the join phase and stays a member."""
-    if group.rebalance is not None:
-        part_of(group.rebalance, member)
 
 
 def note_newcomer(group: Group, member: AnyMember) -> None:

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rollcall.coordinator_udfs.protocol.java_strings import hash_code, spread
-
 _FIRST_SLOTS = 2
 _LOAD_FACTOR = 0.75
 _SCATTER = -7046029254386353131
@@ -38,7 +36,9 @@ class MemberTable:
     def put(self, name: str) -> None:
         """Puts a name in, or in again; the table may grow in either case."""
         if (len(self.names) + 1) * _LOAD_FACTOR > self.slots:
-            self._double()
+            names, self.names, self.slots = self.names, [], self.slots * 2
+            for each in names:
+                self._insert(each)
         if name not in self.names:
             self._insert(name)
 
@@ -49,11 +49,6 @@ class MemberTable:
 
     def copy(self) -> MemberTable:
         return MemberTable(self.names, self.slots)
-
-    def _double(self) -> None:
-        names, self.names, self.slots = self.names, [], self.slots * 2
-        for name in names:
-            self._insert(name)
 
     def _insert(self, name: str) -> None:
         unused_bits = 64 - (self.slots.bit_length() - 1)
@@ -101,3 +96,29 @@ def _set_slots(count: int) -> int:
     while slots < count / _LOAD_FACTOR + 1:
         slots *= 2
     return slots
+
+
+def hash_code(text: str) -> int:
+    """String.hashCode(): a signed 32-bit number over UTF-16 units."""
+    data = text.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for i in range(0, len(data), 2):
+        code = (31 * code + (data[i] << 8 | data[i + 1])) & 0xFFFFFFFF
+    return code - (1 << 32) if code >= 1 << 31 else code
+
+
+def hash_map_order(names: Iterable[str]) -> list[str]:
+    """The order in which a java.util.HashMap filled with these names in this order walks them.
+
+    By bucket, (h ^ h >>> 16) & (table - 1), then by insertion; the table starts at 16 and doubles above 3/4.
+    """
+    unique = list(dict.fromkeys(names))
+    table = 16
+    while len(unique) > table * 3 // 4:
+        table *= 2
+    return sorted(unique, key=lambda name: spread(hash_code(name) & 0xFFFFFFFF) & (table - 1))
+
+
+def spread(code: int) -> int:
+    """What java.util.HashMap makes of an unsigned hashCode; its lowest bits number the slot."""
+    return code ^ (code >> 16)

@@ -8,8 +8,6 @@ Source: GroupMetadataManager.classicGroupJoin.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from typing import Protocol
 
 from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.answers import current_generation, refuse_join, send_join
@@ -17,15 +15,15 @@ from rollcall.coordinator_udfs.protocol.cause import cause_of_rejoining
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.deadlines import note_deadline
 from rollcall.coordinator_udfs.protocol.fresh_ids import fresh_id
-from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.group import Group, GroupView
 from rollcall.coordinator_udfs.protocol.lifecycle import create_group
-from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
+from rollcall.coordinator_udfs.protocol.members import PendingMember
 from rollcall.coordinator_udfs.protocol.members_room import why_no_room_to_join
 from rollcall.coordinator_udfs.protocol.membership import add_member, protocols_of, refusal_of_member, rejoin
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.static_member import replace_static_member
 from rollcall.coordinator_udfs.protocol.turn import Turn
-from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.causes import EndCause
 from rollcall.schemas.effects import MemberIdGiven, PendingMemberRemoved
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import JoinGroupRequest
@@ -47,7 +45,10 @@ def join_group(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
     if not group.is_known and member_id:
         return refuse_join(request, Error.UNKNOWN_MEMBER_ID, turn, member_id=member_id)
     if why_no_room_to_join(group, request, config) is not None:
-        return _refuse_for_room(group, request, turn)
+        # A member that nobody waits for stays as long as its session lasts.
+        if group.state is GroupState.PREPARING_REBALANCE:
+            return _refuse_for_size(group, request, turn)
+        return refuse_join(request, Error.GROUP_MAX_SIZE_REACHED, turn, member_id="")
     if not group.is_known:
         create_group(group, turn)
     if not _accepts(group, member_id, config.group_max_size):
@@ -59,21 +60,6 @@ def join_group(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
     if member_id:
         return _join_known(group, request, turn)
     return _join_new(group, request, turn)
-
-
-class JoinedGroupView(Protocol):
-    """What the rules of a newcomer need: the coordinator's own group has it, and a group known from its facts."""
-
-    @property
-    def state(self) -> str: ...
-
-    @property
-    def protocol_type(self) -> str | None: ...
-
-    @property
-    def members(self) -> Mapping[str, object]: ...
-
-    def is_supported_by_all(self, protocol_name: str, /) -> bool: ...
 
 
 def refusal_of_join_itself(request: JoinGroupRequest, config: GroupConfig) -> Error | None:
@@ -101,7 +87,7 @@ def _accepts(group: Group, member_id: str, max_size: int) -> bool:
     return has_place(group, member_id, max_size)
 
 
-def has_place(group: JoinedGroupView, member_id: str, max_size: int) -> bool:
+def has_place(group: GroupView, member_id: str, max_size: int) -> bool:
     """The same for a group that awaits no joins."""
     if group.state in (GroupState.EMPTY, GroupState.DEAD):
         return True
@@ -120,14 +106,7 @@ def _refuse_for_size(group: Group, request: JoinGroupRequest, turn: Turn) -> Non
     refuse_join(request, Error.GROUP_MAX_SIZE_REACHED, turn, member_id="")
 
 
-def _refuse_for_room(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
-    """Refuses the JoinGroup as above; a member that nobody waits for stays as long as its session lasts."""
-    if group.state is GroupState.PREPARING_REBALANCE:
-        return _refuse_for_size(group, request, turn)
-    return refuse_join(request, Error.GROUP_MAX_SIZE_REACHED, turn, member_id="")
-
-
-def supports(group: JoinedGroupView, request: JoinGroupRequest) -> bool:
+def supports(group: GroupView, request: JoinGroupRequest) -> bool:
     """Whether the member fits: an Empty group takes any type and any protocol; else the type must be the group's and
     one protocol common to all.
     """
@@ -202,12 +181,6 @@ def _join_known(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
             return send_join(request, request.client_id, current_generation(group, member), turn)
         case GroupState.STABLE if is_unchanged and group.leader_id != member_id:
             return send_join(request, request.client_id, current_generation(group, member), turn)
-    return rejoin(group, member, request, _cause_of_rejoining(group, member, request), turn)
-
-
-def _cause_of_rejoining(group: Group, member: Member, request: JoinGroupRequest) -> CauseKind:
-    return cause_of_rejoining(
-        request.reason,
-        request.inferred_cause,
-        gave_partitions_up=group.state is GroupState.STABLE and history.gave_partitions_up(group, member),
-    )
+    gave_partitions_up = group.state is GroupState.STABLE and history.gave_partitions_up(group, member)
+    kind = cause_of_rejoining(request.reason, request.inferred_cause, gave_partitions_up=gave_partitions_up)
+    return rejoin(group, member, request, kind, turn)

@@ -4,7 +4,6 @@ a home: the gateway, and what `rollcall run` shows. Must not know a table, a req
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -108,10 +107,6 @@ class KnownGroups:
     def configured(self) -> list[str]:
         """The groups for which something is set, whether they exist or not."""
         return list(self._configured)
-
-    def by_state(self) -> Counter[str]:
-        """How many groups are in each state."""
-        return Counter(group.state for group in self)
 
     def apply(self, group_id: str, name: str, detail: str | None) -> Effect | None:
         """Applies the fact of one row of the effects table; returns it if it was read from the detail.

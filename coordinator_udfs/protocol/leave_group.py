@@ -30,20 +30,13 @@ def leave_group(group: Group, request: LeaveGroupRequest, turn: Turn) -> None:
     member UNKNOWN_MEMBER_ID (unknown group, unknown id) or FENCED_INSTANCE_ID. Up to v2 that error is on top.
     """
     if not request.group_id:
-        return reply_to_leave(request, [], Error.INVALID_GROUP_ID, turn)
+        return reply_to_leave(request, [], turn, Error.INVALID_GROUP_ID)
     if group.state is GroupState.DEAD:
-        return reply_to_leave(request, [], Error.COORDINATOR_NOT_AVAILABLE, turn)
+        return reply_to_leave(request, [], turn, Error.COORDINATOR_NOT_AVAILABLE)
     causes: list[Cause] = []
     gone: list[history.Gone] = []
-    answers = []
-    for identity in identities_of(request):
-        error = _leave(group, identity, request, causes, gone, turn)
-        answers.append(
-            LeaveGroupResponseMember(
-                member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
-            )
-        )
-    reply_to_leave(request, answers, Error.NONE, turn)
+    errors = [_leave(group, identity, request, causes, gone, turn) for identity in identities_of(request)]
+    reply_to_leave(request, errors, turn)
     if not causes:
         return None
     match group.state:
@@ -112,11 +105,14 @@ def cause_of_leave(request: LeaveGroupRequest, identity: MemberIdentity, member:
     return cause
 
 
-def reply_to_leave(
-    request: LeaveGroupRequest, members: list[LeaveGroupResponseMember], error: Error, turn: Turn
-) -> None:
-    if request.api_version < MEMBERS_SINCE and members:
-        error = members[0].error_code
+def reply_to_leave(request: LeaveGroupRequest, errors: list[Error], turn: Turn, error: Error = Error.NONE) -> None:
+    """Answers a LeaveGroup. errors: of each member that it names; none if the request itself has the error."""
+    members = [
+        LeaveGroupResponseMember(member_id=one.member_id, group_instance_id=one.group_instance_id, error_code=its)
+        for one, its in zip(identities_of(request), errors, strict=False)
+    ]
+    if request.api_version < MEMBERS_SINCE and errors:
+        error = errors[0]
     response = LeaveGroupResponse(error_code=error, members=members)
     member_id = request.member_id or (request.members[0].member_id if request.members else "")
     answer(request, "LeaveGroup", error, response, turn, member_id=member_id)

@@ -7,18 +7,16 @@ docs/decisions/0009-dead-stays.md.
 from __future__ import annotations
 
 from rollcall.coordinator_udfs.protocol import history
-from rollcall.coordinator_udfs.protocol.answers import drop, send_join, send_sync
+from rollcall.coordinator_udfs.protocol.answers import drop_parked, refuse_parked
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import load_consumer_group
 from rollcall.coordinator_udfs.protocol.deadlines import arm_session, arm_sweep
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.rebalance import end_timers, move, prepare_rebalance, transition
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 from rollcall.schemas.effects import GroupCreated, PendingMemberRemoved
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import JoinGroupResponse, SyncGroupResponse
 
 
 def create_group(group: Group, turn: Turn) -> None:
@@ -33,30 +31,20 @@ def unload_group(group: Group, turn: Turn) -> None:
     """any -> Dead: the coordinator moves away; parked requests are answered NOT_COORDINATOR and no timer is left."""
     end_timers(group)
     group.sweep_deadline_ms = None
-    _forget_pending(group, turn)
+    forget_pending(group, EndCause.GROUP_UNLOADED, turn)
     for member in group.members.values():
-        _answer_not_coordinator(group, member, turn)
+        refuse_parked(group, member, Error.NOT_COORDINATOR, turn)
         member.session_deadline_ms = None
     transition(group, GroupState.DEAD, turn)
     history.rebalance_ended(group, "superseded", turn)
     group.next_due_ms = None
 
 
-def _answer_not_coordinator(group: Group, member: Member, turn: Turn) -> None:
-    join = group.take_parked_join(member)
-    if join is not None:
-        response = JoinGroupResponse(error_code=Error.NOT_COORDINATOR, member_id=member.member_id)
-        send_join(join, member.client_id, response, turn)
-    sync, member.parked_sync = member.parked_sync, None
-    if sync is not None:
-        response_ = SyncGroupResponse(error_code=Error.NOT_COORDINATOR)
-        send_sync(sync, member.member_id, member.client_id, group.generation_id, response_, turn)
-
-
-def _forget_pending(group: Group, turn: Turn) -> None:
+def forget_pending(group: Group, end_cause: EndCause, turn: Turn) -> None:
+    """Forgets every id given out."""
     for member_id in list(group.pending):
         group.take_back(member_id)
-        turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.GROUP_UNLOADED))
+        turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=end_cause))
 
 
 def load_group(group: Group, turn: Turn) -> None:
@@ -73,13 +61,10 @@ def load_group(group: Group, turn: Turn) -> None:
     for member in group.members.values():
         if name is not None and name in member.protocols:
             group.update_protocols(member, {name: member.protocols[name]})
-        for parked, api in ((group.take_parked_join(member), "JoinGroup"), (member.parked_sync, "SyncGroup")):
-            if parked is not None:
-                drop(parked, api, member.member_id, "the coordinator moved while it waited", turn)
-        member.parked_sync = None
+        drop_parked(group, member, "the coordinator moved while it waited", turn)
         member.is_new = False
         arm_session(group, member, member.session_timeout_ms, turn)
-    _forget_pending(group, turn)
+    forget_pending(group, EndCause.GROUP_UNLOADED, turn)
     end_timers(group)
     group.new_member_added = False
     history.rebalance_ended(group, "superseded", turn)

@@ -6,35 +6,21 @@ Answered by whoever knows all groups, with one row each. Source: Group.isInState
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.schemas.messages import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
-class KnownGroup(NamedTuple):
-    group_id: str
-    protocol_type: str
-    """Empty for none."""
-    state: str
-    group_type: str = GroupType.CLASSIC
+def list_groups(groups: Iterable[tuple[str, str, str, str]], request: ListGroupsRequest) -> ListGroupsResponse:
+    """Filters ignore case, those of states also surrounding blanks; an unknown name matches no group.
 
-
-def list_groups(
-    groups: Iterable[tuple[str, str, str] | tuple[str, str, str, str] | KnownGroup], request: ListGroupsRequest
-) -> ListGroupsResponse:
-    """Filters ignore case, those of states also surrounding blanks; an unknown name matches no group."""
+    groups: of each its id, protocol type ("" for none), state and type.
+    """
     states = {state.strip().lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     return ListGroupsResponse(
         groups=[
-            ListedGroup(
-                group_id=group.group_id,
-                protocol_type=group.protocol_type,
-                group_state=group.state,
-                group_type=group.group_type,
-            )
-            for group in (KnownGroup(*known) for known in groups)
-            if (not states or group.state.lower() in states) and (not types or group.group_type in types)
+            ListedGroup(group_id=group_id, protocol_type=protocol_type, group_state=state, group_type=kind)
+            for group_id, protocol_type, state, kind in groups
+            if (not states or state.lower() in states) and (not types or kind in types)
         ]
     )

@@ -39,7 +39,9 @@ def why_no_room_to_join(group: Group, request: JoinGroupRequest, config: GroupCo
         return None
     member = _member_of(group, request.member_id, request.group_instance_id)
     protocols = protocols_of(request)
-    names = (_id_of(request), request.client_id, request.client_host, request.group_instance_id)
+    # An id that is not known yet begins with another name of the member.
+    member_id = request.member_id or (request.group_instance_id or request.client_id) + " " * 37
+    names = (member_id, request.client_id, request.client_host, request.group_instance_id)
     if group.consumer is None:
         size = size_of_names(*names) + size_of_protocols(protocols)
         size += size_of_bytes(member.assignment) if isinstance(member, Member) else 0
@@ -92,11 +94,6 @@ def _member_of(group: Group, member_id: str, instance_id: str | None) -> Member 
     """The member that sent a request, or that it replaces."""
     roster: Group | ConsumerGroup = group if group.consumer is None else group.consumer
     return roster.members.get(roster.static_member_id(instance_id) or member_id)
-
-
-def _id_of(request: JoinGroupRequest) -> str:
-    """The member's id; one that is not known yet begins with another name of it."""
-    return request.member_id or (request.group_instance_id or request.client_id) + " " * 37
 
 
 def _named(

@@ -88,8 +88,12 @@ def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseK
     """Parks a member's JoinGroup, takes over its new settings, and starts a rebalance or completes the join phase under
     way.
     """
-    terms_before = history.terms_of(group, member) if _says_anything_new(member, request) else None
-    group.update(member, protocols_of(request), rebalance_timeout_of(request), request.session_timeout_ms)
+    protocols, timeouts_ms = protocols_of(request), (rebalance_timeout_of(request), request.session_timeout_ms)
+    is_same = list(protocols.items()) == list(member.protocols.items())
+    # Equal bytes need not be decoded.
+    says_nothing_new = is_same and timeouts_ms == (member.rebalance_timeout_ms, member.session_timeout_ms)
+    terms_before = None if says_nothing_new else history.terms_of(group, member)
+    group.update(member, protocols, *timeouts_ms)
     if terms_before is not None and terms_before != (terms := history.terms_of(group, member)):
         history.member_updated(member, terms, turn)
     park_join(group, member, request, turn)
@@ -100,13 +104,6 @@ def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseK
         return
     history.join_received(group, member, turn)
     maybe_complete_join(group, turn)
-
-
-def _says_anything_new(member: Member, request: JoinGroupRequest) -> bool:
-    """Whether a JoinGroup changes what the history keeps; equal bytes need not be decoded."""
-    timeouts_ms = (request.session_timeout_ms, rebalance_timeout_of(request))
-    has_new_protocols = list(protocols_of(request).items()) != list(member.protocols.items())
-    return has_new_protocols or timeouts_ms != (member.session_timeout_ms, member.rebalance_timeout_ms)
 
 
 def remove_member(group: Group, gone: history.Gone, turn: Turn) -> None:

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.alter_configs import set_configs
-from rollcall.coordinator_udfs.protocol.answers import drop
+from rollcall.coordinator_udfs.protocol.answers import drop_parked
 from rollcall.coordinator_udfs.protocol.consumer.observed import (
     see_alive,
     see_consumer,
@@ -48,20 +48,17 @@ def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> No
     A member that is observed has a whole session again. For silent times only passed deadlines are reported.
     """
     if request.configs is not None:
-        _see_configs(group, request.configs, request.why, turn)
+        set_configs(group, request.configs, turn, why=request.why)
+        if group.consumer is not None:
+            see_sessions(group, group.consumer, turn)
     elif not request.is_silent:
         _see_group(group, request, turn)
-
-
-def _see_configs(group: Group, configs: dict[str, str], why: str, turn: Turn) -> None:
-    set_configs(group, configs, turn, why=why)
-    if group.consumer is not None:
-        see_sessions(group, group.consumer, turn)
 
 
 def _see_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
     if not group.is_known:
         create_group(group, turn)
+    seen = [*request.members, *(() if request.consumer is None else (request.consumer,))]
     turn.emit(
         GroupObserved(
             at_ms=turn.now_ms,
@@ -69,7 +66,7 @@ def _see_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
             is_away=request.is_away,
             is_loaded=request.is_loaded,
             generation_id=group.generation_id if request.generation_id is None else request.generation_id,
-            member_ids=_seen_ids(request),
+            member_ids=[member.member_id for member in seen],
         )
     )
     if request.is_away or request.is_loaded:
@@ -112,11 +109,6 @@ def _see_offsets(group: Group, offsets: list[ObservedOffset], turn: Turn) -> Non
                 metadata=offset.metadata,
                 commit_timestamp_ms=turn.now_ms,
             )
-
-
-def _seen_ids(request: GroupObservedRequest) -> list[str]:
-    consumer = request.consumer
-    return [*(member.member_id for member in request.members), *([] if consumer is None else [consumer.member_id])]
 
 
 def _see_members(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
@@ -175,19 +167,11 @@ def _forget(group: Group, member: Member, turn: Turn) -> None:
     """Removes a member; when and why it left is not known. Its parked request was answered without a line in the
     recording.
     """
-    _drop_parked(group, member, "the recording shows the group without this member", turn)
+    drop_parked(group, member, "the recording shows the group without this member", turn)
     group.remove(member.member_id)
     history.member_removed(group, history.Gone(member, EndCause.UNKNOWN), turn)
     if group.state is not GroupState.PREPARING_REBALANCE:
         group.note_gone(member, EndCause.UNKNOWN)
-
-
-def _drop_parked(group: Group, member: Member, why: str, turn: Turn) -> None:
-    join, sync = group.take_parked_join(member), member.parked_sync
-    member.parked_sync = None
-    for parked, api in ((join, "JoinGroup"), (sync, "SyncGroup")):
-        if parked is not None:
-            drop(parked, api, member.member_id, why, turn)
 
 
 def _see_state(group: Group, state: GroupState, turn: Turn) -> None:
@@ -212,7 +196,7 @@ def _see_state(group: Group, state: GroupState, turn: Turn) -> None:
 def _move(group: Group, state: GroupState, turn: Turn) -> None:
     """Moves the group to a state without the protocol's rules: nothing of the old state stays."""
     for member in group.members.values():
-        _drop_parked(group, member, "the recording shows a later state of the group", turn)
+        drop_parked(group, member, "the recording shows a later state of the group", turn)
     end_timers(group)
     if state is GroupState.COMPLETING_REBALANCE:
         group.pending_sync = dict.fromkeys(group.members)

@@ -6,14 +6,10 @@ Source: OffsetMetadataManager.commitOffset, ClassicGroup.validateOffsetCommit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rollcall.coordinator_udfs.protocol.answers import answer
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.offsets import refusal_of_commit
-from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group
-from rollcall.coordinator_udfs.protocol.heartbeat import ClassicGroupView
-from rollcall.coordinator_udfs.protocol.java_strings import utf16_length
+from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group, GroupView
 from rollcall.coordinator_udfs.protocol.lifecycle import create_group
 from rollcall.coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
 from rollcall.coordinator_udfs.protocol.offsets_room import OffsetsRoom
@@ -100,13 +96,15 @@ def _existence_error(
 def _refusal(group: Group, request: OffsetCommitRequest, config: GroupConfig) -> Error | None:
     generation_id = request.generation_id_or_member_epoch
     if group.consumer is not None:
-        return refusal_of_commit(group.consumer, request, _storable(request, config))
+        named = ((topic, partition) for topic in request.topics for partition in topic.partitions)
+        storable = ((t.topic, p.partition_index) for t, p in named if not refusal_of_partition(config, request, t, p))
+        return refusal_of_commit(group.consumer, request, storable)
     if not group.is_known and generation_id < 0:
         return None
     return error_of_commit(group, request)
 
 
-def error_of_commit(group: ClassicGroupView, request: OffsetCommitRequest) -> Error | None:
+def error_of_commit(group: GroupView, request: OffsetCommitRequest) -> Error | None:
     """Why a classic group stores nothing of a commit; changes nothing."""
     generation_id = request.generation_id_or_member_epoch
     if not group.is_known:
@@ -126,11 +124,9 @@ def error_of_commit(group: ClassicGroupView, request: OffsetCommitRequest) -> Er
     return Error.REBALANCE_IN_PROGRESS if group.state == GroupState.COMPLETING_REBALANCE else None
 
 
-def _storable(request: OffsetCommitRequest, config: GroupConfig) -> Iterator[tuple[str, int]]:
-    for topic in request.topics:
-        for partition in topic.partitions:
-            if refusal_of_partition(config, request, topic, partition) is None:
-                yield topic.topic, partition.partition_index
+def utf16_length(text: str) -> int:
+    """String.length(): the number of UTF-16 units; a character outside the basic plane counts as two."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
 
 
 def refusal_of_partition(
@@ -141,14 +137,10 @@ def refusal_of_partition(
 ) -> Error | None:
     """Why a partition's offset is not stored, whatever group commits it: it does not exist, or the metadata is long."""
     error = _existence_error(config, request, topic, partition)
-    return error or (Error.OFFSET_METADATA_TOO_LARGE if _is_too_large(request, partition, config) else None)
-
-
-def _is_too_large(request: OffsetCommitRequest, partition: OffsetCommitRequestPartition, config: GroupConfig) -> bool:
     metadata = partition.committed_metadata
-    if metadata is None or request.is_acknowledged:
-        return False
-    return utf16_length(metadata) > config.offset_metadata_max_bytes
+    if error is not None or metadata is None or request.is_acknowledged:
+        return error
+    return Error.OFFSET_METADATA_TOO_LARGE if utf16_length(metadata) > config.offset_metadata_max_bytes else None
 
 
 def _commit_topic(
@@ -162,9 +154,9 @@ def _commit_topic(
 ) -> OffsetCommitResponseTopic:
     partitions = []
     for partition in topic.partitions:
-        error = _existence_error(turn.config, request, topic, partition) or group_error
-        if error is None and _is_too_large(request, partition, turn.config):
-            error = Error.OFFSET_METADATA_TOO_LARGE
+        error = refusal_of_partition(turn.config, request, topic, partition)
+        if error in (None, Error.OFFSET_METADATA_TOO_LARGE):
+            error = group_error or error
         name, metadata = topic.topic, partition.committed_metadata or ""
         has_room = request.is_acknowledged or room.takes(name, partition.partition_index, metadata)
         if error is None and not has_room:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rollcall.coordinator_udfs.protocol.claims import by_topic
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.subscription import subscribed_topics
 from rollcall.coordinator_udfs.protocol.deadlines import arm_sweep, earliest
 from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
-from rollcall.schemas.effects import GroupRemoved, OffsetsRemoved, TopicPartitions
+from rollcall.schemas.effects import GroupRemoved, OffsetsRemoved
 
 
 def sweep_offsets(group: Group, turn: Turn) -> None:
@@ -81,15 +82,11 @@ def _expires_at_ms(group: Group, offset: CommittedOffset, config: GroupConfig, *
 
 def remove_offsets(group: Group, keys: Iterable[tuple[str, int]], why: str, turn: Turn) -> None:
     """Removes stored offsets and emits it, if there are any."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in keys:
-        del group.offsets[topic, partition]
-        topics.setdefault(topic, []).append(partition)
-    if topics:
-        removed = [
-            TopicPartitions(topic=topic, partitions=sorted(partitions)) for topic, partitions in sorted(topics.items())
-        ]
-        turn.emit(OffsetsRemoved(at_ms=turn.now_ms, why=why, offsets=removed))
+    gone = list(keys)
+    for key in gone:
+        del group.offsets[key]
+    if gone:
+        turn.emit(OffsetsRemoved(at_ms=turn.now_ms, why=why, offsets=by_topic(gone)))
 
 
 def remove_group(group: Group, why: str, turn: Turn) -> None:

@@ -6,7 +6,10 @@ v8 several groups in one message, v10 topic ids. Source: OffsetMetadataManager.f
 
 from __future__ import annotations
 
+from copy import copy
+
 from rollcall.coordinator_udfs.protocol.answers import answer
+from rollcall.coordinator_udfs.protocol.claims import by_topic
 from rollcall.coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.offsets import refusal_of_fetch
 from rollcall.coordinator_udfs.protocol.group import Group
@@ -22,7 +25,7 @@ from rollcall.schemas.messages import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from rollcall.schemas.wire_fields import carries
+from rollcall.schemas.refusals import refusal
 
 _PARTITION_BYTES = 120
 """Bytes of the answer for a partition, without its metadata."""
@@ -37,9 +40,9 @@ def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
     """
     is_grouped = names_many_groups(request)
     if is_grouped and group.consumer is not None:
-        refusal = refusal_of_fetch(group.consumer, request.groups[0])
-        if refusal is not None:
-            return _refuse(group, request, refusal, turn)
+        error = refusal_of_fetch(group.consumer, request.groups[0])
+        if error is not None:
+            return _refuse(group, request, error, turn)
     asked = request.groups[0].topics if is_grouped else request.topics
     if asked is not None and _is_too_long(group, asked, turn.config):
         return _refuse(group, request, Error.UNKNOWN_SERVER_ERROR, turn)
@@ -52,32 +55,15 @@ def offset_fetch(group: Group, request: OffsetFetchRequest, turn: Turn) -> None:
     return answer(request, "OffsetFetch", Error.NONE, response, turn, member_id=member_id)
 
 
-def refused_fetch(group_id: str, request: OffsetFetchRequest, error: Error) -> OffsetFetchResponse:
-    """The answer to an OffsetFetch that is refused.
-
-    The error stands on top from v2 to v7, with the group from v8; v1 has it with the first partition of each topic.
-    """
-    if names_many_groups(request):
-        return OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id=group_id, error_code=error)])
-    if carries(OffsetFetchResponse, "error_code", request.api_version):
-        return OffsetFetchResponse(error_code=error)
-    topics = [
-        OffsetFetchResponseTopic(
-            name=topic.name,
-            partitions=[
-                OffsetFetchResponsePartition(partition_index=partition, error_code=error)
-                for partition in topic.partition_indexes[:1]
-            ],
-        )
-        for topic in request.topics or []
-    ]
-    return OffsetFetchResponse(topics=topics)
-
-
 def _refuse(group: Group, request: OffsetFetchRequest, error: Error, turn: Turn) -> None:
+    """The error stands on top from v2 to v7, with the group from v8; v1 has it with each topic's first partition."""
     member_id = (request.groups[0].member_id or "") if names_many_groups(request) else ""
-    response = refused_fetch(group.group_id, request, error)
-    answer(request, "OffsetFetch", error, response, turn, member_id=member_id)
+    short = copy(request)
+    short.topics = [
+        OffsetFetchRequestTopic(name=topic.name, partition_indexes=topic.partition_indexes[:1])
+        for topic in request.topics or ()
+    ]
+    answer(request, "OffsetFetch", error, refusal(short, error), turn, member_id=member_id)
 
 
 def _is_too_long(group: Group, asked: list[OffsetFetchRequestTopic], config: GroupConfig) -> bool:
@@ -96,15 +82,11 @@ def _is_too_long(group: Group, asked: list[OffsetFetchRequestTopic], config: Gro
 
 
 def _all_topics(group: Group) -> list[OffsetFetchResponseTopic]:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(group.offsets):
-        topics.setdefault(topic, []).append(partition)
     return [
         OffsetFetchResponseTopic(
-            name=topic,
-            partitions=[_partition(group, topic, partition) for partition in partitions],
+            name=each.topic, partitions=[_partition(group, each.topic, p) for p in each.partitions]
         )
-        for topic, partitions in topics.items()
+        for each in by_topic(group.offsets)
     ]
 
 

@@ -5,7 +5,7 @@ Kafka has no such limit; see `GroupConfig.offsets_max_bytes`. Knows committed of
 
 from __future__ import annotations
 
-from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group
+from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.held_bytes import size_of_text
 
 _OFFSET_BYTES = 100
@@ -25,11 +25,15 @@ class OffsetsRoom:
         stored = self._group.offsets.get((topic, partition))
         if stored is not None and metadata in ("", stored.metadata):
             return True
-        grows_bytes = size_of_offset(topic, metadata) - (0 if stored is None else _size_of(topic, stored))
+        grows_bytes = size_of_offset(topic, metadata) - (
+            0 if stored is None else size_of_offset(topic, stored.metadata)
+        )
         if grows_bytes <= 0:
             return True
         if self._left_bytes is None:
-            self._left_bytes = self._max_bytes - sum(_size_of(at[0], o) for at, o in self._group.offsets.items())
+            self._left_bytes = self._max_bytes - sum(
+                size_of_offset(at[0], o.metadata) for at, o in self._group.offsets.items()
+            )
         if grows_bytes > self._left_bytes:
             return False
         self._left_bytes -= grows_bytes
@@ -39,7 +43,3 @@ class OffsetsRoom:
 def size_of_offset(topic: str, metadata: str) -> int:
     """Bytes that a partition's offset takes."""
     return _OFFSET_BYTES + size_of_text(topic + metadata)
-
-
-def _size_of(topic: str, offset: CommittedOffset) -> int:
-    return size_of_offset(topic, offset.metadata)

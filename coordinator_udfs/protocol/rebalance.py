@@ -22,7 +22,7 @@ from rollcall.coordinator_udfs.protocol.deadlines import (
     reported_from_ms,
 )
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.java_strings import hash_map_order
+from rollcall.coordinator_udfs.protocol.java_maps import hash_map_order
 from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
 from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
@@ -66,7 +66,9 @@ def prepare_rebalance(
     from_state = group.state
     members_before = len(group.members) - len(joined) + len(gone)
     if from_state is GroupState.COMPLETING_REBALANCE:
-        answer_parked_syncs_in_vain(group, turn)
+        group.assign({})
+        for member in group.members.values():
+            _answer_sync(group, member, SyncGroupResponse(error_code=Error.REBALANCE_IN_PROGRESS), turn)
     end_pending_sync(group)
     history.rebalance_ended(group, "superseded", turn, members_before)
     history.rebalance_started(group, cause, from_state, turn, members_before=members_before, joined=joined, gone=gone)
@@ -85,13 +87,6 @@ def prepare_rebalance(
         complete_join(group, turn)
     else:
         arm_join(group, group.rebalance_timeout_ms, turn)
-
-
-def answer_parked_syncs_in_vain(group: Group, turn: Turn) -> None:
-    """Clears every assignment and answers each parked SyncGroup REBALANCE_IN_PROGRESS."""
-    group.assign({})
-    for member in group.members.values():
-        _answer_sync(group, member, SyncGroupResponse(error_code=Error.REBALANCE_IN_PROGRESS), turn)
 
 
 def end_pending_sync(group: Group) -> None:
@@ -151,8 +146,8 @@ def complete_join(group: Group, turn: Turn) -> None:
         if member.group_instance_id is None:
             group.remove(member.member_id)
             history.member_removed(group, history.Gone(member, EndCause.REBALANCE_TIMEOUT), turn)
-        else:
-            history.note_absent(group, member)
+        elif group.rebalance is not None:
+            history.part_of(group.rebalance, member)
     group.join_deadline_ms = None
     group.initial_delay_left_ms = None
     if not _elect_joined_leader(group) and group.members:
@@ -162,7 +157,10 @@ def complete_join(group: Group, turn: Turn) -> None:
     group.generation_id += 1
     end_pending_sync(group)
     if not group.members:
-        _become_empty(group, turn)
+        group.protocol_name = None
+        group.subscribed_topics = frozenset() if group.protocol_type == CONSUMER else None
+        transition(group, GroupState.EMPTY, turn)
+        history.rebalance_ended(group, "empty", turn)
         return
     group.protocol_name = select_protocol(group)
     group.subscribed_topics = selected_topics(group)
@@ -219,13 +217,6 @@ def _has_only_noted_absent(group: Group) -> bool:
 
 def _prolonged_by_ms(group: Group) -> int:
     return max(group.rebalance_timeout_ms, 1)
-
-
-def _become_empty(group: Group, turn: Turn) -> None:
-    group.protocol_name = None
-    group.subscribed_topics = frozenset() if group.protocol_type == CONSUMER else None
-    transition(group, GroupState.EMPTY, turn)
-    history.rebalance_ended(group, "empty", turn)
 
 
 def _elect_joined_leader(group: Group) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from rollcall.coordinator_udfs.protocol import history
-from rollcall.coordinator_udfs.protocol.answers import current_members, park_join, send_join, send_sync
+from rollcall.coordinator_udfs.protocol.answers import current_members, park_join, refuse_parked, send_join
 from rollcall.coordinator_udfs.protocol.deadlines import arm_session
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.members import Member
@@ -18,7 +18,7 @@ from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
+from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse
 from rollcall.schemas.wire_fields import carries
 
 
@@ -30,7 +30,7 @@ def replace_static_member(group: Group, member_id: str, request: JoinGroupReques
     """
     old = group.members[group.static_member_id(request.group_instance_id) or ""]
     leader_before = group.leader_id
-    _fence_parked(group, old, turn)
+    refuse_parked(group, old, Error.FENCED_INSTANCE_ID, turn)
     new = group.replace_static(old, member_id)
     arm_session(group, new, new.session_timeout_ms, turn)
     new.last_seen_at_ms = turn.now_ms
@@ -54,17 +54,6 @@ def replace_static_member(group: Group, member_id: str, request: JoinGroupReques
             maybe_complete_join(group, turn)
         case _:
             assert_never(group.state)
-
-
-def _fence_parked(group: Group, old: Member, turn: Turn) -> None:
-    join = group.take_parked_join(old)
-    if join is not None:
-        response = JoinGroupResponse(error_code=Error.FENCED_INSTANCE_ID, member_id=old.member_id)
-        send_join(join, old.client_id, response, turn)
-    sync, old.parked_sync = old.parked_sync, None
-    if sync is not None:
-        fenced = SyncGroupResponse(error_code=Error.FENCED_INSTANCE_ID)
-        send_sync(sync, old.member_id, old.client_id, group.generation_id, fenced, turn)
 
 
 def _same_generation(group: Group, member: Member, version: int, leader_before: str | None) -> JoinGroupResponse:

@@ -9,16 +9,15 @@ from __future__ import annotations
 from typing import assert_never
 
 from rollcall.coordinator_udfs.protocol import history
-from rollcall.coordinator_udfs.protocol.answers import park_sync, send_sync
+from rollcall.coordinator_udfs.protocol.answers import park_sync, refuse_sync, send_sync
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.members_room import has_room_to_assign
 from rollcall.coordinator_udfs.protocol.membership import refusal_of_member
 from rollcall.coordinator_udfs.protocol.rebalance import assign_and_stabilize, note_synced, own_assignment
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import SyncGroupRequest, SyncGroupResponse
+from rollcall.schemas.messages import SyncGroupRequest
 from rollcall.schemas.wire_fields import first_version
 
 PROTOCOL_MANDATORY_SINCE = first_version(SyncGroupRequest, "protocol_name")
@@ -34,17 +33,22 @@ def sync_group(group: Group, request: SyncGroupRequest, turn: Turn) -> None:
     """
     error = _refusal(group, request)
     if error is not None:
-        return _refuse(group, request, error, turn)
+        return refuse_sync(request, error, turn)
     member = group.members[request.member_id]
     member.last_seen_at_ms = turn.now_ms
     brings_all = group.state is GroupState.COMPLETING_REBALANCE and group.leader_id == member.member_id
     if brings_all and not has_room_to_assign(group, request, turn.config):
-        return _refuse(group, request, Error.UNKNOWN_SERVER_ERROR, turn)
+        return refuse_sync(request, Error.UNKNOWN_SERVER_ERROR, turn)
     match group.state:
         case GroupState.PREPARING_REBALANCE:
-            return _refuse(group, request, Error.REBALANCE_IN_PROGRESS, turn)
+            return refuse_sync(request, Error.REBALANCE_IN_PROGRESS, turn)
         case GroupState.COMPLETING_REBALANCE:
-            return _await_assignment(group, member, request, turn)
+            history.sync_received(group, member, turn)
+            park_sync(group, member, request, turn)
+            note_synced(group, member.member_id)
+            if brings_all:
+                assign_and_stabilize(group, {a.member_id: a.assignment for a in request.assignments}, turn)
+            return None
         case GroupState.EMPTY | GroupState.DEAD:
             raise AssertionError(f"a member of a group in {group.state} is refused above")
         case GroupState.STABLE:
@@ -79,16 +83,3 @@ def _refusal(group: Group, request: SyncGroupRequest) -> Error | None:
 
 def _differs(asked: str | None, current: str | None) -> bool:
     return asked is not None and current is not None and asked != current
-
-
-def _await_assignment(group: Group, member: Member, request: SyncGroupRequest, turn: Turn) -> None:
-    history.sync_received(group, member, turn)
-    park_sync(group, member, request, turn)
-    note_synced(group, member.member_id)
-    if group.leader_id == member.member_id:
-        assign_and_stabilize(group, {a.member_id: a.assignment for a in request.assignments}, turn)
-
-
-def _refuse(group: Group, request: SyncGroupRequest, error: Error, turn: Turn) -> None:
-    response = SyncGroupResponse(error_code=error)
-    send_sync(request, request.member_id, request.client_id, request.generation_id, response, turn)

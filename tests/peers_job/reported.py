@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rollcall.schemas.heartbeat_runs import beats_taken
 from rollcall.schemas.membership_messages import beat_id
 from tests.waiting import EVERY_S, WITHIN_S, until
 
@@ -99,8 +98,8 @@ class _AtOneMoment(Reported):
 
 def beat_ids(fact: Mapping[str, Any]) -> list[str]:
     """The ids of the heartbeats in a `heartbeats_taken`: one run has several where deadlines cut it."""
-    members = enumerate(beats_taken(fact["detail"]))
-    return [beat_id(fact["request_id"], place, beat) for place, beats in members for beat in beats]
+    members = enumerate(json.loads(fact["detail"])["taken"])
+    return [beat_id(fact["request_id"], place, beat) for place, one in members for beat in one["beats"]]
 
 
 def await_heartbeats(reported: Reported, members: Mapping[str, str], within_s: float = PATIENCE_S) -> None:

@@ -17,7 +17,6 @@ from typing import Any, Self
 
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from rollcall.schemas.consumer_protocol import Subscription, TopicPartition, decode_assignment, encode_subscription
-from rollcall.schemas.effects import Reply
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
@@ -115,18 +114,18 @@ class ConsumerBench(GroupBench):
 
     # ------------------------------------------------------------ the classic protocol
 
-    def join_classic(self, client: str, *topics: str, owned: Partitions | None = None, **fields: Any) -> Reply | None:
-        """JoinGroup v9 by a member id of the client's own, with one protocol; its answer, None if it is parked."""
+    def join_classic(self, client: str, *topics: str, owned: Partitions | None = None, **fields: Any) -> Call:
+        """JoinGroup v9 by a member id of the client's own, with one protocol."""
         kept = tuple(TopicPartition(topic, p) for topic, ps in (owned or {}).items() for p in ps)
         metadata = encode_subscription(Subscription(topics or ("t1",), owned_partitions=kept), version=1)
         said = {
             "member_id": client,
             "protocols": {"range": metadata},
         }
-        reply = self.ask(requests.join, fields.pop("v", 9), client, **(said | fields)).reply
-        if reply is not None and reply.error_code is Error.NONE:
-            self.epochs[client] = reply.generation_id
-        return reply
+        call = self.ask(requests.join, fields.pop("v", 9), client, **(said | fields))
+        if call.reply is not None and call.error is Error.NONE:
+            self.epochs[client] = call.response.generation_id
+        return call
 
     def sync(self, client: str, **fields: Any) -> Call:
         said = {"member_id": client, "generation_id": self.epochs.get(client, 0)}

@@ -8,12 +8,11 @@ from tests.protocol.consumer_bench import ConsumerBench
 
 def classic(bench: ConsumerBench, *, user_data: bytes | None = None, protocol_type: str = "consumer") -> str:
     """One Stable classic member with all of t1, at generation 1; its member id."""
-    reply = bench.join_classic("c1", "t1", member_id="", v=3, protocol_type=protocol_type)
-    assert reply is not None
+    member_id: str = bench.join_classic("c1", "t1", member_id="", v=3, protocol_type=protocol_type).response.member_id
     owned = Assignment(tuple(TopicPartition("t1", p) for p in range(4)), user_data)
-    plan = {reply.member_id: encode_assignment(owned)}
-    bench.sync("c1", member_id=reply.member_id, generation_id=1, protocol_type=protocol_type, assigned=plan)
-    return reply.member_id
+    plan = {member_id: encode_assignment(owned)}
+    bench.sync("c1", member_id=member_id, generation_id=1, protocol_type=protocol_type, assigned=plan)
+    return member_id
 
 
 def mixed(session_timeout_ms: int = 45_000) -> tuple[ConsumerBench, str]:

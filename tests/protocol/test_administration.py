@@ -7,7 +7,7 @@ import pytest
 from rollcall.coordinator_udfs.protocol.find_coordinator import find_coordinator
 from rollcall.schemas.effects import GroupRemoved, OffsetsRemoved
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from rollcall.schemas.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 
@@ -85,13 +85,6 @@ def found(version: int, key_type: int, *keys: str) -> FindCoordinatorResponse:
     else:
         (request.key,) = keys
     return find_coordinator(request, 7, "here", 9092)
-
-
-@rule("FindCoordinator: this node for every key, the empty and the repeated one too")
-def test_every_key_is_coordinated_here() -> None:
-    coordinators = found(4, 0, "a", "", "a").coordinators
-    assert coordinators == [Coordinator(key=key, node_id=7, host="here", port=9092) for key in ("a", "", "a")]
-    assert found(4, 0).coordinators == []
 
 
 @rule("FindCoordinator: up to v3 one key, answered on top")

@@ -81,15 +81,6 @@ def test_uniform_is_balanced(count: int, topics: dict[str, int]) -> None:
 
 
 @rule(
-    "Uniform: what balances already stays as it is",
-    origin="testReassignmentStickiness testAssignmentReuse",
-)
-def test_uniform_moves_nothing_that_balances() -> None:
-    before = {"a": {"t1": [1, 3]}, "b": {"t1": [0], "t2": [1]}, "c": {"t1": [2], "t2": [0]}}
-    assert assign_uniformly(members(dict.fromkeys("abc", "t1 t2"), before), {"t1": 4, "t2": 2}) == before
-
-
-@rule(
     "Uniform: members keep what fits their share; the rest fills up the others",
     origin="testReassignmentForTwoMembersTwoTopicsGivenUnbalancedPrevAssignment testReassignmentWhen…",
 )

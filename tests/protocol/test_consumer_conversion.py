@@ -31,8 +31,11 @@ def test_empty_groups_go_either_way() -> None:
     assert bench.join("m1", "t1").epoch == 2
     bench.leave("m1")
     reply = bench.join_classic("c2", "t1", member_id="", v=3)
-    assert reply is not None
-    assert (reply.generation_id, bench.state, list(bench.group.offsets)) == (1, "CompletingRebalance", [("t1", 0)])
+    assert (reply.response.generation_id, bench.state, list(bench.group.offsets)) == (
+        1,
+        "CompletingRebalance",
+        [("t1", 0)],
+    )
     assert [(change.from_type, change.to_type, change.why) for change in bench.of(GroupTypeChanged)] == [
         ("classic", "consumer", "replaced"),
         ("consumer", "classic", "replaced"),
@@ -44,8 +47,7 @@ def test_an_id_for_an_empty_group_is_unknown() -> None:
     bench = ConsumerBench().with_members("m1")
     bench.leave("m1")
     reply = bench.join_classic("c1")
-    assert reply is not None
-    assert (reply.error_code, bench.state, bench.epoch) == (Error.UNKNOWN_MEMBER_ID, "Empty", 3)
+    assert (reply.error, bench.state, bench.epoch) == (Error.UNKNOWN_MEMBER_ID, "Empty", 3)
 
 
 # ---------------------------------------------------------------- upgrade
@@ -69,7 +71,7 @@ def test_a_consumer_joins_a_classic_group() -> None:
 @rule("Upgrade: in the very first join phase too, at epoch 1, by what each member names first")
 def test_a_group_that_never_had_a_generation_is_upgraded() -> None:
     bench = ConsumerBench(topics={"t1": 4}, group_initial_rebalance_delay_ms=3000)
-    assert bench.join_classic("c1", "t1", member_id="", v=3) is None
+    assert bench.join_classic("c1", "t1", member_id="", v=3).is_parked
     answer = bench.join("m1", "t1")
     assert (answer.error, answer.epoch, bench.state) == (Error.NONE, 2, "Reconciling")
     assert {m.member_epoch for m in bench.consumer.members.values()} == {1, 2}
@@ -81,9 +83,8 @@ def test_a_group_that_nobody_is_left_in_is_upgraded(wanted: dict[str, Any]) -> N
     """The same requests had Kafka 4.4.0 answer epoch 0."""
     bench = ConsumerBench(topics={"t1": 4}, group_initial_rebalance_delay_ms=3000)
     given = bench.join_classic("c1", "t1", member_id="", v=9)
-    assert given is not None
-    assert bench.join_classic("c1", "t1", member_id=given.member_id, v=9) is None
-    bench.at(100).leave_classic(identity(given.member_id))
+    assert bench.join_classic("c1", "t1", member_id=given.response.member_id, v=9).is_parked
+    bench.at(100).leave_classic(identity(given.response.member_id))
     answer = bench.at(200).join("m1", **wanted)
     assert (answer.error, answer.epoch > 0) == (Error.NONE, True)
 
@@ -91,7 +92,7 @@ def test_a_group_that_nobody_is_left_in_is_upgraded(wanted: dict[str, Any]) -> N
 @rule("Upgrade: in the first join phase a static member that comes back as a consumer is never told epoch 0")
 def test_a_static_member_of_no_generation_comes_back_as_a_consumer() -> None:
     bench = ConsumerBench(topics={"t1": 4}, group_initial_rebalance_delay_ms=3000)
-    assert bench.join_classic("c1", "t1", member_id="", v=9, group_instance_id="i1") is None
+    assert bench.join_classic("c1", "t1", member_id="", v=9, group_instance_id="i1").is_parked
     answer = bench.join("m1", "t1", instance_id="i1")
     assert (answer.error, answer.epoch, bench.state) == (Error.NONE, 2, "Stable")
     assert bench.member("m1").assigned == {"t1": dict.fromkeys(range(4), 2)}
@@ -102,10 +103,9 @@ def test_an_upgrade_during_a_rebalance_leaves_no_old_target() -> None:
     """The same requests had Kafka 4.4.0 answer epoch 1 for good, and c2 had no partition."""
     bench = ConsumerBench(topics={"t1": 4})
     first = bench.join_classic("c1", "t1", member_id="", v=9, group_instance_id="i1")
-    assert first is not None
     owned = encode_assignment(Assignment(tuple(TopicPartition("t1", p) for p in range(4))))
-    bench.sync("c1", member_id=first.member_id, generation_id=1, assigned={first.member_id: owned})
-    assert bench.join_classic("c2", "t1", member_id="", v=3) is None, "it waits for c1"
+    bench.sync("c1", member_id=first.response.member_id, generation_id=1, assigned={first.response.member_id: owned})
+    assert bench.join_classic("c2", "t1", member_id="", v=3).is_parked, "it waits for c1"
     answer = bench.join("m1", "t1", instance_id="i1")
     assert (answer.error, bench.epoch, bench.consumer.target_epoch) == (Error.NONE, 2, 2)
     assert sorted(len((member.target or {}).get("t1", ())) for member in bench.consumer.members.values()) == [2, 2]
@@ -197,8 +197,7 @@ def test_the_last_consumer_leaves() -> None:
     assert bench.of(GroupTypeChanged)[-1].why == "downgraded"
     assert bench.of(RebalanceStarted)[-1].cause.client_id == "m1"
     reply = bench.join_classic("c1", "t1", member_id=member_id)
-    assert reply is not None
-    assert (reply.generation_id, bench.state) == (3, "CompletingRebalance")
+    assert (reply.response.generation_id, bench.state) == (3, "CompletingRebalance")
 
 
 @rule(
@@ -243,7 +242,6 @@ def test_the_last_static_consumer_is_replaced(interval_ms: int, state: GroupStat
     bench.join("m1", "t1", instance_id="i1")
     bench.join_classic("c1", "t1", session_timeout_ms=100_000)
     reply = bench.join_classic("c2", "t1", member_id="", group_instance_id="i1")
-    assert reply is not None
-    assert (reply.error_code, bench.group.consumer, bench.group.state) == (Error.NONE, None, state)
+    assert (reply.error, bench.group.consumer, bench.group.state) == (Error.NONE, None, state)
     assert bench.group.generation_id == 3
     assert "c1" in bench.group.members

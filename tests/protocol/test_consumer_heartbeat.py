@@ -90,18 +90,6 @@ def test_a_newcomer_brings_a_new_target() -> None:
     assert {target.member_id for target in bench.of(TargetAssigned)[-1].targets} == {"m1", "m2"}
 
 
-@rule(
-    "Consumer heartbeat: another set of names raises the epoch, the same set in another order does not",
-    origin="testUpdatingSubscriptionTriggersNewTargetAssignment",
-)
-def test_subscriptions_are_sets() -> None:
-    bench = ConsumerBench()
-    bench.join("m1", "t1", "t2")
-    assert bench.beat("m1", subscribed_topic_names=["t2", "t1", "t2"]).epoch == 2
-    assert bench.beat("m1", {"t1": [0, 1, 2, 3]}, subscribed_topic_names=["t1"]).epoch == 3
-    assert bench.of(RebalanceStarted)[-1].cause.kind is CauseKind.SUBSCRIPTION_CHANGED
-
-
 @rule("Consumer heartbeat: the first subscription of a member that joined without one is part of its coming")
 @pytest.mark.parametrize(
     ("after_ms", "kind", "joined"), [(300, "member_joined", 1), (6_000, "subscription_changed", 0)]

@@ -17,18 +17,6 @@ def two_members() -> ConsumerBench:
 
 
 @rule(
-    "Reconciliation: free partitions are given with the new epoch",
-    origin="testStableToStable testStableToStableWithNewPartitions",
-)
-def test_free_partitions_are_given_at_once() -> None:
-    bench = ConsumerBench(topics={"t1": 2}).with_members("m1")
-    bench.set_topics(t1=3)
-    answer = bench.beat("m1")
-    assert (answer.epoch, answer.assigned) == (3, {"t1": [0, 1, 2]})
-    assert bench.member("m1").assigned == {"t1": {0: 2, 1: 2, 2: 3}}
-
-
-@rule(
     "Reconciliation: who shows that it has given up already is never asked to",
     origin="testStableToUnreleasedPartitionsWithOwnedPartitionsNotHavingRevokedPartitions",
 )
@@ -103,26 +91,6 @@ def test_owners() -> None:
     bench.beat("m2")
     bench.leave("m1")
     assert [owner("t1", p) for p in range(4)] == [None, None, "m2", "m2"]
-
-
-@rule(
-    "Reconciliation: three members come one after the other; each answer and each partition's epoch",
-    origin="testReconciliationProcess",
-)
-def test_three_members_dance() -> None:
-    bench = ConsumerBench(topics={"t1": 6}, assignors=("range", "uniform"))
-    assert bench.join("a", "t1").assigned == {"t1": [0, 1, 2, 3, 4, 5]}
-    assert bench.join("b", "t1").assigned == {}
-    assert bench.join("c", "t1").assigned == {}
-    assert bench.beat("a").assigned == {"t1": [0, 1]}
-    assert bench.beat("b").assigned is None
-    assert bench.beat("a", {"t1": [0, 1]}).epoch == 4
-    assert bench.beat("b").assigned == {"t1": [2, 3]}
-    assert bench.state == "Reconciling"
-    assert bench.beat("c").assigned == {"t1": [4, 5]}
-    assert bench.state == "Stable"
-    epochs = {name: member.assigned["t1"] for name, member in bench.consumer.members.items()}
-    assert epochs == {"a": {0: 2, 1: 2}, "b": {2: 4, 3: 4}, "c": {4: 4, 5: 4}}
 
 
 @rule("Reconciliation: each step is reported, and what a member owns until it lets go")

@@ -107,20 +107,6 @@ def test_resolutions_keep_their_distance() -> None:
     assert bench.consumer.patterns == {"u.*": ("u1",), "t.*": ("t1", "t2")}
 
 
-@rule(
-    "Patterns: new topics are looked for ten seconds after the last resolution, all expressions together",
-    origin="testConsumerGroupMemberJoinRefreshesExpiredRegexes",
-)
-def test_new_topics_are_found_later() -> None:
-    bench = one_member()
-    bench.beat("m1")
-    bench.set_topics(t3=1)
-    assert bench.at(10_000).beat("m1").epoch == 2
-    assert bench.at(10_001).beat("m1").assigned is None
-    assert bench.epoch == 3
-    assert bench.at(10_002).beat("m1").assigned == {"t1": [0], "t2": [0], "t3": [0]}
-
-
 @rule("Patterns: all are resolved again every refresh interval; nothing new, nothing raised")
 def test_patterns_are_refreshed() -> None:
     bench = one_member()
@@ -151,21 +137,6 @@ def test_unused_patterns_are_forgotten() -> None:
     assert bench.consumer.patterns.keys() == {"t.*", "u.*"}
     bench.leave("m1")
     assert bench.consumer.patterns.keys() == {"u.*"}
-
-
-@rule(
-    "Patterns: they count as nothing until resolved, beside the names of the same member",
-    origin="testUnresolvedRegularExpression testSubscribedTopicNameAndUnresolvedRegularExpression "
-    "testSubscribedTopicNameAndResolvedRegularExpression testComputeSubscribedTopicNames "
-    "testComputeSubscribedTopicNamesWithoutDeletedMembers testComputeSubscribedRegularExpressions "
-    "testSubscribedRegularExpressionCount testUpdateAndRemoveRegularExpression",
-)
-def test_names_and_a_pattern_together() -> None:
-    bench = ConsumerBench(topics=TOPICS)
-    answer = bench.join("m1", "u1", subscribed_topic_regex="t.*")
-    assert answer.assigned == {"u1": [0]}
-    assert bench.beat("m1").assigned == {"t1": [0], "t2": [0], "u1": [0]}
-    assert bench.describe().members[0].subscribed_topic_regex == "t.*"
 
 
 @rule(

@@ -88,48 +88,10 @@ def test_the_oldest_member_left_leads() -> None:
     assert group.leader_id == "m2"
 
 
-@rule("Group: what all support is counted as protocols change", origin="testUpdateMember")
-def test_support_follows_every_change() -> None:
-    group = group_of(member("m1", "range", "sticky"), member("m2", "range"))
-    assert (group.is_supported_by_all("range"), group.is_supported_by_all("sticky")) == (True, False)
-    group.update(group.members["m2"], {"sticky": b"", "roundrobin": b""}, 5, 6)
-    assert (group.is_supported_by_all("range"), group.is_supported_by_all("sticky")) == (False, True)
-    assert (group.members["m2"].rebalance_timeout_ms, group.members["m2"].session_timeout_ms) == (5, 6)
-    group.remove("m1")
-    assert group.is_supported_by_all("roundrobin")
-
-
-@rule("Group: a supporter that goes makes a protocol common")
-def test_a_protocol_becomes_common_when_its_opponent_leaves() -> None:
-    group = group_of(member("m1", "new", "old"), member("m2", "old"))
-    group.remove("m2")
-    assert group.is_supported_by_all("new")
-
-
 @rule("Group: the rebalance timeout is the longest of the members, 0 without any")
 def test_the_longest_rebalance_timeout_counts() -> None:
     assert Group("g").rebalance_timeout_ms == 0
     assert group_of(member("m1", rebalance_ms=5), member("m2", rebalance_ms=9)).rebalance_timeout_ms == 9
-
-
-@rule(
-    "Group: everybody has joined when each member's JoinGroup waits and no id is awaited",
-    origin="testCompleteJoinFuture testNotCompleteJoinFuture testCompleteAllJoinFutures",
-)
-def test_who_has_joined_is_counted() -> None:
-    group = group_of(member("m1"), member("m2"))
-    first, second = group.members.values()
-    assert group.park_join(first, ParkedJoin("1", 9, 0)) is None
-    assert group.park_join(first, ParkedJoin("2", 9, 0)) == ParkedJoin("1", 9, 0)
-    assert (group.awaiting_join_count, group.has_all_members_joined) == (1, False)
-    group.park_join(second, ParkedJoin("3", 9, 0))
-    assert (group.awaiting_join_count, group.has_all_members_joined) == (2, True)
-    group.pending["p"] = PendingMember("p", "", "", 1)
-    assert (group.awaiting_join_count, group.has_all_members_joined) == (2, False)
-    assert group.take_parked_join(first) == ParkedJoin("2", 9, 0)
-    assert group.take_parked_join(first) is None
-    assert (group.awaiting_join_count, group.remove("m2")) == (1, second)
-    assert (group.awaiting_join_count, list(group.members)) == (0, ["m1"])
 
 
 @rule("Group: an empty group has everybody joined")

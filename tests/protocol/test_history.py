@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import methodcaller
 
 import pytest
 
@@ -34,16 +35,6 @@ CAUSES: dict[str, tuple[Callable[[Bench], object], CauseKind, str]] = {
     "a static newcomer": (lambda b: b.join("m9", instance_id="i9"), CauseKind.MEMBER_JOINED, "m9"),
     "a member leaves": (lambda b: b.leave("m2"), CauseKind.MEMBER_LEFT, "m2"),
     "… with an old version": (lambda b: b.leave("m2", v=1), CauseKind.MEMBER_LEFT, "m2"),
-    "… because it polled too late": (
-        lambda b: b.leave("m2", reason="consumer poll timeout has expired."),
-        CauseKind.POLL_TIMEOUT,
-        "m2",
-    ),
-    "… removed by a tool": (
-        lambda b: b.leave("m2", reason="member was removed by an admin"),
-        CauseKind.ADMIN_REMOVED,
-        "m2",
-    ),
     "… by instance id alone": (lambda b: b.leave(("", "i3")), CauseKind.ADMIN_REMOVED, "m3"),
     "an id given out leaves": (_id_leaves, CauseKind.MEMBER_LEFT, "m9"),
     "a session expires, the first to be started": (lambda b: b.tick(200_000), CauseKind.SESSION_EXPIRED, "m2"),
@@ -53,21 +44,6 @@ CAUSES: dict[str, tuple[Callable[[Bench], object], CauseKind, str]] = {
         "m2",
     ),
     "the leader rejoins": (lambda b: b.join("m1"), CauseKind.MEMBER_REJOINED, "m1"),
-    "… and says that metadata changed": (
-        lambda b: b.join("m1", reason="cached metadata has changed from (version 3: {}) at the beginning"),
-        CauseKind.METADATA_CHANGED,
-        "m1",
-    ),
-    "… or its subscription": (
-        lambda b: b.join("m1", reason="subscription has changed from [t1] to [t2]"),
-        CauseKind.METADATA_CHANGED,
-        "m1",
-    ),
-    "… or that it must revoke": (
-        lambda b: b.join("m1", reason="need to revoke partitions and re-join"),
-        CauseKind.COOPERATIVE_FOLLOWUP,
-        "m1",
-    ),
     "a static member returns with another protocol": (
         lambda b: b.join("m3b", instance_id="i3", protocols=["sticky"]),
         CauseKind.STATIC_MEMBER_REPLACED,
@@ -78,6 +54,16 @@ CAUSES: dict[str, tuple[Callable[[Bench], object], CauseKind, str]] = {
         CauseKind.METADATA_CHANGED,
         "m1",
     ),
+    **{
+        reason: (methodcaller(verb, culprit, reason=reason), kind, culprit)
+        for verb, culprit, reason, kind in (
+            ("leave", "m2", "consumer poll timeout has expired.", CauseKind.POLL_TIMEOUT),
+            ("leave", "m2", "member was removed by an admin", CauseKind.ADMIN_REMOVED),
+            ("join", "m1", "cached metadata has changed from (version 3: {}) at the", CauseKind.METADATA_CHANGED),
+            ("join", "m1", "subscription has changed from [t1] to [t2]", CauseKind.METADATA_CHANGED),
+            ("join", "m1", "need to revoke partitions and re-join", CauseKind.COOPERATIVE_FOLLOWUP),
+        )
+    },
 }
 
 
@@ -195,48 +181,43 @@ def test_how_a_rebalance_may_end() -> None:
 # ---------------------------------------------------------------- waits
 
 
-@rule("History: who joins last kept the others waiting, since the one before it")
-def test_the_last_to_join_kept_the_others_waiting() -> None:
-    bench = Bench().patient("m1", "m2", "m3")
-    bench.at(1_000)
-    bench.join("m1")
-    bench.at(1_200)
-    bench.join("m2")
-    bench.at(6_200)
-    bench.join("m3")
-    bench.sync("m1", plan=["m1"])
+WAITS: dict[str, tuple[str, str, str, int, list[int]]] = {
+    "who joins last, since the one before it": (
+        *("m1 m2 m3", "1000 join m1, 1200 join m2, 6200 join m3, 6200 sync m1", "m3", 5_000, [0, 0, 5_000]),
+    ),
+    "nobody alone by joining last, where another joins in the same millisecond": (
+        *("m1 m2 m3", "1000 leave m3, 5000 join m1, 5000 join m2, 5700 sync m1", "m1", 700, [700, 0]),
+    ),
+    "who never joins, to the end of the join phase": (
+        *("m1 m2", "1000 join m1, 31000 tick -, 31000 sync m1", "m2", 30_000, [0, 30_000]),
+    ),
+    "not who left before it ended": (
+        *("m1 m2 m3", "0 join m1, 1000 leave m2, 30000 tick -, 30000 sync m1", "m3", 30_000, [0, 0, 30_000]),
+    ),
+    "the leader, from the end of the join phase to its assignment": (
+        *("m1 m2", "0 join m1, 1000 join m2, 1100 sync m2, 5000 sync m1", "m1", 4_000, [4_000, 1_000]),
+    ),
+}
+
+
+@rule("History: who kept the others waiting, and for how long")
+@pytest.mark.parametrize("who", WAITS)
+def test_who_kept_the_others_waiting(who: str) -> None:
+    members, story, slowest, slowest_ms, held_ms = WAITS[who]
+    bench = Bench().patient(*members.split())
+    moments: dict[tuple[str, str], int] = {}
+    for at_ms, verb, client in (each.split() for each in story.split(", ")):
+        moments[verb, client] = int(at_ms)
+        if verb == "tick":
+            bench.tick(int(at_ms))
+        else:
+            getattr(bench.at(int(at_ms)), verb)(client, **({"plan": [client]} if verb == "sync" else {}))
     ended = bench.last(RebalanceEnded)
-    assert (ended.slowest_client_id, ended.slowest_wait_ms) == ("m3", 5_000)
-    assert [(w.client_id, w.joined_at_ms, w.held_others_ms) for w in ended.waits] == [
-        ("m1", 1_000, 0),
-        ("m2", 1_200, 0),
-        ("m3", 6_200, 5_000),
-    ]
-
-
-@rule("History: who joins last, but in the same millisecond as another, kept nobody waiting alone")
-def test_two_that_join_last_together_kept_nobody_waiting() -> None:
-    bench = Bench().patient("m1", "m2", "m3")
-    bench.at(1_000)
-    bench.leave("m3")
-    bench.at(5_000)
-    bench.join("m1")
-    bench.join("m2")
-    bench.at(5_700)
-    bench.sync("m1", plan=["m1"])
-    ended = bench.last(RebalanceEnded)
-    assert [(w.client_id, w.held_others_ms) for w in ended.waits] == [("m1", 700), ("m2", 0)]
-
-
-@rule("History: who never joins keeps the others waiting to the end of the join phase")
-def test_who_never_joined_kept_the_others_waiting() -> None:
-    bench = Bench().patient("m1", "m2")
-    bench.at(1_000)
-    bench.join("m1")
-    bench.tick(31_000)
-    bench.sync("m1", plan=["m1"])
-    ended = bench.last(RebalanceEnded)
-    assert (ended.slowest_client_id, ended.slowest_wait_ms, ended.expired) == ("m2", 30_000, ["m2"])
+    assert (ended.slowest_client_id, ended.slowest_wait_ms) == (slowest, slowest_ms)
+    assert [wait.held_others_ms for wait in ended.waits] == held_ms
+    for wait in ended.waits:
+        client = wait.client_id
+        assert (wait.joined_at_ms, wait.synced_at_ms) == (moments.get(("join", client)), moments.get(("sync", client)))
 
 
 @rule("History: … a session that expires first ends the wait there")
@@ -255,19 +236,6 @@ def test_who_expired_kept_the_others_waiting_until_then() -> None:
     assert (ended.slowest_client_id, ended.slowest_wait_ms, ended.expired) == ("m2", 3_000, ["m2"])
 
 
-@rule("History: who left before the join phase ended is not the one that was waited for")
-def test_a_leaver_is_not_blamed_for_what_came_after() -> None:
-    bench = Bench().patient("m1", "m2", "m3")
-    bench.join("m1")
-    bench.at(1_000)
-    bench.leave("m2")
-    bench.tick(30_000)
-    bench.sync("m1", plan=["m1"])
-    ended = bench.last(RebalanceEnded)
-    assert (ended.slowest_client_id, ended.slowest_wait_ms) == ("m3", 30_000)
-    assert [(w.client_id, w.held_others_ms) for w in ended.waits] == [("m1", 0), ("m2", 0), ("m3", 30_000)]
-
-
 @rule("History: an id given out that never came back is the one that was waited for")
 @pytest.mark.parametrize(("session_ms", "waited_ms"), [(90_000, 30_000), (8_000, 7_500)])
 def test_an_id_given_out_kept_the_others_waiting(session_ms: int, waited_ms: int) -> None:
@@ -284,30 +252,12 @@ def test_an_id_given_out_kept_the_others_waiting(session_ms: int, waited_ms: int
 
 @rule("History: an absent static member is the one that was waited for, though it stays")
 def test_an_absent_static_member_kept_the_others_waiting() -> None:
-    bench = Bench()
-    bench.client("m1", rebalance_ms=30_000, session_ms=200_000)
-    bench.client("m2", rebalance_ms=30_000, session_ms=200_000, instance_id="i2")
-    bench.stable("m1", "m2")
+    bench = Bench().static("m2").patient("m1", "m2")
     bench.join("m1")
     bench.tick(30_000)
     bench.sync("m1", plan=["m1"])
     ended = bench.last(RebalanceEnded)
     assert (ended.slowest_client_id, ended.slowest_wait_ms, ended.expired) == ("m2", 30_000, [])
-
-
-@rule("History: the leader's assignment holds everybody up, from the end of the join phase")
-def test_the_leader_may_be_the_slow_one() -> None:
-    bench = Bench().patient("m1", "m2")
-    bench.join("m1")
-    bench.at(1_000)
-    bench.join("m2")
-    bench.at(1_100)
-    bench.sync("m2")
-    bench.at(5_000)
-    bench.sync("m1", plan=["m1", "m2"])
-    ended = bench.last(RebalanceEnded)
-    assert (ended.slowest_client_id, ended.slowest_wait_ms) == ("m1", 4_000)
-    assert [(w.client_id, w.synced_at_ms) for w in ended.waits] == [("m1", 5_000), ("m2", 1_100)]
 
 
 @rule("History: nobody is slow where nobody waited, and nobody for the initial delay")

@@ -26,6 +26,7 @@ from tests.protocol import classic_moves, consumer_moves
 from tests.protocol.consumer_moves import consumer_play, everybody
 from tests.protocol.heartbeat_runs import in_runs
 from tests.protocol.play import GROUP_ID, Call, Move, Play, apply, compared, replay
+from tests.protocol.rules import rule
 from tests.protocol.watch import Watch, assert_sound, deadlines
 
 
@@ -42,6 +43,10 @@ CONSUMER = Protocol("consumer", st.tuples(consumer_moves.configs, consumer_moves
 of_either_protocol = pytest.mark.parametrize("protocol", [CLASSIC, CONSUMER], ids=lambda protocol: protocol.name)
 
 
+@rule(
+    "Group: its counts and indexes are what a look at all members gives",
+    origin="testUpdateMember testCompleteJoinFuture testNotCompleteJoinFuture testCompleteAllJoinFutures",
+)
 @of_either_protocol
 @given(data=st.data())
 def test_every_invariant_holds_after_every_request_and_every_deadline(protocol: Protocol, data: st.DataObject) -> None:

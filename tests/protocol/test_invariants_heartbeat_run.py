@@ -17,7 +17,7 @@ from rollcall.coordinator_udfs.protocol.heartbeat_run import beats_of
 from rollcall.coordinator_udfs.protocol.step import expire_due, step
 from rollcall.schemas.effects import Effect, HeartbeatsTaken, Reply
 from rollcall.schemas.errors import Error
-from rollcall.schemas.heartbeat_runs import packed
+from rollcall.schemas.heartbeat_runs import RunPacker
 from rollcall.schemas.membership_messages import beat_id
 from rollcall.schemas.messages import HeartbeatRunRequest
 from tests.protocol.bench import Bench
@@ -25,7 +25,7 @@ from tests.protocol.classic_moves import configs, plays
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.heartbeat_runs import in_runs, state_of
 from tests.protocol.play import Move, Play, replay
-from tests.requests import heartbeat
+from tests.requests import heartbeat, packed
 
 Beat = tuple[int, str, str, int]
 """When it was taken, whose it was (member and client), and of which generation."""
@@ -194,18 +194,8 @@ def test_a_member_that_is_silent_expires_between_the_heartbeats_of_the_others() 
     ] == [(12_000, Error.REBALANCE_IN_PROGRESS), (13_000, Error.REBALANCE_IN_PROGRESS)]
 
 
-def test_an_unknown_group_answers_each() -> None:
-    bench = Bench()
-    effects = take(bench, run_of(bench, ("m1", 0), ("m2", 10)), at_ms=10)
-    assert [effect.error_code for effect in effects if isinstance(effect, Reply)] == [Error.UNKNOWN_MEMBER_ID] * 2
-    assert not bench.group.is_known
-
-
-def test_heartbeats_that_do_not_fit_together_are_no_run() -> None:
-    with pytest.raises(ValueError, match="does not fit"):
-        packed([heartbeat("m", 1, 5), heartbeat("m", 2, 6)], "run")
-    with pytest.raises(ValueError, match="no heartbeats"):
-        packed([], "run")
+def test_heartbeats_of_two_generations_are_no_run() -> None:
+    assert not RunPacker(heartbeat("m", 1, 5)).takes(heartbeat("m", 2, 6))
 
 
 def test_two_heartbeats_of_one_member_in_one_millisecond_are_two() -> None:

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.step import step
-from rollcall.schemas.effects import MemberIdGiven, RequestDropped
+from rollcall.schemas.effects import MemberIdGiven
 from rollcall.schemas.errors import Error
 from tests import requests
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
-
-A_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
 
 @rule("JoinGroup: an empty protocol name is null from v7")
 @pytest.mark.parametrize(("v", "name"), [(6, ""), (7, None)])
 def test_a_protocol_without_a_name_may_be_chosen(v: int, name: str | None) -> None:
     assert Bench().enter("m1", v=v, protocols=[""]).response.protocol_name == name
-
-
-@rule("JoinGroup: a new id is the client id, a dash and a UUID")
-def test_a_dynamic_id_begins_with_the_client_id() -> None:
-    bench = Bench()
-    bench.join("billing")
-    assert re.fullmatch(f"billing-{A_UUID}", bench.id_of("billing"))
 
 
 @rule("JoinGroup: a recording's own id is handed out instead")
@@ -56,13 +45,3 @@ def test_a_protocol_named_twice_counts_once() -> None:
     step(group, request, 0, GroupConfig(group_initial_rebalance_delay_ms=0))
     assert [member.protocols for member in group.members.values()] == [{"default": b"first"}]
     assert (group.state, group.protocol_name) == (GroupState.COMPLETING_REBALANCE, "default")
-
-
-@rule("JoinGroup: a second one while the first waits takes its place, and the first is never answered")
-def test_a_repeated_join_replaces_the_one_that_waits() -> None:
-    bench = Bench().stable("m1", "m2")
-    first, second = bench.join("m1"), bench.join("m1")
-    assert (first.is_dropped, second.is_parked) == (True, True)
-    assert bench.last(RequestDropped).why == "replaced by a later JoinGroup of the same member"
-    bench.join("m2")
-    assert (first.reply, second.error) == (None, Error.NONE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.schemas.effects import RebalanceStarted
 from rollcall.schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
@@ -20,43 +19,6 @@ def test_the_last_member_leaves_an_empty_group(v: int, state: str) -> None:
     assert (bench.state, bench.generation, bench.members, bench.leader) == (GroupState.EMPTY, 2, [], None)
     assert bench.group.protocol_type == "consumer"
     assert bench.group.protocol_name is None
-
-
-@rule("LeaveGroup: a waiting SyncGroup is never answered")
-def test_a_waiting_sync_is_dropped_when_its_member_leaves() -> None:
-    bench = Bench().completing("m1", "m2")
-    waiting = bench.sync("m2")
-    bench.leave("m2", by="admin")
-    assert (waiting.reply, waiting.is_dropped) == (None, True)
-
-
-@rule("LeaveGroup: one of an id given out alone makes a Stable or completing group rebalance")
-@pytest.mark.parametrize("state", ["completing", "stable"])
-def test_the_leave_of_an_id_given_out_rebalances(state: str) -> None:
-    bench = getattr(Bench(), state)("m1")
-    bench.join("m2")
-    bench.leave("m2")
-    assert bench.state is GroupState.PREPARING_REBALANCE
-    assert bench.last(RebalanceStarted).cause.client_id == "m2"
-
-
-@rule("LeaveGroup: a batch of instance ids", origin="testStaticMembersValidBatchLeaveGroup")
-def test_an_administrator_removes_several_with_one_rebalance() -> None:
-    bench = Bench()
-    for number in (2, 3):
-        bench.client(f"m{number}", instance_id=f"i{number}")
-    bench.stable("m1", "m2", "m3")
-    rebalances = len(bench.of(RebalanceStarted))
-    assert bench.leave(("", "i2"), ("", "i3")).member_errors == [Error.NONE, Error.NONE]
-    assert (bench.members, len(bench.of(RebalanceStarted))) == (["m1"], rebalances + 1)
-
-
-@rule("LeaveGroup: in PreparingRebalance it starts no second rebalance")
-def test_a_leave_in_preparing_goes_on_waiting_for_the_others() -> None:
-    bench = Bench().preparing("m1", "m2", "m3")
-    started = bench.of(RebalanceStarted)
-    bench.leave("m2")
-    assert (bench.of(RebalanceStarted), bench.state) == (started, GroupState.PREPARING_REBALANCE)
 
 
 @rule("LeaveGroup: the one who leaves is answered before anybody else")

@@ -81,23 +81,16 @@ def test_parked_requests_do_not_survive(state: str) -> None:
 
 
 @rule(
-    "Unload: the group is Dead, and JoinGroups that wait are answered NOT_COORDINATOR",
-    origin="testClassicGroupOnUnloadedEmptyAndPreparingRebalance",
+    "Unload: the group is Dead, and JoinGroups and SyncGroups that wait are answered NOT_COORDINATOR",
+    origin="testClassicGroupOnUnloadedEmptyAndPreparingRebalance testClassicGroupOnUnloadedCompletingRebalance",
 )
-def test_waiting_joins_are_sent_to_the_new_coordinator() -> None:
-    bench = Bench().stable("m1", "m2")
-    waiting = bench.join("m1")
+@pytest.mark.parametrize("state", ["preparing", "completing"])
+def test_what_waits_is_sent_to_the_new_coordinator(state: str) -> None:
+    bench = getattr(Bench(), state)("m1", "m2")
+    waiting = bench.join("m1") if state == "preparing" else bench.sync("m2")
     bench.unload()
-    assert (waiting.error, waiting.response.member_id) == (Error.NOT_COORDINATOR, bench.id_of("m1"))
+    assert (waiting.error, waiting.reply.member_id) == (Error.NOT_COORDINATOR, waiting.request.member_id)
     assert (bench.state, bench.deadlines()) == (GroupState.DEAD, {})
-
-
-@rule("Unload: … and so are SyncGroups", origin="testClassicGroupOnUnloadedCompletingRebalance")
-def test_waiting_syncs_are_sent_to_the_new_coordinator() -> None:
-    bench = Bench().completing("m1", "m2")
-    waiting = bench.sync("m2")
-    bench.unload()
-    assert (waiting.error, bench.state) == (Error.NOT_COORDINATOR, GroupState.DEAD)
 
 
 @rule("Unload: an Empty group goes without a word, ids given out are forgotten")

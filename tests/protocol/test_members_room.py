@@ -200,11 +200,9 @@ def test_a_consumer_group_without_room_takes_nobody() -> None:
 def test_a_classic_client_needs_room_in_a_consumer_group() -> None:
     bench = ConsumerBench({"t1": 4}, members_max_bytes=ROOM).with_members("m1")
     reply = bench.join_classic("m2", *(f"{'t' * 100}{number}" for number in range(100)))
-    assert reply is not None
-    assert reply.error_code is Error.GROUP_MAX_SIZE_REACHED
+    assert reply.error is Error.GROUP_MAX_SIZE_REACHED
     reply = bench.join_classic("m2", "t1")
-    assert reply is not None
-    assert reply.error_code is Error.NONE
+    assert reply.error is Error.NONE
 
 
 @rule("Group size: a recorded group has room for all that its broker took")
@@ -215,22 +213,14 @@ def test_without_the_setting_there_is_no_limit() -> None:
         assert bench.join(f"{'c' * 30_000}{number}", v=3, protocols=protocols(500_000)).is_parked
 
 
-@rule("ConsumerGroupHeartbeat: the assignor and the rack that a member keeps go on taking room")
-def test_what_a_consumer_keeps_takes_room() -> None:
-    bench = ConsumerBench(members_max_bytes=ROOM)
+@rule("Group size: assignor, rack and instance id that a member named once go on taking room, by either protocol")
+def test_what_a_request_does_not_name_takes_room() -> None:
+    bench = ConsumerBench({"t1": 4}, members_max_bytes=ROOM)
     bench.join("m1", "t1")
     bench.join("m2", "t1", server_assignor="uniform", rack_id="r")
-    bench.join("m2", "t1", instance_id="i2")
-    assert bench.group.held_at_most is not None
-    assert bench.group.held_at_most >= bench.group.held_bytes
-
-
-@rule("Group size: an instance id that a member named once goes on taking room, by either protocol")
-def test_an_instance_id_that_a_request_does_not_name_takes_room() -> None:
-    bench = ConsumerBench({"t1": 4}, members_max_bytes=ROOM)
-    bench.join("m1", "t1", instance_id="i" * 100)
-    bench.beat("m1", subscribed_topic_names=["t1", "t2"], server_assignor="range")
-    assert bench.group.held_at_most is not None
-    assert bench.group.held_at_most >= bench.group.held_bytes
-    bench.join_classic("m1", "t1", "t2", "t3")
-    assert bench.group.held_at_most >= bench.group.held_bytes
+    bench.join("m2", "t1", instance_id="i" * 100)
+    assert (bench.group.held_at_most or 0) >= bench.group.held_bytes
+    bench.beat("m2", subscribed_topic_names=["t1", "t2"], server_assignor="range")
+    assert (bench.group.held_at_most or 0) >= bench.group.held_bytes
+    bench.join_classic("m2", "t1", "t2", "t3")
+    assert (bench.group.held_at_most or 0) >= bench.group.held_bytes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,32 +72,22 @@ def test_a_stable_group_keeps_what_it_subscribes_to() -> None:
     assert (list(bench.group.offsets), bench.state) == ([T1], GroupState.STABLE)
 
 
-@rule("Offset expiry: nothing expires while a group rebalances, nor in a living group of another type")
-@pytest.mark.parametrize("state", ["preparing", "completing"])
-def test_a_rebalancing_group_keeps_everything(state: str) -> None:
+@rule("Offset expiry: a group keeps everything that rebalances, is of another type, or whose subscription is unknown")
+@pytest.mark.parametrize(
+    ("state", "habits"),
+    [
+        ("preparing", {}),
+        ("completing", {}),
+        ("stable", {"protocol_type": "connect"}),
+        ("stable", {"protocols": {"range": b""}}),
+    ],
+)
+def test_what_a_living_group_keeps(state: str, habits: dict[str, Any]) -> None:
     bench = bench_with_retention()
     bench.commit(offsets={T2: 2})
+    for client in ("m1", "m2"):
+        bench.client(client, **habits)
     getattr(bench, state)("m1", "m2")
-    bench.tick(12 * MINUTE_MS)
-    assert list(bench.group.offsets) == [T2]
-
-
-@rule("Offset expiry: … a Stable connect group, for one")
-def test_a_living_group_of_another_type_keeps_everything() -> None:
-    bench = bench_with_retention()
-    bench.client("m1", protocol_type="connect")
-    bench.stable("m1")
-    bench.commit("m1")
-    bench.tick(12 * MINUTE_MS)
-    assert list(bench.group.offsets) == [T1]
-
-
-@rule("Offset expiry: an unknown subscription protects everything")
-def test_an_unknown_subscription_protects_everything() -> None:
-    bench = bench_with_retention()
-    bench.client("m1", protocols={"range": b""})
-    bench.stable("m1")
-    bench.commit("m1", offsets={T2: 1})
     bench.tick(12 * MINUTE_MS)
     assert list(bench.group.offsets) == [T2]
 

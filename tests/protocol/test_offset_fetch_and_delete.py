@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.schemas.effects import OffsetsRemoved
 from rollcall.schemas.errors import Error
 from tests.protocol.bench import Bench, subscribed_to
 from tests.protocol.rules import rule
@@ -95,26 +94,6 @@ def test_there_must_be_a_group(is_dead: bool) -> None:
     assert (sent.response.error_code, sent.response.topics) == (Error.GROUP_ID_NOT_FOUND, [])
 
 
-@rule(
-    "OffsetDelete: an Empty group's offsets go, committed or not is NONE",
-    origin="testDeleteOffsetOfEmptyNonConsumerGroup testDeleteOffsetOfEmptyConsumerGroup testGenericGroupOffsetDelete",
-)
-def test_an_empty_group_gives_its_offsets_up() -> None:
-    bench = Bench().empty()
-    bench.commit(offsets={T1: 5, T2: 6})
-    sent = bench.delete_offsets({"t1": [0, 0, 1]})
-    assert set(sent.partition_errors.values()) == {Error.NONE}
-    assert list(bench.group.offsets) == [T2]
-    assert bench.last(OffsetsRemoved).offsets[0].partitions == [0]
-
-
-@rule("OffsetDelete: no topics, and topics without partitions, are answered with no topics")
-def test_nothing_asked_nothing_answered() -> None:
-    bench = Bench().empty()
-    assert bench.delete_offsets({}).response.topics == []
-    assert bench.delete_offsets({"t1": []}).response.topics == []
-
-
 @rule("Subscription: it changes at the end of a join phase only")
 def test_the_last_generations_subscription_holds() -> None:
     bench = Bench().stable("m1")
@@ -132,17 +111,8 @@ def test_a_return_changes_no_subscription() -> None:
     assert sent.partition_errors == {T1: Error.GROUP_SUBSCRIBED_TO_TOPIC, T2: Error.NONE}
 
 
-@rule(
-    "Subscription: of an emptied group it is to nothing, before the first join phase to everything, of other types"
-    " to nothing",
-    origin="testSubscribedTopicsNonConsumerGroup",
-)
-def test_the_subscription_of_groups_without_members() -> None:
-    emptied = Bench().empty()
-    assert emptied.delete_offsets({"t1": [0]}).partition_errors == {T1: Error.NONE}
+@rule("Subscription: in the first join phase it is to everything")
+def test_the_subscription_of_a_group_that_has_not_formed_yet() -> None:
     first = Bench(group_initial_rebalance_delay_ms=3_000)
     first.enter("m1")
     assert first.delete_offsets({"t2": [0]}).partition_errors == {T2: Error.GROUP_SUBSCRIBED_TO_TOPIC}
-    simple = Bench()
-    simple.commit()
-    assert simple.delete_offsets({"t1": [0]}).partition_errors == {T1: Error.NONE}

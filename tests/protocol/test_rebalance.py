@@ -4,26 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.schemas.causes import EndCause
-from rollcall.schemas.effects import MemberRemoved, RequestDropped
-from rollcall.schemas.errors import Error
+from rollcall.schemas.effects import RequestDropped
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
-
-
-@rule(
-    "Join phase: members absent at the rebalance timeout are dropped, dynamic ones",
-    origin="testCompleteJoinRemoveNotYetRejoinedDynamicMembers",
-)
-def test_absent_dynamic_members_are_dropped_at_the_timeout() -> None:
-    bench = Bench().patient("m1", "m2", rebalance_ms=3_000)
-    rejoined = bench.join("m1")
-    bench.tick(2_999)
-    assert rejoined.is_parked
-    bench.tick(3_000)
-    assert (rejoined.answered_at_ms, bench.members) == (3_000, ["m1"])
-    assert bench.last(MemberRemoved).end_cause is EndCause.REBALANCE_TIMEOUT
-    assert ("m2" in bench.deadlines(), bench.heartbeat("m2").error) == (False, Error.UNKNOWN_MEMBER_ID)
 
 
 @rule("Leader: of several that joined the one longest a member leads (Kafka: any of them)")
@@ -46,10 +29,10 @@ def test_a_replay_takes_the_recorded_leader(recorded: str | None, leader: str) -
     assert bench.leader == leader
 
 
-@rule("SyncGroup: a second one while the first waits takes its place, and the first is never answered")
-def test_a_repeated_sync_replaces_the_one_that_waits() -> None:
-    bench = Bench().completing("m1", "m2")
-    first, second = bench.sync("m2"), bench.sync("m2")
-    bench.sync("m1", plan=["m2"])
-    assert (first.reply, first.is_dropped, second.response.assignment) == (None, True, b"m2-2")
-    assert bench.last(RequestDropped).why == "replaced by a later SyncGroup of the same member"
+@rule("Parked requests: a second one while the first waits takes its place, and the first is never answered")
+@pytest.mark.parametrize(("state", "api"), [("stable", "JoinGroup"), ("completing", "SyncGroup")])
+def test_a_repeated_request_replaces_the_one_that_waits(state: str, api: str) -> None:
+    bench = getattr(Bench(), state)("m1", "m2")
+    first, second = (bench.join("m1") if api == "JoinGroup" else bench.sync("m2") for _ in range(2))
+    assert (first.is_dropped, first.reply, second.is_parked) == (True, None, True)
+    assert bench.last(RequestDropped).why == f"replaced by a later {api} of the same member"

@@ -5,26 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.schemas.causes import EndCause
 from rollcall.schemas.effects import MemberRemoved
 from rollcall.schemas.errors import Error
 from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
-
-
-@rule(
-    "Session expiry: a silent member is removed at its session timeout", origin="testClassicGroupMemberSessionTimeout"
-)
-def test_a_silent_member_is_removed() -> None:
-    bench = Bench().stable("m1")
-    bench.tick(9_999)
-    assert bench.members == ["m1"]
-    bench.tick(10_000)
-    assert (bench.state, bench.members, bench.generation) == (GroupState.EMPTY, [], 2)
-    assert (bench.last(MemberRemoved).end_cause, bench.last(MemberRemoved).at_ms) == (
-        EndCause.SESSION_EXPIRED,
-        10_000,
-    )
 
 
 @rule(
@@ -67,19 +51,6 @@ def bench_awaiting_sync(*clients: str) -> Bench:
 
 
 @rule(
-    "Sync timeout: nobody synced, all are removed and the group is Empty",
-    origin="testRebalanceTimesOutWhenSyncRequestIsNotReceived",
-)
-def test_a_generation_that_nobody_syncs_ends_empty() -> None:
-    bench = bench_awaiting_sync("m1", "m2")
-    bench.at(2_000)
-    assert bench.heartbeat("m1").error is Error.NONE
-    bench.tick(3_000)
-    assert (bench.state, bench.members, bench.generation) == (GroupState.EMPTY, [], 3)
-    assert {removed.end_cause for removed in bench.of(MemberRemoved)} == {EndCause.SYNC_TIMEOUT}
-
-
-@rule(
     "Sync timeout: the leader that did not sync is removed, and the followers that wait are told to rejoin",
     origin="testRebalanceTimesOutWhenSyncRequestIsNotReceivedFromLeaders",
 )
@@ -89,16 +60,3 @@ def test_a_leader_that_never_syncs_is_removed() -> None:
     bench.tick(3_000)
     assert (waiting.error, waiting.answered_at_ms) == (Error.REBALANCE_IN_PROGRESS, 3_000)
     assert (bench.members, bench.leader) == (["m2"], "m2")
-
-
-@rule("Sync timeout: a rebalance starts it over, and another generation's is never mistaken for this one's")
-def test_a_rebalance_stops_the_timer() -> None:
-    bench = bench_awaiting_sync("m1", "m2")
-    bench.at(1_000)
-    bench.join("m2", protocols=["range", "sticky"])
-    assert "sync" not in bench.deadlines()
-    bench.at(2_000)
-    bench.join("m1")
-    assert bench.deadlines()["sync"] == 5_000
-    bench.tick(3_000)
-    assert bench.members == ["m1", "m2"]

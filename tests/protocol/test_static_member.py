@@ -5,7 +5,7 @@ from __future__ import annotations
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.schemas.effects import MemberJoined, MemberRemoved
 from rollcall.schemas.errors import Error
-from tests.protocol.bench import HOST, Bench
+from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
 
 
@@ -39,17 +39,6 @@ def test_a_restarted_follower_finds_its_place_as_it_was() -> None:
         back.member_id,
         old_id,
     )
-
-
-@rule(
-    "Static members: the newcomer has the old one's client id and host",
-    origin="testReplaceGroupInstance",
-)
-def test_the_replacement_is_known_by_its_predecessors_client() -> None:
-    bench = Bench().static("m1").stable("m1")
-    bench.join("other-name", instance_id="i1")
-    described = bench.describe().members
-    assert [(member.client_id, member.client_host) for member in described] == [("m1", HOST)]
 
 
 @rule(

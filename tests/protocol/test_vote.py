@@ -2,68 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import pytest
 
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.java_strings import hash_code, hash_map_order, utf16_length
-from rollcall.coordinator_udfs.protocol.members import Member
+from rollcall.coordinator_udfs.protocol.java_maps import hash_code, hash_map_order
+from rollcall.coordinator_udfs.protocol.offset_commit import utf16_length
 from rollcall.coordinator_udfs.protocol.rebalance import select_protocol
 from tests.protocol.rules import rule
-
-
-def group_of(*ballots: tuple[str, ...]) -> Group:
-    group = Group("g")
-    for number, names in enumerate(ballots):
-        member = Member(
-            member_id=f"m{number}",
-            client_id="",
-            client_host="",
-            session_timeout_ms=1,
-            rebalance_timeout_ms=1,
-            protocols=dict.fromkeys(names, b""),
-            joined_at_ms=0,
-        )
-        group.add(member, "consumer")
-    return group
-
-
-@rule("Vote: most first choices win", origin="testSelectProtocol testSelectProtocolChoosesCompatibleProtocol")
-@pytest.mark.parametrize(
-    ("ballots", "selected"),
-    [
-        ((("range", "roundrobin"),), "range"),
-        ((("range", "roundrobin"), ("roundrobin", "range"), ("range", "roundrobin")), "range"),
-        ((("range", "roundrobin"), ("roundrobin", "range"), ("roundrobin", "range")), "roundrobin"),
-        ((("range", "roundrobin"), ("roundrobin", "blah")), "roundrobin"),
-        ((("a", "c", "b"), ("b", "c"), ("c", "b")), "c"),
-    ],
-)
-def test_the_most_wanted_common_protocol_wins(ballots: tuple[tuple[str, ...], ...], selected: str) -> None:
-    assert select_protocol(group_of(*ballots)) == selected
 
 
 @rule("Vote: there must be a member to vote", origin="testSelectProtocolRaisesIfNoMembers")
 def test_without_members_there_is_no_vote() -> None:
     with pytest.raises(ValueError, match="empty"):
         select_protocol(Group("g"))
-
-
-@rule("Vote: a tie goes by the hash table of the names, whoever voted first")
-@pytest.mark.parametrize(
-    ("names", "selected"),
-    [
-        (("range", "sticky"), "sticky"),
-        (("range", "roundrobin", "sticky", "cooperative-sticky"), "sticky"),
-        (("c", "a", "b"), "a"),
-        (("Z", "a", "0", "é"), "0"),
-    ],
-)
-def test_a_tie_does_not_depend_on_the_order_of_votes(names: tuple[str, ...], selected: str) -> None:
-    for order in permutations(names):
-        rotated = [order[turn:] + order[:turn] for turn in range(len(order))]
-        assert select_protocol(group_of(*rotated)) == selected
 
 
 @rule("Vote: Java's hash code is signed, over UTF-16 units")

@@ -11,8 +11,7 @@ import pytest
 from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from rollcall.coordinator_udfs.settings import StreamSettings
 from rollcall.coordinator_udfs.state_codec import StateRow, decode, encode
-from rollcall.schemas.messages import ConsumerGroupDescribeRequest
-from tests.requests import consumer_beat, heartbeat, join, sync
+from tests.requests import consumer_beat, join, sync
 from tests.source_tree import ROOT
 from tests.udf.live_clock import T, replies, stream_with_member
 from tests.udf.stream import Effect, Stored, Stream, arrived
@@ -106,18 +105,6 @@ def test_a_member_that_the_coordinator_could_not_hear_has_its_session_back() -> 
     assert [reply["error_code"] for reply in replies(again.effects)] == ["NONE"]
 
 
-def test_a_describe_is_answered_by_the_stream() -> None:
-    stream = Stream(SETTINGS)
-    alone(stream)
-    ask = ConsumerGroupDescribeRequest(
-        request_id="d", api_version=1, client_id="admin", received_at_ms=T + 1, group_ids=["orders"]
-    )
-    (reply,) = replies(stream.batch(T + 1, arrived(ask)))
-    (group,) = response_of(reply)["groups"]
-    assert (group["group_state"], group["group_epoch"], group["assignor_name"]) == ("Stable", 2, "uniform")
-    assert [member["member_id"] for member in group["members"]] == ["m1"]
-
-
 def test_a_first_heartbeat_without_an_id_that_comes_again_does_not_make_a_second_member() -> None:
     stream = Stream(replace(SETTINGS, remembered_request_ids=1))
     first = consumer_beat("", 0, T, api_version=0, client_id="a", request_id="first")
@@ -131,16 +118,6 @@ def test_a_first_heartbeat_without_an_id_that_comes_again_does_not_make_a_second
 
 
 # ---------------------------------------------------------------- from one protocol to the other
-
-
-def test_a_stable_classic_group_is_converted_and_keeps_its_members() -> None:
-    stream, member = stream_with_member()
-    found = stream.batch(T + 1000, arrived(consumer_beat("m2", 0, T + 1000)))
-    (change,) = [json.loads(e["detail"]) for e in found if e["effect"] == "group_type_changed"]
-    assert (change["from_type"], change["to_type"], change["why"]) == ("classic", "consumer", "upgraded")
-    beats = replies(stream.batch(T + 2000, arrived(heartbeat(member, 1, T + 2000))))
-    assert [reply["error_code"] for reply in beats] == ["REBALANCE_IN_PROGRESS"]
-    assert stream.stored["orders"].value[5] == 2
 
 
 def test_the_last_consumer_that_goes_leaves_a_classic_group() -> None:

@@ -11,10 +11,9 @@ import pytest
 
 from rollcall.coordinator_udfs.request_texts import read_request
 from rollcall.coordinator_udfs.settings import Clock
-from rollcall.schemas.heartbeat_runs import packed
 from rollcall.schemas.messages import HeartbeatRunRequest
 from rollcall.schemas.wire_fields import RequestError
-from tests.requests import heartbeat, join
+from tests.requests import heartbeat, join, packed
 from tests.udf.live_clock import SETTINGS, T, replies, stable, stream_with_member
 from tests.udf.stream import Stream, arrived
 

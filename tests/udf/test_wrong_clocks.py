@@ -13,9 +13,8 @@ import pytest
 
 from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfig
 from rollcall.coordinator_udfs.settings import StreamSettings
-from rollcall.schemas.heartbeat_runs import packed
 from rollcall.schemas.messages import StreamRequest
-from tests.requests import consumer_beat, heartbeat
+from tests.requests import consumer_beat, heartbeat, packed
 from tests.udf.live_clock import T, replies, stable, stream_with_member
 from tests.udf.stream import Effect, Stream, arrived
 

@@ -11,9 +11,9 @@ import pytest
 from rollcall.answers.views.catalog import VIEWS
 from rollcall.answers.why.explanation import explain
 from rollcall.answers.why.sections import lines_of
-from rollcall.schemas.heartbeat_runs import packed
 from rollcall.schemas.messages import HeartbeatRequest
 from tests import requests
+from tests.requests import packed
 from tests.views.histories import two_members
 from tests.views.story import Story, write_effects
 from tests.views.view_rows import Row, rows_of

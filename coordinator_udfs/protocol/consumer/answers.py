@@ -44,19 +44,14 @@ def accept(
     assigned: Owned | None = None,
 ) -> None:
     """A member's epoch and assignment; assigned: what it may use, None if it knows that already."""
+    assignment = None
+    if assigned is not None:
+        lists = [ConsumerGroupTopicPartitions(topic_name=t, partitions=sorted(assigned[t])) for t in sorted(assigned)]
+        assignment = ConsumerGroupAssignment(topic_partitions=lists)
     response = ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         member_epoch=member_epoch,
         heartbeat_interval_ms=heartbeat_interval_ms,
-        assignment=None if assigned is None else _assignment(assigned),
+        assignment=assignment,
     )
     answer(request, API, Error.NONE, response, turn, member_id, member_epoch)
-
-
-def _assignment(assigned: Owned) -> ConsumerGroupAssignment:
-    return ConsumerGroupAssignment(
-        topic_partitions=[
-            ConsumerGroupTopicPartitions(topic_name=topic, partitions=sorted(assigned[topic]))
-            for topic in sorted(assigned)
-        ]
-    )

@@ -7,10 +7,10 @@ classicGroupHeartbeatToConsumerGroup, classicGroupLeaveToConsumerGroup.
 
 from __future__ import annotations
 
-from rollcall.coordinator_udfs.protocol.answers import answer, send_sync
+from rollcall.coordinator_udfs.protocol.answers import answer, refuse_sync, send_sync
 from rollcall.coordinator_udfs.protocol.claims import CONSUMER
 from rollcall.coordinator_udfs.protocol.consumer.conversion import assignment_bytes
-from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm, cancel, keep_alive
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm, keep_alive
 from rollcall.coordinator_udfs.protocol.consumer.fencing import remove_members
 from rollcall.coordinator_udfs.protocol.consumer.group import NO_EPOCH, ClassicMember, ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
@@ -27,7 +27,6 @@ from rollcall.schemas.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     LeaveGroupRequest,
-    LeaveGroupResponseMember,
     MemberIdentity,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -84,17 +83,17 @@ def sync_with_consumer_group(group: Group, request: SyncGroupRequest, turn: Turn
     assert consumer is not None
     lacks_protocol = request.protocol_type is None or request.protocol_name is None
     if request.api_version >= PROTOCOL_MANDATORY_SINCE and lacks_protocol:
-        return _refuse_sync(request, Error.INCONSISTENT_GROUP_PROTOCOL, turn)
+        return refuse_sync(request, Error.INCONSISTENT_GROUP_PROTOCOL, turn)
     found = _classic_member(consumer, request)
     if isinstance(found, Error):
-        return _refuse_sync(request, found, turn)
+        return refuse_sync(request, found, turn)
     member, classic = found
     if request.protocol_type not in (None, CONSUMER) or request.protocol_name not in (None, classic.protocol_name):
-        return _refuse_sync(request, Error.INCONSISTENT_GROUP_PROTOCOL, turn)
+        return refuse_sync(request, Error.INCONSISTENT_GROUP_PROTOCOL, turn)
     if member.member_epoch < consumer.target_epoch and member.state is not MemberState.UNREVOKED:
         _ask_to_rejoin(group, member, turn)
-        return _refuse_sync(request, Error.REBALANCE_IN_PROGRESS, turn)
-    cancel(member, MemberTimer.SYNC)
+        return refuse_sync(request, Error.REBALANCE_IN_PROGRESS, turn)
+    member.timers.pop(MemberTimer.SYNC, None)
     keep_alive(group, member, turn)
     partitions = [TopicPartition(topic, p) for topic in sorted(member.assigned) for p in sorted(member.assigned[topic])]
     response = SyncGroupResponse(
@@ -103,11 +102,6 @@ def sync_with_consumer_group(group: Group, request: SyncGroupRequest, turn: Turn
         assignment=assignment_bytes(partitions, classic),
     )
     return send_sync(request, member.member_id, request.client_id, member.member_epoch, response, turn)
-
-
-def _refuse_sync(request: SyncGroupRequest, error: Error, turn: Turn) -> None:
-    response = SyncGroupResponse(error_code=error)
-    send_sync(request, request.member_id, request.client_id, request.generation_id, response, turn)
 
 
 # ---------------------------------------------------------------- Heartbeat
@@ -165,15 +159,8 @@ def leave_consumer_group(group: Group, request: LeaveGroupRequest, turn: Turn) -
     assert consumer is not None
     gone: dict[str, Gone] = {}
     causes: list[Cause] = []
-    answers = []
-    for identity in identities_of(request):
-        error = _leave(consumer, identity, request, gone, causes)
-        answers.append(
-            LeaveGroupResponseMember(
-                member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
-            )
-        )
-    reply_to_leave(request, answers, Error.NONE, turn)
+    errors = [_leave(consumer, identity, request, gone, causes) for identity in identities_of(request)]
+    reply_to_leave(request, errors, turn)
     if gone:
         remove_members(group, consumer, list(gone.values()), causes[0], turn)
 

@@ -49,21 +49,14 @@ def _describe(group: Group, turn: Turn) -> DescribedConsumerGroup:
         return _refused(group, Error.INVALID_GROUP_ID, None)
     if not group.is_known:
         return _refused(group, Error.GROUP_ID_NOT_FOUND, f"Group {group.group_id} not found.")
-    if group.consumer is None:
+    consumer = group.consumer
+    if consumer is None:
         return _refused(group, Error.GROUP_ID_NOT_FOUND, f"Group {group.group_id} is not a consumer group.")
     most = turn.config.members_max_bytes
-    size = _size(group.consumer) if most < INT32_MAX else 0
+    size = _size(consumer) if most < INT32_MAX else 0
     if size > most:
         message = f"The group's description would take {size} bytes, at most {most} are given."
         return _refused(group, Error.UNKNOWN_SERVER_ERROR, message)
-    return _described(group, group.consumer, turn)
-
-
-def _refused(group: Group, error: Error, message: str | None) -> DescribedConsumerGroup:
-    return DescribedConsumerGroup(group_id=group.group_id, error_code=error, error_message=message)
-
-
-def _described(group: Group, consumer: ConsumerGroup, turn: Turn) -> DescribedConsumerGroup:
     topics = turn.topics or {}
     return DescribedConsumerGroup(
         group_id=group.group_id,
@@ -73,6 +66,10 @@ def _described(group: Group, consumer: ConsumerGroup, turn: Turn) -> DescribedCo
         assignor_name=preferred_assignor(consumer, turn.consumer),
         members=[_member(member, topics) for member in consumer.members.values()],
     )
+
+
+def _refused(group: Group, error: Error, message: str | None) -> DescribedConsumerGroup:
+    return DescribedConsumerGroup(group_id=group.group_id, error_code=error, error_message=message)
 
 
 def _size(consumer: ConsumerGroup) -> int:

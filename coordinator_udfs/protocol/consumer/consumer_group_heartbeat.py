@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from rollcall.coordinator_udfs.protocol.consumer import history
 from rollcall.coordinator_udfs.protocol.consumer.answers import Refusal, accept, refuse
 from rollcall.coordinator_udfs.protocol.consumer.conversion import begin_consumer_group, upgrade
-from rollcall.coordinator_udfs.protocol.consumer.deadlines import cancel, is_of_another_session, keep_alive
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import is_of_another_session, keep_alive
 from rollcall.coordinator_udfs.protocol.consumer.fencing import remove_members
 from rollcall.coordinator_udfs.protocol.consumer.group import AWAY_EPOCH, ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import learn_topics, update_state
@@ -127,7 +127,10 @@ def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> N
     given = _fields(request, claimed)
     is_due = apply_fields(group, consumer, member, given, turn, is_new=is_new, replaces=replaces, unfinished=unfinished)
     update_state(group, consumer, turn)
-    is_given = request.member_epoch == JOIN or _is_full(request) or member.assigned != assigned_before
+    has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    # As after an answer that was lost.
+    is_full = request.rebalance_timeout_ms != -1 and has_subscription and request.topic_partitions is not None
+    is_given = request.member_epoch == JOIN or is_full or member.assigned != assigned_before
     accept(
         request,
         turn,
@@ -166,12 +169,6 @@ def _fields(request: ConsumerGroupHeartbeatRequest, claimed: Claimed | None) -> 
     )
 
 
-def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the request has all fields, as after an answer that was lost."""
-    has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-    return request.rebalance_timeout_ms != -1 and has_subscription and request.topic_partitions is not None
-
-
 def _leave(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
     """-1 removes the member, -2 marks a static one as away. The answer carries no heartbeat interval."""
     refusal = refusal_of_leaving(group, request)
@@ -201,7 +198,7 @@ def _go_away(group: Group, consumer: ConsumerGroup, member: ConsumerMember, turn
     kept = {topic: dict.fromkeys(partitions, 0) for topic, partitions in member.assigned.items()}
     consumer.own(member, kept, {})
     member.member_epoch = AWAY_EPOCH
-    cancel(member, MemberTimer.REBALANCE)
+    member.timers.pop(MemberTimer.REBALANCE, None)
     history.member_left_for_now(member, turn)
     if member.owned() != owned_before:
         history.note_assigned(member, turn)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from rollcall.coordinator_udfs.protocol import deadlines
-from rollcall.coordinator_udfs.protocol.answers import send_join, send_sync
+from rollcall.coordinator_udfs.protocol.answers import refuse_parked
 from rollcall.coordinator_udfs.protocol.claims import CONSUMER
+from rollcall.coordinator_udfs.protocol.config import MigrationPolicy
 from rollcall.coordinator_udfs.protocol.consumer import history
 from rollcall.coordinator_udfs.protocol.consumer.deadlines import keep_alive
 from rollcall.coordinator_udfs.protocol.consumer.group import (
@@ -25,8 +26,8 @@ from rollcall.coordinator_udfs.protocol.consumer.lifecycle import become_consume
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.history import Gone, note_assigned, rebalance_ended, state_changed
-from rollcall.coordinator_udfs.protocol.java_strings import hash_map_order
-from rollcall.coordinator_udfs.protocol.lifecycle import create_group
+from rollcall.coordinator_udfs.protocol.java_maps import hash_map_order
+from rollcall.coordinator_udfs.protocol.lifecycle import create_group, forget_pending
 from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.rebalance import end_timers, prepare_rebalance, select_protocol, selected_topics
 from rollcall.coordinator_udfs.protocol.states import GroupState
@@ -42,9 +43,7 @@ from rollcall.schemas.consumer_protocol import (
     decode_subscription,
     encode_assignment,
 )
-from rollcall.schemas.effects import PendingMemberRemoved
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import JoinGroupResponse, SyncGroupResponse
 
 # ---------------------------------------------------------------- Empty groups
 
@@ -54,7 +53,7 @@ def begin_consumer_group(group: Group, client_id: str, turn: Turn) -> ConsumerGr
     from_type = group.group_type if group.is_known else None
     if not group.is_known:
         create_group(group, turn)
-    _forget_given_ids(group, turn)
+    forget_pending(group, EndCause.GROUP_CONVERTED, turn)
     consumer = become_consumer_group(group)
     history.type_changed(group, from_type, "replaced" if from_type else "created", turn, client_id)
     return consumer
@@ -69,12 +68,6 @@ def begin_classic_group(group: Group, client_id: str, turn: Turn) -> None:
     history.type_changed(group, GroupType.CONSUMER, "replaced", turn, client_id)
 
 
-def _forget_given_ids(group: Group, turn: Turn) -> None:
-    for member_id in list(group.pending):
-        group.take_back(member_id)
-        turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.GROUP_CONVERTED))
-
-
 # ---------------------------------------------------------------- upgrade
 
 
@@ -82,7 +75,7 @@ def why_no_upgrade(group: Group, turn: Turn) -> str | None:
     """Why a classic group with members refuses a consumer, as far as that is known without answering parked
     requests."""
     config = turn.consumer
-    if not config.migration_policy.allows_upgrade:
+    if config.migration_policy not in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE):
         return _refused(group, "online upgrade is disabled.")
     if group.protocol_type != CONSUMER:
         return _refused(group, "the group does not use the consumer embedded protocol.")
@@ -101,7 +94,10 @@ def upgrade(group: Group, client_id: str, turn: Turn) -> ConsumerGroup | str:
     Parked requests are answered REBALANCE_IN_PROGRESS, and those members' sessions start anew. Returns why not, if the
     members' bytes cannot be read, or an assignment has user data of a custom assignor.
     """
-    _answer_parked(group, turn)
+    for parked in group.members.values():
+        parked.is_new = False
+        if refuse_parked(group, parked, Error.REBALANCE_IN_PROGRESS, turn):
+            deadlines.arm_session(group, parked, parked.session_timeout_ms, turn)
     try:
         read = [(member, _subscription(group, member), _assignment(member)) for member in group.members.values()]
     except ConsumerProtocolError as error:
@@ -126,21 +122,6 @@ def upgrade(group: Group, client_id: str, turn: Turn) -> ConsumerGroup | str:
     return consumer
 
 
-def _answer_parked(group: Group, turn: Turn) -> None:
-    for member in group.members.values():
-        member.is_new = False
-        join = group.take_parked_join(member)
-        if join is not None:
-            response = JoinGroupResponse(error_code=Error.REBALANCE_IN_PROGRESS, member_id=member.member_id)
-            send_join(join, member.client_id, response, turn)
-        sync, member.parked_sync = member.parked_sync, None
-        if sync is not None:
-            refused = SyncGroupResponse(error_code=Error.REBALANCE_IN_PROGRESS)
-            send_sync(sync, member.member_id, member.client_id, group.generation_id, refused, turn)
-        if join is not None or sync is not None:
-            deadlines.arm_session(group, member, member.session_timeout_ms, turn)
-
-
 def _subscription(group: Group, member: Member) -> Subscription:
     """The subscription by the group's protocol; by the member's first, if the group has none or the member not that
     one."""
@@ -155,7 +136,7 @@ def _assignment(member: Member) -> Assignment:
 def _leave_classic(group: Group, turn: Turn) -> None:
     """Removes all of the classic group but its generation and its offsets."""
     rebalance_ended(group, "superseded", turn)
-    _forget_given_ids(group, turn)
+    forget_pending(group, EndCause.GROUP_CONVERTED, turn)
     end_timers(group)
     group.new_member_added = False
     for member_id in list(group.members):
@@ -202,7 +183,7 @@ def _take_over(
 def may_downgrade(consumer: ConsumerGroup, leaving: Set[str], turn: Turn) -> bool:
     """Whether only classic members stay, at least one and no more than fit, and the policy allows it."""
     staying = [member for member_id, member in consumer.members.items() if member_id not in leaving]
-    if not turn.consumer.migration_policy.allows_downgrade:
+    if turn.consumer.migration_policy not in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE):
         return False
     is_fitting = 0 < len(staying) <= turn.config.group_max_size
     return is_fitting and all(member.classic is not None for member in staying)

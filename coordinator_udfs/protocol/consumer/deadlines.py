@@ -48,8 +48,3 @@ def arm(group: Group, member: ConsumerMember, timer: MemberTimer, length_ms: int
     group.session_starts += 1
     deadline_ms = note_deadline(group, turn.armed_from_ms + length_ms)
     member.timers[timer] = ArmedTimer(deadline_ms, group.session_starts, length_ms, member.member_epoch)
-
-
-def cancel(member: ConsumerMember, timer: MemberTimer) -> None:
-    """Stops a timer of a member, if it runs."""
-    member.timers.pop(timer, None)

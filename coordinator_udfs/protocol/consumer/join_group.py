@@ -11,7 +11,7 @@ from rollcall.coordinator_udfs.protocol.answers import refuse_join, send_join
 from rollcall.coordinator_udfs.protocol.claims import CONSUMER
 from rollcall.coordinator_udfs.protocol.config import MigrationPolicy
 from rollcall.coordinator_udfs.protocol.consumer.conversion import begin_classic_group, downgrade, may_downgrade
-from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm, cancel
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm
 from rollcall.coordinator_udfs.protocol.consumer.group import ClassicMember, ConsumerGroup
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import update_state
 from rollcall.coordinator_udfs.protocol.consumer.membership import MemberFields, apply_fields, enter
@@ -113,7 +113,7 @@ def _join(
         is_at_target = consumer.target_epoch == group.generation_id
         cause = cause_by(CauseKind.STATIC_MEMBER_REPLACED, member, request.reason)
         return downgrade(group, consumer, cause, [], turn, is_at_target=is_at_target)
-    cancel(member, MemberTimer.JOIN)
+    member.timers.pop(MemberTimer.JOIN, None)
     arm(group, member, MemberTimer.SYNC, rebalance_timeout_of(request), turn)
     if is_due:
         maybe_resolve_patterns(group, consumer, turn)

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 from rollcall.coordinator_udfs.protocol.consumer import history
-from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm, cancel
+from rollcall.coordinator_udfs.protocol.consumer.deadlines import arm
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Owned
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
 from rollcall.coordinator_udfs.protocol.consumer.subscription import topics_of
@@ -68,7 +68,7 @@ def reconcile(
         if member.state is MemberState.UNREVOKED:
             arm(group, member, MemberTimer.REBALANCE, member.rebalance_timeout_ms, turn)
         else:
-            cancel(member, MemberTimer.REBALANCE)
+            member.timers.pop(MemberTimer.REBALANCE, None)
     if step != before:
         history.member_progressed(group, consumer, member, owned_before, turn)
 

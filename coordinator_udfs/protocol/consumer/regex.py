@@ -128,7 +128,7 @@ def maybe_resolve_patterns(group: Group, consumer: ConsumerGroup, turn: Turn) ->
     not changed, only new expressions are matched. The epoch rises once if any matches other topics than before; the
     target follows with the next heartbeat.
     """
-    if turn.config.are_patterns_recorded:
+    if turn.config.is_of_a_recording:
         return
     names = turn.topics or {}
     fingerprint = blake2b("\n".join(sorted(names)).encode(), digest_size=16).hexdigest()

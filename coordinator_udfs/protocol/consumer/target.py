@@ -9,13 +9,13 @@ from collections import Counter
 
 from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
 from rollcall.coordinator_udfs.protocol.consumer import history
-from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Target
+from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan, assign_by_range
 from rollcall.coordinator_udfs.protocol.consumer.subscription import existing_topics, is_homogeneous, topics_of
 from rollcall.coordinator_udfs.protocol.consumer.uniform_assignor import assign_uniformly
 from rollcall.coordinator_udfs.protocol.consumer.uniform_mixed import assign_mixed
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.java_strings import hash_map_order
+from rollcall.coordinator_udfs.protocol.java_maps import hash_map_order
 from rollcall.coordinator_udfs.protocol.turn import Turn
 
 
@@ -38,7 +38,7 @@ def maybe_assign(group: Group, consumer: ConsumerGroup, asking: ConsumerMember, 
     plan = _plan(consumer, assignor, specs, topics)
     changed = []
     for member in consumer.members.values():
-        target = _target_of(plan[member.member_id])
+        target = {topic: tuple(sorted(ps)) for topic, ps in sorted(plan[member.member_id].items()) if ps}
         if target != member.target:
             member.target = target
             changed.append(member)
@@ -75,10 +75,6 @@ def _specs(consumer: ConsumerGroup, topics: dict[str, int]) -> list[MemberSpec]:
             subscriptions[subscription] = frozenset(topics.keys() & topics_of(consumer, member))
         specs.append(MemberSpec(member_id, member.instance_id, subscriptions[subscription], member.target or {}))
     return specs
-
-
-def _target_of(assigned: dict[str, list[int]]) -> Target:
-    return {topic: tuple(sorted(assigned[topic])) for topic in sorted(assigned) if assigned[topic]}
 
 
 def preferred_assignor(consumer: ConsumerGroup, config: ConsumerConfig, asking: ConsumerMember | None = None) -> str:

@@ -60,7 +60,7 @@ def _columns(columns: Iterable[Column]) -> str:
 def _causes() -> str:
     """The values of `cause` and `end_cause`, a row each."""
     rows = [
-        f"| `{key}` | {filled(row.sentence, ANYBODY)} | {'yes' if row.starts_rebalances else 'no'} | "
+        f"| `{key}` | {filled(row.sentence, ANYBODY)} | {'yes' if row.colour else 'no'} | "
         f"{'yes' if row.ends else 'no'} | {row.inferred_from} |"
         for key, row in CAUSES.items()
     ]

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
-from rollcall.coordinator_udfs.protocol.group_configs import SESSION_TIMEOUT, broker_default
+from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, SESSION_TIMEOUT
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings
 
 _WITHIN_S = 15.0
 _DENIED = (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
-_TAKEN_FOR = f"their members' sessions are taken for {int(broker_default(SESSION_TIMEOUT)) // 1000} s long"
+_TAKEN_FOR = f"their members' sessions are taken for {int(GROUP_KEYS[SESSION_TIMEOUT].default) // 1000} s long"
 
 
 class Sessions(NamedTuple):

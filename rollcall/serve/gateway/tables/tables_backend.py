@@ -127,7 +127,7 @@ class TablesBackend:
             backlog_age_s=max(0.0, (now_ms() - backlog[0].received_at_ms) / 1000) if backlog else None,
             parked=len(awaited) - len(backlog),
             batch_age_s=self._batch_age_s(),
-            groups_by_state=self.known.by_state(),
+            groups_by_state=Counter(group.state for group in self.known),
             rebalances_by_cause=dict(self.rebalances),
             is_failing=self._writer.is_failing,
             task_failures=dict(self._tasks.failures),
