@@ -22,7 +22,7 @@ SWEPT_SELDOM = {"offsets.retention.check.interval.ms": "86400000"}
 
 
 class Resting(Live):
-    """As the coordinator's program runs it. Between ticks lie ten minutes: nobody waits so long for a deadline's batch."""
+    """As the coordinator's program runs it. Ticks are ten minutes apart; no test waits so long."""
 
     dies_before_its_note = False
 
