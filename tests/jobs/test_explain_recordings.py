@@ -391,7 +391,7 @@ def test_a_request_log_is_not_followed() -> None:
     with gzip.open(KILLED, "rt") as file:
         lines = file.read().splitlines()
     with pytest.raises(UserError, match="LOG=-: is a broker's request log, and --follow follows what brokers"):
-        explain_as_they_come(lines, Asked(), "text", Terminal(quiet=True))
+        explain_as_they_come([(lines, True)], Asked(), "text", Terminal(quiet=True))
 
 
 @pytest.mark.parametrize(
