@@ -249,6 +249,19 @@ def test_lines_of_a_pipe_come_with_the_pauses_between_them() -> None:
     os.close(reader)
 
 
+def test_lines_of_a_pipe_that_never_pauses_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rollcall.inputs.printed.lines.files.BYTES_AT_ONCE", 1)
+    reader, writer = os.pipe()
+    arriving = arriving_lines(reader)
+    os.write(writer, b"one\ntw")
+    assert next(arriving) == (["one"], False)
+    os.write(writer, b"o\n")
+    assert next(arriving) == (["two"], False)
+    os.close(writer)
+    assert [*arriving] == [([], True)]
+    os.close(reader)
+
+
 def test_following_needs_standard_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--follow", KILLED]) == 2
     assert "--follow reads only standard input: use - as LOG." in capsys.readouterr().err
