@@ -27,7 +27,7 @@ from rollcall.coordinator_udfs.group_udf import typed_effects
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.quarantined import quarantine_row
 from rollcall.inputs.request_log.entries import Entry, decode, encode
-from rollcall.inputs.request_log.group_following import GroupFollowing
+from rollcall.inputs.request_log.group_following import follow
 from rollcall.inputs.request_log.group_rows import ComparedRows
 from rollcall.inputs.request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
 from rollcall.inputs.request_log.lines.files import LogFile
@@ -218,12 +218,8 @@ def _followed(found: Survey, config: GroupConfig, batches: Iterable[pa.RecordBat
     tally, parity = Tally(), Parity()
     for group_id, placed in _groups(batches):
         rows = ComparedRows(parity)
-        following = GroupFollowing(group_id, found, config, tally, rows)
-        for number, entry in enumerate(each_once(placed, tally), 1):
-            following.read(entry)
-            if number % _ROWS_AT_ONCE == 0:
-                yield from _taken_out(group_id, rows)
-        following.finish()
+        for _ in follow(each_once(placed, tally), found, config, tally, {group_id: rows}.__getitem__):
+            yield from _taken_out(group_id, rows)
         rows.close()
         yield from _taken_out(group_id, rows)
     yield FOLLOWED, None, pickle.dumps((tally, parity))

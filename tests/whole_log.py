@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.replay.spill import Work
-from rollcall.inputs.replay.spilled_log import LogBucket, SpilledLog, follow_bucket, read_log
+from rollcall.inputs.replay.spilled_log import LogBucket, SpilledLog, read_log
 from rollcall.inputs.request_log.lines.files import files_in_order
 from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally
@@ -57,7 +57,8 @@ class WholeLog:
 
     def follow(self, listener_of: Callable[[str], Listener]) -> None:
         log = self._read()
-        log.tally.add(follow_bucket(LogBucket(log.share(0), log.survey, self.config), listener_of))
+        for _ in LogBucket(log.share(0), log.survey, self.config).follow(log.tally, listener_of):
+            pass
 
     def __iter__(self) -> Iterator[OrderedRequest]:
         listeners: defaultdict[str, Requests] = defaultdict(Requests)

@@ -7,7 +7,7 @@ Knows how the answer is laid out as text; `rollcall.shown.explained_json` has it
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
@@ -30,13 +30,15 @@ from rollcall.inputs.not_understood import (
 )
 from rollcall.inputs.printed.course import course
 from rollcall.inputs.printed.findings.common_causes import alike_at_once
-from rollcall.inputs.printed.following import KEPT, Following
+from rollcall.inputs.printed.growing_log import CUT as NOT_WHOLE
+from rollcall.inputs.printed.growing_log import GrowingLog
 from rollcall.inputs.printed.lines.entries import Clock
-from rollcall.inputs.printed.lines.files import STANDARD_INPUT, comes_once, copies_removed, files_of
+from rollcall.inputs.printed.lines.files import STANDARD_INPUT, comes_once, copies_removed, ends_cut, files_of
 from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
 from rollcall.inputs.printed.reading import CUT, REQUEST, FileRead, may_matter, of_lines
 from rollcall.inputs.printed.short_text import LONGEST, short, with_short_ids
+from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.unread import Unread, unread_as_toml, unread_sentences
 from rollcall.inputs.printed.wording import (
     cause_sentence,
@@ -55,8 +57,12 @@ from rollcall.programs.visible import visible
 from rollcall.schemas.causes import name_of
 from rollcall.shown.explained_json import as_json, rebalance_json, unread_json
 
+FOLLOWED = 5_000
+"""Lines about groups that are kept of a log that grows."""
 LEAST_SHOWN = 40
 """Characters of a line that is quoted, however long its place is."""
+_Ended = tuple[str, tuple[str, int]]
+"""A group, and the line that a rebalance of it is known by."""
 
 
 class Asked(NamedTuple):
@@ -151,49 +157,64 @@ def _columns_of(console: Console) -> int:
     return console.width if console.is_terminal else LONGEST_SHOWN
 
 
-def explain_as_they_come(lines: Iterable[str | None], asked: Asked, form: str, console: Console) -> None:
-    """Prints each rebalance as it ends. Moments count from now. Raises MomentError."""
-    asked = asked.counted_from(_now_ms())
-    following = Following(STANDARD_INPUT, asked.zone, lambda number: tell(of_lines(CUT, [number]), is_error=True))
-    texts = OrderedDict[tuple[str, int], str]()
-    asked, first_line = asked._replace(texts=texts, columns=_columns_of(console)), ""
+def explain_as_they_come(
+    arriving: Iterable[tuple[Sequence[str], bool]], asked: Asked, form: str, console: Console
+) -> None:
+    """Prints each rebalance as it ends. arriving: lines, and whether a pause follows them. Moments count from now.
 
-    def printed() -> Iterator[str | None]:
-        nonlocal first_line
-        number = 0
-        for line in lines:
-            if not first_line and line and REQUEST.decode() in line:
+    Raises MomentError.
+    """
+    texts, first_line, lines_read, has_facts = OrderedDict[tuple[str, int], str](), "", 0, False
+    asked = asked.counted_from(_now_ms())._replace(texts=texts, columns=_columns_of(console))
+    log, facts, shown = GrowingLog(STANDARD_INPUT, asked.zone), deque[LoggedFact](maxlen=FOLLOWED), set[_Ended]()
+    try:
+        for lines, is_pause in arriving:
+            numbered = [*enumerate(lines, lines_read + 1)]
+            lines_read += len(lines)
+            first_line = first_line or next(filter(None, lines), "")
+            if REQUEST.decode() in first_line:
                 raise UserError(
                     f"LOG={STANDARD_INPUT}: is {REQUEST_LOG}, and --follow follows what brokers and clients print; "
                     "`rollcall shadow` follows a request log that grows."
                 )
-            first_line = first_line or line or ""
-            number += line is not None
-            if asked.shows_evidence and line and may_matter(line):
-                texts[STANDARD_INPUT, number] = line
-                if len(texts) > KEPT:
-                    texts.popitem(last=False)
-            yield line
-
-    def show() -> None:
-        for group, one in following.ended():
-            is_asked = asked.group_id in ("", group.group_id) and _is_within(_times_of(one), asked)
-            if is_asked and form == "json":
-                print(msgspec.json.encode({"group_id": group.group_id, **rebalance_json(one)}).decode(), flush=True)
-            elif is_asked:
-                say_all(console, [Line(group.group_id, "bold"), *_rebalance_lines(one, group, asked)])
-
-    try:
-        following.read(printed(), show)
+            if asked.shows_evidence:
+                texts.update(((STANDARD_INPUT, number), line) for number, line in numbered if may_matter(line))
+            read = log.read(numbered, is_pause=is_pause)
+            cut = [entry.line_number for entry, why in read.doubtful if why == NOT_WHOLE]
+            for number in sorted((*cut, *(number for number, line in numbered if ends_cut(line)))):
+                tell(of_lines(CUT, [number]), is_error=True)
+            has_facts |= bool(read.facts) or len(read.doubtful) > len(cut)
+            for group, one in _ended(facts, read.facts, shown):
+                is_asked = asked.group_id in ("", group.group_id) and _is_within(_times_of(one), asked)
+                if is_asked and form == "json":
+                    print(msgspec.json.encode({"group_id": group.group_id, **rebalance_json(one)}).decode(), flush=True)
+                elif is_asked:
+                    say_all(console, [Line(group.group_id, "bold"), *_rebalance_lines(one, group, asked)])
+            while len(texts) > FOLLOWED:
+                texts.popitem(last=False)
     except KeyboardInterrupt:
-        _say_unread(following.unread.found(), form, console)
+        _say_unread(log.unknown.found(), form, console)
         raise
-    if not following.has_facts:
-        unread = following.unread.found()
+    unread = log.unknown.found()
+    if not has_facts:
         raise nothing_understood(
             [FileRead(STANDARD_INPUT, first_line=first_line, lines=len(first_line), unread=unread)]
         )
-    _say_unread(following.unread.found(), form, console)
+    _say_unread(unread, form, console)
+
+
+def _ended(
+    facts: deque[LoggedFact], new: Sequence[LoggedFact], shown: set[_Ended]
+) -> Iterator[tuple[LoggedGroup, LoggedRebalance]]:
+    """The rebalances that new lines end, each once. An epoch of the newer protocols has no last line."""
+    facts += new
+    for group in groups_in([*facts], new[0].line_number, goes_on=True) if new else ():
+        is_classic = group.group_type == "classic"
+        for one in group.rebalances:
+            known = group.group_id, evidence_of(one.facts)[-1 if is_classic else 0]
+            if (one.outcome or not is_classic) and known not in shown:
+                shown.add(known)
+                yield group, one
 
 
 def _say_unread(unread: Sequence[Unread], form: str, console: Console) -> None:

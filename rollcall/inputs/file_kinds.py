@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, open_blocks, path_of, text_of
+from rollcall.inputs.printed.lines.files import files_of, open_blocks, path_of, text_of
 from rollcall.inputs.printed.reading import REQUEST, may_matter
 
 LOOKED_THROUGH_BYTES = 1 << 20
@@ -34,14 +34,17 @@ def kind_of(path: str) -> FileKind:
     from rollcall.inputs.offsets_topic.dumps.reading import DumpError, is_dump  # Takes time.
 
     place = path_of(path)
-    try:
-        if is_dump(place):
-            return FileKind.DUMP
-    except DumpError as error:
-        raise DumpError(str(error).replace(str(place), path)) from None
+    is_there = place.exists() and (not place.is_dir() or any(place.iterdir()))
+    files = files_of([path]) if is_there else []
+    for file in files:
+        place = path_of(file)
+        try:
+            if is_dump(place):
+                return FileKind.DUMP
+        except DumpError as error:
+            raise DumpError(str(error).replace(str(place), file)) from None
     kind = FileKind.UNKNOWN
-    is_there = path == STANDARD_INPUT or (place.exists() and not (place.is_dir() and not any(place.iterdir())))
-    for file in files_of([path]) if is_there else ():
+    for file in files:
         read = 0
         for block in open_blocks(file):
             read += len(block)

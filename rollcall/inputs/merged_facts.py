@@ -94,29 +94,26 @@ class MergedFacts:
         self._feed.take(rows, is_topic=is_topic)
         return self._noted(self._feed.take_decided())
 
-    def fold(self, unfit: list[EffectRow]) -> Iterator[list[EffectRow]]:
-        """Folds the topic's records: the same of their facts. unfit: gets the rows for the quarantine."""
-        if self._dump is None:
-            return
-        from rollcall.inputs.replay.spilled_dump import fold_bucket
+    def rest(self, unfit: list[EffectRow]) -> Iterator[list[EffectRow]]:
+        """Folds the topic's records, and nothing more comes: yields the rest of the history.
 
-        for group_id, rows in fold_bucket(self._dump):
-            of_group(group_id, rows)
-            unfit += [row for row in rows if row.effect == QUARANTINED]
-            yield self.take([row for row in rows if row.effect != QUARANTINED], is_topic=True)
+        unfit: gets the rows for the quarantine.
+        """
+        if self._dump is not None:
+            from rollcall.inputs.replay.spilled_dump import fold_bucket
 
-    def end(self) -> list[EffectRow]:
-        """Nothing more comes; returns the rest of the history."""
-        rows: list[EffectRow] = []
+            for group_id, rows in fold_bucket(self._dump):
+                of_group(group_id, rows)
+                unfit += [row for row in rows if row.effect == QUARANTINED]
+                yield self.take([row for row in rows if row.effect != QUARANTINED], is_topic=True)
         if self._feed is not None:
             self.apart = self._feed.end(*self._ends)
-            rows = self._noted(self._feed.take_decided())
+            yield self._noted(self._feed.take_decided())
         for group_id, until_ms in ({} if self._dump is None else self._dump.until_ms).items():
             if self._named is None or group_id in self.groups:
                 self.groups[group_id].until_ms = max(self.groups[group_id].until_ms, until_ms)
         for group in self.groups.values():
             group.facts.sort(key=in_order)
-        return rows
 
     def _noted(self, rows: list[EffectRow]) -> list[EffectRow]:
         """Notes facts of named groups; returns those that are not kept back."""

@@ -60,10 +60,9 @@ def read_recordings(
             by_topic = None if dump is None else dump.bucket(number, {}, 0)
             facts = MergedFacts(by_log, by_topic)
             if log is not None and by_log is not None:
-                log.tally.add(_follow(by_log, facts))
-            for _ in facts.fold(unfit):
+                _follow(by_log, facts, log.tally)
+            for _ in facts.rest(unfit):
                 pass
-            facts.end()
             apart += facts.apart
             found.groups.update(facts.groups)
     found.groups = defaultdict(GroupRecorded, sorted(found.groups.items()))
@@ -148,17 +147,15 @@ def _read_log(
     return log
 
 
-def _follow(log: LogBucket, facts: MergedFacts) -> Tally:
-    from rollcall.inputs.replay.spilled_log import follow_bucket
-
+def _follow(log: LogBucket, facts: MergedFacts, tally: Tally) -> None:
     groups = defaultdict[str, _Following](partial(_Following, facts.kinds))
-    tally = follow_bucket(log, groups.__getitem__)
+    for _ in log.follow(tally, groups.__getitem__):
+        pass
     for group_id, group in groups.items():
         if not group.is_unknown:
             recorded = facts.groups[group_id]
             recorded.lines, recorded.until_ms = group.lines, group.until_ms
             facts.take(of_group(group_id, group.rows), is_topic=False)
-    return tally
 
 
 # ---------------------------------------------------------------- a dump of the topic

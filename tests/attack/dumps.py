@@ -80,7 +80,7 @@ class OffsetDumps(Attacked):
         path = Path(self._folder.name) / "dump"
         path.write_bytes(text)
         bad: list[BadLine] = []
-        dump = Dump(path, bad.append)
+        dump = Dump([path], bad.append)
         try:
             records = list(dump)
         except DumpError:

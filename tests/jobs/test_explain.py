@@ -17,7 +17,9 @@ import pytest
 from rollcall.__main__ import main
 from rollcall.cli.explain import Asked, explain, explain_as_they_come
 from rollcall.inputs.not_understood import NotUnderstood
-from rollcall.inputs.printed.lines.files import arriving_lines
+from rollcall.inputs.printed.lines.files import CUT_MARK, LINE_BYTES, arriving_lines
+from rollcall.inputs.printed.lines.wrappings import ENTRY_LINES
+from rollcall.inputs.printed.reading import CUT, of_lines
 from rollcall.programs.errors import UserError
 from rollcall.programs.terminal import Terminal
 from tests.source_tree import ROOT
@@ -180,22 +182,34 @@ def test_times_without_a_zone_are_those_of_the_zone_that_is_named(
     assert ended == ["2026-03-29T01:12:00.417Z", "2026-03-29T03:12:01.417Z"]
 
 
-def _as_they_come(lines: list[str | None], **asked: Any) -> str:
+def _as_they_come(*arriving: tuple[list[str], bool], **asked: Any) -> str:
     written = io.StringIO()
-    explain_as_they_come(lines, Asked(**asked), "text", Terminal(file=written, highlight=False))
+    explain_as_they_come(arriving, Asked(**asked), "text", Terminal(file=written, highlight=False))
     return written.getvalue()
+
+
+def _with_pause(lines: list[str], **asked: Any) -> str:
+    return _as_they_come((lines, True), **asked)
 
 
 def test_a_log_that_is_followed_prints_each_rebalance_when_it_ends() -> None:
     with gzip.open(KILLED, "rt") as file:
         lines = file.read().splitlines()
     ends = [place for place, line in enumerate(lines) if "Assignment received" in line or "is now empty" in line]
-    at_once, in_parts = _as_they_come([*lines]), _as_they_come([part for line in lines for part in (line, None)])
+    at_once, in_parts = _with_pause(lines), _as_they_come(*(([line], True) for line in lines))
     assert at_once.count("->") == len(ends)
     assert sorted(at_once.splitlines()) == sorted(in_parts.splitlines())
-    assert _as_they_come([*lines[: ends[0]]]) == ""
-    assert _as_they_come([*lines[: ends[0] + 1]]).count("->") == 1
-    assert "clicks-agg" not in _as_they_come([*lines], group_id="views-agg")
+    assert _with_pause(lines[: ends[0]]) == ""
+    assert _with_pause(lines[: ends[0] + 1]).count("->") == 1
+    assert _as_they_come((lines[: ends[0] + 2], False)).count("->") == 1
+    assert "clicks-agg" not in _with_pause(lines, group_id="views-agg")
+
+
+def test_a_line_that_is_cut_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    at = "2026-03-01T03:12:00.417Z INFO "
+    stack = [f"{at}[Consumer clientId=a, groupId=orders] (Re-)joining group", *["\tat a.b"] * ENTRY_LINES]
+    _with_pause([f"{'a' * LINE_BYTES}{CUT_MARK}", "", *stack])
+    assert capsys.readouterr().err.splitlines() == [f"rollcall: {of_lines(CUT, [number])}" for number in (1, 3)]
 
 
 UNREAD = [f"%7|1772334720.{place:03}|X|a#consumer-1| [thrd:main]: Group went {place}" for place in range(3)]
@@ -206,17 +220,16 @@ def test_lines_that_are_not_read_are_counted_at_the_end_of_a_log_that_is_followe
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     leaves = '%7|1772334720.000|X|a#consumer-1| [thrd:main]: Group "g": leave (in state up)'
-    assert _as_they_come([leaves, *UNREAD]).endswith(SAID)
-    explain_as_they_come([leaves, *UNREAD], Asked(), "json", Terminal(quiet=True))
+    assert _with_pause([leaves, *UNREAD]).endswith(SAID)
+    explain_as_they_come([([leaves, *UNREAD], True)], Asked(), "json", Terminal(quiet=True))
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["unread"][0]["lines"] == 3
     with pytest.raises(NotUnderstood, match="3 lines of librdkafka's log are not read"):
-        _as_they_come([*UNREAD])
+        _with_pause(UNREAD)
 
 
 def test_and_when_ctrl_c_ends_it() -> None:
-    def stopped() -> Iterator[str]:
-        yield from UNREAD
-        yield ""
+    def stopped() -> Iterator[tuple[list[str], bool]]:
+        yield UNREAD, True
         raise KeyboardInterrupt
 
     written = io.StringIO()
@@ -229,11 +242,23 @@ def test_lines_of_a_pipe_come_with_the_pauses_between_them() -> None:
     reader, writer = os.pipe()
     arriving = arriving_lines(reader)
     os.write(writer, b"one\r\ntw")
-    assert next(arriving) == "one"
-    assert next(arriving) is None
+    assert next(arriving) == (["one"], True)
     os.write(writer, b"o\nthree")
     os.close(writer)
-    assert [line for line in arriving if line is not None] == ["two", "three"]
+    assert [*arriving] == [(["two", "three"], True)]
+    os.close(reader)
+
+
+def test_lines_of_a_pipe_that_never_pauses_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rollcall.inputs.printed.lines.files.BYTES_AT_ONCE", 1)
+    reader, writer = os.pipe()
+    arriving = arriving_lines(reader)
+    os.write(writer, b"one\ntw")
+    assert next(arriving) == (["one"], False)
+    os.write(writer, b"o\n")
+    assert next(arriving) == (["two"], False)
+    os.close(writer)
+    assert [*arriving] == [([], True)]
     os.close(reader)
 
 

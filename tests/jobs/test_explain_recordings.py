@@ -143,7 +143,7 @@ def test_a_topic_from_which_compaction_removed_records_is_merged_as_in_a_home(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log, dump = CAPTURES / "n-classic-mixed" / LOG, tmp_path / "offsets.jsonl"
-    records = list(Dump(CAPTURES / "n-classic-mixed" / TOPIC, fail))
+    records = list(Dump([CAPTURES / "n-classic-mixed" / TOPIC], fail))
     latest, chance = {record.key: record for record in records}, Random(1)
     left = [record for record in records if latest[record.key] is record or chance.random() >= 0.8]
     assert len(left) < len(records)
@@ -391,7 +391,7 @@ def test_a_request_log_is_not_followed() -> None:
     with gzip.open(KILLED, "rt") as file:
         lines = file.read().splitlines()
     with pytest.raises(UserError, match="LOG=-: is a broker's request log, and --follow follows what brokers"):
-        explain_as_they_come(lines, Asked(), "text", Terminal(quiet=True))
+        explain_as_they_come([(lines, True)], Asked(), "text", Terminal(quiet=True))
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_dump_from_before_compaction_is_read_before_one_from_after(tmp_path: P
     lines = gzip.decompress(DUMP.read_bytes()).splitlines(keepends=True)
     (tmp_path / "b-whole.jsonl").write_bytes(b"".join(lines))
     (tmp_path / "a-compacted.jsonl").write_bytes(b"".join(lines[:1] + lines[-1:]))
-    assert len([*Dump(tmp_path, lambda bad: None)]) == len([*Dump(DUMP, lambda bad: None)]) > 2
+    assert len([*Dump([*tmp_path.iterdir()], lambda bad: None)]) == len([*Dump([DUMP], lambda bad: None)]) > 2
 
 
 def test_logs_of_clients_that_print_nothing_are_read_beside_the_others(

@@ -98,7 +98,7 @@ def decoded(records: Iterable[LogRecord]) -> list[Record]:
 
 def read_dump(path: Path) -> list[LogRecord]:
     bad: list[BadLine] = []
-    records = list(Dump(path, bad.append))
+    records = list(Dump(sorted(path.iterdir()) if path.is_dir() else [path], bad.append))
     assert bad == []
     return records
 

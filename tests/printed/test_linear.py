@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import rollcall.inputs.printed as printed
-from rollcall.inputs.printed.following import Following
+from rollcall.inputs.printed.growing_log import GrowingLog
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.reading import merged, read_lines
 from rollcall.inputs.printed.story import groups_in
@@ -36,7 +36,7 @@ def _read(lines: list[str]) -> None:
 
 
 def _follow(lines: list[str]) -> None:
-    Following("-").read(lines, lambda: None)
+    GrowingLog("-", None).read([*enumerate(lines, 1)], is_pause=True)
 
 
 @pytest.mark.parametrize("shape", LONG_LINES)

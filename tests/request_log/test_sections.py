@@ -19,7 +19,7 @@ from rollcall.inputs.request_log.entries import decode, encode
 from rollcall.inputs.request_log.lines.broker_times import BrokerTimes
 from rollcall.inputs.request_log.lines.files import LogLine, files_in_order, lines_in_order
 from rollcall.inputs.request_log.lines.in_order import in_time
-from rollcall.inputs.request_log.lines.sections import sections_of
+from rollcall.inputs.request_log.lines.sections import sections_in
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.section_reading import SectionReading
 from tests.request_log.recordings import INCIDENTS
@@ -34,7 +34,7 @@ UTC_ZONE = ZoneInfo("UTC")
 
 
 def lines_in(path: Path, zone: ZoneInfo, section_bytes: int) -> Iterator[LogLine]:
-    for section in sections_of(path, zone, section_bytes):
+    for section in sections_in(files_in_order(path, zone), zone, section_bytes):
         yield from section.lines(zone)
 
 
@@ -62,17 +62,20 @@ def test_a_long_file_is_cut_and_a_compressed_one_is_not(tmp_path: Path) -> None:
     data = gzip.decompress((CAPTURES / "j-busy-1" / "requests.log.gz").read_bytes())
     plain = tmp_path / "requests.log"
     plain.write_bytes(data)
-    assert len(list(sections_of(plain, UTC_ZONE, 1 << 20))) > 10
-    assert len(list(sections_of(CAPTURES / "j-busy-1" / "requests.log.gz", UTC_ZONE, 1 << 20))) == 1
+    assert len(list(sections_in(files_in_order(plain, UTC_ZONE), UTC_ZONE, 1 << 20))) > 10
+    assert (
+        len(list(sections_in(files_in_order(CAPTURES / "j-busy-1" / "requests.log.gz", UTC_ZONE), UTC_ZONE, 1 << 20)))
+        == 1
+    )
     # Nowhere does a new millisecond begin.
     same = tmp_path / "same.log"
     same.write_bytes(data.splitlines(keepends=True)[0] * 5_000)
-    assert len(list(sections_of(same, UTC_ZONE, 1 << 20))) == 1
+    assert len(list(sections_in(files_in_order(same, UTC_ZONE), UTC_ZONE, 1 << 20))) == 1
 
 
 def read(path: Path, section_bytes: int) -> tuple[list[LoggedRequest], BrokerTimes, Tally]:
     entries, times, tally = [], BrokerTimes(), Tally()
-    for section in sections_of(path, UTC_ZONE, section_bytes):
+    for section in sections_in(files_in_order(path, UTC_ZONE), UTC_ZONE, section_bytes):
         reading = SectionReading(section, UTC_ZONE, _ignore)
         entries += [placed.logged for placed in reading]
         times.add(reading.times)

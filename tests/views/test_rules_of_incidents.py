@@ -41,7 +41,7 @@ def records_of(name: str) -> list[LogRecord]:
     bad: list[BadLine] = []
     counted = Counter[int]()
     found = []
-    for record in Dump(RECORDED / f"{name}.dump.gz", bad.append):
+    for record in Dump([RECORDED / f"{name}.dump.gz"], bad.append):
         found.append(record._replace(offset=counted[record.partition]))
         counted[record.partition] += 1
     assert bad == []

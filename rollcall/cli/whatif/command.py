@@ -29,10 +29,11 @@ from rollcall.answers.whatif.schedules import GroupSchedules
 from rollcall.cli.whatif.report import Report, tell
 from rollcall.inputs.replay.building import Shown
 from rollcall.inputs.replay.spill import Work, buckets_for
-from rollcall.inputs.replay.spilled_log import LogBucket, follow_bucket, read_log
+from rollcall.inputs.replay.spilled_log import LogBucket, read_log
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import about_bytes_of, files_in_order
 from rollcall.inputs.request_log.log_ends import lag_of
+from rollcall.inputs.request_log.recorded import Tally
 from rollcall.jobs.log_config import replay_config
 from rollcall.jobs.spark.machine import this_machine
 from rollcall.programs.errors import UserError
@@ -78,7 +79,8 @@ def record_bucket(bucket: LogBucket, from_ms: int, broker: dict[str, str]) -> li
         recorders[group_id] = GroupRecorder(group_id)
         return recorders[group_id]
 
-    follow_bucket(bucket, listener_of, note_done)
+    for more in bucket.follow(Tally(), listener_of):
+        note_done(more)
     return [recorder.recording(from_ms, bucket.found.end_ms, broker) for recorder in recorders.values()]
 
 

@@ -1,4 +1,4 @@
-"""A broker's log that grows: its lines as facts, each once, as soon as a line is whole and believed.
+"""A log that grows: its lines as facts, each once, as soon as a line is whole and believed.
 
 An entry may go on in the next line, and what a client forged shows only when the line that it broke is closed. So the
 last entry waits for the next one, and an entry that is not closed waits for its end. Knows the lines that wait. Must
@@ -13,12 +13,14 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import NamedTuple
 
+from rollcall.inputs.printed.lines.csv_lines import source_columns
 from rollcall.inputs.printed.lines.entries import DATED, Entry
 from rollcall.inputs.printed.lines.files import open_blocks, text_of
 from rollcall.inputs.printed.lines.forged_lines import marked, still_open
-from rollcall.inputs.printed.lines.wrappings import beginning_of, entries_in
+from rollcall.inputs.printed.lines.wrappings import beginning_of, continues, entries_in
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.reading import fact_of, in_utc, in_zone, may_matter
+from rollcall.inputs.printed.unread import Recognized, UnreadLines
 from rollcall.programs.errors import UserError
 
 WAIT_AT_MOST = 1_000
@@ -27,6 +29,8 @@ WAIT_AT_MOST = 1_000
 CUT = "it is longer than 1 MB or 10,000 lines, and only its beginning was read"
 NOT_BELIEVED = "it can be read in two ways, or a client wrote it"
 _LINES_TO_FIRST_TIME = 1_000
+_ENDS = ("}", "]")
+"""Of records of JSON over several lines."""
 
 
 class Read(NamedTuple):
@@ -48,28 +52,33 @@ def first_ms_of(path: Path, zone: tzinfo) -> int:
 
 
 class GrowingLog:
-    """One log. unread: lines that waited when it was read last, with their numbers. zone: of its times."""
+    """One log. unread: lines that waited when it was read last, with their numbers. zone: of times without one."""
 
-    def __init__(self, file: str, zone: tzinfo, unread: Sequence[tuple[int, str]] = ()) -> None:
+    def __init__(self, file: str, zone: tzinfo | None, unread: Sequence[tuple[int, str]] = ()) -> None:
         self._file, self._zone = file, zone
+        self._columns: tuple[int, ...] = ()
         self.unread = [*unread]
+        self.unknown = UnreadLines()
+        """What is not understood of all that was read."""
         self.at_ms: int | None = None
         """The time of the last entry that has one."""
 
     def read(self, lines: Sequence[tuple[int, str]], *, is_pause: bool) -> Read:
         """Takes lines with their numbers. is_pause: nothing was written for a while, so that the last one is whole."""
         self.unread += lines
+        if lines and lines[0][0] == 1:
+            self._columns = source_columns(lines[0][1])
         last = self._last_beginning()
         taken = self.unread if is_pause else self.unread[:last]
         cut = list[int]()
-        entries = [*entries_in(self._file, taken, may_matter, cut.append)]
+        entries = [*entries_in(self._file, taken, may_matter, cut.append, self._columns)]
         rest_from = len(taken)
         waits = None if is_pause else still_open(entries)
         if waits is not None and self.unread[-1][0] - entries[waits].line_number < WAIT_AT_MOST:
             rest_from = next(i for i, (number, _) in enumerate(taken) if number == entries[waits].line_number)
             entries = entries[:waits]
         self.unread = self.unread[rest_from:]
-        found = [(entry, fact) for entry in marked(entries) for fact in (fact_of(entry),) if fact is not None]
+        found = [(entry, fact) for entry in marked(entries) for fact in (self._said_in(entry),) if fact is not None]
         facts = [fact for _, fact in found if fact.is_certain]
         doubtful = [
             (entry, fact.error if fact.kind is FactKind.UNREADABLE else NOT_BELIEVED)
@@ -83,16 +92,26 @@ class GrowingLog:
         """The time of the first line that waits; None: none waits, or it has no date."""
         return _time_of(beginning_of(self.unread[0][1]), self._zone) if self.unread else None
 
+    def _said_in(self, entry: Entry) -> LoggedFact | None:
+        recognized: list[Recognized] = []
+        fact = fact_of(entry, recognized)
+        self.unknown.take(entry, fact, recognized)
+        return fact
+
     def _last_beginning(self) -> int:
-        """Where the last entry begins, which may go on."""
+        """Where the last entry begins, which may go on. Where no line has a time, each begins one that can."""
         oldest = max(0, len(self.unread) - WAIT_AT_MOST)
-        for place in range(len(self.unread) - 1, oldest, -1):
-            entry = beginning_of(self.unread[place][1])
+        without_time = oldest
+        for place in range(len(self.unread) - 1, oldest - 1, -1):
+            line = self.unread[place][1]
+            entry = beginning_of(line)
             if entry is not None:
                 self.at_ms = _time_of(entry, self._zone) or self.at_ms
                 return place
-        return oldest
+            if without_time == oldest and not continues(line) and not line.startswith(_ENDS):
+                without_time = place
+        return without_time
 
 
-def _time_of(entry: Entry | None, zone: tzinfo) -> int | None:
+def _time_of(entry: Entry | None, zone: tzinfo | None) -> int | None:
     return None if entry is None or entry.clock not in DATED else in_utc(entry, zone).at_ms

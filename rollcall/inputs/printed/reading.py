@@ -136,12 +136,12 @@ def _beside_requests(file: str) -> Iterator[bytes]:
 
 def in_zone(facts: list[LoggedFact], zone: tzinfo | None) -> list[LoggedFact]:
     """The facts, those whose time has no zone with their time in the given one."""
-    return facts if zone is None else [in_utc(fact, zone) for fact in facts]
+    return [in_utc(fact, zone) for fact in facts]
 
 
-def in_utc(line: _Line, zone: tzinfo) -> _Line:
+def in_utc(line: _Line, zone: tzinfo | None) -> _Line:
     """An entry or a fact with its time, if that has a date and no zone, in the given one."""
-    if line.at_ms is None or line.clock is not Clock.LOCAL:
+    if zone is None or line.at_ms is None or line.clock is not Clock.LOCAL:
         return line
     second, ms = divmod(line.at_ms, 1000)
     local = datetime.fromtimestamp(second, UTC).replace(tzinfo=zone)

@@ -18,7 +18,7 @@ from rollcall.inputs.offsets_topic import SOURCE
 from rollcall.inputs.quarantined import quarantine_rows
 from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
 from rollcall.inputs.replay.spilled_dump import Records
-from rollcall.inputs.replay.spilled_log import LogBucket, follow_bucket
+from rollcall.inputs.replay.spilled_log import LogBucket
 from rollcall.inputs.request_log.group_rows import ComparedRows
 from rollcall.inputs.request_log.lines.files import LogFile
 from rollcall.inputs.request_log.log_ends import lag_of
@@ -47,13 +47,13 @@ def write_bucket(path: Path, log: LogBucket | None, dump: Records | None, named:
     """Writes rows of a bucket's groups to files that are named as the path. named: the groups that lines name."""
     facts, parity, tally = _Facts(RowFiles(path), MergedFacts(log, dump, named)), Parity(), Tally()
     if log is not None:
-        tally = _follow(log, facts, parity)
+        _follow(log, facts, parity, tally)
     unfit: list[EffectRow] = []
-    for rows in facts.merged.fold(unfit):
+    for rows in facts.merged.rest(unfit):
         facts.hold(rows)
+    facts.write()
     if unfit:
         facts.out.write("quarantine", quarantine_rows(effects_table(unfit), SOURCE))
-    facts.write(facts.merged.end())
     return Written(tally, parity, facts.merged.counts or BothMerged(), facts.out.files, dict(facts.merged.groups))
 
 
@@ -69,12 +69,12 @@ class _Facts:
         if len(self._held) >= ROWS_A_FILE:
             self.write()
 
-    def write(self, more: Sequence[EffectRow] = ()) -> None:
-        self.out.write("effects", effects_table([*self._held, *more]))
+    def write(self) -> None:
+        self.out.write("effects", effects_table(self._held))
         self._held.clear()
 
 
-def _follow(log: LogBucket, facts: _Facts, parity: Parity) -> Tally:
+def _follow(log: LogBucket, facts: _Facts, parity: Parity, tally: Tally) -> None:
     groups = defaultdict[str, ComparedRows](partial(ComparedRows, parity))
 
     def write() -> None:
@@ -89,16 +89,13 @@ def _follow(log: LogBucket, facts: _Facts, parity: Parity) -> Tally:
             group.requests.clear()
             group.facts.clear()
 
-    def progress(more: int) -> None:
+    for more in log.follow(tally, groups.__getitem__):
         note_done(more)
         if sum(len(group.facts) + len(group.requests) for group in groups.values()) >= ROWS_A_FILE:
             write()
-
-    tally = follow_bucket(log, groups.__getitem__, progress)
     for group in groups.values():
         group.close()
     write()
-    return tally
 
 
 def write_lag(files: Sequence[LogFile], zone: ZoneInfo, home: Path) -> None:

@@ -21,7 +21,7 @@ from rollcall.inputs.printed.broker_version import broker_version_in
 from rollcall.inputs.replay.spill import Piece, Spill, Work, bucket_of, pieces_of
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.entries import Entry, decode, encode
-from rollcall.inputs.request_log.group_following import GroupFollowing
+from rollcall.inputs.request_log.group_following import follow
 from rollcall.inputs.request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
 from rollcall.inputs.request_log.lines.files import LogFile, about_bytes_of
 from rollcall.inputs.request_log.lines.sections import Section, sections_in
@@ -100,6 +100,10 @@ class LogBucket(NamedTuple):
     found: Survey
     config: GroupConfig
 
+    def follow(self, tally: Tally, listener_of: Callable[[str], Listener]) -> Iterator[int]:
+        """Follows them; yields at times how many more of their requests were read."""
+        return follow(self.share.entries(tally), self.found, self.config, tally, listener_of)
+
 
 class SpilledLog:
     """All sections of a log, after reading."""
@@ -173,31 +177,6 @@ def read_log(
 def groups_back(share: Share, gaps: list[Gap]) -> set[tuple[Gap, str]]:
     """The silences after which groups of a bucket came back."""
     return gaps_come_back_from(gaps, share.entries(Tally()))
-
-
-def follow_bucket(
-    bucket: LogBucket, listener_of: Callable[[str], Listener], progress: Callable[[int], None] = lambda count: None
-) -> Tally:
-    """Follows the groups of a bucket; returns the tally of their requests. progress: gets how many more were read."""
-    tally = Tally()
-    groups: dict[str, GroupFollowing] = {}
-    read = 0
-    for entry in bucket.share.entries(tally):
-        group = groups.get(entry.group_id)
-        if group is None:
-            listener = listener_of(entry.group_id)
-            group = groups[entry.group_id] = GroupFollowing(
-                entry.group_id, bucket.found, bucket.config, tally, listener
-            )
-        group.read(entry)
-        read += 1
-        if read >= 1_000:
-            progress(read)
-            read = 0
-    for group in groups.values():
-        group.finish()
-    progress(read)
-    return tally
 
 
 def _placed(path: Path, pieces: list[Piece]) -> Iterator[Placed]:

@@ -11,6 +11,7 @@ Knows how the parts go together; knows no rule of any of them, no file and no ot
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from operator import attrgetter
 
@@ -34,6 +35,7 @@ LOOK_AHEAD_REQUESTS = 500
 BEFORE_A_WAIT_MS = 5_000
 """A long wait has its reason a little earlier: requests are held back from this long before it."""
 _AT_ONCE = 64
+_READ_AT_ONCE = 1_000
 _NO_WAITS: array[float] = array("d")
 
 
@@ -83,3 +85,28 @@ class GroupFollowing:
         for entry in self._pending.take_before(until_ms, at_most):
             self._held -= 1
             self._follower.take(entry)
+
+
+def follow(
+    entries: Iterable[LoggedRequest],
+    found: Survey,
+    config: GroupConfig,
+    tally: Tally,
+    listener_of: Callable[[str], Listener],
+) -> Iterator[int]:
+    """Follows the groups of requests, in order of their lines; yields at times how many more were read."""
+    groups: dict[str, GroupFollowing] = {}
+    read = 0
+    for entry in entries:
+        group = groups.get(entry.group_id)
+        if group is None:
+            listener = listener_of(entry.group_id)
+            group = groups[entry.group_id] = GroupFollowing(entry.group_id, found, config, tally, listener)
+        group.read(entry)
+        read += 1
+        if read == _READ_AT_ONCE:
+            yield read
+            read = 0
+    for group in groups.values():
+        group.finish()
+    yield read

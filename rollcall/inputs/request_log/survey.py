@@ -25,7 +25,8 @@ from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.configs_given import GroupConfigs, split_given
 from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.lines.broker_times import Gap
-from rollcall.inputs.request_log.lines.sections import sections_of
+from rollcall.inputs.request_log.lines.files import files_in_order
+from rollcall.inputs.request_log.lines.sections import sections_in
 from rollcall.inputs.request_log.lines.silences import Broker, Silence, Silences
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.request_log.section_reading import SectionReading
@@ -201,7 +202,7 @@ class Surveying:
 def settings_shown(path: Path, zone: ZoneInfo) -> SettingsSeen:
     """The broker's settings that a log of any length shows. Raises LogFileError where there is no log."""
     seen = SettingsSeen()
-    for section in sections_of(path, zone):
+    for section in sections_in(files_in_order(path, zone), zone):
         reading = SectionReading(section, zone, lambda line: None)
         for placed in reading:
             if is_looked_at(placed.logged):

@@ -81,16 +81,9 @@ def format_of(path: Path) -> Format | None:
 
 
 def is_dump(path: Path) -> bool:
-    """Whether a file, or some file of a folder, is a dump of the topic; what cannot be read is none.
-
-    Raises DumpError: a JSON formatter wrote it, see format_of.
-    """
-    return path.exists() and any(_is_dump(file) for file in files_of(path))
-
-
-def _is_dump(file: Path) -> bool:
+    """Whether a file is a dump of the topic; one that cannot be read is none. Raises DumpError as format_of does."""
     try:
-        return format_of(file) is not None
+        return format_of(path) is not None
     except UnreadableFileError:
         return False
 
@@ -133,8 +126,7 @@ class Transactions:
 class Dump:
     """A dump being read."""
 
-    path: Path | Sequence[Path]
-    """A file, a folder, or some files."""
+    files: Sequence[Path]
     bad: Callable[[BadLine], None]
     """Called for each line that cannot be read; reading goes on."""
     lines_of: Counter[Path] = field(default_factory=Counter)
@@ -155,7 +147,7 @@ class Dump:
         return self.lines_of.total()
 
     def __iter__(self) -> Iterator[LogRecord]:
-        """The records that count, in order within each partition. Raises DumpError: no such file, or none is a dump."""
+        """The records that count, in order within each partition. Raises DumpError: none is a dump, or one broken."""
         return self.transactions.committed(self._once())
 
     def _once(self) -> Iterator[LogRecord]:
@@ -192,24 +184,17 @@ class Dump:
         A dump from after compaction may begin with the same record as one from before, which has more.
         """
         found = []
-        for path in files_of(self.path) if isinstance(self.path, Path) else self.path:
+        for path in self.files:
             form = format_of(path)
             if form is None:
                 self.skipped[OTHER_FILE] += 1
             else:
                 found.append((_first(path, form), -path.stat().st_size, path, form))
         if not found:
-            raise DumpError(f"LOG={self.path}: holds no record of __consumer_offsets in a format that is known")
+            raise DumpError(
+                f"LOG={' '.join(map(str, self.files))}: holds no record of __consumer_offsets in a format that is known"
+            )
         return [(path, form) for *_, path, form in sorted(found, key=lambda one: (*one[:2], str(one[2])))]
-
-
-def files_of(path: Path) -> list[Path]:
-    """The file itself, or all files in and below a folder. Raises DumpError: there is none."""
-    if path.is_dir():
-        return sorted(one for one in path.rglob("*") if one.is_file() and not one.name.startswith("."))
-    if not path.is_file():
-        raise DumpError(f"LOG={path}: there is no such file or folder")
-    return [path]
 
 
 def _first(path: Path, form: Format) -> tuple[int, int]:

@@ -25,6 +25,7 @@ from rollcall.programs.errors import UserError
 
 STANDARD_INPUT = "-"
 BLOCK_BYTES = 16_384
+BYTES_AT_ONCE = 4 << 20
 PAUSE_S = 0.5
 LINE_BYTES = 1 << 20
 """Maximum length of a line. The rest of a longer one is skipped."""
@@ -152,9 +153,9 @@ def ends_cut(text: str | bytes) -> bool:
     return 4 * len(text) > LINE_BYTES and text.endswith(CUT_MARK)
 
 
-def arriving_lines(descriptor: int) -> Iterator[str | None]:
-    """The lines of an open pipe as they come, and None where nothing came for a moment or a moment has passed."""
-    rest, paused_at_s = bytearray(), time.monotonic()
+def arriving_lines(descriptor: int) -> Iterator[tuple[list[str], bool]]:
+    """The lines of an open pipe, those of a moment at once, and whether nothing came for a moment after them."""
+    rest, lines, read_bytes, given_at_s = bytearray(), list[str](), 0, time.monotonic()
     while True:
         is_ready = bool(select.select([descriptor], [], [], PAUSE_S)[0])
         if is_ready:
@@ -163,15 +164,15 @@ def arriving_lines(descriptor: int) -> Iterator[str | None]:
                 break
             for place, piece in enumerate(read.split(b"\n")):
                 if place:
-                    yield _line_of(rest)
+                    lines.append(_line_of(rest))
                     rest.clear()
                 if len(rest) <= LINE_BYTES:
                     rest += piece
-        if not is_ready or time.monotonic() - paused_at_s > PAUSE_S:
-            yield None
-            paused_at_s = time.monotonic()
-    if rest:
-        yield _line_of(rest)
+            read_bytes += len(read)
+        if not is_ready or read_bytes >= BYTES_AT_ONCE or time.monotonic() - given_at_s > PAUSE_S:
+            yield lines, not is_ready
+            lines, read_bytes, given_at_s = [], 0, time.monotonic()
+    yield [*lines, *([_line_of(rest)] if rest else [])], True
 
 
 def _line_of(rest: bytearray) -> str:

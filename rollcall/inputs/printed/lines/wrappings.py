@@ -97,7 +97,7 @@ class _Unfinished:
 
     def takes(self, line: str) -> bool:
         """Return True if a line continues the entry, or has the exception that the entry lacks."""
-        if _continues(line):
+        if continues(line):
             is_taken = bool(_ANSI.sub("", line).strip())
         else:
             is_taken = self._lacks_exception and (not line.strip() or is_exception(line))
@@ -123,15 +123,16 @@ def entries_in(
     lines: Iterable[tuple[int, str]],
     wanted: Callable[[str], bool],
     on_cut: Callable[[int], None] = lambda _: None,
+    columns: tuple[int, ...] = (),
 ) -> Iterator[Entry]:
     """Yield each entry of a file, in the file's order. Skip lines that `wanted` refuses, unless they continue one.
 
-    on_cut: gets the line number of each entry that is longer than the limits.
+    on_cut: gets the line number of each entry that is longer than the limits. columns: those of sources in an export,
+    if its first line is not among these.
     """
     unfinished: _Unfinished | None = None
     heading: Entry | None = None
     label = ""
-    columns: tuple[int, ...] = ()
     for number, line in whole_lines(lines):
         if line.endswith(":") and len(line) <= _LABEL_LENGTH and line[0].isalpha():
             label = line[:-1]  # A reporter's heading over a program's lines, as `consumer 2:`.
@@ -161,7 +162,7 @@ def entries_in(
         yield unfinished.finished()
 
 
-def _continues(line: str) -> bool:
+def continues(line: str) -> bool:
     """Whether a line belongs to the entry before it: in a paste that is indented as a whole, one without a time."""
     if not line.startswith(_CONTINUES):
         return False
@@ -175,7 +176,7 @@ def _is_dated(text: str) -> bool:
 
 def beginning_of(line: str) -> Entry | None:
     """The entry that a broker's line begins: it has a time, and does not go on with the one before. None: no entry."""
-    entry = None if _continues(line) else entry_of("", 0, line)
+    entry = None if continues(line) else entry_of("", 0, line)
     return None if entry is None or entry.at_ms is None else entry
 
 

@@ -52,18 +52,6 @@ class LogLine(NamedTuple):
     """Why the file cannot be read beyond this line, which has no text then; empty for any other line."""
 
 
-def find_files(path: Path) -> list[Path]:
-    """The file itself, or all log files in and below a folder. Raises LogFileError."""
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise LogFileError(f"LOG={path}: there is no such file or folder")
-    found = sorted(p for p in path.rglob("*") if p.is_file() and _IS_LOG.search(p.name) and not p.name.startswith("."))
-    if not found:
-        raise LogFileError(f"LOG={path}: no file in this folder is named like a log (*.log, *.log.*, *.gz)")
-    return found
-
-
 def about_bytes_of(files: Iterable[Path]) -> int:
     """About how many bytes of lines files have; a compressed one is taken for a tenth."""
     return sum(file.stat().st_size * (10 if is_compressed(file) else 1) for file in files)
@@ -78,9 +66,15 @@ class LogFile(NamedTuple):
 
 
 def files_in_order(path: Path, zone: ZoneInfo) -> list[LogFile]:
-    """The files of a log by their first timestamps. Raises LogFileError where there is no log."""
-    root = path if path.is_dir() else path.parent
-    return in_order({file: str(file.relative_to(root)) for file in find_files(path)}, zone)
+    """A file, or all log files in and below a folder, by their first timestamps. Raises LogFileError: there is none."""
+    if path.is_file():
+        return in_order({path: path.name}, zone)
+    if not path.is_dir():
+        raise LogFileError(f"LOG={path}: there is no such file or folder")
+    found = sorted(p for p in path.rglob("*") if p.is_file() and _IS_LOG.search(p.name) and not p.name.startswith("."))
+    if not found:
+        raise LogFileError(f"LOG={path}: no file in this folder is named like a log (*.log, *.log.*, *.gz)")
+    return in_order({file: str(file.relative_to(path)) for file in found}, zone)
 
 
 def in_order(labels: Mapping[Path, str], zone: ZoneInfo) -> list[LogFile]:

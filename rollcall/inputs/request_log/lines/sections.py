@@ -20,7 +20,6 @@ from rollcall.inputs.request_log.lines.clock import LogClock
 from rollcall.inputs.request_log.lines.files import (
     LogFile,
     LogLine,
-    files_in_order,
     is_compressed,
     is_far_ahead,
     read_lines,
@@ -58,13 +57,8 @@ class Section:
         return read_lines(self.path, self.label, zone, span=(self.from_byte, self.to_byte, self.first_line))
 
 
-def sections_of(path: Path, zone: ZoneInfo, section_bytes: int = 0) -> Iterator[Section]:
-    """All sections of a log, those of a file in its order. Raises LogFileError where there is no log."""
-    return sections_in(files_in_order(path, zone), zone, section_bytes)
-
-
 def sections_in(files: Sequence[LogFile], zone: ZoneInfo, section_bytes: int = 0) -> Iterator[Section]:
-    """Likewise of files in the order of their first timestamps."""
+    """All sections of a log, those of a file in its order. files: in the order of their first timestamps."""
     number = 0
     for file_number, file in enumerate(files):
         for cut in _cuts(file.path, zone, section_bytes or SECTION_BYTES):
