@@ -25,6 +25,10 @@ CLIENTS = {
     "in a container": [f"app-1  | {at} INFO {text}" for at, text in zip(DATED, TEXTS, strict=True)],
     "JSON": [json.dumps(fields) for fields in FIELDS],
     "JSON over lines": [line for fields in FIELDS for line in json.dumps(fields, indent=2).split("\n")],
+    "under headings": [
+        *("consumer 1:", *(f"{at} INFO {text}" for at, text in zip(DATED, TEXTS, strict=True))),
+        *("consumer 2:", *(f"{at} INFO {text}" for at, text in zip(DATED, TEXTS, strict=True))),
+    ],
     "an export": [
         "@timestamp,pod,@message",
         *(f'{at},{pod},"{text}"' for pod in ("p1", "p2") for at, text in zip(DATED, TEXTS, strict=True)),

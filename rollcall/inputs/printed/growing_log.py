@@ -17,7 +17,7 @@ from rollcall.inputs.printed.lines.csv_lines import source_columns
 from rollcall.inputs.printed.lines.entries import DATED, Entry
 from rollcall.inputs.printed.lines.files import open_blocks, text_of
 from rollcall.inputs.printed.lines.forged_lines import marked, still_open
-from rollcall.inputs.printed.lines.wrappings import beginning_of, continues, entries_in
+from rollcall.inputs.printed.lines.wrappings import beginning_of, continues, entries_in, label_in
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.reading import fact_of, in_utc, in_zone, may_matter
 from rollcall.inputs.printed.unread import Recognized, UnreadLines
@@ -57,6 +57,7 @@ class GrowingLog:
     def __init__(self, file: str, zone: tzinfo | None, unread: Sequence[tuple[int, str]] = ()) -> None:
         self._file, self._zone = file, zone
         self._columns: tuple[int, ...] = ()
+        self._label = ""
         self.unread = [*unread]
         self.unknown = UnreadLines()
         """What is not understood of all that was read."""
@@ -71,13 +72,15 @@ class GrowingLog:
         last = self._last_beginning()
         taken = self.unread if is_pause else self.unread[:last]
         cut = list[int]()
-        entries = [*entries_in(self._file, taken, may_matter, cut.append, self._columns)]
+        entries = [*entries_in(self._file, taken, may_matter, cut.append, self._columns, self._label)]
         rest_from = len(taken)
         waits = None if is_pause else still_open(entries)
         if waits is not None and self.unread[-1][0] - entries[waits].line_number < WAIT_AT_MOST:
             rest_from = next(i for i, (number, _) in enumerate(taken) if number == entries[waits].line_number)
             entries = entries[:waits]
         self.unread = self.unread[rest_from:]
+        for _, line in taken[:rest_from]:
+            self._label = label_in(line) or self._label
         found = [(entry, fact) for entry in marked(entries) for fact in (self._said_in(entry),) if fact is not None]
         facts = [fact for _, fact in found if fact.is_certain]
         doubtful = [

@@ -124,18 +124,17 @@ def entries_in(
     wanted: Callable[[str], bool],
     on_cut: Callable[[int], None] = lambda _: None,
     columns: tuple[int, ...] = (),
+    label: str = "",
 ) -> Iterator[Entry]:
     """Yield each entry of a file, in the file's order. Skip lines that `wanted` refuses, unless they continue one.
 
     on_cut: gets the line number of each entry that is longer than the limits. columns: those of sources in an export,
-    if its first line is not among these.
+    if its first line is not among these. label: the last one above these lines.
     """
     unfinished: _Unfinished | None = None
     heading: Entry | None = None
-    label = ""
     for number, line in whole_lines(lines):
-        if line.endswith(":") and len(line) <= _LABEL_LENGTH and line[0].isalpha():
-            label = line[:-1]  # A reporter's heading over a program's lines, as `consumer 2:`.
+        label = label_in(line) or label
         columns = source_columns(line) if number == 1 else columns
         if heading is not None and (found := _JUL_LEVEL.match(line)):
             # java.util.logging has two lines a record: when and where, then the level and the message.
@@ -160,6 +159,11 @@ def entries_in(
         unfinished = _Unfinished(entry, on_cut)
     if unfinished is not None:
         yield unfinished.finished()
+
+
+def label_in(line: str) -> str:
+    """A reporter's heading over a program's lines, as `consumer 2:`; empty: it is none."""
+    return line[:-1] if line.endswith(":") and len(line) <= _LABEL_LENGTH and line[0].isalpha() else ""
 
 
 def continues(line: str) -> bool:
