@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import resource
 import socket
 import struct
@@ -146,6 +147,7 @@ async def test_no_more_than_its_share_of_one_clients_requests_is_unanswered_at_a
 @asynchronous
 async def test_a_client_that_reads_nothing_is_cut_off_and_its_answers_do_not_pile_up() -> None:
     async with gateway_and_client({"gateway.send.timeout.ms": "1"}) as (running, client):
+        await until_true(lambda: 0.0 not in running.server.connections._watched.values())
         client.stop_reading()
         frame = framed("Metadata", 12, topics=None)
         with pytest.raises((ConnectionError, asyncio.TimeoutError)):  # noqa: PT012
@@ -336,18 +338,22 @@ async def test_a_gateway_that_stops_closes_every_connection() -> None:
 
 
 @asynchronous
-async def test_a_connection_whose_check_breaks_is_closed_and_all_others_are_checked_on(
+async def test_a_connection_whose_check_breaks_is_closed_and_all_others_are_checked_as_they_say(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("rollcall.serve.listeners.connections._CHECK_S", 0.001)
     connections = Connections(Limits(10, 10, 1000), ConnectionMetrics("test_"))
 
-    broken, fine = Mock(), Mock()
+    broken, fine, quiet = Mock(), Mock(), Mock()
     broken.check.side_effect = RuntimeError("not foreseen")
-    for connection in (broken, fine):
+    fine.check.return_value, quiet.check.return_value = 0.0, math.inf
+    for connection in (broken, fine, quiet):
         connections.watch_over(connection)
     watching = asyncio.create_task(connections.watch())
     await until_true(lambda: fine.check.call_count > 3)
     broken.close.assert_called()
+    assert quiet.check.call_count == 1
+    connections.check_soon(quiet)
+    await until_true(lambda: quiet.check.call_count > 1)
     assert not watching.done()
     watching.cancel()
