@@ -13,6 +13,8 @@ from unittest.mock import Mock
 
 import pytest
 
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import HeartbeatResponse
 from rollcall.serve.gateway.wire.codec import codec
 from rollcall.serve.listeners.connections import ConnectionMetrics, Connections, Limits
 from tests.gateway.garbage import GARBAGE
@@ -59,6 +61,45 @@ async def test_a_parked_join_holds_what_stands_behind_it_until_it_is_answered() 
         assert (await second.receive("JoinGroup", 9))[0] == parked
         correlation_id, answer = await second.receive("Heartbeat", 4)
         assert (correlation_id, answer.error_code.name) == (behind, "none")
+
+
+@asynchronous
+async def test_the_same_request_again_is_answered_in_order_early_or_not() -> None:
+    async with gateway_and_client() as (running, client):
+        backend, unknown, known = running.backend, "unknown_member_id", "none"
+        for is_early, version in ((False, 4), (True, 4), (True, 4), (True, 3), (False, 3), (True, 4), (False, 4)):
+            backend.is_early = is_early
+            answer = await client.call("Heartbeat", version, **heartbeat())
+            assert answer.error_code.name == (known if is_early else unknown)
+        client.send_raw(framed("Heartbeat", 4, correlation_id=-1, **heartbeat()))
+        assert (await client.receive("Heartbeat", 4))[0] == -1
+        backend.is_early = True
+        client.send_raw(framed("Heartbeat", 4, correlation_id=-2, **heartbeat()))
+        assert (await client.receive("Heartbeat", 4))[0] == -2
+        backend.is_silent, backend.is_early = True, False
+        first = client.send("Heartbeat", 4, **heartbeat())
+        await until_true(lambda: backend.waiting == 1)
+        backend.is_early, latencies = True, running.server.metrics.latencies
+        second = client.send("Heartbeat", 4, **heartbeat())
+        assert (await (await running.client()).call("ApiVersions", 0)).error_code.name == "none"
+        for answer in list(backend._waiting.values()):
+            answer.set_result(HeartbeatResponse(error_code=Error.UNKNOWN_MEMBER_ID))
+        for sent, error in ((first, unknown), (second, known)):
+            correlation_id, answer = await client.receive("Heartbeat", 4)
+            assert (correlation_id, answer.error_code.name) == (sent, error)
+        assert sum(latencies._counts["Heartbeat"]) == 11
+
+
+@asynchronous
+async def test_an_error_of_the_gateways_own_ends_the_connection_also_when_a_request_comes_again() -> None:
+    async with gateway_and_client() as (running, client):
+        running.backend.is_early = True
+        await client.call("Heartbeat", 4, **heartbeat())
+        running.backend.raises = RuntimeError("not foreseen")
+        client.send("Heartbeat", 4, **heartbeat())
+        assert await client.is_closed_by_peer()
+        running.backend.raises, running.backend.is_early = None, False
+        assert await is_served(running.address)
 
 
 @asynchronous

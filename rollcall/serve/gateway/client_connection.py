@@ -33,6 +33,8 @@ HELD_BYTES = 65_536
 SEND_HIGH_WATER_BYTES = 262_144
 UNREAD_BYTES = 4 * SEND_HIGH_WATER_BYTES
 """More unread bytes than this are a long answer; answers that are passed on stay far below."""
+_AGAIN_S = 0.00002
+"""What a request that is the one before takes. To measure it would take a fifth of that."""
 _GONE = ("", 0)
 """The address of a client that has reset its connection before it was served."""
 _LEVELS = {"idle": logging.DEBUG, "shutdown": logging.DEBUG}
@@ -93,8 +95,9 @@ class ClientConnection(asyncio.Protocol):
         if self.is_ended:
             return
         self._last_data_at = monotonic()
-        self._cutter.feed(data)
-        self.go_on()
+        if not self._take_again(data):
+            self._cutter.feed(data)
+            self.go_on()
 
     def pause_writing(self) -> None:
         self.is_write_paused = True
@@ -135,6 +138,22 @@ class ClientConnection(asyncio.Protocol):
             else:
                 self._take_requests()
         self._regulate_reading()
+
+    def _take_again(self, data: bytes) -> bool:
+        """Takes the shortest way if nothing is unanswered and the bytes are the request before once more, as most are;
+        False: they take the usual one."""
+        if self._cutter.held_bytes or self.answers or not self._may_take():
+            return False
+        if self._account.is_overdrawn(self._last_data_at):
+            return False
+        try:
+            is_taken = self._taker.take_again(data)
+        except Exception:
+            is_taken = True
+            self.fail("a request could not be answered")
+        if is_taken:
+            self._account.spend(_AGAIN_S)
+        return is_taken
 
     def _enqueue(self) -> None:
         self._is_queued = True
