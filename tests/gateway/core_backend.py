@@ -19,15 +19,15 @@ from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from rollcall.schemas.effects import Effect, Reply, RequestDropped
 from rollcall.schemas.fan_out import group_id_of
-from rollcall.schemas.messages import GroupRequest, Response
+from rollcall.schemas.messages import GroupRequest, HeartbeatRequest, HeartbeatResponse, Response
 from rollcall.serve.gateway.backend import BackendError, Figures, Known
 
 
 class CoreBackend:
     """Applies each request at once, and fires deadlines when they are due.
 
-    is_silent: requests are taken and nothing comes of them. raises: what it fails with, as by a bug;
-    fails: how it says that it could not.
+    is_silent: requests are taken and nothing comes of them. is_early: heartbeats are answered NONE at once.
+    raises: what it fails with, as by a bug; fails: how it says that it could not.
     """
 
     def __init__(self, config: GroupConfig, gateway_id: str = "core") -> None:
@@ -38,7 +38,7 @@ class CoreBackend:
         self._waiting: dict[str, asyncio.Future[Response]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._now_ms = 0
-        self.is_silent = False
+        self.is_silent = self.is_early = False
         self.raises: Exception | None = None
         self.fails: BackendError | None = None
         self.asked: list[GroupRequest] = []
@@ -76,9 +76,11 @@ class CoreBackend:
         """How many requests are unanswered and still wanted."""
         return len(self._waiting)
 
-    def submit(self, request: GroupRequest) -> asyncio.Future[Response]:
+    def submit(self, request: GroupRequest) -> asyncio.Future[Response] | Response:
         if self.raises is not None:
             raise self.raises
+        if self.is_early and isinstance(request, HeartbeatRequest):
+            return HeartbeatResponse()
         self.asked.append(request)
         answer: asyncio.Future[Response] = self._loop.create_future()
         if self.fails is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import resource
 import socket
 import struct
@@ -12,6 +13,8 @@ from unittest.mock import Mock
 
 import pytest
 
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import HeartbeatResponse
 from rollcall.serve.gateway.wire.codec import codec
 from rollcall.serve.listeners.connections import ConnectionMetrics, Connections, Limits
 from tests.gateway.garbage import GARBAGE
@@ -58,6 +61,45 @@ async def test_a_parked_join_holds_what_stands_behind_it_until_it_is_answered() 
         assert (await second.receive("JoinGroup", 9))[0] == parked
         correlation_id, answer = await second.receive("Heartbeat", 4)
         assert (correlation_id, answer.error_code.name) == (behind, "none")
+
+
+@asynchronous
+async def test_the_same_request_again_is_answered_in_order_early_or_not() -> None:
+    async with gateway_and_client() as (running, client):
+        backend, unknown, known = running.backend, "unknown_member_id", "none"
+        for is_early, version in ((False, 4), (True, 4), (True, 4), (True, 3), (False, 3), (True, 4), (False, 4)):
+            backend.is_early = is_early
+            answer = await client.call("Heartbeat", version, **heartbeat())
+            assert answer.error_code.name == (known if is_early else unknown)
+        client.send_raw(framed("Heartbeat", 4, correlation_id=-1, **heartbeat()))
+        assert (await client.receive("Heartbeat", 4))[0] == -1
+        backend.is_early = True
+        client.send_raw(framed("Heartbeat", 4, correlation_id=-2, **heartbeat()))
+        assert (await client.receive("Heartbeat", 4))[0] == -2
+        backend.is_silent, backend.is_early = True, False
+        first = client.send("Heartbeat", 4, **heartbeat())
+        await until_true(lambda: backend.waiting == 1)
+        backend.is_early, latencies = True, running.server.metrics.latencies
+        second = client.send("Heartbeat", 4, **heartbeat())
+        assert (await (await running.client()).call("ApiVersions", 0)).error_code.name == "none"
+        for answer in list(backend._waiting.values()):
+            answer.set_result(HeartbeatResponse(error_code=Error.UNKNOWN_MEMBER_ID))
+        for sent, error in ((first, unknown), (second, known)):
+            correlation_id, answer = await client.receive("Heartbeat", 4)
+            assert (correlation_id, answer.error_code.name) == (sent, error)
+        assert sum(latencies._counts["Heartbeat"]) == 11
+
+
+@asynchronous
+async def test_an_error_of_the_gateways_own_ends_the_connection_also_when_a_request_comes_again() -> None:
+    async with gateway_and_client() as (running, client):
+        running.backend.is_early = True
+        await client.call("Heartbeat", 4, **heartbeat())
+        running.backend.raises = RuntimeError("not foreseen")
+        client.send("Heartbeat", 4, **heartbeat())
+        assert await client.is_closed_by_peer()
+        running.backend.raises, running.backend.is_early = None, False
+        assert await is_served(running.address)
 
 
 @asynchronous
@@ -146,6 +188,7 @@ async def test_no_more_than_its_share_of_one_clients_requests_is_unanswered_at_a
 @asynchronous
 async def test_a_client_that_reads_nothing_is_cut_off_and_its_answers_do_not_pile_up() -> None:
     async with gateway_and_client({"gateway.send.timeout.ms": "1"}) as (running, client):
+        await until_true(lambda: 0.0 not in running.server.connections._watched.values())
         client.stop_reading()
         frame = framed("Metadata", 12, topics=None)
         with pytest.raises((ConnectionError, asyncio.TimeoutError)):  # noqa: PT012
@@ -336,18 +379,22 @@ async def test_a_gateway_that_stops_closes_every_connection() -> None:
 
 
 @asynchronous
-async def test_a_connection_whose_check_breaks_is_closed_and_all_others_are_checked_on(
+async def test_a_connection_whose_check_breaks_is_closed_and_all_others_are_checked_as_they_say(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("rollcall.serve.listeners.connections._CHECK_S", 0.001)
     connections = Connections(Limits(10, 10, 1000), ConnectionMetrics("test_"))
 
-    broken, fine = Mock(), Mock()
+    broken, fine, quiet = Mock(), Mock(), Mock()
     broken.check.side_effect = RuntimeError("not foreseen")
-    for connection in (broken, fine):
+    fine.check.return_value, quiet.check.return_value = 0.0, math.inf
+    for connection in (broken, fine, quiet):
         connections.watch_over(connection)
     watching = asyncio.create_task(connections.watch())
     await until_true(lambda: fine.check.call_count > 3)
     broken.close.assert_called()
+    assert quiet.check.call_count == 1
+    connections.check_soon(quiet)
+    await until_true(lambda: quiet.check.call_count > 1)
     assert not watching.done()
     watching.cancel()

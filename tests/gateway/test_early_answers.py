@@ -386,7 +386,7 @@ def test_other_requests_of_the_group_come_after_the_heartbeats_that_are_held() -
     ]
 
 
-def test_groups_whose_heartbeats_have_used_half_their_time_go_with_the_first_that_is_due() -> None:
+def test_groups_whose_heartbeats_have_used_a_third_of_their_time_go_with_the_first_that_is_due() -> None:
     gateway, (first, second) = at_rest(60_000)
     for member_id, at_ms in ((first, T + 100), (second, T + 100), (first, T + 3000)):
         gateway.ask(beat(member_id, at_ms))
@@ -394,6 +394,27 @@ def test_groups_whose_heartbeats_have_used_half_their_time_go_with_the_first_tha
     assert gateway.early.due(T + 3000 + LONGEST_HELD_MS - 1) == []
     (run,) = gateway.early.due(T + 3000 + LONGEST_HELD_MS)
     assert (run.received_at_ms, run.handed_on_ms, run.is_answered) == (T + 3000, T + 3000 + LONGEST_HELD_MS, True)
+
+
+def test_groups_that_form_one_after_the_other_soon_hand_on_together() -> None:
+    gateway, ids = at_rest(60_000, members=3)
+    known, early = gateway.known, gateway.early
+    beats: list[HeartbeatRequest] = []
+    for number in range(60):
+        for fact in facts_of(GROUP_ID, gateway.effects):
+            known.apply(f"g{number}", fact.effect, fact.detail)
+        # Half of them form seven seconds later.
+        first_ms = T + 100 + 7000 * (number % 2)
+        for place, member_id in enumerate(ids):
+            phase_ms = (37 * number * (7 if place else 1) + 1000 * place) % 3000
+            moments_ms = range(first_ms + phase_ms, T + 120_000, 3000)
+            beats += [heartbeat(member_id, 1, at_ms, f"g{number}") for at_ms in moments_ms]
+    handed_on_ms: list[int] = []
+    for one in sorted(beats, key=lambda one: one.received_at_ms):
+        runs = early.take(one)
+        assert runs is not None
+        handed_on_ms += [run.handed_on_ms or 0 for run in [*early.due(one.received_at_ms), *runs]]
+    assert len({at_ms for at_ms in handed_on_ms if at_ms > T + 60_000}) == 60_000 // LONGEST_HELD_MS
 
 
 def test_a_run_of_many_heartbeats_is_handed_on_early() -> None:

@@ -9,16 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from time import monotonic
+from typing import Any, NamedTuple, Protocol
 
+from rollcall.schemas.shapes import Response
 from rollcall.serve.gateway.answer_queue import AnswerQueue, Slot
-from rollcall.serve.gateway.exchange import Ask, Building, Caller, Endpoint, Later
+from rollcall.serve.gateway.exchange import Answer, Ask, Building, Caller, Endpoint, Later
 from rollcall.serve.gateway.fair_threads import FairThreads
 from rollcall.serve.gateway.routing import Routing
 from rollcall.serve.gateway.settings import Settings
-from rollcall.serve.gateway.wire.codec import HEAD_BYTES, Codec, WireError, codec, read_head
+from rollcall.serve.gateway.wire.codec import CORRELATION_ID_BYTES, HEAD_BYTES, Codec, WireError, codec, read_head
+from rollcall.serve.gateway.wire.frames import LENGTH_BYTES
 from rollcall.serve.gateway.wire.shaping import frame_of
 
+_BEHIND_HEAD = LENGTH_BYTES + HEAD_BYTES
+_BEFORE_CORRELATION_ID = _BEHIND_HEAD - CORRELATION_ID_BYTES
 LONG_FRAME_BYTES = 4096
 """A longer request is read in a thread."""
 LONG_ANSWER_ELEMENTS = 500
@@ -51,6 +56,19 @@ class Client(Protocol):
         """Ends the connection for an error of the gateway's own, which is being handled; what: for the log."""
 
 
+class _Repeated(NamedTuple):
+    """The last request of an endpoint whose requests are repeated."""
+
+    beginning: bytes
+    """From its length up to its correlation id."""
+    behind: bytes
+    """What is behind its head."""
+    endpoint: Endpoint
+    ask: Ask
+    slot: Slot
+    """For a request that is answered at once, and is in no queue."""
+
+
 class Answering:
     """Takes the requests of one connection. threads: for what would keep the loop too long."""
 
@@ -59,8 +77,7 @@ class Answering:
         self._routing = routing
         self._threads = threads
         self._settings = settings
-        self._repeated: tuple[bytes, Ask] | None = None
-        """The last request of an endpoint whose requests are repeated, and its bytes behind the head."""
+        self._repeated: _Repeated | None = None
 
     @property
     def is_full(self) -> bool:
@@ -88,15 +105,40 @@ class Answering:
         reading = self._threads.run(client.caller.host, partial(_read, endpoint, spoken, frame, client.caller))
         self._await(slot, reading, lambda done: self._answer(slot, correlation_id, endpoint, done.result()))
 
+    def take_again(self, data: bytes) -> bool:
+        """Takes bytes that are, but for the correlation id, the last repeated request; False: they are others.
+
+        No earlier request may be unanswered.
+        """
+        before = self._repeated
+        if before is None or data[_BEHIND_HEAD:] != before.behind or data[:_BEFORE_CORRELATION_ID] != before.beginning:
+            return False
+        slot, asked_at, ask = before.slot, monotonic(), before.ask
+        correlation_id = int.from_bytes(data[_BEFORE_CORRELATION_ID:_BEHIND_HEAD], signed=True)
+        answer = before.endpoint.answer(ask)
+        if isinstance(answer, Response):
+            slot.asked_at = asked_at
+            self._client.write(frame_of(ask.codec, correlation_id, answer))
+            self._client.answers.when_answered(slot)
+        else:
+            slot = self._client.answers.line_up(slot.api, slot.size_bytes, slot.holds)
+            self._go_on_with(answer, slot, correlation_id, ask.codec)
+        return True
+
     def _read_once(self, endpoint: Endpoint, spoken: Codec, frame: bytes, caller: Caller) -> Ask:
         """As `_read`; a request that is the one before, but for its correlation id, is not read again."""
         behind, before = frame[HEAD_BYTES:], self._repeated
-        if before is None or before[0] != behind or before[1].codec is not spoken:
-            self._repeated = before = behind, _read(endpoint, spoken, frame, caller)
-        return before[1]
+        if before is None or before.behind != behind or before.ask.codec is not spoken:
+            ask = _read(endpoint, spoken, frame, caller)
+            beginning = len(frame).to_bytes(LENGTH_BYTES) + frame[: HEAD_BYTES - CORRELATION_ID_BYTES]
+            slot = Slot(endpoint.api, 0.0, len(frame), endpoint.holds)
+            self._repeated = before = _Repeated(beginning, behind, endpoint, ask, slot)
+        return before.ask
 
     def _answer(self, slot: Slot, correlation_id: int, endpoint: Endpoint, ask: Ask) -> None:
-        answer, spoken = endpoint.answer(ask), ask.codec
+        self._go_on_with(endpoint.answer(ask), slot, correlation_id, ask.codec)
+
+    def _go_on_with(self, answer: Answer, slot: Slot, correlation_id: int, spoken: Codec) -> None:
         if isinstance(answer, Later):
             built = answer.response
             self._await(slot, answer.future, lambda done: self._build(slot, correlation_id, spoken, built(done)))

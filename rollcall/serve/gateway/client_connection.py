@@ -33,6 +33,8 @@ HELD_BYTES = 65_536
 SEND_HIGH_WATER_BYTES = 262_144
 UNREAD_BYTES = 4 * SEND_HIGH_WATER_BYTES
 """More unread bytes than this are a long answer; answers that are passed on stay far below."""
+_AGAIN_S = 0.00002
+"""What a request that is the one before takes. To measure it would take a fifth of that."""
 _GONE = ("", 0)
 """The address of a client that has reset its connection before it was served."""
 _LEVELS = {"idle": logging.DEBUG, "shutdown": logging.DEBUG}
@@ -93,8 +95,9 @@ class ClientConnection(asyncio.Protocol):
         if self.is_ended:
             return
         self._last_data_at = monotonic()
-        self._cutter.feed(data)
-        self.go_on()
+        if not self._take_again(data):
+            self._cutter.feed(data)
+            self.go_on()
 
     def pause_writing(self) -> None:
         self.is_write_paused = True
@@ -135,6 +138,22 @@ class ClientConnection(asyncio.Protocol):
             else:
                 self._take_requests()
         self._regulate_reading()
+
+    def _take_again(self, data: bytes) -> bool:
+        """Takes the shortest way if nothing is unanswered and the bytes are the request before once more, as most are;
+        False: they take the usual one."""
+        if self._cutter.held_bytes or self.answers or not self._may_take():
+            return False
+        if self._account.is_overdrawn(self._last_data_at):
+            return False
+        try:
+            is_taken = self._taker.take_again(data)
+        except Exception:
+            is_taken = True
+            self.fail("a request could not be answered")
+        if is_taken:
+            self._account.spend(_AGAIN_S)
+        return is_taken
 
     def _enqueue(self) -> None:
         self._is_queued = True
@@ -203,16 +222,22 @@ class ClientConnection(asyncio.Protocol):
         if held_bytes != self._held_bytes and not self.is_ended:
             self._held_bytes = held_bytes
             self._connections.holds(self, held_bytes)
+            self._connections.check_soon(self)
 
     def write(self, part: bytes) -> None:
         """Sends bytes of the answer that is due, if the client is still there."""
         if self._transport.is_closing():
             self.is_ended = True
-        else:
-            self._transport.write(part)
+            self._connections.check_soon(self)
+            return
+        self._transport.write(part)
+        if self._transport.get_write_buffer_size():
+            self._connections.check_soon(self)
 
     def _answered(self, slot: Slot) -> None:
         self._metrics.latencies.add(slot.api, monotonic() - slot.asked_at)
+        if self.caller.muted_until_s:
+            self._connections.check_soon(self)
         if self.caller.is_refused:
             self.end("authentication", "refused")
         elif self._transport.get_write_buffer_size() > self._settings.send_max_bytes:
@@ -220,11 +245,11 @@ class ClientConnection(asyncio.Protocol):
 
     # ------------------------------------------------------------ the end
 
-    def check(self, now: float) -> None:
-        """Ends the connection if it is idle, or if its client reads nothing. Called about once a second.
+    def check(self, now: float) -> float:
+        """Ends the connection if it is idle, or if its client reads nothing; returns when it is to be checked again.
 
         Resumes reading if its client no longer has to wait. Aborts one that takes long to close, as a TLS connection
-        may.
+        may. Of one that is quiet only its idleness is left to see; when it no longer is, it asks to be checked.
         """
         if self.caller.muted_until_s and not self.is_ended:
             self.go_on()
@@ -243,6 +268,8 @@ class ClientConnection(asyncio.Protocol):
             self.end("authentication", "not in time")
         elif not self.answers and not unread and (now - self._last_data_at) * 1000 >= self._settings.max_idle_ms:
             self.end("idle")
+        is_quiet = self.caller.is_known and self.caller.muted_until_s <= now and not (unread or self._held_bytes)
+        return self._last_data_at + self._settings.max_idle_ms / 1000 if is_quiet and not self.is_ended else now
 
     def close(self) -> None:
         self.end("shutdown")
@@ -262,6 +289,7 @@ class ClientConnection(asyncio.Protocol):
         if self.is_ended:
             return
         self.is_ended, self._ended_at = True, monotonic()
+        self._connections.check_soon(self)
         log.log(_LEVELS.get(reason, logging.INFO), "%s: closed: %s %s", self.caller.connection_id, reason, why)
         self._metrics.closed.labels(reason).inc()
         self.answers.close()

@@ -149,7 +149,7 @@ class Settings(ListenerSecurity, MetricsHosts, RequestLimits):
     poll_interval_ms: int = setting(
         PREFIX + "poll.interval.ms",
         10,
-        "how often the effects table is asked for a new version; thrice less often with nothing under way",
+        "how often the effects table is asked for a new version; ten times less often with nothing under way",
         least=1,
     )
     early_heartbeats: bool = setting(

@@ -94,8 +94,8 @@ class BrowserConnection(H11Protocol):
         super().connection_lost(exc)
         self._when_lost()
 
-    def check(self, now: float) -> None:
-        """Closes it if its request or its client's reading takes too long."""
+    def check(self, now: float) -> float:
+        """Closes it if its request or its client's reading takes too long; asks for the next check at once."""
         if self._waiting.is_over(self, now):
             self.end("idle")
         unread = self.transport.get_write_buffer_size()
@@ -104,6 +104,7 @@ class BrowserConnection(H11Protocol):
         self._unread_bytes = unread
         if unread and now - self._unread_since >= READ_S:
             self.end("slow reader", at_once=True)
+        return now
 
     def shutdown(self) -> None:
         # asyncio's TLS transport that is closed twice can be asked nothing any more.

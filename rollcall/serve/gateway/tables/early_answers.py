@@ -90,7 +90,8 @@ class EarlyAnswers:
             held.handed_on_ms.clear()
         self._keep(held, group, beat)
         if held.due_ms <= beat.received_at_ms:
-            runs.append(self._hand_on(held, beat.received_at_ms))
+            is_first = beat.member_id not in held.handed_on_ms
+            runs += [self._hand_on(held, beat.received_at_ms)] if is_first else self.due(beat.received_at_ms)
         return runs
 
     def _keep(self, held: _RememberedGroup, group: KnownGroup, beat: HeartbeatRequest) -> None:
@@ -165,10 +166,13 @@ class EarlyAnswers:
         return () if held is None else (self._hand_on(held, request.received_at_ms),)
 
     def due(self, now_ms: int) -> list[HeartbeatRunRequest]:
-        """Runs that are due, plus those past half of their waiting time, so both go in one write."""
+        """Runs that are due, and those past a third of their waiting time, so that all groups soon share one batch.
+
+        If half were asked for, groups that are due seven and eight seconds after each other would never meet.
+        """
         if self.next_due_ms is None or now_ms < self.next_due_ms:
             return []
-        runs = [self._hand_on(held, now_ms) for held in list(self._with_runs.values()) if _is_half_over(held, now_ms)]
+        runs = [self._hand_on(held, now_ms) for held in list(self._with_runs.values()) if _may_go(held, now_ms)]
         self.next_due_ms = min((held.due_ms for held in self._with_runs.values()), default=None)
         return runs
 
@@ -193,6 +197,6 @@ class EarlyAnswers:
         return run
 
 
-def _is_half_over(held: _RememberedGroup, now_ms: int) -> bool:
+def _may_go(held: _RememberedGroup, now_ms: int) -> bool:
     assert held.run is not None
-    return held.due_ms <= now_ms or now_ms - held.run.from_ms >= held.due_ms - now_ms
+    return held.due_ms <= now_ms or 2 * (now_ms - held.run.from_ms) >= held.due_ms - now_ms

@@ -56,7 +56,7 @@ log = logging.getLogger("gateway")
 
 _ANSWERS_A_TURN = 200
 _LOOK_EVERY_S = 0.5
-_IDLE_PAUSES = 3
+_IDLE_PAUSES = 10
 """With nothing pending the effects table is read this many times less often."""
 _AWAY_AFTER_S = 3.0
 _YOUNG_S = 3.0

@@ -21,6 +21,8 @@ from rollcall.serve.gateway.wire.reading import MAX_ELEMENTS, Elements, reader
 
 _HEAD = Struct(">hhi")
 HEAD_BYTES = _HEAD.size
+CORRELATION_ID_BYTES = 4
+"""The end of the head."""
 _LENGTH = Struct(">i")
 _ROOM_FOR_LENGTH = bytes(_LENGTH.size)
 

@@ -22,14 +22,13 @@ from kio.schema.errors import ErrorCode
 from rollcall.schemas.errors import Error
 from rollcall.schemas.shapes import Response, Shape
 from rollcall.schemas.wire_fields import carried_names
-from rollcall.serve.gateway.wire.codec import Codec, WireError
+from rollcall.serve.gateway.wire.codec import CORRELATION_ID_BYTES, Codec, WireError
 from rollcall.serve.gateway.wire.reading import without_none
 
 Convert = Callable[[Any], Any]
 
 _BEGINNING = Struct(">ii")
 """A response's length and its correlation id."""
-_CORRELATION_ID_BYTES = 4
 
 _ERROR_CODES = {error: ErrorCode(error.code) for error in Error}
 _MILLISECOND = datetime.timedelta(milliseconds=1)
@@ -77,7 +76,7 @@ def frame_of(spoken: Codec, correlation_id: int, response: Shape | Mapping[str, 
     if isinstance(response, Response) and spoken.says_error_only and not response.wait_ms:
         # Most answers are a heartbeat's: their bytes are kept.
         behind = _behind_correlation_id(spoken, response.error_code)  # type: ignore[attr-defined]
-        return _BEGINNING.pack(_CORRELATION_ID_BYTES + len(behind), correlation_id) + behind
+        return _BEGINNING.pack(CORRELATION_ID_BYTES + len(behind), correlation_id) + behind
     return spoken.write_response(correlation_id, entity_of(spoken.response_type, response))
 
 
