@@ -107,7 +107,7 @@ CAUSES: dict[str, Row] = {
     ),
     CauseKind.SESSION_EXPIRED: Row(
         *("#0072b2", "expired", "log, topic", "session expired"),
-        "{who} was silent for its whole session timeout[ ({session_ms})] and was removed",
+        "{who} sent no heartbeat within its session timeout[ ({session_ms})] and was removed",
         is_trouble=True,
     ),
     CauseKind.SYNC_TIMEOUT: Row(

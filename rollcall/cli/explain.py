@@ -278,7 +278,7 @@ def _answer_lines(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked) -
     unknown = [*left_open([*groups]), *answer.left_out]
     if unknown:
         yield Line()
-        yield Line("WHAT THESE LINES CANNOT TELL", "bold")
+        yield Line("WHAT THESE LINES DO NOT SHOW", "bold")
         for sentence in unknown:
             yield Line(f"  {short(sentence)}")
 

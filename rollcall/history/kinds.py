@@ -100,11 +100,11 @@ class GroupKind:
     one: str = "partition"
     many: str = "partitions"
     nobody: str = "nobody consumed"
-    somebody: str = "somebody consumed"
+    somebody: str = "at least one member consumed"
     why_again: str = ""
     """Why members of this kind join again without being asked to."""
     moments: tuple[Moment, ...] = (
-        Moment("told", "Told", "was told of the rebalance"),
+        Moment("notified", "Notified", "was notified of the rebalance"),
         Moment("rejoined", "Rejoined", "rejoined", "joined"),
         Moment("synced", "Synced", "sent its SyncGroup", is_after_joins=True),
         Moment("back", "Back at work", "had its assignment"),
@@ -117,7 +117,7 @@ class GroupKind:
     """The moment by which one is late, while nobody's assignment is awaited."""
     back: str = "back"
     """The moment from which on it works again; empty: it never stopped."""
-    hint: str = "Told, rejoined and back at work: after the beginning. Synced: after the join phase."
+    hint: str = "Notified, rejoined and back at work: after the beginning. Synced: after the join phase."
     gives_whole_assignments: bool = True
     """Whether each rebalance gives every member its whole assignment."""
     parks_joins: bool = True
@@ -141,27 +141,27 @@ class GroupKind:
     def delay(self, e: Course, part: Part) -> str:
         """Why the others waited for a member."""
         if self.came not in part.moments:
-            return "it never rejoined" if part.is_member else "it was told an id and had not come back with it"
-        came_ms, notified_ms = part.moments[self.came], part.moments.get("told")
+            return "it never rejoined" if part.is_member else "it was given an id and had not come back with it"
+        came_ms, notified_ms = part.moments[self.came], part.moments.get("notified")
         took = duration(came_ms - e.began_ms)
         came = f"it {'joined' if part.is_new else 'rejoined'} {took} after the beginning"
         if not part.is_new and notified_ms is not None and notified_ms <= came_ms:
-            came += f", {duration(came_ms - notified_ms)} after a heartbeat had told it to"
+            came += f", {duration(came_ms - notified_ms)} after the response to a heartbeat had notified it"
         return awaited_clause(came, part.held_others_ms or 0, _assignment_wait_ms(e, part))
 
     def timeline(self, e: Course) -> Iterable[tuple[int, str]]:
         """The moments of its members that matter to all."""
-        notified = [(part.moments["told"], part.name) for part in e.parts if "told" in part.moments]
+        notified = [(part.moments["notified"], part.name) for part in e.parts if "notified" in part.moments]
         if notified:
             at_ms, name = min(notified, key=lambda one: one[0])
-            yield at_ms, f"{name} was the first to be told, by the answer to a heartbeat or commit"
+            yield at_ms, f"{name} was the first to be notified, by the response to a heartbeat or commit"
         came = [part for part in e.parts if self.came in part.moments]
         for part, place in ((came[0], "first"), (came[-1], "last")) if len(came) > 1 else ():
             yield part.moments[self.came], f"{part.name} was the {place} to {'join' if part.is_new else 'rejoin'}"
         if e.join_phase_ended_ms is not None:
             leader = "nobody leads" if e.leader is None else f"{e.leader} leads"
             known = f" ({e.protocol_name or 'no protocol'}); {leader}" if e.leader or e.protocol_name else ""
-            yield e.join_phase_ended_ms, f"all who take part are known{known}"
+            yield e.join_phase_ended_ms, f"all members of the generation are known{known}"
         for part in e.parts:
             if part.name == e.leader and self.ready in part.moments:
                 yield part.moments[self.ready], f"the leader's assignment came, from {part.name}"
@@ -293,7 +293,7 @@ CONNECT = ConnectGroup(
     one="connector or task",
     many="connectors and tasks",
     nobody="nobody ran anything",
-    somebody="somebody ran something",
+    somebody="at least one worker ran something",
     why_again=", as workers do when connectors are configured or held-back tasks are due",
 )
 

@@ -139,7 +139,7 @@ class Names:
 
     def of(self, member_id: str, client_id: str = "") -> str:
         """The name of a member id. client_id: the name for a client that never became a member."""
-        return self._names.get(member_id) or client_id or member_id or "somebody unknown"
+        return self._names.get(member_id) or client_id or member_id or "an unknown member"
 
 
 def host_of(client_host: str) -> str:

@@ -231,7 +231,7 @@ def test_thousands_of_remembered_alarms_of_long_names_take_a_few_megabytes(name:
     kept = AlarmsFile()
     link = f"http://127.0.0.1:8080/group?{urlencode({'group': name, 'at': 1})}"
     sentence = f"{name} was removed: session expired"
-    why = f"{name} on 10.0.0.7 was silent for its whole session timeout (10 s) and was removed"
+    why = f"{name} on 10.0.0.7 sent no heartbeat within its session timeout (10 s) and was removed"
     one = bounded(Alarm("", name, "storms", 1_795_239_535_036, 1_795_239_535_036, sentence, link, why=why, who=name))
     for number in range(4_000):
         alarm = msgspec.structs.replace(one, id=id_of(name, "storms", number))

@@ -50,7 +50,7 @@ def test_the_replay_of_the_docs_gives_its_alarms_at_any_time(tmp_path: Path) -> 
         reported = {alarm.group_id: alarm for alarm in alarms.kept.open.values()}
     assert reported.keys() == {"audit-trail", "clicks-agg", "views-agg"}
     assert reported["clicks-agg"].why.startswith(
-        "clicks-agg-1 on 127.0.1.15 was silent for its whole session timeout (10 s)"
+        "clicks-agg-1 on 127.0.1.15 sent no heartbeat within its session timeout (10 s)"
     )
     assert reported["clicks-agg"].link.startswith("http://127.0.0.1:8080/group?group=clicks-agg&at=1795239")
 

@@ -116,7 +116,7 @@ def test_links_lead_from_the_overview_to_a_rebalance_and_its_neighbours(window: 
     expect(page.get_by_role("heading", level=1)).to_have_text("clicks-agg")
     page.locator("#rebalances a").nth(1).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("generation 1 -> 2")
-    expect(page.locator(".headline")).to_contain_text("was silent for its whole session timeout")
+    expect(page.locator(".headline")).to_contain_text("sent no heartbeat within its session timeout")
     page.get_by_role("link", name="Next rebalance").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("generation 2 -> 3")
     page.get_by_role("link", name="Previous rebalance").click()

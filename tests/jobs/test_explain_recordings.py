@@ -192,7 +192,7 @@ def test_a_request_log_names_the_lines_that_began_and_ended_a_rebalance(capsys: 
     }
     # No line is about a session that ends; its end is the leader's SyncGroup.
     assert apis == {1: ["JOIN_GROUP", "SYNC_GROUP"], 2: ["SYNC_GROUP"], 3: ["JOIN_GROUP", "SYNC_GROUP"]}
-    silent = "clicks-agg-1 on 127.0.1.15 was silent for its whole session timeout and was removed."
+    silent = "clicks-agg-1 on 127.0.1.15 sent no heartbeat within its session timeout and was removed."
     assert found[2]["sentence"] == silent
     assert found[2]["is_inferred"] is False
 

@@ -86,7 +86,7 @@ def test_one_setting_is_shown_beside_what_was_recorded_and_its_baseline() -> Non
     assert "2 groups, 16 processes" in text
     assert "(UTC)" in text
     assert "the log shows that the broker had group.max.size=3" in text
-    assert "fidelity of the baseline: 100.0% of rebalances come again with their causes; 2 of 2 groups" in text
+    assert "fidelity of the baseline: 100.0% of rebalances are reproduced with their causes; 2 of 2 groups" in text
     cells = [line.replace("│", " ").split() for line in text.splitlines()]
     assert ["rebalances", "18", "18", "2"] in cells
     assert ["partitions", "moved", "52", "48", "0"] in cells

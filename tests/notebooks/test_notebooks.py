@@ -22,7 +22,7 @@ SHOWN = {
     "02-incident-at-0312": [
         "parity: 100.000%",
         "session_expired",
-        "clicks-agg-1 on 127.0.1.15 was silent for its whole session timeout (10 s) and was removed",
+        "clicks-agg-1 on 127.0.1.15 sent no heartbeat within its session timeout (10 s) and was removed",
         "Nobody consumed for 2 ms",
         "[clicks-1, clicks-4]",
     ],

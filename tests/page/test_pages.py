@@ -72,7 +72,7 @@ def test_the_overview_lists_every_group_as_the_view_groups_has_it(incident: Inci
 
 def test_the_overview_counts_the_last_hours_rebalances(incident: Incident) -> None:
     _, home, client = incident
-    listed = {row["Group"]: int(row["Rebalances, last hour"]) for row in page(client, "/").listed("groups")}
+    listed = {row["Group"]: int(row["Rebalances, 1 h"]) for row in page(client, "/").listed("groups")}
     counted = "select g.group_id, count(r.cause) from groups g left join rebalances r using (group_id) group by all"
     assert listed == dict(rows(home, counted))
     assert sum(listed.values()) > 5

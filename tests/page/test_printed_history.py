@@ -23,7 +23,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 def test_nobody_is_said_to_have_consumed(client: TestClient) -> None:
     head, *rows = page(client, "/").tables["groups"]
-    assert {row[head.index("Not consuming, last hour")] for row in rows} == {""}
+    assert {row[head.index("Not consuming, 1 h")] for row in rows} == {""}
 
 
 def test_members_are_there_under_their_ids_and_nothing_is_said_of_what_they_did(client: TestClient) -> None:

@@ -66,7 +66,7 @@ def test_groups_in_trouble_stand_first_and_above_them_the_worst_are_named(client
     assert set(groups[len(harmed) :]) == {"stays", "two", "static restart"}
     assert f"6 of {len(groups)} groups had trouble in this recording:" in shown.text
     assert "and 3 more groups" in shown.text
-    assert list(shown.listed("groups")[0])[:3] == ["Group", "State", "Trouble, last day"]
+    assert list(shown.listed("groups")[0])[:3] == ["Group", "State", "Trouble, 24 h"]
 
 
 def test_without_trouble_those_that_consumed_least_stand_first(tmp_path: Path) -> None:
@@ -74,11 +74,11 @@ def test_without_trouble_those_that_consumed_least_stand_first(tmp_path: Path) -
     with asked(tmp_path) as client:
         shown = page(client, "/")
         assert "No trouble in this recording (2 groups)." in shown.text
-        shares = [float((row["Not consuming, last hour"] or "0").split()[0]) for row in shown.listed("groups")]
+        shares = [float((row["Not consuming, 1 h"] or "0").split()[0]) for row in shown.listed("groups")]
         assert shares == sorted(shares, reverse=True)
         assert shares[0] > shares[1]
         (restarts,) = [row for row in shown.listed("groups") if row["Group"] == "restarts"]
-        assert restarts["Trouble, last day"] == "1 deploy"
+        assert restarts["Trouble, 24 h"] == "1 deploy"
 
 
 def test_what_goes_on_now_stands_first_and_then_whom_nobody_consumes_for(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_what_goes_on_now_stands_first_and_then_whom_nobody_consumes_for(tmp_pat
     with asked(tmp_path) as client:
         groups = page(client, "/").listed("groups")
         assert [row["Group"] for row in groups] == ["stuck", "emptied", "an idle one", "storm", "calm"]
-        stood = {row["Group"]: row["Not consuming, last hour"] for row in groups}
+        stood = {row["Group"]: row["Not consuming, 1 h"] for row in groups}
         assert stood == {"stuck": "100.0 %", "storm": "0.0 %", "emptied": "10.0 %", "an idle one": "", "calm": "0.0 %"}
         said = (
             "4 of 5 groups had trouble in the last hour of this recording:",

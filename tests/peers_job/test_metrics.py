@@ -59,7 +59,7 @@ def test_the_job_serves_its_groups_and_reports_a_member_that_fell_silent(running
     until(alarms, "an alarm is sent", every_s=0.5)
     (reported,) = alarms()
     assert (reported["event"], reported["kind"], reported["severity"]) == ("opened", "members_removed", "warning")
-    assert "was silent for its whole session timeout" in reported["why"]
+    assert "sent no heartbeat within its session timeout" in reported["why"]
     expired = 'rollcall_group_expired_members_total{group="falls silent"} 1.0'
     until(lambda: expired in metrics(), metrics, every_s=0.5)
     until(lambda: 'kafka_consumergroup_members{consumergroup="falls silent"} 0.0' in metrics(), metrics, every_s=0.5)

@@ -102,4 +102,4 @@ def test_a_member_that_gave_up_too_late_held_the_epoch_before() -> None:
 def test_a_rebalance_in_words() -> None:
     killed = next(one for one in groups_of("d-kill")["clicks-agg"].rebalances if one.generation_id == 2)
     assert killed.moment(killed.began_at_ms) == "2026-11-21T05:38:59.065"
-    assert cause_sentence(killed) == "clicks-agg-1 was silent for its whole session timeout and was removed."
+    assert cause_sentence(killed) == "clicks-agg-1 sent no heartbeat within its session timeout and was removed."

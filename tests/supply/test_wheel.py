@@ -17,7 +17,7 @@ from tests.source_tree import ROOT
 from tests.supply.built_wheel import built
 from tests.waiting import until
 
-EXPLAINED = ("was silent for its whole session timeout (45 s) and was removed", "records waited longer")
+EXPLAINED = ("sent no heartbeat within its session timeout (45 s) and was removed", "records waited longer")
 WITHIN_S = 60.0
 """A busy machine's; alone it takes four."""
 LOG = ROOT / "tests" / "captures" / "d-kill" / "requests.log.gz"

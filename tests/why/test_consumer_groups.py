@@ -121,7 +121,7 @@ def test_an_expired_member_was_silent_since_its_latest_heartbeat() -> None:
     e = explained(consumer_expires())
     assert (e.rebalance.cause.kind, e.culprit_name, e.silent_since_ms) == ("session_expired", "b", 5000)
     assert headline(e).startswith(
-        "b on 10.0.0.1 was silent for its whole session timeout (45 s) and was removed: 2 -> 1"
+        "b on 10.0.0.1 sent no heartbeat within its session timeout (45 s) and was removed: 2 -> 1"
     )
     assert part(e, "b").end_cause == "session_expired"
 

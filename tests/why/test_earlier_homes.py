@@ -25,7 +25,7 @@ CORRECTED = {f"{group} 3": f", {group}-2 also joined" for group in ("fares-svc",
 """What versions said wrongly, by group and generation: it joined as epoch 3 was over, and set the next one off."""
 
 RENAMED = {"heard of last": "last seen", "its own words": "reason given"}
-SILENT = "was silent for its whole session timeout"
+SILENT = "sent no heartbeat within its session timeout"
 NOT_RENEWED = "sent nothing that renews its session for its session timeout"
 """What is said instead if a request came meanwhile."""
 REWORDED = (

@@ -112,8 +112,10 @@ def test_a_heartbeat_that_reported_the_rebalance_is_distinguished_from_the_membe
     story.sync(9100, "a", {"a": ["t-0"], "b": ["t-1"], "c": []})
     found = explained(story)
     assert parts(found.parts)["a"] == (6000, 9000, 9100, 9100)
-    assert (6000, "a was the first to be told, by the answer to a heartbeat or commit") in timeline(found)
-    assert held(found)[0][2].startswith("it rejoined 4 s after the beginning, 3 s after a heartbeat had told it to")
+    assert (6000, "a was the first to be notified, by the response to a heartbeat or commit") in timeline(found)
+    assert held(found)[0][2].startswith(
+        "it rejoined 4 s after the beginning, 3 s after the response to a heartbeat had notified it"
+    )
 
 
 def test_a_leaver_says_why_and_its_partitions_move() -> None:

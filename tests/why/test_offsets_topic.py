@@ -27,7 +27,7 @@ def test_a_classic_rebalance_is_reported_from_the_moment_at_which_it_surely_ran(
     reported = text_of(found)
     assert "rates-feed: generation 1 -> 2, over at 2026-11-21 " in reported
     assert "when it began is not known" in reported
-    assert "rates-feed-1 on 127.0.1.15 was silent for its whole session timeout (8 s) and was removed" in reported
+    assert "rates-feed-1 on 127.0.1.15 sent no heartbeat within its session timeout (8 s) and was removed" in reported
     assert "for how long nobody consumed is not known" in reported
     assert "no request of this group is recorded" in reported
     assert "gave no reason" not in reported

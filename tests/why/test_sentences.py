@@ -32,7 +32,7 @@ OF_EITHER = Cause(kind=EXPIRED, is_inferred=True, candidates=fits((EXPIRED, "a")
             Cause(kind=EXPIRED),
             Terms("a", 10_000),
             "",
-            "a was silent for its whole session timeout (10 s) and was removed",
+            "a sent no heartbeat within its session timeout (10 s) and was removed",
         ),
         (OPEN, Terms("a"), "", "a set it off (left, polled too late or session expired)"),
         (OPEN, Terms("a"), "inferred; ", "a set it off (inferred; left, polled too late or session expired)"),
@@ -41,7 +41,7 @@ OF_EITHER = Cause(kind=EXPIRED, is_inferred=True, candidates=fits((EXPIRED, "a")
             OF_EITHER,
             Terms(),
             "",
-            "a member was silent for its whole session timeout and was removed (inferred; possible: a or b)",
+            "a member sent no heartbeat within its session timeout and was removed (inferred; possible: a or b)",
         ),
     ],
 )

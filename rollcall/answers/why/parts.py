@@ -106,7 +106,7 @@ def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[s
             case EffectName.SYNC_RECEIVED if fact.generation_id == to_generation_id:
                 own.setdefault("synced", fact.at_ms)
             case EffectName.REPLY if fact.error_code == "REBALANCE_IN_PROGRESS" and fact.at_ms <= end_ms:
-                own.setdefault("told", fact.at_ms)
+                own.setdefault("notified", fact.at_ms)
             case EffectName.REPLY if fact.api == "SyncGroup" and fact.error_code == "NONE":
                 if fact.generation_id == to_generation_id:
                     own.setdefault("back", fact.at_ms)

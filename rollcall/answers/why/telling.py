@@ -58,7 +58,7 @@ def headline(e: Explanation) -> str:
     if not (rebalance.is_start_known and e.are_owners_known):
         longest_ms = 0
     if e.standstill is None or e.standstill[1] is None or longest_ms > 2 * (e.standstill[1] - e.standstill[0]):
-        parts += [f"single {e.kind.many} had no owner for up to {duration(longest_ms)}"] if longest_ms else []
+        parts += [f"some {e.kind.many} had no owner for up to {duration(longest_ms)}"] if longest_ms else []
     return f"{_clause(e)}: {', '.join(parts)}."
 
 

@@ -104,8 +104,8 @@ def _tell_fidelity(console: Console, found: WhatIfAnswer) -> None:
     same = sum(each.has_same_rebalances for each in fidelities.values())
     say(
         console,
-        f"fidelity of the baseline: {share_of(fidelities.values()):.1%} of rebalances come again with their causes; "
-        f"{same} of {len(fidelities)} groups have the very same ones",
+        f"fidelity of the baseline: {share_of(fidelities.values()):.1%} of rebalances are reproduced with their "
+        f"causes; {same} of {len(fidelities)} groups have exactly the recorded ones",
     )
     parted = {group_id: each for group_id, each in fidelities.items() if not _is_faithful(each)}
     if not parted:

@@ -41,7 +41,7 @@ ALERTS = (
         "increase(rollcall_group_expired_members_total[5m]) > 0",
         "0m",
         "warning",
-        "A member of {{ $labels.group }} was silent for its whole session timeout and was removed.",
+        "A member of {{ $labels.group }} sent no heartbeat within its session timeout and was removed.",
     ),
     Alert(
         "KafkaGroupRebalancesOften",

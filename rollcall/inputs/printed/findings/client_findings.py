@@ -124,7 +124,7 @@ def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]
     if left is not None and notified is not None and could_stand(left, FactKind.JOIN_SENT):
         yield Finding(
             "left_others_rebalance",
-            f"{who} had been told of a rebalance, and left instead of joining again: its application did not poll "
+            f"{who} had been notified of a rebalance, and left instead of joining again: its application did not poll "
             "within max.poll.interval.ms.",
             (notified, left),
         )

@@ -199,7 +199,7 @@ def _expired_apart(group: LoggedGroup) -> Iterator[Finding]:
         yield trouble(
             "expired_apart",
             f"{some([fact.member_id or 'a member' for fact in expired], _NAMED)} "
-            f"{'was' if len(expired) == 1 else 'were'} silent for a whole session timeout and removed.",
+            f"sent no heartbeat within the session timeout and {'was' if len(expired) == 1 else 'were'} removed.",
             tuple(expired),
         )
 

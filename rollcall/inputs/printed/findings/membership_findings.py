@@ -198,8 +198,8 @@ def _notified_again_and_again(who: str, facts: Sequence[LoggedFact]) -> Iterator
     if len(rounds) >= OFTEN:
         yield Finding(
             "rebalances_in_a_loop",
-            f"{who} was told of the next rebalance {len(rounds)} times, {_after(rounds)} after it had joined: what "
-            "sets off one after the other is not in this client's lines.",
+            f"{who} learned of the next rebalance {len(rounds)} times, {_after(rounds)} after it had joined: what "
+            "triggers them is not in this client's lines.",
             tuple(fact for one in rounds for fact in one),
         )
 
