@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial, reduce
+from functools import partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from zoneinfo import ZoneInfo
@@ -29,16 +29,15 @@ from rollcall.inputs.quarantined import quarantine_row
 from rollcall.inputs.request_log.entries import Entry, decode, encode
 from rollcall.inputs.request_log.group_following import follow
 from rollcall.inputs.request_log.group_rows import ComparedRows
-from rollcall.inputs.request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
 from rollcall.inputs.request_log.lines.files import LogFile
 from rollcall.inputs.request_log.lines.sections import Section, sections_in
+from rollcall.inputs.request_log.lines.silences import Silences
 from rollcall.inputs.request_log.log_ends import lag_of
 from rollcall.inputs.request_log.parity import Parity
 from rollcall.inputs.request_log.recorded import Quarantined, Tally
 from rollcall.inputs.request_log.section_reading import Placed, SectionReading, each_once
 from rollcall.inputs.request_log.survey import Survey, Surveying, is_looked_at
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
-from rollcall.inputs.tolerances import ALIVE_WITHIN_MS
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.log_config import replay_config
 from rollcall.jobs.stream.writers.cluster_writer import open_table
@@ -62,7 +61,6 @@ _OF_GROUPS = "kind string, text string, data binary"
 _ROWS_AT_ONCE = 2_000
 _TASKS_A_CORE = 4
 """Groups differ in size, and small tasks share the work more evenly."""
-_MOST_WINDOWS = 100
 _encoder = msgspec.json.Encoder()
 
 
@@ -87,10 +85,9 @@ def replay_on_spark(
     followed: DataFrame | None = None
     try:
         with console.status(f"reading {len(sections)} sections"):
-            tally, times, topics, floors = _added_up(read)
+            tally, silences, topics, floors = _added_up(read)
             in_order = _in_order(spark, read, floors)
-            gaps = _with_groups(in_order, times.gaps(), tasks)
-            survey = _survey(in_order, gaps, tally, topics)
+            survey = _survey(in_order, silences, tally, topics)
         config = replay_config(survey.settings(given))
         work = partial(_follow_groups, spark.sparkContext.broadcast(survey), config.group)
         followed = _of_groups(in_order.where(F.col("kind") == REQUEST), tasks).mapInArrow(work, _OF_GROUPS)
@@ -134,26 +131,26 @@ def _read_section(section: Section, zone: ZoneInfo) -> Iterator[tuple[object, ..
             yield LOOKED_AT, *row
     for line in unfit:
         yield UNFIT, None, None, *of_section, line.line, None, None, None, _encoder.encode(quarantine_row(line))
-    found = pickle.dumps((reading.tally, reading.times, reading.topics))
+    found = pickle.dumps((reading.tally, reading.silences, reading.topics))
     yield SECTION, None, None, *of_section, -1, None, None, None, found
 
 
-def _added_up(read: DataFrame) -> tuple[Tally, BrokerTimes, TopicMetadata, list[tuple[int, int]]]:
-    """The tally of all lines, the times at which brokers wrote, what lines show of topics, and for each section its
+def _added_up(read: DataFrame) -> tuple[Tally, Silences, TopicMetadata, list[tuple[int, int]]]:
+    """The tally of all lines, the silences of brokers, what lines show of topics, and for each section its
     file's latest time before.
     """
-    tally, times, topics = Tally(), BrokerTimes(), TopicMetadata()
+    tally, silences, topics = Tally(), Silences(), TopicMetadata()
     floors: list[tuple[int, int]] = []
     latest: dict[int, int] = {}
     rows = read.where(F.col("kind") == SECTION).select("section", "file_number", "data").orderBy("section")
     for section, file_number, data in rows.collect():
-        of_section, written, shown = pickle.loads(data)
+        of_section, silent, shown = pickle.loads(data)
         tally.add(of_section)
-        times.add(written)
+        silences.add(silent)
         topics.add(shown)
         floors.append((section, latest.get(file_number, 0)))
         latest[file_number] = max(latest.get(file_number, 0), of_section.last_at_ms or 0)
-    return tally, times, topics, floors
+    return tally, silences, topics, floors
 
 
 def _in_order(spark: SparkSession, read: DataFrame, floors: list[tuple[int, int]]) -> DataFrame:
@@ -163,36 +160,14 @@ def _in_order(spark: SparkSession, read: DataFrame, floors: list[tuple[int, int]
     return rising.select("kind", "group_id", *_PLACE, "mark", "api", "version", "data")
 
 
-def _survey(in_order: DataFrame, gaps: list[tuple[Gap, set[str]]], tally: Tally, topics: TopicMetadata) -> Survey:
+def _survey(in_order: DataFrame, silences: Silences, tally: Tally, topics: TopicMetadata) -> Survey:
     surveying = Surveying(topics)
     rows = in_order.where(F.col("kind") == LOOKED_AT).orderBy(*_PLACE)
     local = rows.select("order_ms", "mark", "api", "version", "data").toLocalIterator(prefetchPartitions=True)
     placed = (Placed(decode(Entry(row.api, row.version, bytes(row.data))), row.order_ms, row.mark) for row in local)
     for entry in each_once(placed, Tally()):
         surveying.note(entry)
-    return surveying.found(gaps, tally.last_at_ms or 0)
-
-
-def _with_groups(in_order: DataFrame, gaps: list[Gap], tasks: int) -> list[tuple[Gap, set[str]]]:
-    """Each silence with the groups that came back after it."""
-    back: dict[Gap, set[str]] = {gap: set() for gap in gaps}
-    if gaps:
-        requests = in_order.where(F.col("kind") == REQUEST)
-        if len(gaps) <= _MOST_WINDOWS:
-            near = [
-                F.col("order_ms").between(gap.from_ms - ALIVE_WITHIN_MS, gap.until_ms + ALIVE_WITHIN_MS) for gap in gaps
-            ]
-            requests = requests.where(reduce(lambda one, other: one | other, near))
-        came_back = _of_groups(requests, tasks).mapInArrow(partial(_came_back, gaps), "data binary")
-        for row in came_back.collect():
-            for gap, group_id in pickle.loads(row.data):
-                back[gap].add(group_id)
-    return list(back.items())
-
-
-def _came_back(gaps: list[Gap], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    entries = (entry for _, of_group in _groups(batches) for entry in each_once(of_group, Tally()))
-    yield from _batches([(pickle.dumps(gaps_come_back_from(gaps, entries)),)], _CAME_BACK_SCHEMA)
+    return surveying.found(silences, tally.last_at_ms or 0)
 
 
 # ------------------------------------------------------------ following
@@ -286,4 +261,4 @@ def _schema_of(ddl: str) -> pa.Schema:
     return pa.schema([(name, _ARROW[kind]) for name, kind in (column.split() for column in ddl.split(", "))])
 
 
-_READ_SCHEMA, _OF_GROUPS_SCHEMA, _CAME_BACK_SCHEMA = map(_schema_of, (_READ, _OF_GROUPS, "data binary"))
+_READ_SCHEMA, _OF_GROUPS_SCHEMA = map(_schema_of, (_READ, _OF_GROUPS))

@@ -75,6 +75,11 @@ class Cause(Shape, kw_only=True):
     candidates: tuple[CauseCandidate, ...] = ()
     """Where more than one cause or culprit fits, all that do; the kind is unknown where the causes differ."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is known of it, not even what fits."""
+        return self.kind is CauseKind.UNKNOWN and not self.candidates
+
 
 class Row(NamedTuple):
     """One cause."""

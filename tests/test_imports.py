@@ -51,7 +51,10 @@ STORED = ("group", "members", "rebalance_record", "consumer.group")
 """The modules of the protocol that say what of a group its document keeps."""
 STATES = ("coordinator_udfs.protocol.states", "coordinator_udfs.protocol.consumer.states")
 BEFORE_VENV = ("programs.errors", "programs.visible", "programs.running")
-EFFECTS = ("schemas.causes", "schemas.shapes", "schemas.effects", "schemas.shown_effects", "schemas.consumer_effects")
+EFFECTS = (
+    *("schemas.causes", "schemas.shapes", "schemas.effects", "schemas.shown_effects", "schemas.consumer_effects"),
+    "schemas.makers",
+)
 PAGE = ("serve.page", "serve.listeners", "answers.sql", "answers.views", "answers.why", "answers.pictures")
 ROOMS = {
     "programs": Layer(own=up_to("programs"), third_party=True),

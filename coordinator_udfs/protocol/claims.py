@@ -7,11 +7,10 @@ to a client depends on anything here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from rollcall.schemas.connect_protocol import ConnectTask, decode_worker_assignment, decode_worker_state
-from rollcall.schemas.consumer_protocol import TopicPartition, decode_assignment, decode_subscription, decode_topics
+from rollcall.schemas.connect_protocol import decode_worker_assignment, decode_worker_state
+from rollcall.schemas.consumer_protocol import decode_assignment, decode_subscription, decode_topics
 from rollcall.schemas.effects import TopicPartitions
+from rollcall.schemas.makers import by_topic
 from rollcall.schemas.member_bytes import MemberBytesError
 
 CONSUMER = "consumer"
@@ -65,11 +64,3 @@ def gives_up(protocol_type: str | None, metadata: bytes, assignment: bytes) -> b
         return bool(set(claims) - set(decode_assignment(assignment).partitions))
     except MemberBytesError:
         return False
-
-
-def by_topic(decoded: Iterable[TopicPartition | ConnectTask | tuple[str, int]]) -> list[TopicPartitions]:
-    """Partitions, each with its topic, as lists by topic; both in rising order."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(decoded):
-        topics.setdefault(topic, []).append(partition)
-    return [TopicPartitions(topic=topic, partitions=partitions) for topic, partitions in topics.items()]

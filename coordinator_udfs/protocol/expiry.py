@@ -26,6 +26,7 @@ from rollcall.coordinator_udfs.protocol.rebalance import (
 )
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 from rollcall.schemas.effects import Effect, PendingMemberRemoved
 
@@ -116,7 +117,7 @@ def _expire_session(group: Group, member_id: str, turn: Turn) -> None:
     gone = history.Gone(member, EndCause.SESSION_EXPIRED)
     remove_member(group, gone, turn)
     if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
-        prepare_rebalance(group, history.cause_by(CauseKind.SESSION_EXPIRED, member), turn, gone=[gone])
+        prepare_rebalance(group, makers.cause_by(CauseKind.SESSION_EXPIRED, member), turn, gone=[gone])
     else:
         _complete_join_if_all_joined(group, turn)
 
@@ -136,5 +137,5 @@ def _expire_pending_sync(group: Group, turn: Turn) -> None:
     end_pending_sync(group)
     for each in late:
         remove_member(group, each, turn)
-    cause = history.cause_by(CauseKind.SYNC_TIMEOUT, late[0].member) if late else Cause(kind=CauseKind.SYNC_TIMEOUT)
+    cause = makers.cause_by(CauseKind.SYNC_TIMEOUT, late[0].member) if late else Cause(kind=CauseKind.SYNC_TIMEOUT)
     prepare_rebalance(group, cause, turn, gone=late)

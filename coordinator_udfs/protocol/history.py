@@ -17,19 +17,10 @@ from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
 from rollcall.coordinator_udfs.protocol.rebalance_record import MemberPart, Rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
-from rollcall.schemas.causes import Cause, CauseKind, EndCause
-from rollcall.schemas.effects import (
-    Assigned,
-    JoinReceived,
-    MemberJoined,
-    MemberRemoved,
-    MemberUpdated,
-    MemberWait,
-    RebalanceEnded,
-    RebalanceStarted,
-    StateChanged,
-    SyncReceived,
-)
+from rollcall.schemas import makers
+from rollcall.schemas.causes import Cause, EndCause
+from rollcall.schemas.effects import JoinReceived, MemberWait, SyncReceived
+from rollcall.schemas.makers import Terms
 
 AnyMember = Member | ConsumerMember
 """A member of a group of either kind."""
@@ -46,70 +37,13 @@ class Gone(NamedTuple):
     """The member id that takes its place."""
 
 
-Terms = tuple[int, int, list[str] | None]
-"""What the history keeps of a member's settings: session timeout and rebalance timeout in ms, topics."""
-
-
-def cause_by(kind: CauseKind, member: AnyMember, client_reason: str | None = None) -> Cause:
-    """A cause with its culprit."""
-    return Cause(
-        kind=kind,
-        member_id=member.member_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        group_instance_id=member.group_instance_id,
-        client_reason=client_reason or None,
-    )
-
-
 # ---------------------------------------------------------------- members
-
-
-def member_joined(
-    member: AnyMember,
-    terms: Terms,
-    turn: Turn,
-    replaces_member_id: str | None = None,
-    *,
-    is_inferred: bool = False,
-) -> None:
-    """Emits that a client became a member."""
-    session_timeout_ms, rebalance_timeout_ms, topics = terms
-    turn.emit(
-        MemberJoined(
-            at_ms=turn.now_ms,
-            member_id=member.member_id,
-            client_id=member.client_id,
-            client_host=member.client_host,
-            group_instance_id=member.group_instance_id,
-            session_timeout_ms=session_timeout_ms,
-            rebalance_timeout_ms=rebalance_timeout_ms,
-            topics=topics,
-            replaces_member_id=replaces_member_id,
-            is_inferred=is_inferred,
-        )
-    )
 
 
 def terms_of(group: Group, member: Member) -> Terms:
     """The terms of a member's JoinGroup; its topics by its preferred protocol, None where the bytes do not say."""
     topics = topics_of(group.protocol_type, _preferred(member)) if member.protocols else None
     return member.session_timeout_ms, member.rebalance_timeout_ms, topics
-
-
-def member_updated(member: AnyMember, terms: Terms, turn: Turn) -> None:
-    """Emits a member's new timeouts and topics."""
-    session_timeout_ms, rebalance_timeout_ms, topics = terms
-    turn.emit(
-        MemberUpdated(
-            at_ms=turn.now_ms,
-            member_id=member.member_id,
-            client_id=member.client_id,
-            session_timeout_ms=session_timeout_ms,
-            rebalance_timeout_ms=rebalance_timeout_ms,
-            topics=topics,
-        )
-    )
 
 
 def member_removed(group: Group, gone: Gone, turn: Turn) -> None:
@@ -129,16 +63,8 @@ def member_removed(group: Group, gone: Gone, turn: Turn) -> None:
         if gone.replaced_by is None:
             part_of(rebalance, member).gone_at_ms = turn.now_ms
     turn.emit(
-        MemberRemoved(
-            at_ms=turn.now_ms,
-            member_id=member.member_id,
-            client_id=member.client_id,
-            client_host=member.client_host,
-            group_instance_id=member.group_instance_id,
-            generation_id=group.generation_id,
-            end_cause=gone.end_cause,
-            client_reason=gone.client_reason or None,
-            replaced_by_member_id=gone.replaced_by,
+        makers.member_removed(
+            *(turn.now_ms, member, group.generation_id, gone.end_cause, gone.client_reason, gone.replaced_by),
             is_inferred=gone.is_inferred,
         )
     )
@@ -151,17 +77,8 @@ def gave_partitions_up(group: Group, member: Member) -> bool:
 
 def note_assigned(group: Group, member: Member, turn: Turn) -> None:
     """Emits what a member owns from now on."""
-    turn.emit(
-        Assigned(
-            at_ms=turn.now_ms,
-            member_id=member.member_id,
-            client_id=member.client_id,
-            group_instance_id=member.group_instance_id,
-            generation_id=group.generation_id,
-            partitions=owned(group.protocol_type, _chosen(group, member), member.assignment),
-            assignment=member.assignment,
-        )
-    )
+    partitions = owned(group.protocol_type, _chosen(group, member), member.assignment)
+    turn.emit(makers.assigned(turn.now_ms, member, group.generation_id, partitions, member.assignment))
 
 
 def _preferred(member: Member) -> bytes:
@@ -197,16 +114,7 @@ def rebalance_started(
     group.rebalance = rebalance
     for each in gone:
         group.note_gone(each.member, each.end_cause)
-    turn.emit(
-        RebalanceStarted(
-            at_ms=turn.now_ms,
-            from_generation_id=group.generation_id,
-            from_state=from_state,
-            cause=cause,
-            members_before=members_before,
-            join_timeout_ms=group.rebalance_timeout_ms,
-        )
-    )
+    turn.emit(makers.rebalance_started(rebalance, from_state, group.rebalance_timeout_ms))
 
 
 def join_received(group: Group, member: Member, turn: Turn) -> None:
@@ -294,29 +202,9 @@ def rebalance_ended(group: Group, outcome: str, turn: Turn, members_after: int |
     if rebalance is None:
         return
     group.rebalance = None
-    slowest_id, slowest = max(rebalance.parts.items(), key=lambda item: item[1].held_others_ms, default=("", None))
-    if slowest is not None and slowest.held_others_ms <= 0:
-        slowest = None
-    turn.emit(
-        RebalanceEnded(
-            at_ms=turn.now_ms,
-            from_generation_id=rebalance.from_generation_id,
-            to_generation_id=group.generation_id,
-            started_at_ms=rebalance.started_at_ms,
-            cause=rebalance.cause,
-            outcome=outcome,
-            members_before=rebalance.members_before,
-            members_after=len(group.members) if members_after is None else members_after,
-            joined=rebalance.joined,
-            left=rebalance.left,
-            expired=rebalance.expired,
-            gone=tuple(rebalance.gone),
-            slowest_member_id=None if slowest is None else slowest_id,
-            slowest_client_id=None if slowest is None else slowest.client_id or slowest.group_instance_id or "",
-            slowest_wait_ms=None if slowest is None else slowest.held_others_ms,
-            waits=[_wait(member_id, part) for member_id, part in rebalance.parts.items()],
-        )
-    )
+    members_after = len(group.members) if members_after is None else members_after
+    waits = [_wait(member_id, part) for member_id, part in rebalance.parts.items()]
+    turn.emit(makers.rebalance_ended(turn.now_ms, rebalance, group.generation_id, outcome, members_after, waits))
 
 
 def part_of(rebalance: Rebalance, member: AnyMember) -> MemberPart:
@@ -344,18 +232,3 @@ def note_newcomer(group: Group, member: AnyMember) -> None:
     """Notes a member that joined a rebalance already under way."""
     if group.rebalance is not None:
         group.rebalance.joined.append(member.name)
-
-
-def state_changed(group: Group, from_state: str, to_state: str, turn: Turn) -> None:
-    """Emits the group's new state, by the names of its kind."""
-    turn.emit(
-        StateChanged(
-            at_ms=turn.now_ms,
-            from_state=from_state,
-            to_state=to_state,
-            generation_id=group.generation_id,
-            protocol_type=group.protocol_type,
-            protocol_name=group.protocol_name,
-            leader_id=group.leader_id,
-        )
-    )

@@ -14,6 +14,7 @@ from rollcall.coordinator_udfs.protocol.membership import refusal_of_member, rem
 from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 from rollcall.schemas.effects import PendingMemberRemoved
 from rollcall.schemas.errors import Error
@@ -100,7 +101,7 @@ def cause_of_leave(request: LeaveGroupRequest, identity: MemberIdentity, member:
         by_instance_id_only=not identity.member_id,
         by_another=request.client_id != member.client_id and request.client_host != member.client_host,
     )
-    cause = history.cause_by(kind, member, identity.reason)
+    cause = makers.cause_by(kind, member, identity.reason)
     cause.is_inferred = inferred is not None
     return cause
 

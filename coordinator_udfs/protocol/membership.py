@@ -15,6 +15,7 @@ from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import CauseKind
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse
@@ -72,10 +73,10 @@ def add_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Tu
     group.add(member, request.protocol_type)
     arm_session(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS, turn)
     is_inferred = request.inferred_cause is not None
-    history.member_joined(member, history.terms_of(group, member), turn, is_inferred=is_inferred)
+    turn.emit(makers.member_joined(turn.now_ms, member, history.terms_of(group, member), is_inferred=is_inferred))
     park_join(group, member, request, turn)
     if group.can_rebalance:
-        cause = history.cause_by(CauseKind.MEMBER_JOINED, member, request.reason)
+        cause = makers.cause_by(CauseKind.MEMBER_JOINED, member, request.reason)
         cause.is_inferred = is_inferred
         prepare_rebalance(group, cause, turn, joined=[member])
         return
@@ -95,10 +96,10 @@ def rejoin(group: Group, member: Member, request: JoinGroupRequest, kind: CauseK
     terms_before = None if says_nothing_new else history.terms_of(group, member)
     group.update(member, protocols, *timeouts_ms)
     if terms_before is not None and terms_before != (terms := history.terms_of(group, member)):
-        history.member_updated(member, terms, turn)
+        turn.emit(makers.member_updated(turn.now_ms, member, terms))
     park_join(group, member, request, turn)
     if group.can_rebalance:
-        cause = history.cause_by(kind, member, request.reason)
+        cause = makers.cause_by(kind, member, request.reason)
         cause.is_inferred = request.inferred_cause is not None
         prepare_rebalance(group, cause, turn)
         return

@@ -34,6 +34,7 @@ from rollcall.coordinator_udfs.protocol.rebalance import (
 )
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
 from rollcall.schemas.effects import GroupObserved, PendingMemberRemoved
 from rollcall.schemas.messages import GoneMember, GroupObservedRequest, ObservedMember, ObservedOffset
@@ -147,7 +148,7 @@ def _see_member(group: Group, observed: ObservedMember, protocol_type: str, turn
             has_known_timeouts=False,
         )
         group.add(member, protocol_type)
-        history.member_joined(member, history.terms_of(group, member), turn, is_inferred=True)
+        turn.emit(makers.member_joined(turn.now_ms, member, history.terms_of(group, member), is_inferred=True))
         history.note_newcomer(group, member)
     else:
         arm_session(group, member, member.session_timeout_ms, turn)
@@ -229,7 +230,7 @@ def _see_gone(group: Group, gone: list[GoneMember], turn: Turn) -> None:
             complete_join(group, turn)
     elif removed and group.state is not GroupState.EMPTY:
         kind = _CAUSE_OF_GOING.get(removed[0].end_cause, CauseKind.UNKNOWN)
-        cause = history.cause_by(kind, removed[0].member)
+        cause = makers.cause_by(kind, removed[0].member)
         cause.is_inferred = True
         if len({each.end_cause for each in removed}) == 1 and len(removed) > 1:
             cause.candidates = tuple(

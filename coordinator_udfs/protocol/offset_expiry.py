@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rollcall.coordinator_udfs.protocol.claims import by_topic
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.subscription import subscribed_topics
 from rollcall.coordinator_udfs.protocol.deadlines import arm_sweep, earliest
@@ -16,6 +15,7 @@ from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
 from rollcall.schemas.effects import GroupRemoved, OffsetsRemoved
+from rollcall.schemas.makers import by_topic
 
 
 def sweep_offsets(group: Group, turn: Turn) -> None:

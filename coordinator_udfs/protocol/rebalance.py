@@ -26,6 +26,7 @@ from rollcall.coordinator_udfs.protocol.java_maps import hash_map_order
 from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
 from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause, EndCause
 from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_topics
 from rollcall.schemas.effects import JoinPhaseEnded
@@ -44,7 +45,7 @@ def move(group: Group, to_state: GroupState, turn: Turn) -> None:
     """Moves the group without checking the table, and emits it: for what happens outside the protocol."""
     from_state = group.state
     group.previous_state, group.state, group.state_timestamp_ms = from_state, to_state, turn.now_ms
-    history.state_changed(group, from_state, to_state, turn)
+    turn.emit(makers.state_changed(turn.now_ms, group, from_state, to_state))
 
 
 # ---------------------------------------------------------------- into PreparingRebalance

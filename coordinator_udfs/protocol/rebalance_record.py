@@ -9,7 +9,7 @@ from copy import copy
 
 import msgspec
 
-from rollcall.schemas.causes import Cause, EndCause
+from rollcall.schemas.causes import LEFT, Cause, EndCause
 
 
 class MemberPart(msgspec.Struct):
@@ -47,7 +47,7 @@ class Rebalance(msgspec.Struct):
 
     def note_gone(self, name: str, end_cause: EndCause) -> None:
         """Notes that a member has gone, by how it went; one that was replaced has not."""
-        if end_cause in (EndCause.MEMBER_LEFT, EndCause.ADMIN_REMOVED, EndCause.POLL_TIMEOUT):
+        if end_cause in LEFT:
             self.left.append(name)
         elif end_cause is EndCause.UNKNOWN:
             self.gone.append(name)

@@ -16,6 +16,7 @@ from rollcall.coordinator_udfs.protocol.membership import protocols_of, rebalanc
 from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance, select_protocol
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse
@@ -37,8 +38,8 @@ def replace_static_member(group: Group, member_id: str, request: JoinGroupReques
     history.member_removed(group, history.Gone(old, EndCause.STATIC_MEMBER_REPLACED, replaced_by=member_id), turn)
     new.joined_at_ms = turn.now_ms
     group.update(new, protocols_of(request), rebalance_timeout_of(request), request.session_timeout_ms)
-    history.member_joined(new, history.terms_of(group, new), turn, replaces_member_id=old.member_id)
-    cause = history.cause_by(CauseKind.STATIC_MEMBER_REPLACED, new, request.reason)
+    turn.emit(makers.member_joined(turn.now_ms, new, history.terms_of(group, new), replaces_member_id=old.member_id))
+    cause = makers.cause_by(CauseKind.STATIC_MEMBER_REPLACED, new, request.reason)
     match group.state:
         case GroupState.STABLE if select_protocol(group) == group.protocol_name:
             history.note_assigned(group, new, turn)

@@ -16,7 +16,7 @@ from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.generations import Seen, Span, is_contradicted, is_in, joined, seen_in
 from rollcall.inputs.printed.groups.forgeable import without_forged
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of, is_open
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.effects import GroupRemoved, RebalanceEnded
 from rollcall.schemas.shown_effects import ShownEffect
@@ -109,7 +109,7 @@ def beyond(lines: LoggedGroup, recorded: Iterable[Span]) -> list[LoggedRebalance
     return [
         one
         for one in without_forged(lines).rebalances
-        if not is_in(known, one.generation_id) and (span(one) != NO_TIMES or not is_open(one.cause))
+        if not is_in(known, one.generation_id) and (span(one) != NO_TIMES or not one.cause.is_open)
     ]
 
 

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollcall.inputs.request_log.entries import decode, encode
-from rollcall.inputs.request_log.lines.broker_times import BrokerTimes
 from rollcall.inputs.request_log.lines.files import LogLine, files_in_order, lines_in_order
 from rollcall.inputs.request_log.lines.in_order import in_time
 from rollcall.inputs.request_log.lines.sections import sections_in
+from rollcall.inputs.request_log.lines.silences import Silences
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.section_reading import SectionReading
 from tests.request_log.recordings import INCIDENTS
@@ -73,14 +73,14 @@ def test_a_long_file_is_cut_and_a_compressed_one_is_not(tmp_path: Path) -> None:
     assert len(list(sections_in(files_in_order(same, UTC_ZONE), UTC_ZONE, 1 << 20))) == 1
 
 
-def read(path: Path, section_bytes: int) -> tuple[list[LoggedRequest], BrokerTimes, Tally]:
-    entries, times, tally = [], BrokerTimes(), Tally()
+def read(path: Path, section_bytes: int) -> tuple[list[LoggedRequest], Silences, Tally]:
+    entries, silences, tally = [], Silences(), Tally()
     for section in sections_in(files_in_order(path, UTC_ZONE), UTC_ZONE, section_bytes):
         reading = SectionReading(section, UTC_ZONE, _ignore)
         entries += [placed.logged for placed in reading]
-        times.add(reading.times)
+        silences.add(reading.silences)
         tally.add(reading.tally)
-    return entries, times, tally
+    return entries, silences, tally
 
 
 def _ignore(line: Quarantined) -> None:
@@ -93,10 +93,10 @@ def test_sections_give_the_requests_the_silences_and_the_counts_of_the_whole(nam
     recorded = own if own.exists() else CAPTURES / name / "requests.log.gz"
     plain = tmp_path / "requests.log"
     plain.write_bytes(gzip.decompress(recorded.read_bytes()))
-    whole, times, tally = read(plain, 1 << 30)
-    cut, cut_times, cut_tally = read(plain, 50_000)
+    whole, silences, tally = read(plain, 1 << 30)
+    cut, cut_silences, cut_tally = read(plain, 50_000)
     assert cut_tally == tally
-    assert cut_times.gaps() == times.gaps()
+    assert cut_silences.of_whole_log() == silences.of_whole_log()
     assert [entry.request.request_id for entry in cut] == [entry.request.request_id for entry in whole]
     # A connection's order is kept within a section: at a cut a request may begin some microseconds earlier.
     assert max(abs(a.began_ms - b.began_ms) for a, b in zip(cut, whole, strict=True)) < 1

@@ -30,9 +30,10 @@ from rollcall.coordinator_udfs.protocol.consumer.regex import maybe_resolve_patt
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
 from rollcall.coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import Gone, cause_by, member_updated
+from rollcall.coordinator_udfs.protocol.history import Gone
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupTopicPartitions
@@ -51,7 +52,7 @@ def consumer_group_heartbeat(group: Group, request: ConsumerGroupHeartbeatReques
         member = consumer.members.get(request.member_id)
         if member is not None and says_nothing_new(group, consumer, member, request) and consumer.has_seen(turn.topics):
             if is_of_another_session(member, turn):
-                member_updated(member, history.terms_of(member, turn.consumer), turn)
+                turn.emit(makers.member_updated(turn.now_ms, member, history.terms_of(member, turn.consumer)))
             keep_alive(group, member, turn)
             interval_ms = turn.consumer.heartbeat_interval_ms
             epoch = member.member_epoch
@@ -181,7 +182,7 @@ def _leave(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> 
         _go_away(group, consumer, member, turn)
     else:
         kind = CauseKind(request.inferred_cause or CauseKind.MEMBER_LEFT)
-        cause = cause_by(kind, member)
+        cause = makers.cause_by(kind, member)
         cause.is_inferred = request.inferred_cause is not None
         # That it left its request says; of what else it left, and at which epoch, a recording may only infer.
         gone = Gone(member, EndCause(kind.value), is_inferred=cause.is_inferred and kind is not CauseKind.MEMBER_LEFT)
@@ -199,7 +200,7 @@ def _go_away(group: Group, consumer: ConsumerGroup, member: ConsumerMember, turn
     consumer.own(member, kept, {})
     member.member_epoch = AWAY_EPOCH
     member.timers.pop(MemberTimer.REBALANCE, None)
-    history.member_left_for_now(member, turn)
+    turn.emit(makers.member_left_for_now(turn.now_ms, member))
     if member.owned() != owned_before:
         history.note_assigned(member, turn)
     update_state(group, consumer, turn)

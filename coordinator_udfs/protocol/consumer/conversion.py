@@ -25,13 +25,14 @@ from rollcall.coordinator_udfs.protocol.consumer.group import (
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import become_consumer_group, look_at_topics, state_of
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import Gone, note_assigned, rebalance_ended, state_changed
+from rollcall.coordinator_udfs.protocol.history import Gone, note_assigned, rebalance_ended
 from rollcall.coordinator_udfs.protocol.java_maps import hash_map_order
 from rollcall.coordinator_udfs.protocol.lifecycle import create_group, forget_pending
 from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.rebalance import end_timers, prepare_rebalance, select_protocol, selected_topics
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause, EndCause
 from rollcall.schemas.consumer_protocol import (
     HIGHEST_VERSION,
@@ -118,7 +119,7 @@ def upgrade(group: Group, client_id: str, turn: Turn) -> ConsumerGroup | str:
     look_at_topics(group, consumer, turn)
     consumer.state = state_of(group, consumer)
     if consumer.state != from_state:
-        state_changed(group, from_state, consumer.state, turn)
+        turn.emit(makers.state_changed(turn.now_ms, group, from_state, consumer.state))
     return consumer
 
 
@@ -216,7 +217,7 @@ def downgrade(
         deadlines.arm_session(group, classic, classic.session_timeout_ms, turn)
     history.type_changed(group, GroupType.CONSUMER, "downgraded", turn, cause.client_id)
     if from_state != group.state:
-        state_changed(group, from_state, group.state, turn)
+        turn.emit(makers.state_changed(turn.now_ms, group, from_state, group.state))
     if not is_at_target:
         prepare_rebalance(group, cause, turn, gone=gone)
         return

@@ -17,8 +17,9 @@ from rollcall.coordinator_udfs.protocol.consumer.regex import forget_unused_patt
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberTimer
 from rollcall.coordinator_udfs.protocol.deadlines import Due
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import Gone, cause_by, member_removed
+from rollcall.coordinator_udfs.protocol.history import Gone, member_removed
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 
 _CAUSES = {
@@ -56,4 +57,4 @@ def expire_member(group: Group, consumer: ConsumerGroup, due: Due, turn: Turn) -
         if due.member_timer is MemberTimer.REBALANCE and armed.member_epoch != member.member_epoch:
             return
     kind, end_cause = _CAUSES[due.member_timer]
-    remove_members(group, consumer, [Gone(member, end_cause)], cause_by(kind, member), turn)
+    remove_members(group, consumer, [Gone(member, end_cause)], makers.cause_by(kind, member), turn)

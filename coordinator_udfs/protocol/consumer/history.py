@@ -7,7 +7,7 @@ it. A member keeps the others waiting from that beginning until it lets go of pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from rollcall.coordinator_udfs.protocol import history
@@ -16,14 +16,12 @@ from rollcall.coordinator_udfs.protocol.consumer.deadlines import session_timeou
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, MemberState
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import Gone, Terms, part_of
+from rollcall.coordinator_udfs.protocol.history import Gone, part_of
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause
 from rollcall.schemas.consumer_effects import (
-    GroupTypeChanged,
-    MemberLeftForNow,
     MemberProgressed,
-    MemberSubscribed,
     MemberTarget,
     PatternsResolved,
     PatternTopics,
@@ -31,28 +29,17 @@ from rollcall.schemas.consumer_effects import (
     TopicCount,
     TopicsSeen,
 )
-from rollcall.schemas.effects import Assigned, TopicPartitions
+from rollcall.schemas.makers import Subscription, Terms, of_topics
 
 FACT_BYTES = 1_048_576
 """A fact with a longer list is split at about this size."""
 _ITEM_BYTES, _TOPIC_BYTES = 100, 30
 P = TypeVar("P")
 
-Subscription = tuple[list[str], str, str | None, GroupType]
-
 
 def type_changed(group: Group, from_type: GroupType | None, why: str, turn: Turn, client_id: str = "") -> None:
     """Emits under which protocol the group is from now on."""
-    turn.emit(
-        GroupTypeChanged(
-            at_ms=turn.now_ms,
-            from_type=from_type,
-            to_type=group.group_type,
-            why=why,
-            generation_id=group.generation_id,
-            client_id=client_id,
-        )
-    )
+    turn.emit(makers.type_changed(turn.now_ms, from_type, group.group_type, why, group.generation_id, client_id))
 
 
 # ---------------------------------------------------------------- members
@@ -71,36 +58,13 @@ def subscription_of(member: ConsumerMember) -> Subscription:
 
 def member_joined(member: ConsumerMember, turn: Turn, replaces_member_id: str | None = None) -> None:
     """Emits a new member, and what it subscribes to."""
-    history.member_joined(member, terms_of(member, turn.consumer), turn, replaces_member_id)
+    turn.emit(makers.member_joined(turn.now_ms, member, terms_of(member, turn.consumer), replaces_member_id))
     member_subscribed(member, turn)
 
 
 def member_subscribed(member: ConsumerMember, turn: Turn) -> None:
     """Emits what a member subscribes to from now on."""
-    topics, pattern, assignor, kind = subscription_of(member)
-    turn.emit(
-        MemberSubscribed(
-            at_ms=turn.now_ms,
-            member_id=member.member_id,
-            client_id=member.client_id,
-            member_type=kind,
-            topics=topics,
-            pattern=pattern,
-            server_assignor=assignor,
-        )
-    )
-
-
-def member_left_for_now(member: ConsumerMember, turn: Turn) -> None:
-    """Emits that a static member left and means to return; it stays a member and keeps what it may use."""
-    turn.emit(
-        MemberLeftForNow(
-            at_ms=turn.now_ms,
-            member_id=member.member_id,
-            client_id=member.client_id,
-            group_instance_id=member.instance_id,
-        )
-    )
+    turn.emit(makers.member_subscribed(turn.now_ms, member, subscription_of(member)))
 
 
 # ---------------------------------------------------------------- epochs
@@ -144,7 +108,7 @@ def target_assigned(
         MemberTarget(
             member_id=member.member_id,
             client_id=member.client_id,
-            partitions=_by_topic({t: list(partitions) for t, partitions in (member.target or {}).items()}),
+            partitions=of_topics(member.target or {}),
         )
         for member in changed
     ]
@@ -196,9 +160,9 @@ def member_progressed(
             generation_id=member.member_epoch,
             target_epoch=consumer.target_epoch,
             state=member.state,
-            partitions=_by_topic({topic: sorted(partitions) for topic, partitions in member.assigned.items()}),
-            to_revoke=_by_topic({topic: sorted(ps) for topic, ps in member.pending_revocation.items()}),
-            awaited=_by_topic(missing) if member.state is MemberState.UNRELEASED else [],
+            partitions=of_topics(member.assigned),
+            to_revoke=of_topics(member.pending_revocation),
+            awaited=of_topics(missing) if member.state is MemberState.UNRELEASED else [],
         )
     )
     if owned != owned_before:
@@ -208,17 +172,7 @@ def member_progressed(
 
 def note_assigned(member: ConsumerMember, turn: Turn) -> None:
     """Emits what a member owns from now on, including what it must give up."""
-    turn.emit(
-        Assigned(
-            at_ms=turn.now_ms,
-            member_id=member.member_id,
-            client_id=member.client_id,
-            group_instance_id=member.instance_id,
-            generation_id=member.member_epoch,
-            partitions=_by_topic(member.owned()),
-            assignment=b"",
-        )
-    )
+    turn.emit(makers.assigned(turn.now_ms, member, member.member_epoch, of_topics(member.owned())))
 
 
 def _note_part(
@@ -242,9 +196,3 @@ def _note_part(
         part.joined_at_ms = turn.now_ms
     if member.is_reconciled_to(consumer.target_epoch) and part.synced_at_ms is None:
         part.synced_at_ms = turn.now_ms
-
-
-def _by_topic(partitions: Mapping[str, list[int]]) -> list[TopicPartitions]:
-    return [
-        TopicPartitions(topic=topic, partitions=partitions[topic]) for topic in sorted(partitions) if partitions[topic]
-    ]

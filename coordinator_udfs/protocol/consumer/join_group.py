@@ -20,11 +20,11 @@ from rollcall.coordinator_udfs.protocol.consumer.regex import maybe_resolve_patt
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberTimer
 from rollcall.coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import cause_by
 from rollcall.coordinator_udfs.protocol.join_group import is_first_join, join_group
 from rollcall.coordinator_udfs.protocol.members_room import why_no_room_to_join
 from rollcall.coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of, refusal_of_member
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import CauseKind
 from rollcall.schemas.consumer_protocol import ConsumerProtocolError, Subscription, decode_subscription
 from rollcall.schemas.errors import Error
@@ -111,7 +111,7 @@ def _join(
     send_join(request, request.client_id, response, turn)
     if replaces is not None and replaces.classic is None and may_downgrade(consumer, set(), turn):
         is_at_target = consumer.target_epoch == group.generation_id
-        cause = cause_by(CauseKind.STATIC_MEMBER_REPLACED, member, request.reason)
+        cause = makers.cause_by(CauseKind.STATIC_MEMBER_REPLACED, member, request.reason)
         return downgrade(group, consumer, cause, [], turn, is_at_target=is_at_target)
     member.timers.pop(MemberTimer.JOIN, None)
     arm(group, member, MemberTimer.SYNC, rebalance_timeout_of(request), turn)

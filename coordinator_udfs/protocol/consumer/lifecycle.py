@@ -15,8 +15,9 @@ from rollcall.coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, Consu
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
 from rollcall.coordinator_udfs.protocol.consumer.subscription import existing_topics, subscribed_topics
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import Gone, rebalance_ended, state_changed
+from rollcall.coordinator_udfs.protocol.history import Gone, rebalance_ended
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause
 
 _NAMES_A_UNIT = 4
@@ -71,7 +72,7 @@ def update_state(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
     """Emits the state if it has changed; Stable and Empty end the rebalance under way."""
     state = state_of(group, consumer)
     if state is not consumer.state:
-        state_changed(group, consumer.state, state, turn)
+        turn.emit(makers.state_changed(turn.now_ms, group, consumer.state, state))
         consumer.state = state
     match state:
         case ConsumerGroupState.EMPTY:

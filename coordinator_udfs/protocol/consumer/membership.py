@@ -18,8 +18,9 @@ from rollcall.coordinator_udfs.protocol.consumer.regex import change_pattern, fo
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
 from rollcall.coordinator_udfs.protocol.consumer.target import maybe_assign, preferred_assignor
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import Gone, cause_by, member_removed, member_updated, note_newcomer
+from rollcall.coordinator_udfs.protocol.history import Gone, member_removed, note_newcomer
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 
 
@@ -115,7 +116,7 @@ def apply_fields(
     else:
         terms = history.terms_of(member, turn.consumer)
         if has_other_session or terms != terms_before:
-            member_updated(member, terms, turn)
+            turn.emit(makers.member_updated(turn.now_ms, member, terms))
         if subscription != history.subscription_of(member):
             history.member_subscribed(member, turn)
     if replaces is not None and replaces.owned():
@@ -129,7 +130,7 @@ def apply_fields(
         joined = [member] if is_coming else []
         if is_coming and not is_new and group.rebalance is not None and member.name in group.rebalance.joined:
             group.rebalance.joined.remove(member.name)
-        cause = cause_by(CauseKind(given.inferred_cause or _kind(is_coming, replaces)), member)
+        cause = makers.cause_by(CauseKind(given.inferred_cause or _kind(is_coming, replaces)), member)
         cause.is_inferred = given.inferred_cause is not None
         raise_epoch(group, consumer, cause, turn, joined=joined)
     else:

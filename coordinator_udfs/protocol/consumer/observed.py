@@ -24,9 +24,10 @@ from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, Member
 from rollcall.coordinator_udfs.protocol.deadlines import note_deadline
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.group_configs import consumer_config_of
-from rollcall.coordinator_udfs.protocol.history import Gone, cause_by, member_removed, member_updated, rebalance_ended
+from rollcall.coordinator_udfs.protocol.history import Gone, member_removed, rebalance_ended
 from rollcall.coordinator_udfs.protocol.rebalance import end_timers
 from rollcall.coordinator_udfs.protocol.turn import Turn
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 from rollcall.schemas.messages import GoneMember, ObservedConsumer
 
@@ -170,7 +171,7 @@ def see_consumers_gone(group: Group, consumer: ConsumerGroup, gone: list[GoneMem
         member = consumer.members.get(identity.member_id)
         if member is not None and group.consumer is consumer:
             has_expired = identity.end_cause == EndCause.SESSION_EXPIRED
-            cause = cause_by(CauseKind.SESSION_EXPIRED if has_expired else CauseKind.UNKNOWN, member)
+            cause = makers.cause_by(CauseKind.SESSION_EXPIRED if has_expired else CauseKind.UNKNOWN, member)
             cause.is_inferred = True
             removed = Gone(member, EndCause(identity.end_cause), is_inferred=True)
             remove_members(group, consumer, [removed], cause, turn)
@@ -190,7 +191,7 @@ def see_sessions(group: Group, consumer: ConsumerGroup, turn: Turn) -> None:
     session_ms = config.session_timeout_ms
     for member in consumer.members.values():
         if member.classic is None and member.session_length_ms != session_ms:
-            member_updated(member, history.terms_of(member, config), turn)
+            turn.emit(makers.member_updated(turn.now_ms, member, history.terms_of(member, config)))
             arm_session(group, member, session_ms, turn)
             member.session_deadline_ms = max(turn.now_ms + 1, member.last_seen_at_ms + session_ms)
             note_deadline(group, member.session_deadline_ms)

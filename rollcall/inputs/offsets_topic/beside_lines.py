@@ -273,13 +273,13 @@ class _Beside:
     def _cause(self, by_topic: Cause, said: RebalanceEnded, *, is_logged: bool) -> Cause:
         """The better of both, with the culprit's names as the topic has them."""
         by_lines = said.cause
-        if is_logged and not _is_open(by_topic) and (by_lines.is_inferred or not by_topic.is_inferred):
+        if is_logged and not by_topic.is_open and (by_lines.is_inferred or not by_topic.is_inferred):
             return by_topic
         if by_lines.kind in ENDS_MEMBERSHIP and self._stayed(by_lines.member_id, said):
             return by_topic
         is_proven = not by_topic.is_inferred and by_topic.kind is not CauseKind.UNKNOWN
         fits = by_topic.member_id == by_lines.member_id and by_topic.kind in {one.kind for one in by_lines.candidates}
-        if _is_open(by_lines) or (by_lines.is_inferred and (is_proven or fits)):
+        if by_lines.is_open or (by_lines.is_inferred and (is_proven or fits)):
             return by_topic
         is_same = by_topic.client_id and by_topic.member_id == by_lines.member_id
         known = by_topic if is_same else self._members.get(by_lines.member_id)
@@ -313,11 +313,6 @@ class _Beside:
         self.found.changed[place] = fact
         if by is not None:
             self.found.by[place] = by
-
-
-def _is_open(cause: Cause) -> bool:
-    """Whether nothing is known of a cause, not even what fits."""
-    return cause.kind is CauseKind.UNKNOWN and not cause.candidates
 
 
 def _latest_by(facts: Sequence[_Of], at_ms: int) -> _Of | None:

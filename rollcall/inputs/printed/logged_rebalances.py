@@ -42,11 +42,6 @@ def shortest_name(member_id: str, client_id: str = "") -> str:
     return client_id or client_id_of(member_id) or member_id
 
 
-def is_open(cause: Cause) -> bool:
-    """Whether nothing is known of a cause, not even what fits."""
-    return cause.kind is CauseKind.UNKNOWN and not cause.candidates
-
-
 def inferred(kind: CauseKind, member_id: str, client_id: str = "") -> Cause:
     """A cause by one member that only follows from lines. Its client id is known, or begins its member id."""
     client_id = client_id or client_id_of(member_id)

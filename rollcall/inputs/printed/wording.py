@@ -23,7 +23,6 @@ from rollcall.inputs.printed.logged_rebalances import (
     LoggedGroup,
     LoggedRebalance,
     Source,
-    is_open,
     shortest_name,
 )
 from rollcall.inputs.printed.short_text import short
@@ -50,7 +49,7 @@ _BEGINS = (FactKind.CLIENT_STARTED, FactKind.JOIN_SENT, FactKind.REJOIN_WANTED, 
 def cause_sentence(rebalance: LoggedRebalance) -> str:
     """What set it off."""
     cause, source = rebalance.cause, rebalance.source
-    if is_open(cause):
+    if cause.is_open:
         return _nothing_known(rebalance)
     who, fits = who_of(cause), fitting(cause, shortest_name)
     poll_ms = next((one.length_ms for one in rebalance.facts if one.kind is FactKind.MEMBER_TOO_SLOW_EPOCH), None)

@@ -22,9 +22,9 @@ from rollcall.inputs.replay.spill import Piece, Spill, Work, bucket_of, pieces_o
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.entries import Entry, decode, encode
 from rollcall.inputs.request_log.group_following import follow
-from rollcall.inputs.request_log.lines.broker_times import BrokerTimes, Gap, gaps_come_back_from
 from rollcall.inputs.request_log.lines.files import LogFile, about_bytes_of
 from rollcall.inputs.request_log.lines.sections import Section, sections_in
+from rollcall.inputs.request_log.lines.silences import Silences
 from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.section_reading import Placed, SectionReading, each_once, in_order
@@ -51,7 +51,7 @@ class SectionRead:
     """The time of its first request, which is its earliest."""
     spilled: Path
     tally: Tally
-    times: BrokerTimes
+    silences: Silences
     topics: TopicMetadata
     pieces: list[Piece]
 
@@ -75,7 +75,7 @@ def read_section(section: Section, zone: ZoneInfo, folder: Path, buckets: int) -
     note_done(reading.bytes - noted_bytes)
     spill.end()
     place = (section.file_number, section.number, first_ms or 0)
-    return SectionRead(*place, spill.path, reading.tally, reading.times, reading.topics, spill.pieces)
+    return SectionRead(*place, spill.path, reading.tally, reading.silences, reading.topics, spill.pieces)
 
 
 class Share(NamedTuple):
@@ -113,7 +113,7 @@ class SpilledLog:
         """The result of the first pass over the whole log."""
         self.settings: dict[str, str] = {}
         """The broker's, as far as they are given or shown."""
-        self.tally, times, self.topics = Tally(), BrokerTimes(), TopicMetadata()
+        self.tally, self.silences, self.topics = Tally(), Silences(), TopicMetadata()
         self.of_files: defaultdict[int, Tally] = defaultdict(Tally)
         """By file number, the tally of its own lines."""
         self._shares: defaultdict[int, dict[int, tuple[int, list[tuple[Path, list[Piece]]]]]] = defaultdict(dict)
@@ -121,7 +121,7 @@ class SpilledLog:
         for section in sorted(sections, key=lambda section: section.number):
             self.tally.add(section.tally)
             self.of_files[section.file_number].add(section.tally)
-            times.add(section.times)
+            self.silences.add(section.silences)
             self.topics.add(section.topics)
             of_bucket: defaultdict[int, list[Piece]] = defaultdict(list)
             for piece in section.pieces:
@@ -130,7 +130,6 @@ class SpilledLog:
             for bucket, pieces in of_bucket.items():
                 _, of_file = self._shares[bucket].setdefault(section.file_number, (section.first_ms, []))
                 of_file.append((section.spilled, pieces))
-        self.gaps = times.gaps()
 
     def share(self, bucket: int) -> Share:
         """The pieces of a bucket."""
@@ -160,23 +159,13 @@ def read_log(
     show = partial(work.show, "reading the log", total=about_bytes_of(file.path for file in files))
     sections = ((section, zone, work.folder, work.buckets) for section in sections_in(files, zone))
     log = SpilledLog(work.pool.each(read_section, sections, show))
-    back: dict[Gap, set[str]] = {gap: set() for gap in log.gaps}
-    if back:
-        for found in work.pool.each(groups_back, ((log.share(bucket), log.gaps) for bucket in range(work.buckets))):
-            for gap, group_id in found:
-                back[gap].add(group_id)
     surveying = Surveying(log.topics)
     for entry in log.share(LOOKED_AT).entries(Tally()):
         surveying.note(entry)
-    log.survey = surveying.found(back.items(), log.tally.last_at_ms or 0)
+    log.survey = surveying.found(log.silences, log.tally.last_at_ms or 0)
     log.survey.learn_release(partial(broker_version_in, printed))
     log.settings = log.survey.settings(given)
     return log
-
-
-def groups_back(share: Share, gaps: list[Gap]) -> set[tuple[Gap, str]]:
-    """The silences after which groups of a bucket came back."""
-    return gaps_come_back_from(gaps, share.entries(Tally()))
 
 
 def _placed(path: Path, pieces: list[Piece]) -> Iterator[Placed]:

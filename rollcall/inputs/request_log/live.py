@@ -28,7 +28,7 @@ from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.line import LineReader
 from rollcall.inputs.request_log.lines.reading import Reading
-from rollcall.inputs.request_log.lines.silences import Silences
+from rollcall.inputs.request_log.lines.silences import LiveSilences
 from rollcall.inputs.request_log.lines.work_times import WorkTimes
 from rollcall.inputs.request_log.listener import Listener, Numbered
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
@@ -85,7 +85,7 @@ class LiveImport:
         self.work_times = WorkTimes()
         self.groups: dict[str, Held] = {}
         self.reader = LineReader()
-        self.silences = Silences()
+        self.silences = LiveSilences()
         self.survey = Survey(came_back=self.came_back.leaves, topics=self.reader.topics)
         self.names.names = self.reader.topics.names
         self._reading = Reading(self.reader, self.tally, quarantine)
@@ -93,7 +93,7 @@ class LiveImport:
     def read(self, line: LogLine) -> None:
         """Takes in a line. Lines come in the order they were written."""
         logged = self._reading.read(line)
-        self.silences.note(line, logged)
+        self.silences.note(line.file, line.at_ms, logged)
         for part, entry in enumerate(logged):
             entry.line, entry.part = line, part
         for entry in self.work_times.read(line.at_ms, logged):

@@ -1,6 +1,6 @@
-"""Reads one section of a log: its requests with their times, the tally of its lines, when its brokers wrote. Sections
-are read by separate processes or Spark's tasks, and their results are added up in the log's order. Knows how the parts
-fit together; knows no rule of any of them.
+"""Reads one section of a log: its requests with their times, the tally of its lines, when its brokers were silent.
+Sections are read by separate processes or Spark's tasks, and their results are added up in the log's order. Knows how
+the parts fit together; knows no rule of any of them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from zlib import crc32
 from zoneinfo import ZoneInfo
 
-from rollcall.inputs.request_log.lines.broker_times import BrokerTimes
 from rollcall.inputs.request_log.lines.in_order import in_time
 from rollcall.inputs.request_log.lines.line import LineReader
 from rollcall.inputs.request_log.lines.reading import Reading
 from rollcall.inputs.request_log.lines.sections import Section
+from rollcall.inputs.request_log.lines.silences import Silences
 from rollcall.inputs.request_log.lines.work_times import WorkTimes
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 
@@ -33,14 +33,14 @@ class Placed(NamedTuple):
 
 
 class SectionReading:
-    """A section: iterating gives its requests in order of their lines. After it `tally`, `times` and `topics` are
+    """A section: iterating gives its requests in order of their lines. After it `tally`, `silences` and `topics` are
     complete.
     """
 
     def __init__(self, section: Section, zone: ZoneInfo, quarantine: Callable[[Quarantined], None]) -> None:
         self.section = section
         self.tally = Tally()
-        self.times = BrokerTimes()
+        self.silences = Silences()
         self.bytes = 0
         """How much is read."""
         self._zone = zone
@@ -50,7 +50,7 @@ class SectionReading:
 
     def __iter__(self) -> Iterator[Placed]:
         work_times = WorkTimes()
-        read, note, read_work_times = self._reading.read, self.times.note, work_times.read
+        read, note, read_work_times = self._reading.read, self.silences.note, work_times.read
         is_alone, order_ms = self.section.is_alone, 0
         marks: dict[str, int] = {}
         for line in self.section.lines(self._zone):

@@ -19,7 +19,7 @@ from rollcall.coordinator_udfs.state_codec import decode, encode
 from rollcall.inputs.request_log.explaining.inferred_causes import PartitionCounts
 from rollcall.inputs.request_log.following.rest_proofs import RestProofs
 from rollcall.inputs.request_log.lines.files import LogLine
-from rollcall.inputs.request_log.lines.silences import Silences
+from rollcall.inputs.request_log.lines.silences import LiveSilences
 from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.live import Held, LiveImport
 from rollcall.inputs.request_log.recorded import GivenUp, LoggedRequest, Quarantined, Tally
@@ -84,7 +84,7 @@ class _Snapshot(_Version):
     left: list[tuple[str, str, str, float]]
     leaves: list[str]
     work_times: _WorkTimes
-    silences: Silences
+    silences: LiveSilences
     groups: dict[str, msgspec.Raw]
     departed: list[tuple[str, str, str]] = []
     subscriptions: list[tuple[str, str, list[str]]] = []

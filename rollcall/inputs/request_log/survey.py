@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
@@ -24,10 +24,9 @@ from rollcall.coordinator_udfs.protocol.kafka_versions import version_reached
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.configs_given import GroupConfigs, split_given
 from rollcall.inputs.request_log.following.topic_names import TopicNames
-from rollcall.inputs.request_log.lines.broker_times import Gap
 from rollcall.inputs.request_log.lines.files import files_in_order
 from rollcall.inputs.request_log.lines.sections import sections_in
-from rollcall.inputs.request_log.lines.silences import Broker, Silence, Silences
+from rollcall.inputs.request_log.lines.silences import Silences
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.request_log.section_reading import SectionReading
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
@@ -180,12 +179,8 @@ class Surveying:
         self._came_back.note(entry)
         self._names.learn(entry)
 
-    def found(self, gaps: Iterable[tuple[Gap, set[str]]], end_ms: int) -> Survey:
-        """The findings. gaps: each broker's silences, with the groups that came back after it."""
-        brokers: dict[str, Broker] = {}
-        for gap, groups in sorted(gaps):
-            broker = brokers.setdefault(gap.broker, Broker(end_ms, {}, []))
-            broker.silences.append(Silence(gap.from_ms, gap.until_ms, set(), groups, is_restart=gap.is_restart))
+    def found(self, silences: Silences, end_ms: int) -> Survey:
+        """The findings. silences: those of the whole log."""
         waits = {group_id: array("d", sorted(each)) for group_id, each in self._waits.items()}
         return Survey(
             waits,
@@ -194,7 +189,7 @@ class Surveying:
             self._names.names,
             self._names.indistinct(),
             self._topics,
-            Silences(brokers=brokers),
+            silences.of_whole_log(),
             end_ms,
         )
 

@@ -14,8 +14,9 @@ from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.inputs.offsets_topic.history.departures import REPLACED, Evidence, Verdict, judge, judge_absent
 from rollcall.inputs.offsets_topic.history.generations import Change, cause_of
 from rollcall.inputs.offsets_topic.history.state import History, Member, with_instance
-from rollcall.inputs.offsets_topic.history.story import Story, candidates_of, cause_among, cause_by
+from rollcall.inputs.offsets_topic.history.story import Story, candidates_of
 from rollcall.inputs.offsets_topic.records.shapes import ClassicMember, GroupMetadataValue
+from rollcall.schemas import makers
 from rollcall.schemas.causes import EXPIRED, LEFT, CauseCandidate, CauseKind, EndCause
 from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment, decode_subscription
 from rollcall.schemas.effects import GroupCreated, GroupFound, JoinPhaseEnded, RebalanceEnded
@@ -90,9 +91,9 @@ def _convert(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, s
     story.epoch_ended(at_ms, "completed" if is_at_target else "superseded", len(history.converting))
     history.downgrade_cause = None
     if leavers:
-        history.downgrade_cause = cause_among(candidates, leavers)
+        history.downgrade_cause = makers.cause_among(candidates, leavers)
     elif returned and not is_at_target:
-        history.downgrade_cause = cause_by(CauseKind.STATIC_MEMBER_REPLACED, returned[0], is_inferred=True)
+        history.downgrade_cause = makers.cause_by(CauseKind.STATIC_MEMBER_REPLACED, returned[0], is_inferred=True)
     history.group_type = GroupType.CLASSIC
     _take_terms(value, history)
     culprit = next(iter([*leavers, *returned]), None)
@@ -227,12 +228,8 @@ def _change(value: GroupMetadataValue, members: Sequence[Member], formed_at_ms: 
 def _go_on(old: Member, new: Member, at_ms: int, story: Story) -> None:
     """A member of the generation before stays, perhaps with other timeouts or topics."""
     new.since_ms, new.commits, new.recorded_at_ms = old.since_ms, old.commits, old.recorded_at_ms
-    if _terms(old) != _terms(new):
-        story.updated(new, at_ms)
-
-
-def _terms(member: Member) -> tuple[int, int, list[str] | None]:
-    return member.session_timeout_ms, member.rebalance_timeout_ms, member.topics
+    if old.terms != new.terms:
+        story.emit(makers.member_updated(at_ms, new, new.terms))
 
 
 def _take_terms(value: GroupMetadataValue, history: History) -> None:

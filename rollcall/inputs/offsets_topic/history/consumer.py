@@ -24,8 +24,8 @@ from rollcall.inputs.offsets_topic.records.shapes import (
     TargetAssignmentMetadataValue,
     TargetPartitions,
 )
+from rollcall.schemas import makers
 from rollcall.schemas.consumer_effects import (
-    MemberLeftForNow,
     MemberProgressed,
     MemberTarget,
     PatternsResolved,
@@ -98,7 +98,7 @@ def _go_on(member: Member, new: Member, at_ms: int, story: Story) -> Member:
         if not (member.topics or member.pattern) and at_ms - member.since_ms <= HEARTBEAT_INTERVAL_MS:
             operation.coming.append(new.member_id)
     if has_other_terms:
-        story.updated(new, at_ms)
+        story.emit(makers.member_updated(at_ms, new, new.terms))
     if is_other or has_other_vote:
         story.subscribed(new, at_ms)
     return new
@@ -206,14 +206,7 @@ def emit_current(member_id: str, value: CurrentMemberAssignmentValue, at_ms: int
     if not epochs.has_begun(history) or member.is_nameless or before == (member.epoch, member.state, member.held):
         return
     if member.is_away and not is_back:
-        story.emit(
-            MemberLeftForNow(
-                at_ms=at_ms,
-                member_id=member_id,
-                client_id=member.client_id,
-                group_instance_id=member.group_instance_id,
-            )
-        )
+        story.emit(makers.member_left_for_now(at_ms, member))
     if before[2] != held:
         story.assigned(member, at_ms, member.epoch if member.epoch > 0 else history.generation_id)
     if member.is_away:

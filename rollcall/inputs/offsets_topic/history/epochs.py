@@ -20,11 +20,12 @@ from rollcall.inputs.offsets_topic.history.state import (
     Operation,
     with_instance,
 )
-from rollcall.inputs.offsets_topic.history.story import Story, candidate, candidates_of, cause_among, cause_by
+from rollcall.inputs.offsets_topic.history.story import Story, candidate, candidates_of
 from rollcall.inputs.offsets_topic.records.shapes import ConsumerGroupMetadataValue
 from rollcall.inputs.tolerances import RETURNED_AT_ONCE_MS
+from rollcall.schemas import makers
 from rollcall.schemas.causes import EXPIRED, LEFT, Cause, CauseKind, EndCause
-from rollcall.schemas.effects import CauseFound, GroupCreated, GroupFound, RebalanceStarted
+from rollcall.schemas.effects import CauseFound, GroupCreated, GroupFound
 
 FIRST_EPOCH = 1
 """The epoch of a new group; it is only written if a member has no resolved topics."""
@@ -133,7 +134,7 @@ def emit_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: i
         coming = {history.members[one].name for one in operation.coming}
         history.rebalance.joined = [name for name in history.rebalance.joined if name not in coming]
     verdicts = [(member, verdict_of(member, operation, at_ms, story.history)) for member in operation.gone]
-    cause = cause_by(CauseKind.MEMBER_JOINED, came[0]) if came else _cause(value, operation, verdicts, history)
+    cause = makers.cause_by(CauseKind.MEMBER_JOINED, came[0]) if came else _cause(value, operation, verdicts, history)
     story.epoch_ended(at_ms, "superseded", members_before)
     for member, verdict in verdicts:
         with story.shown_at(member.shown_at):
@@ -145,7 +146,7 @@ def emit_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: i
             story.joined(member, at_ms)
             story.subscribed(member, at_ms)
     history.rebalance = EpochRebalance(
-        from_epoch=history.generation_id,
+        from_generation_id=history.generation_id,
         started_at_ms=at_ms,
         members_before=members_before,
         cause=cause,
@@ -154,16 +155,8 @@ def emit_risen(value: ConsumerGroupMetadataValue, operation: Operation, at_ms: i
         expired=names_of(verdicts, *EXPIRED),
         gone=names_of(verdicts, EndCause.UNKNOWN),
     )
-    story.emit(
-        RebalanceStarted(
-            at_ms=at_ms,
-            from_generation_id=history.generation_id,
-            from_state=history.state,
-            cause=cause,
-            members_before=members_before,
-            join_timeout_ms=max((member.rebalance_timeout_ms for member in history.members.values()), default=0),
-        )
-    )
+    join_timeout_ms = max((member.rebalance_timeout_ms for member in history.members.values()), default=0)
+    story.emit(makers.rebalance_started(history.rebalance, history.state, join_timeout_ms))
     history.generation_id = value.epoch
     history.empty_since_ms = None if history.members else at_ms
 
@@ -177,7 +170,7 @@ def _cause(
     """Why an epoch rose: by the records before it, and for a member that left by its silence."""
     if verdicts:
         found = [one for member, verdict in verdicts for one in candidates_of(member, verdict)]
-        return cause_among(found, [member for member, _ in verdicts])
+        return makers.cause_among(found, [member for member, _ in verdicts])
     if operation.changed:
         return _caused_by(operation.changed[0], operation, history)
     if operation.resolved:
@@ -186,13 +179,13 @@ def _cause(
         return Cause(kind=CauseKind.METADATA_CHANGED)
     if operation.voted:
         return _caused_by(operation.voted[0], operation, history)
-    return cause_among([candidate(CauseKind.METADATA_CHANGED), candidate(CauseKind.PATTERN_RESOLVED)], [])
+    return makers.cause_among([candidate(CauseKind.METADATA_CHANGED), candidate(CauseKind.PATTERN_RESOLVED)], [])
 
 
 def _caused_by(member_id: str, operation: Operation, history: History) -> Cause:
     is_return = member_id in operation.returned
     kind = CauseKind.STATIC_MEMBER_REPLACED if is_return else CauseKind.SUBSCRIPTION_CHANGED
-    return cause_by(kind, history.members[member_id])
+    return makers.cause_by(kind, history.members[member_id])
 
 
 def verdict_of(member: Member, operation: Operation, at_ms: int, history: History) -> Verdict:
@@ -222,7 +215,7 @@ def _unstepped_since_ms(member: Member, history: History) -> int | None:
     """
     running = history.rebalance
     is_kept = member.is_classic or member.state is MemberState.UNREVOKED
-    if running is None or is_kept or member.epoch > running.from_epoch:
+    if running is None or is_kept or member.epoch > running.from_generation_id:
         return None
     return running.started_at_ms
 
@@ -261,7 +254,7 @@ def _emit_return(member: Member, at_ms: int, story: Story) -> None:
             gone_at_ms=departure.at_ms,
             member_id=member.member_id,
             client_id=member.client_id,
-            cause=cause_among(found, [member]),
+            cause=makers.cause_among(found, [member]),
         )
     )
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from rollcall.inputs.offsets_topic.history.departures import Verdict
 from rollcall.inputs.offsets_topic.history.state import Member
-from rollcall.inputs.offsets_topic.history.story import candidate, candidates_of, cause_among, cause_by
+from rollcall.inputs.offsets_topic.history.story import candidate, candidates_of
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
 
 _ANY_CAUSE = (
@@ -86,8 +87,8 @@ def cause_of(change: Change) -> Cause:
         return _unknown([candidate(CauseKind.MEMBER_REJOINED), candidate(CauseKind.METADATA_CHANGED)])
     left = _left_and_came_back(change)
     if left is not None:
-        return cause_by(CauseKind.MEMBER_LEFT, left, is_inferred=True)
-    return cause_among(candidates, (*change.now, *change.before))
+        return makers.cause_by(CauseKind.MEMBER_LEFT, left, is_inferred=True)
+    return makers.cause_among(candidates, (*change.now, *change.before))
 
 
 def _from_empty(change: Change) -> Cause:
@@ -96,11 +97,11 @@ def _from_empty(change: Change) -> Cause:
         # The member that joined may have left before its assignment came.
         return Cause(kind=CauseKind.MEMBER_JOINED, is_inferred=True)
     if len(change.came) == 1:
-        return cause_by(CauseKind.MEMBER_JOINED, change.came[0])
+        return makers.cause_by(CauseKind.MEMBER_JOINED, change.came[0])
     first = next((one for one in change.came if one.member_id == change.leader_id), None)
     if first is not None:
-        return cause_by(CauseKind.MEMBER_JOINED, first, is_inferred=True)
-    return cause_among([candidate(CauseKind.MEMBER_JOINED, one) for one in change.came], change.came)
+        return makers.cause_by(CauseKind.MEMBER_JOINED, first, is_inferred=True)
+    return makers.cause_among([candidate(CauseKind.MEMBER_JOINED, one) for one in change.came], change.came)
 
 
 def _candidates(change: Change) -> list[CauseCandidate]:

@@ -13,6 +13,7 @@ import msgspec
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, MemberState
 from rollcall.schemas.causes import Cause
+from rollcall.schemas.makers import Terms
 
 VERSION = 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
@@ -80,6 +81,10 @@ class Member(DocumentPart):
     commits: Commits = msgspec.field(default_factory=Commits)
 
     @property
+    def terms(self) -> Terms:
+        return self.session_timeout_ms, self.rebalance_timeout_ms, self.topics
+
+    @property
     def name(self) -> str:
         """Its client id; a static member without one goes by its instance id."""
         return self.client_id or self.group_instance_id or ""
@@ -113,7 +118,7 @@ class Operation(DocumentPart):
 class EpochRebalance(DocumentPart):
     """The rebalance of a consumer group under way, as emitted when its epoch rose."""
 
-    from_epoch: int
+    from_generation_id: int = msgspec.field(name="from_epoch")
     started_at_ms: int
     members_before: int
     cause: Cause

@@ -5,25 +5,17 @@ never a guess.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.inputs.offsets_topic.history.departures import Verdict
 from rollcall.inputs.offsets_topic.history.state import NO_RECORD, History, Member
 from rollcall.inputs.offsets_topic.record_names import name_of_record
-from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
-from rollcall.schemas.consumer_effects import GroupTypeChanged, MemberSubscribed
-from rollcall.schemas.effects import (
-    Assigned,
-    Effect,
-    MemberJoined,
-    MemberRemoved,
-    MemberUpdated,
-    RebalanceEnded,
-    StateChanged,
-    TopicPartitions,
-)
+from rollcall.schemas import makers
+from rollcall.schemas.causes import CauseCandidate, CauseKind, EndCause
+from rollcall.schemas.effects import Effect, TopicPartitions
+from rollcall.schemas.makers import of_topics
 from rollcall.schemas.shown_effects import ShownEffect
 
 
@@ -59,73 +51,25 @@ class Story:
         self, from_type: GroupType | None, to_type: GroupType, why: str, at_ms: int, client_id: str = ""
     ) -> None:
         """The group is under another protocol from now on, going on from the generation or epoch that it has."""
-        self.emit(
-            GroupTypeChanged(
-                at_ms=at_ms,
-                from_type=from_type,
-                to_type=to_type,
-                why=why,
-                generation_id=self.history.generation_id,
-                client_id=client_id,
-            )
-        )
+        self.emit(makers.type_changed(at_ms, from_type, to_type, why, self.history.generation_id, client_id))
 
     def joined(
         self, member: Member, at_ms: int, *, is_inferred: bool = False, replaces_member_id: str | None = None
     ) -> None:
-        self.emit(
-            MemberJoined(
-                at_ms=at_ms,
-                member_id=member.member_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                group_instance_id=member.group_instance_id,
-                session_timeout_ms=member.session_timeout_ms,
-                rebalance_timeout_ms=member.rebalance_timeout_ms,
-                topics=member.topics,
-                replaces_member_id=replaces_member_id,
-                is_inferred=is_inferred,
-            )
-        )
+        self.emit(makers.member_joined(at_ms, member, member.terms, replaces_member_id, is_inferred=is_inferred))
 
     def subscribed(self, member: Member, at_ms: int) -> None:
         """What a member of a consumer group subscribes to."""
-        self.emit(
-            MemberSubscribed(
-                at_ms=at_ms,
-                member_id=member.member_id,
-                client_id=member.client_id,
-                member_type=GroupType.CLASSIC if member.is_classic else GroupType.CONSUMER,
-                topics=member.topics or [],
-                pattern=member.pattern,
-                server_assignor=member.server_assignor,
-            )
-        )
-
-    def updated(self, member: Member, at_ms: int) -> None:
-        self.emit(
-            MemberUpdated(
-                at_ms=at_ms,
-                member_id=member.member_id,
-                client_id=member.client_id,
-                session_timeout_ms=member.session_timeout_ms,
-                rebalance_timeout_ms=member.rebalance_timeout_ms,
-                topics=member.topics,
-            )
-        )
+        kind = GroupType.CLASSIC if member.is_classic else GroupType.CONSUMER
+        subscription = (member.topics or [], member.pattern, member.server_assignor, kind)
+        self.emit(makers.member_subscribed(at_ms, member, subscription))
 
     def removed(self, member: Member, at_ms: int, verdict: Verdict, replaced_by: str | None = None) -> None:
         """A member was removed; verdict: how, as far as it is known."""
         self.emit(
-            MemberRemoved(
-                at_ms=at_ms,
-                member_id=member.member_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                group_instance_id=member.group_instance_id,
-                generation_id=self.history.generation_id,
-                end_cause=verdict.end_cause,
-                replaced_by_member_id=replaced_by,
+            makers.member_removed(
+                *(at_ms, member, self.history.generation_id, verdict.end_cause),
+                replaced_by=replaced_by,
                 is_inferred=verdict.is_inferred,
                 candidates=verdict.candidates,
             )
@@ -134,17 +78,7 @@ class Story:
     def assigned(self, member: Member, at_ms: int, generation_id: int, assignment: bytes = b"") -> None:
         """A member owns `held`, with topic names if known; nothing is emitted for opaque bytes."""
         partitions = None if member.topics is None and assignment else self.partitions(member.held)
-        self.emit(
-            Assigned(
-                at_ms=at_ms,
-                member_id=member.member_id,
-                client_id=member.client_id,
-                group_instance_id=member.group_instance_id,
-                generation_id=generation_id,
-                partitions=partitions,
-                assignment=assignment,
-            )
-        )
+        self.emit(makers.assigned(at_ms, member, generation_id, partitions, assignment))
 
     def epoch_ended(self, at_ms: int, outcome: str, members_after: int) -> None:
         """Ends the rebalance of a consumer group under way, if there is one. The records do not show who waited for
@@ -155,23 +89,8 @@ class Story:
         history.rebalance = None
         if outcome == "completed":
             history.longest_rebalance_ms = max(history.longest_rebalance_ms, at_ms - running.started_at_ms)
-        self.emit(
-            RebalanceEnded(
-                at_ms=at_ms,
-                from_generation_id=running.from_epoch,
-                to_generation_id=running.from_epoch + 1,
-                started_at_ms=running.started_at_ms,
-                cause=running.cause,
-                outcome=outcome,
-                members_before=running.members_before,
-                members_after=members_after,
-                joined=running.joined,
-                left=running.left,
-                expired=running.expired,
-                gone=tuple(running.gone),
-                waits=[],
-            )
-        )
+        to_epoch = running.from_generation_id + 1
+        self.emit(makers.rebalance_ended(at_ms, running, to_epoch, outcome, members_after))
 
     def partitions(self, held: Mapping[str, Iterable[int]]) -> list[TopicPartitions]:
         """By topic; a topic's id stands for its name if that is not known."""
@@ -179,47 +98,13 @@ class Story:
         for topic_id, numbers in held.items():
             topic = self.history.topic_names.get(topic_id) or self._names.get(topic_id) or topic_id
             found.setdefault(topic, []).extend(numbers)
-        return [TopicPartitions(topic=topic, partitions=sorted(numbers)) for topic, numbers in sorted(found.items())]
+        return of_topics(found)
 
     def state(self, at_ms: int, to_state: str, from_state: str | None = None) -> None:
         """The group is in another state. from_state: the one before, if it is not the last emitted."""
-        history = self.history
-        self.emit(
-            StateChanged(
-                at_ms=at_ms,
-                from_state=from_state or history.state or to_state,
-                to_state=to_state,
-                generation_id=history.generation_id,
-                protocol_type=history.protocol_type or None,
-                protocol_name=history.protocol_name,
-                leader_id=history.leader_id,
-            )
-        )
-        history.state = to_state
-
-
-def cause_by(kind: CauseKind, member: Member, *, is_inferred: bool = False) -> Cause:
-    """A cause with its culprit."""
-    return Cause(
-        kind=kind,
-        member_id=member.member_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        group_instance_id=member.group_instance_id,
-        is_inferred=is_inferred,
-    )
-
-
-def cause_among(candidates: Sequence[CauseCandidate], members: Iterable[Member]) -> Cause:
-    """One cause for several possible ones: what they agree on, and all candidates."""
-    kinds = {one.kind for one in candidates}
-    ids = {one.member_id for one in candidates}
-    kind = kinds.pop() if len(kinds) == 1 else CauseKind.UNKNOWN
-    culprit = next((one for one in members if ids == {one.member_id}), None)
-    cause = Cause(kind=kind) if culprit is None else cause_by(kind, culprit)
-    cause.is_inferred = True
-    cause.candidates = tuple(candidates) if len(candidates) > 1 else ()
-    return cause
+        from_state = from_state or self.history.state or to_state
+        self.emit(makers.state_changed(at_ms, self.history, from_state, to_state))
+        self.history.state = to_state
 
 
 def candidates_of(member: Member, verdict: Verdict) -> list[CauseCandidate]:

@@ -24,9 +24,9 @@ from rollcall.inputs.printed.logged_rebalances import (
     candidate,
     client_id_of,
     inferred,
-    is_open,
 )
 from rollcall.inputs.tolerances import AT_ONCE_MS, CLOCKS_WITHIN_MS
+from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 
 ABSENT = "the next generation's leader did not find it among the members"
@@ -113,15 +113,13 @@ def _join(kept: LoggedRebalance, other: LoggedRebalance) -> None:
 
 def _of_both(one: Cause, other: Cause) -> Cause:
     """Where two clients each say that they set it off, the first of them did: which one, their clocks do not show."""
-    if is_open(one):
+    if one.is_open:
         return other
-    if is_open(other):
+    if other.is_open:
         return one
     if (one.member_id or one.client_id) == (other.member_id or other.client_id):
         return other if one.kind is CauseKind.UNKNOWN else one
-    fits = (*_that_fit(one), *_that_fit(other))
-    kinds = {each.kind for each in fits}
-    return Cause(kind=kinds.pop() if len(kinds) == 1 else CauseKind.UNKNOWN, is_inferred=True, candidates=fits)
+    return makers.cause_among((*_that_fit(one), *_that_fit(other)))
 
 
 def _that_fit(cause: Cause) -> tuple[CauseCandidate, ...]:
@@ -146,7 +144,7 @@ def _is_laid(leave: LoggedRebalance, numbered: dict[int | None, LoggedRebalance]
     ):
         return False
     after, joined = numbered.get(epoch + 1), numbered.get(epoch + 2)
-    if after is not None and is_open(after.cause) and _may_be_before(leave.began_at_ms, after.joined_at_ms):
+    if after is not None and after.cause.is_open and _may_be_before(leave.began_at_ms, after.joined_at_ms):
         after.cause = leave.cause
         after.cause.is_inferred = True
         after.facts = [*after.facts, *leave.facts]
@@ -169,7 +167,7 @@ def _may_be_before(first_ms: int | None, then_ms: int | None) -> bool:
 def _name_who_came(rebalance: LoggedRebalance) -> None:
     """A client that was no member and asked to join before any member learnt of the rebalance: it fits as the cause."""
     came = [(asked.at_ms, joined) for asked, joined in rebalance.came if asked.at_ms is not None]
-    if not is_open(rebalance.cause) or not came:
+    if not rebalance.cause.is_open or not came:
         return
     learnt_ms = [fact.at_ms for fact in rebalance.facts if learnt_of_others(fact) and fact.at_ms is not None]
     first_ms, joined = min(came, key=lambda one: one[0])
@@ -183,7 +181,7 @@ def _name_who_is_silent(rebalance: LoggedRebalance, clients: Sequence[OwnHistory
     Where other logs end with the rebalance, its own may lack what others have of that.
     """
     began_ms, joined_ms = rebalance.began_at_ms, rebalance.joined_at_ms
-    if not is_open(rebalance.cause) or began_ms is None or joined_ms is None or rebalance.generation_id is None:
+    if not rebalance.cause.is_open or began_ms is None or joined_ms is None or rebalance.generation_id is None:
         return
     if max(own.facts[-1].at_ms or 0 for own in clients) - joined_ms < AT_ONCE_MS:
         return
@@ -198,8 +196,8 @@ def _name_who_is_silent(rebalance: LoggedRebalance, clients: Sequence[OwnHistory
     if len(silent) == 1:
         rebalance.cause = cause_of(_SILENT._replace(member_id=silent[0].member_id), silent[0].client_id)
     elif silent:
-        fits = tuple(candidate(CauseKind.SESSION_EXPIRED, one.member_id, one.client_id) for one in silent)
-        rebalance.cause = Cause(kind=CauseKind.SESSION_EXPIRED, is_inferred=True, candidates=fits)
+        fits = [candidate(CauseKind.SESSION_EXPIRED, one.member_id, one.client_id) for one in silent]
+        rebalance.cause = makers.cause_among(fits)
 
 
 def _name_who_came_or_went(rebalances: Sequence[LoggedRebalance]) -> None:
@@ -207,7 +205,7 @@ def _name_who_came_or_went(rebalances: Sequence[LoggedRebalance]) -> None:
     before, earlier = LoggedRebalance("", generation_id=0), list[str]()
     for one, found in with_members(rebalances):
         is_next = one.generation_id is not None and one.generation_id - 1 == before.generation_id
-        if is_open(one.cause) and is_next and found and (earlier or before.generation_id == 0):
+        if one.cause.is_open and is_next and found and (earlier or before.generation_id == 0):
             cause = by_difference({*earlier}, {*found}, _WENT)
             if _is_anew(earlier, found):
                 cause = inferred(CauseKind.MEMBER_JOINED, found[0])

@@ -12,7 +12,7 @@ import re2
 
 from rollcall.inputs.printed.error_names import CONFIG_MISMATCH
 from rollcall.inputs.printed.logged_facts import LEADS, FactKind, LoggedFact, between_ms, printer_of
-from rollcall.inputs.printed.logged_rebalances import Finding, Holder, LoggedRebalance, inferred, is_open, trouble
+from rollcall.inputs.printed.logged_rebalances import Finding, Holder, LoggedRebalance, inferred, trouble
 from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS
 from rollcall.schemas.causes import CauseKind
 
@@ -56,7 +56,7 @@ def say_what_leaders_show(rebalances: Sequence[LoggedRebalance]) -> None:
     for before, one in pairwise(rebalances):
         leader_id = _refused_leader(before)
         is_next = before.generation_id is not None and one.generation_id == before.generation_id + 1
-        if leader_id and is_next and is_open(one.cause) and _refused_leader(one) == leader_id and leader_of(one)[1]:
+        if leader_id and is_next and one.cause.is_open and _refused_leader(one) == leader_id and leader_of(one)[1]:
             one.cause = inferred(CauseKind.MEMBER_REJOINED, leader_id)
 
 

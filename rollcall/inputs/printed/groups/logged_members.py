@@ -15,8 +15,10 @@ from rollcall.inputs.printed.groups.logged_effects import Place, Written
 from rollcall.inputs.printed.groups.reasons import Reason, left_by
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import client_id_of, configured_id
+from rollcall.schemas import makers
 from rollcall.schemas.causes import LEFT, Cause, CauseKind, EndCause
-from rollcall.schemas.effects import MemberJoined, MemberRemoved
+from rollcall.schemas.effects import MemberRemoved
+from rollcall.schemas.makers import NO_TERMS
 
 ENDS = {
     FactKind.MEMBER_EXPIRED: EndCause.SESSION_EXPIRED,
@@ -132,8 +134,8 @@ class Members:
             return
         self.current[member.member_id] = member
         is_doubtful = is_inferred or self._written.is_doubtful
-        joined = _joined(member, self._written.at_ms, is_inferred=is_doubtful, replaces=replaces, session_ms=session_ms)
-        self._written.emit(joined)
+        terms = (-1 if session_ms is None else session_ms, *NO_TERMS[1:])
+        self._written.emit(makers.member_joined(self._written.at_ms, member, terms, replaces, is_inferred=is_doubtful))
         if not is_inferred:
             self._new.add(member.member_id)
         if not is_inferred and replaces is None:
@@ -149,7 +151,7 @@ class Members:
         if member_id not in self.current:
             place = max(self._formed, self._went.get(member_id, self._formed))
             member = self.current[member_id] = self.named(member_id, line)
-            self._written.insert(place, _joined(member, place[0], is_inferred=True))
+            self._written.insert(place, makers.member_joined(place[0], member, NO_TERMS, is_inferred=True))
         return self.current[member_id]
 
     def has_gone(self, member_id: str) -> bool:
@@ -192,13 +194,8 @@ class Members:
         if member_id not in self._new:
             self._lost[member_id] = member
         self._new.discard(member_id)
-        removed = MemberRemoved(
-            at_ms=self._written.at_ms,
-            **member._asdict(),
-            generation_id=self._written.generation_id or 0,
-            end_cause=end_cause,
-            client_reason=client_reason or None,
-            replaced_by_member_id=replaced_by,
+        removed = makers.member_removed(
+            *(self._written.at_ms, member, self._written.generation_id or 0, end_cause, client_reason, replaced_by),
             is_inferred=end_cause is EndCause.UNKNOWN or bool(candidates) or self._written.is_doubtful,
             candidates=candidates,
         )
@@ -231,17 +228,3 @@ class Members:
         """Nobody is left, and no line says how they went."""
         for member_id in [*self.current]:
             self.remove(member_id, EndCause.UNKNOWN)
-
-
-def _joined(
-    member: Member, at_ms: int, *, is_inferred: bool, replaces: str | None = None, session_ms: int | None = None
-) -> MemberJoined:
-    return MemberJoined(
-        at_ms=at_ms,
-        **member._asdict(),
-        session_timeout_ms=-1 if session_ms is None else session_ms,
-        rebalance_timeout_ms=-1,
-        topics=None,
-        replaces_member_id=replaces,
-        is_inferred=is_inferred,
-    )

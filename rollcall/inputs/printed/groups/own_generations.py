@@ -17,7 +17,7 @@ from rollcall.inputs.printed.groups.own_part import LEFT, LONGEST_MS, OwnPart
 from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_in_words
 from rollcall.inputs.printed.logged_facts import LEAVE_REFUSED, FactKind, LoggedFact, between_ms, in_a_rebalance
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
-from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, is_open, rebalance_of
+from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, rebalance_of
 from rollcall.inputs.tolerances import LEFT_WITHIN_MS
 from rollcall.schemas.causes import Cause, CauseKind
 
@@ -145,7 +145,7 @@ class OwnGenerations:
             return
         one = part.one
         one.held_by = one.held_by or part.holder(self._own.name, self._latest)
-        if part.is_first and is_open(one.cause) and members_of(one) == 1:
+        if part.is_first and one.cause.is_open and members_of(one) == 1:
             one.cause = self._own.inferred(CauseKind.MEMBER_JOINED)
         if one.generation_id is not None and one.generation_id == one.from_generation_id:
             self._unmoved.add(one.generation_id)

@@ -16,7 +16,8 @@ from rollcall.inputs.printed.groups.logged_holdings import JOINS, Holding, Parti
 from rollcall.inputs.printed.groups.logged_members import Member, Members
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_facts import LoggedFact
-from rollcall.schemas.effects import Assigned, TopicPartitions
+from rollcall.schemas import makers
+from rollcall.schemas.makers import by_topic
 
 
 class Owners:
@@ -160,21 +161,5 @@ class Owners:
 
     def _emit(self, member_id: str, generation_id: int) -> None:
         member, owned = self._members.known(member_id), self._owned.get(member_id)
-        self._written.emit(
-            Assigned(
-                at_ms=self._written.at_ms,
-                member_id=member_id,
-                client_id=member.client_id,
-                group_instance_id=member.group_instance_id,
-                generation_id=generation_id,
-                partitions=None if owned is None else _by_topic(owned[1]),
-                assignment=b"",
-            )
-        )
-
-
-def _by_topic(partitions: Partitions) -> list[TopicPartitions]:
-    found: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        found.setdefault(topic, []).append(partition)
-    return [TopicPartitions(topic=topic, partitions=own) for topic, own in found.items()]
+        partitions = None if owned is None else by_topic(owned[1])
+        self._written.emit(makers.assigned(self._written.at_ms, member, generation_id, partitions))

@@ -13,7 +13,7 @@ from rollcall.inputs.printed.groups.logged_effects import Written
 from rollcall.inputs.printed.groups.logged_members import Members
 from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, between_ms
 from rollcall.inputs.tolerances import AT_ONCE_MS
-from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas import makers
 from rollcall.schemas.effects import GroupCreated, GroupFound, GroupObserved, GroupRemoved, StateChanged
 
 UNKNOWN_STATE = "Unknown"
@@ -96,16 +96,7 @@ class Standing:
         self._members.store(self.count)
 
     def _emit_type(self, before: GroupType | None, after: GroupType, why: str) -> None:
-        self._written.emit(
-            GroupTypeChanged(
-                at_ms=self._written.at_ms,
-                from_type=before,
-                to_type=after,
-                why=why,
-                generation_id=self.generation_id,
-                client_id="",
-            )
-        )
+        self._written.emit(makers.type_changed(self._written.at_ms, before, after, why, self.generation_id))
 
     def observe(self, line: LoggedFact) -> None:
         """A coordinator gave the group away, or has loaded it: sessions and timers begin anew then."""
