@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from rollcall.schemas.connect_protocol import ConnectTask, decode_worker_assignment, decode_worker_state
 from rollcall.schemas.consumer_protocol import TopicPartition, decode_assignment, decode_subscription, decode_topics
 from rollcall.schemas.effects import TopicPartitions
-from rollcall.schemas.member_bytes import MemberBytesError
+from rollcall.schemas.layout import LayoutError
 
 CONSUMER = "consumer"
 CONNECT = "connect"
@@ -24,7 +24,7 @@ def topics_of(protocol_type: str | None, metadata: bytes) -> list[str] | None:
         return None
     try:
         return sorted(decode_topics(metadata))
-    except MemberBytesError:
+    except LayoutError:
         return None
 
 
@@ -34,7 +34,7 @@ def claimed(protocol_type: str | None, metadata: bytes) -> list[TopicPartitions]
         if protocol_type == CONSUMER:
             return by_topic(decode_subscription(metadata).owned_partitions)
         return by_topic(decode_worker_state(metadata).owned) if protocol_type == CONNECT else None
-    except MemberBytesError:
+    except LayoutError:
         return None
 
 
@@ -50,7 +50,7 @@ def owned(protocol_type: str | None, metadata: bytes, assignment: bytes) -> list
             kept = decode_worker_state(metadata).owned if metadata else ()
             return by_topic(decode_worker_assignment(assignment).kept_by(kept) if assignment else kept)
         return by_topic(decode_assignment(assignment).partitions) if assignment else []
-    except MemberBytesError:
+    except LayoutError:
         return None
 
 
@@ -63,7 +63,7 @@ def gives_up(protocol_type: str | None, metadata: bytes, assignment: bytes) -> b
             return bool(decode_worker_assignment(assignment).revoked)
         claims = decode_subscription(metadata).owned_partitions
         return bool(set(claims) - set(decode_assignment(assignment).partitions))
-    except MemberBytesError:
+    except LayoutError:
         return False
 
 
