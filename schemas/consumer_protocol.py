@@ -23,7 +23,6 @@ from rollcall.schemas.layout import (
     read_shape,
     read_versioned,
     write_shape,
-    write_versioned,
 )
 from rollcall.schemas.shapes import Since
 
@@ -117,7 +116,7 @@ def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSI
     Raises LayoutError: version outside 0..3, text over 32767 bytes, a number outside int32.
     Source: ConsumerProtocol.serializeSubscription.
     """
-    return write_versioned(subscription, HIGHEST_VERSION, version)
+    return _written(subscription, version)
 
 
 def decode_subscription(metadata: bytes) -> Subscription:
@@ -143,7 +142,7 @@ def encode_assignment(assignment: Assignment, version: int = HIGHEST_VERSION) ->
 
     Raises LayoutError as encode_subscription does. Source: ConsumerProtocol.serializeAssignment.
     """
-    return write_versioned(assignment, HIGHEST_VERSION, version)
+    return _written(assignment, version)
 
 
 def decode_assignment(assignment: bytes) -> Assignment:
@@ -184,3 +183,9 @@ def decode_cooperative_sticky_user_data(user_data: bytes) -> int:
     """The generation in the cooperative-sticky assignor's userData; raises LayoutError if it is too short."""
     generation: int = read_shape(_CooperativeStickyUserData, 0, user_data).generation
     return generation
+
+
+def _written(value: Subscription | Assignment, version: int) -> bytes:
+    if not 0 <= version <= HIGHEST_VERSION:
+        raise LayoutError("version", f"{version} is outside 0..{HIGHEST_VERSION}")
+    return version.to_bytes(_VERSION_BYTES) + write_shape(value, version)

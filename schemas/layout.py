@@ -22,7 +22,6 @@ import msgspec
 
 from rollcall.schemas.shapes import Versions
 
-_NEVER = 32767
 _LONGEST_VARINT_BYTES = 5
 
 
@@ -45,7 +44,7 @@ class LayoutShape(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="c
 class ClassicShape(LayoutShape, frozen=True):
     """Base of every shape of which no version is flexible."""
 
-    FLEXIBLE_SINCE: ClassVar[int] = _NEVER
+    FLEXIBLE_SINCE: ClassVar[int] = 2**15
 
 
 class Tag(NamedTuple):
@@ -109,13 +108,6 @@ def read_versioned(shape: type[LayoutShape], newest: int, data: bytes) -> Any:
     except LayoutError as error:
         raise LayoutError("version", str(error)) from None
     return read_shape(shape, min(version, newest), data, start)
-
-
-def write_versioned(value: LayoutShape, newest: int, version: int) -> bytes:
-    """The bytes of a shape with its version in front. Raises LayoutError, also for a version outside 0..newest."""
-    if not 0 <= version <= newest:
-        raise LayoutError("version", f"{version} is outside 0..{newest}")
-    return _INT16.write(version) + write_shape(value, version)
 
 
 def write_shape(value: LayoutShape, version: int) -> bytes:
@@ -222,14 +214,10 @@ def _converted(wire: _Type, mark: Converted) -> _Type:
         return take(value), at
 
     def write(value: Any) -> bytes:
-        if mark.give is None:
-            raise LayoutError(repr(value), "is never written")
+        assert mark.give is not None
         return wire.write(mark.give(value))
 
     return _Type(read, write, wire.least_bytes)
-
-
-_INT16 = _fixed(struct.Struct(">h"))
 
 
 def _sized(
@@ -261,7 +249,6 @@ def _sized(
 
 def _array(item: _Type, is_flexible: bool, is_nullable: bool) -> _Type:
     read_length, write_length, least_bytes = _length(is_flexible, 4)
-    read_item = item.read
 
     def read(data: bytes, at: int) -> tuple[list[Any] | None, int]:
         start = at
@@ -277,7 +264,7 @@ def _array(item: _Type, is_flexible: bool, is_nullable: bool) -> _Type:
             return list(struct.unpack_from(f">{count}{item.code}", data, at)), at + count * item.least_bytes
         items = []
         for _ in range(count):
-            value, at = read_item(data, at)
+            value, at = item.read(data, at)
             items.append(value)
         return items, at
 
@@ -372,6 +359,7 @@ def _write_uuid(value: str | None) -> bytes:
     return raw
 
 
+_INT16 = _fixed(struct.Struct(">h"))
 _UUID = _Type(_read_uuid, _write_uuid, 16)
 
 
