@@ -10,8 +10,8 @@ from __future__ import annotations
 from rollcall.schemas.connect_protocol import decode_worker_assignment, decode_worker_state
 from rollcall.schemas.consumer_protocol import decode_assignment, decode_subscription, decode_topics
 from rollcall.schemas.effects import TopicPartitions
+from rollcall.schemas.layout import LayoutError
 from rollcall.schemas.makers import by_topic
-from rollcall.schemas.member_bytes import MemberBytesError
 
 CONSUMER = "consumer"
 CONNECT = "connect"
@@ -23,7 +23,7 @@ def topics_of(protocol_type: str | None, metadata: bytes) -> list[str] | None:
         return None
     try:
         return sorted(decode_topics(metadata))
-    except MemberBytesError:
+    except LayoutError:
         return None
 
 
@@ -33,7 +33,7 @@ def claimed(protocol_type: str | None, metadata: bytes) -> list[TopicPartitions]
         if protocol_type == CONSUMER:
             return by_topic(decode_subscription(metadata).owned_partitions)
         return by_topic(decode_worker_state(metadata).owned) if protocol_type == CONNECT else None
-    except MemberBytesError:
+    except LayoutError:
         return None
 
 
@@ -49,7 +49,7 @@ def owned(protocol_type: str | None, metadata: bytes, assignment: bytes) -> list
             kept = decode_worker_state(metadata).owned if metadata else ()
             return by_topic(decode_worker_assignment(assignment).kept_by(kept) if assignment else kept)
         return by_topic(decode_assignment(assignment).partitions) if assignment else []
-    except MemberBytesError:
+    except LayoutError:
         return None
 
 
@@ -62,5 +62,5 @@ def gives_up(protocol_type: str | None, metadata: bytes, assignment: bytes) -> b
             return bool(decode_worker_assignment(assignment).revoked)
         claims = decode_subscription(metadata).owned_partitions
         return bool(set(claims) - set(decode_assignment(assignment).partitions))
-    except MemberBytesError:
+    except LayoutError:
         return False

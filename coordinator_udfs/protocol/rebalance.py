@@ -28,9 +28,10 @@ from rollcall.coordinator_udfs.protocol.states import VALID_PREVIOUS, GroupState
 from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
 from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause, EndCause
-from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_topics
+from rollcall.schemas.consumer_protocol import decode_topics
 from rollcall.schemas.effects import JoinPhaseEnded
 from rollcall.schemas.errors import Error
+from rollcall.schemas.layout import LayoutError
 from rollcall.schemas.messages import SyncGroupResponse
 
 
@@ -252,7 +253,7 @@ def selected_topics(group: Group) -> frozenset[str] | None:
     chosen = {member.protocols[group.protocol_name or ""] for member in group.members.values()}
     try:
         return frozenset(topic for metadata in chosen for topic in decode_topics(metadata))
-    except ConsumerProtocolError:
+    except LayoutError:
         return None
 
 

@@ -15,10 +15,11 @@ from rollcall.history.facts import Fact
 from rollcall.history.rebalances import Rebalance
 from rollcall.history.sentences import awaited_clause
 from rollcall.history.words import duration, ended
-from rollcall.schemas.connect_protocol import ConnectProtocolError, decode_worker_assignment
+from rollcall.schemas.connect_protocol import decode_worker_assignment
 from rollcall.schemas.consumer_effects import GroupTypeChanged, MemberProgressed
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import Assigned, Effect, GroupFound, StateChanged
+from rollcall.schemas.layout import LayoutError
 
 CONSUMER_GROUP = "consumer"
 """A consumer group in `group_type`; among a classic group's protocol types, consumers."""
@@ -255,7 +256,7 @@ class ConnectGroup(GroupKind):
         found = 0
         for one in effects:
             if isinstance(one, Assigned) and one.generation_id == generation_id:
-                with suppress(ConnectProtocolError):
+                with suppress(LayoutError):
                     found = max(found, decode_worker_assignment(one.assignment).delay_ms)
         return found
 

@@ -19,10 +19,10 @@ import msgspec
 from rollcall.inputs.offsets_topic.dumps.log_record import BadLine, LogRecord
 from rollcall.inputs.offsets_topic.dumps.reading import Dump, DumpError
 from rollcall.inputs.offsets_topic.records.decoding import Record, decode, group_id_of
-from rollcall.inputs.offsets_topic.records.layout import RecordError
 from rollcall.inputs.offsets_topic.topic_names import names_of
 from rollcall.inputs.offsets_topic.turns import take_turn, unreadable
 from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, texts_of
+from rollcall.schemas.layout import LayoutError
 from tests.attack import hostile
 from tests.attack.attacked import Attacked, Finding
 from tests.attack.recorded_texts import changed
@@ -134,7 +134,7 @@ def _markers(text: bytes) -> int:
 def _decoded(record: LogRecord) -> object:
     try:
         return decode(*record[:5])
-    except RecordError:
+    except LayoutError:
         return None
 
 

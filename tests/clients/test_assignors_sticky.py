@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replace_fields
 
 from rollcall.answers.clients.assignors import ASSIGNORS
 from rollcall.answers.clients.assignors.sticky_general import PartitionMovements
@@ -151,7 +152,7 @@ def test_sticky_reads_user_data_of_version_0_as_the_oldest_generation() -> None:
         member.member_id: member.subscribe("sticky") for member in (Member("a", "t"), Member("b", "t", "tp0", 0))
     }
     old = encode_sticky_user_data(StickyUserData(parse("tp0")))
-    members["a"] = replace(members["a"], subscription=replace(members["a"].subscription, user_data=old))
+    members["a"] = replace(members["a"], subscription=replace_fields(members["a"].subscription, user_data=old))
     assert show(ASSIGNORS["sticky"].assign({"t": 2}, members)) == {"a": "tp1", "b": "tp0"}
 
 
@@ -160,7 +161,7 @@ def test_sticky_takes_user_data_it_cannot_read_for_no_claim(user_data: bytes | N
     members = {
         member.member_id: member.subscribe("sticky") for member in (Member("a", "t"), Member("b", "t", "tp0", 3))
     }
-    members["a"] = replace(members["a"], subscription=replace(members["a"].subscription, user_data=user_data))
+    members["a"] = replace(members["a"], subscription=replace_fields(members["a"].subscription, user_data=user_data))
     assert show(ASSIGNORS["sticky"].assign({"t": 2}, members)) == {"a": "tp1", "b": "tp0"}
 
 
@@ -174,6 +175,6 @@ def test_cooperative_sticky_takes_the_generation_from_user_data_of_old_subscript
         each.member_id: each.subscribe("cooperative-sticky")
         for each in (Member("a", "t", "tp0"), Member("b", "t", "tp0"))
     }
-    old = replace(members["a"].subscription, user_data=user_data, generation_id=-1)
+    old = replace_fields(members["a"].subscription, user_data=user_data, generation_id=-1)
     members["a"] = replace(members["a"], subscription=old)
     assert show(ASSIGNORS["cooperative-sticky"].assign({"t": 2}, members))[winner] == "tp0"

@@ -47,7 +47,7 @@ def test_a_subscription_that_cannot_be_read_fails_the_leader() -> None:
     bench.joined(1, leads=True, members=[subscribed("app-1", "t"), broken])
     (error,) = bench.poll()
     assert isinstance(error, FatalError)
-    assert error.message.startswith("the subscription of member app-2 cannot be read: version at byte 0")
+    assert error.message.startswith("the subscription of member app-2 cannot be read: version: bytes at byte 1")
 
 
 # ---------------------------------------------------------------- what assignors remember

@@ -282,7 +282,7 @@ def test_a_join_group_answer_without_a_protocol_type_is_taken() -> None:
     ("bytes_received", "message"),
     [
         (b"", "the assignment received cannot be read: assignment: 0 bytes are no assignment: the leader made none"),
-        (b"\x00\x01\x00", "the assignment received cannot be read: assigned_partitions at byte 2"),
+        (b"\x00\x01\x00", "the assignment received cannot be read: Assignment: partitions: bytes at byte"),
     ],
 )
 def test_an_assignment_that_cannot_be_read_fails_every_poll(bytes_received: bytes, message: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from rollcall.inputs.offsets_topic.records.decoding import Record
-from rollcall.inputs.offsets_topic.records.layout import RecordShape
 from rollcall.inputs.offsets_topic.records.shapes import (
     ClassicMember,
     ConsumerGroupMetadataValue,
@@ -28,13 +27,14 @@ from rollcall.schemas.consumer_protocol import (
     encode_assignment,
     encode_subscription,
 )
+from rollcall.schemas.layout import LayoutShape
 from tests.offsets_topic.folded import Folded
 
 G, T = "orders-app", "T"
 TOPIC_ID = "AQIDBAUGBwgJCgsMDQ4PEA"
 
 
-def record(number: int, at_ms: int, key: RecordKey, value: RecordShape | None) -> Record:
+def record(number: int, at_ms: int, key: RecordKey, value: LayoutShape | None) -> Record:
     return Record(0, 0, at_ms, number, key, value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import force_setattr
 
 from rollcall.inputs.offsets_topic.records.shapes import GroupKey
 from rollcall.schemas.consumer_effects import GroupTypeChanged
@@ -74,7 +75,7 @@ def test_a_downgrade_that_an_upgrade_ended_is_no_cause_of_a_later_classic_genera
 
 def test_a_static_member_that_comes_back_by_the_classic_protocol_is_replaced_and_rebalances_nobody() -> None:
     old, back = classic("old", 0), classic("back", 1)
-    back.group_instance_id = "pod"
+    force_setattr(back, "group_instance_id", "pod")
     replaced = [*gone(5_000, "old", "new"), *without_epochs(5_000)]
     static = member(3_000, "new", T, instance_id="pod")
     later = [generation(5_000, 3, old, back), generation(9_000, 4, old, back, classic("x"))]
@@ -93,7 +94,7 @@ def test_a_static_member_that_takes_its_place_before_the_tombstones_made_the_dow
     begun += [member(4_000, "x", T), epoch(4_000, 4), target_epoch(4_000, epoch_of_target)]
     place = [*gone(5_000, "new"), member(5_000, "back", T, instance_id="pod"), step(5_000, "back", 4)]
     old, back, x = classic("old", 0), classic("back", 1), classic("x")
-    back.group_instance_id = "pod"
+    force_setattr(back, "group_instance_id", "pod")
     converted = [*gone(5_000, "old", "x", "back"), *without_epochs(5_000), generation(5_000, 4, old, x, back)]
     folded = fold([*begun, *place, *converted, generation(9_000, 5, old, x, back)])
     [ended] = [one for one in folded.of(G, RebalanceEnded) if one.to_generation_id == 4]

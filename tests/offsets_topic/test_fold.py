@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import force_setattr
 
 from rollcall.inputs.offsets_topic.history.fold import apply, finish
 from rollcall.inputs.offsets_topic.history.state import DocumentError, History, read_document, write_document
@@ -267,7 +268,8 @@ def test_a_static_member_that_has_another_id_after_its_session_may_have_expired(
 ) -> None:
     """Its place is taken only while it is a member; else it comes anew into the rebalance that its end began."""
     old, new = classic("old", 0), classic("new", 0)
-    old.group_instance_id = new.group_instance_id = "pod"
+    force_setattr(old, "group_instance_id", "pod")
+    force_setattr(new, "group_instance_id", "pod")
     folded = fold([generation(0, 0), generation(1_000, 1, old), generation(1_000 + silence_ms, 2, new)])
     cause = last_cause(folded)
     assert ({one.kind for one in cause.candidates} or {cause.kind}) == kinds
@@ -280,7 +282,7 @@ def test_a_static_member_that_has_another_id_after_its_session_may_have_expired(
 @pytest.mark.parametrize(("silence_ms", "end"), [(40_000, "static_member_replaced"), (60_000, "unknown")])
 def test_so_may_one_that_has_another_id_when_its_group_is_upgraded(silence_ms: int, end: str) -> None:
     old, at_ms = classic("old", 0), 1_000 + silence_ms
-    old.group_instance_id = "pod"
+    force_setattr(old, "group_instance_id", "pod")
     upgrade = [record(2, at_ms, GroupKey(group=G), None), member(at_ms, "new", T, instance_id="pod"), epoch(at_ms, 1)]
     folded = fold([generation(0, 0), generation(1_000, 1, old), *upgrade, target_epoch(at_ms, 1)])
     [removed] = folded.of(G, MemberRemoved)

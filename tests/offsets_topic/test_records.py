@@ -19,7 +19,6 @@ from rollcall.inputs.offsets_topic.records.decoding import (
     encode_value,
     group_id_of,
 )
-from rollcall.inputs.offsets_topic.records.layout import RecordError, RecordShape, Tag, read_shape, write_shape
 from rollcall.inputs.offsets_topic.records.shapes import (
     RECORD_TYPES,
     ClassicMember,
@@ -27,6 +26,7 @@ from rollcall.inputs.offsets_topic.records.shapes import (
     GroupMetadataValue,
     RecordKey,
 )
+from rollcall.schemas.layout import LayoutError, LayoutShape, Tag, read_shape, write_shape
 from rollcall.schemas.shapes import Versions
 
 COVERED = {number: known for number, known in RECORD_TYPES.items() if known.value is not None}
@@ -80,7 +80,7 @@ def test_what_kafka_wrote_is_read_and_written_the_same(name: str) -> None:
     assert record.group_id == group_id_of(key) == "g"
 
 
-def shapes(shape: type[RecordShape], version: int) -> st.SearchStrategy[RecordShape]:
+def shapes(shape: type[LayoutShape], version: int) -> st.SearchStrategy[LayoutShape]:
     """Any value of a shape as one version carries it."""
     hints = get_type_hints(shape, include_extras=True)
     chosen = {}
@@ -148,20 +148,20 @@ def test_bytes_that_are_cut_or_changed_are_refused_or_read_and_nothing_else(
     cut = value[: data.draw(st.integers(0, len(value)))]
     for tried in (bytes(spoilt), cut, cut + data.draw(st.binary(max_size=20))):
         for tried_key in (key, key[: data.draw(st.integers(0, len(key)))]):
-            with suppress(RecordError):
+            with suppress(LayoutError):
                 decode(0, 0, 0, tried_key, tried)
 
 
 @given(st.one_of(st.none(), st.binary(max_size=60)), st.one_of(st.none(), st.binary(max_size=60)))
 def test_any_bytes_are_a_record_or_refused(key: bytes | None, value: bytes | None) -> None:
-    with suppress(RecordError):
+    with suppress(LayoutError):
         decode(0, 0, 0, key, value)
     group_id_of(key)
 
 
 def test_a_count_that_the_bytes_cannot_hold_is_refused_before_anything_is_made() -> None:
     value = bytes.fromhex("0000 00 00 0263 032f68 ffffffff0f 01 00001388 00 00")
-    with pytest.raises(RecordError, match="subscribed_topic_names: count at byte 9: 4294967294 items cannot be in"):
+    with pytest.raises(LayoutError, match="subscribed_topic_names: count at byte 9: 4294967294 items cannot be in"):
         decode(0, 0, 0, bytes.fromhex("000500016700026d31"), value)
 
 
@@ -171,13 +171,13 @@ def test_a_key_type_that_nobody_knows_is_skipped() -> None:
 
 
 def test_a_value_version_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(RecordError, match="GroupMetadata value: version 5 is not known, 0 to 4 are"):
+    with pytest.raises(LayoutError, match="GroupMetadata value: version 5 is not known, 0 to 4 are"):
         decode(0, 0, 0, encode_key(2, GroupKey(group="g")), struct.pack(">h", 5))
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\0"])
 def test_a_key_without_a_type_is_refused(key: bytes | None) -> None:
-    with pytest.raises(RecordError, match="key"):
+    with pytest.raises(LayoutError, match="key"):
         decode(0, 0, 0, key, b"\0\0")
 
 
@@ -201,7 +201,7 @@ def test_a_tagged_field_that_nobody_knows_is_passed_over() -> None:
 
 
 def test_text_that_is_no_utf_8_is_refused_with_its_field() -> None:
-    with pytest.raises(RecordError, match="group: text"):
+    with pytest.raises(LayoutError, match="group: text"):
         decode(0, 0, 0, b"\0\2\0\1\xff", None)
 
 
@@ -210,7 +210,7 @@ def test_what_does_not_fit_its_field_cannot_be_written() -> None:
         member_id="m", client_id="c", client_host="/h", session_timeout=2**31, subscription=b"", assignment=b""
     )
     value = GroupMetadataValue(protocol_type="", generation=0, protocol=None, leader=None, members=[member])
-    with pytest.raises(RecordError, match="session_timeout"):
+    with pytest.raises(LayoutError, match="session_timeout"):
         write_shape(value, 3)
 
 

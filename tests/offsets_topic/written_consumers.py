@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, MemberState
 from rollcall.inputs.offsets_topic.records.decoding import Record
-from rollcall.inputs.offsets_topic.records.layout import RecordShape
 from rollcall.inputs.offsets_topic.records.shapes import (
     ClassicMemberMetadata,
     ClassicProtocol,
@@ -46,6 +45,7 @@ from rollcall.schemas.effects import (
     StateChanged,
     TopicPartitions,
 )
+from rollcall.schemas.layout import LayoutShape
 from tests.request_log.broker import id_of
 
 EPOCH, MEMBER, TARGET_EPOCH, TARGET, STEP = 3, 5, 6, 7, 8
@@ -62,15 +62,15 @@ class Numbered:
         self.group_id = group_id
         self.offset = 0
 
-    def record(self, number: int, at_ms: int, key: RecordKey, value: RecordShape | None) -> Record:
+    def record(self, number: int, at_ms: int, key: RecordKey, value: LayoutShape | None) -> Record:
         self.offset += 1
         return Record(0, self.offset, at_ms, number, key, value)
 
-    def of_group(self, number: int, at_ms: int, value: RecordShape | None = None) -> Record:
+    def of_group(self, number: int, at_ms: int, value: LayoutShape | None = None) -> Record:
         """Without a value: its tombstone."""
         return self.record(number, at_ms, GroupKey(group=self.group_id), value)
 
-    def of_member(self, number: int, at_ms: int, member_id: str, value: RecordShape | None = None) -> Record:
+    def of_member(self, number: int, at_ms: int, member_id: str, value: LayoutShape | None = None) -> Record:
         """Likewise."""
         return self.record(number, at_ms, MemberKey(group=self.group_id, member_id=member_id), value)
 

@@ -40,12 +40,12 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from rollcall.answers.clients.assignors import ASSIGNORS
 from rollcall.schemas.consumer_protocol import (
-    ConsumerProtocolError,
     TopicPartition,
     decode_sticky_user_data,
     decode_subscription,
     encode_subscription,
 )
+from rollcall.schemas.layout import LayoutError
 from tests.clients.assignor_groups import PLAIN_NAMES, PLAIN_TOPICS, Group, Member, groups, parse
 
 KAFKA_PYTHON: dict[str, Any] = {
@@ -254,5 +254,5 @@ def test_kafka_python_writes_a_version_before_sticky_user_data_that_java_and_aio
     assert user_data == ASSIGNORS["sticky"].subscription_user_data(claims, 5)
     prefixed = decode_subscription(from_kafka_python).user_data
     assert prefixed == b"\x00\x01" + user_data
-    with pytest.raises(ConsumerProtocolError, match="previous_assignment at byte 0"):
+    with pytest.raises(LayoutError, match="partitions: count at byte 0"):
         decode_sticky_user_data(prefixed)

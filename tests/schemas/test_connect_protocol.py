@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from rollcall.schemas.connect_protocol import (
     CONNECTOR_ITSELF,
-    ConnectProtocolError,
     ConnectTask,
     WorkerAssignment,
     WorkerState,
     decode_worker_assignment,
     decode_worker_state,
 )
+from rollcall.schemas.layout import LayoutError
 
 URL = "http://a:8083/"
 URL_BYTES = "000e" + URL.encode().hex()
@@ -71,19 +71,18 @@ def test_a_worker_that_runs_nothing_yet_has_null_and_an_eager_one_says_nothing_o
 @pytest.mark.parametrize("whole", [EAGER, INCREMENTAL])
 def test_bytes_that_end_early_are_refused_wherever_they_end(whole: bytes) -> None:
     for length in range(len(whole)):
-        with pytest.raises(ConnectProtocolError):
+        with pytest.raises(LayoutError):
             decode_worker_assignment(whole[:length])
 
 
 def test_the_refusal_names_the_field_and_its_place() -> None:
-    with pytest.raises(ConnectProtocolError) as refused:
+    with pytest.raises(LayoutError) as refused:
         decode_worker_assignment(layout("0001", HEAD, FILE_AND_TASKS, "7fffffff"))
-    assert str(refused.value) == "revoked at byte 57: 2147483647 items cannot be in 0 bytes"
-    assert (refused.value.field, refused.value.position) == ("revoked", 57)
+    assert str(refused.value) == "WorkerAssignment: revoked: count at byte 57: 2147483647 items cannot be in 0 bytes"
 
 
 @pytest.mark.parametrize("decode", [decode_worker_state, decode_worker_assignment])
 @given(data=st.binary(max_size=80))
 def test_whatever_the_bytes_are_nothing_but_the_one_error_comes(decode: Callable[[bytes], object], data: bytes) -> None:
-    with suppress(ConnectProtocolError):
+    with suppress(LayoutError):
         decode(data)

@@ -12,9 +12,10 @@ from rollcall.answers.clients.events import PartitionsAssigned, PartitionsLost, 
 from rollcall.answers.clients.member import GroupMember
 from rollcall.answers.clients.membership import MemberState
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.schemas.consumer_protocol import ConsumerProtocolError, TopicPartition, decode_assignment
+from rollcall.schemas.consumer_protocol import TopicPartition, decode_assignment
 from rollcall.schemas.effects import GroupRemoved, Reply, RequestDropped, RequestParked, StateChanged
 from rollcall.schemas.errors import Error
+from rollcall.schemas.layout import LayoutError
 from rollcall.schemas.messages import JoinGroupResponse
 from tests.simulation.watched import WatchedWorld
 
@@ -112,7 +113,7 @@ def assigned_partitions(world: WatchedWorld) -> dict[str, list[TopicPartition]]:
     for member in world.group(GROUP).members.values():
         try:
             assigned[member.member_id] = list(decode_assignment(member.assignment).partitions)
-        except ConsumerProtocolError:
+        except LayoutError:
             assigned[member.member_id] = []
     return assigned
 

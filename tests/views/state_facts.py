@@ -5,7 +5,8 @@ from __future__ import annotations
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment
+from rollcall.schemas.consumer_protocol import decode_assignment
+from rollcall.schemas.layout import LayoutError
 
 
 def settled_leader(group: Group) -> str | None:
@@ -30,7 +31,7 @@ def next_deadline_ms(group: Group) -> int | None:
 def partitions_of(group: Group, member: Member) -> list[str]:
     try:
         held = decode_assignment(member.assignment).partitions if member.assignment else ()
-    except ConsumerProtocolError:
+    except LayoutError:
         held = ()
     return (
         [f"{topic}-{partition}" for topic, partition in sorted(set(held))] if group.protocol_type == "consumer" else []

@@ -37,7 +37,6 @@ from rollcall.schemas.causes import Cause, EndCause
 from rollcall.schemas.consumer_protocol import (
     HIGHEST_VERSION,
     Assignment,
-    ConsumerProtocolError,
     Subscription,
     TopicPartition,
     decode_assignment,
@@ -45,6 +44,7 @@ from rollcall.schemas.consumer_protocol import (
     encode_assignment,
 )
 from rollcall.schemas.errors import Error
+from rollcall.schemas.layout import LayoutError
 
 # ---------------------------------------------------------------- Empty groups
 
@@ -101,7 +101,7 @@ def upgrade(group: Group, client_id: str, turn: Turn) -> ConsumerGroup | str:
             deadlines.arm_session(group, parked, parked.session_timeout_ms, turn)
     try:
         read = [(member, _subscription(group, member), _assignment(member)) for member in group.members.values()]
-    except ConsumerProtocolError as error:
+    except LayoutError as error:
         return _refused(group, f"the embedded consumer protocol is malformed: {error}.")
     if any(assignment.user_data for _, _, assignment in read):
         return _refused(group, "an unsupported custom assignor is in use.")

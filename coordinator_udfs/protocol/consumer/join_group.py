@@ -26,8 +26,9 @@ from rollcall.coordinator_udfs.protocol.membership import protocols_of, rebalanc
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import makers
 from rollcall.schemas.causes import CauseKind
-from rollcall.schemas.consumer_protocol import ConsumerProtocolError, Subscription, decode_subscription
+from rollcall.schemas.consumer_protocol import Subscription, decode_subscription
 from rollcall.schemas.errors import Error
+from rollcall.schemas.layout import LayoutError
 from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse
 
 
@@ -88,7 +89,7 @@ def _refusal(group: Group, consumer: ConsumerGroup, request: JoinGroupRequest, t
 def _subscription(request: JoinGroupRequest) -> Subscription | None:
     try:
         return decode_subscription(request.protocols[0].metadata)
-    except ConsumerProtocolError:
+    except LayoutError:
         return None
 
 

@@ -11,7 +11,8 @@ from rollcall.answers.clients.events import FatalError, PartitionsAssigned, Part
 from rollcall.answers.clients.joining import drop_owned
 from rollcall.answers.clients.membership import LastAssignment, Membership, MemberState, Turn, sorted_partitions
 from rollcall.answers.clients.reactions import ASSIGNMENT_MISMATCH, NEED_TO_REVOKE
-from rollcall.schemas.consumer_protocol import Assignment, ConsumerProtocolError, decode_assignment
+from rollcall.schemas.consumer_protocol import Assignment, decode_assignment
+from rollcall.schemas.layout import LayoutError
 
 _SHORTEST_BYTES = 2
 
@@ -29,7 +30,7 @@ def complete_rebalance(member: Membership, assignment: bytes, turn: Turn) -> boo
         return True
     try:
         received = _decode(assignment)
-    except ConsumerProtocolError as error:
+    except LayoutError as error:
         member.failures.append(FatalError("SyncGroup", None, f"the assignment received cannot be read: {error}"))
         return False
     if not member.is_leader:
@@ -44,7 +45,7 @@ def complete_rebalance(member: Membership, assignment: bytes, turn: Turn) -> boo
 
 def _decode(assignment: bytes) -> Assignment:
     if len(assignment) < _SHORTEST_BYTES:
-        raise ConsumerProtocolError("assignment", f"{len(assignment)} bytes are no assignment: the leader made none")
+        raise LayoutError("assignment", f"{len(assignment)} bytes are no assignment: the leader made none")
     return decode_assignment(assignment)
 
 

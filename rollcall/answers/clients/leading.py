@@ -11,10 +11,10 @@ from rollcall.answers.clients.assignors import MemberSubscription
 from rollcall.answers.clients.membership import Membership
 from rollcall.schemas.consumer_protocol import (
     Assignment,
-    ConsumerProtocolError,
     decode_subscription,
     encode_assignment,
 )
+from rollcall.schemas.layout import LayoutError
 from rollcall.schemas.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupAssignment
 
 
@@ -44,7 +44,7 @@ def lead(member: Membership, response: JoinGroupResponse) -> list[SyncGroupAssig
 def _read(each: JoinGroupResponseMember) -> MemberSubscription:
     try:
         return MemberSubscription(each.member_id, each.group_instance_id, decode_subscription(each.metadata))
-    except ConsumerProtocolError as error:
+    except LayoutError as error:
         raise AssignmentError(f"the subscription of member {each.member_id} cannot be read: {error}") from None
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from rollcall.answers.simulation.plan import GroupProtocol
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.schemas.consumer_protocol import HIGHEST_VERSION, ConsumerProtocolError, decode_topics
+from rollcall.schemas.consumer_protocol import HIGHEST_VERSION, decode_topics
+from rollcall.schemas.layout import LayoutError
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest
 
 
@@ -57,7 +58,7 @@ def _topics_of(join: JoinGroupRequest) -> tuple[str, ...]:
     for protocol in join.protocols:
         try:
             topics |= decode_topics(protocol.metadata)
-        except ConsumerProtocolError:
+        except LayoutError:
             continue
     return tuple(sorted(topics))
 

@@ -13,8 +13,8 @@ from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
 from rollcall.inputs.offsets_topic.history.fold import apply, finish
 from rollcall.inputs.offsets_topic.history.state import DocumentError, History, read_document, write_document
 from rollcall.inputs.offsets_topic.records.decoding import Record, Skipped, decode
-from rollcall.inputs.offsets_topic.records.layout import RecordError
 from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, rows_of
+from rollcall.schemas.layout import LayoutError
 from rollcall.schemas.shown_effects import ShownEffect
 
 
@@ -86,7 +86,7 @@ def _read(row: LogRecord, rows: list[EffectRow], raw_max_bytes: int) -> Record |
     """The record of a row; None for one that is skipped, or that went to quarantine."""
     try:
         record = decode(row.partition, row.offset, row.timestamp_ms, row.key, row.value)
-    except RecordError as error:
+    except LayoutError as error:
         reason = f"partition {row.partition} offset {row.offset}: {error}"
         rows.append(_quarantined(reason, row.timestamp_ms, write_line(LogRecord(*row[:5])).decode(), raw_max_bytes))
         return None

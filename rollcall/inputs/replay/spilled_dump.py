@@ -17,12 +17,12 @@ from rollcall.inputs.offsets_topic.dumps.log_record import BadLine, LogRecord
 from rollcall.inputs.offsets_topic.dumps.reading import Dump
 from rollcall.inputs.offsets_topic.history.state import History
 from rollcall.inputs.offsets_topic.records.decoding import Record, decode, group_id_of
-from rollcall.inputs.offsets_topic.records.layout import RecordError
 from rollcall.inputs.offsets_topic.topic_names import names_of
 from rollcall.inputs.offsets_topic.turns import end, fold, unreadable
 from rollcall.inputs.replay.spill import Piece, Spill, Work, bucket_of, pieces_of
 from rollcall.programs.processes import note_done
 from rollcall.schemas.effect_rows import EffectRow
+from rollcall.schemas.layout import LayoutError
 
 UNREADABLE = "cannot be read: see the quarantine"
 _SHOWN_EVERY = 5_000
@@ -129,7 +129,7 @@ class SpilledDump:
                 self.groups[bucket][group_id] = record.partition
             try:
                 decoded = decode(*record[:5])
-            except RecordError:
+            except LayoutError:
                 self.skipped[UNREADABLE] += 1
                 continue
             if isinstance(decoded, Record):

@@ -15,7 +15,8 @@ from collections.abc import Iterable
 
 from rollcall.inputs.request_log.following.topic_names import names_described
 from rollcall.inputs.request_log.recorded import LoggedRequest
-from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_subscription
+from rollcall.schemas.consumer_protocol import decode_subscription
+from rollcall.schemas.layout import LayoutError
 from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -113,5 +114,5 @@ class TopicIds:
 def _subscribed(metadata: bytes) -> tuple[str, ...]:
     try:
         return tuple(decode_subscription(metadata).topics)
-    except ConsumerProtocolError:
+    except LayoutError:
         return ()

@@ -12,12 +12,12 @@ from rollcall.answers.clients.assignors.abstract_sticky import Claim, StickyPlan
 from rollcall.answers.clients.assignors.common import MemberSubscription
 from rollcall.schemas.consumer_protocol import (
     NO_GENERATION,
-    ConsumerProtocolError,
     Subscription,
     TopicPartition,
     decode_cooperative_sticky_user_data,
     encode_cooperative_sticky_user_data,
 )
+from rollcall.schemas.layout import LayoutError
 
 
 def generation_alone(owned: Sequence[TopicPartition] | None, generation: int) -> bytes:
@@ -45,7 +45,7 @@ def _claim(subscription: Subscription) -> Claim:
         return Claim(subscription.owned_partitions, subscription.generation_id)
     try:
         generation = decode_cooperative_sticky_user_data(subscription.user_data or b"")
-    except ConsumerProtocolError:
+    except LayoutError:
         generation = NO_GENERATION
     return Claim(subscription.owned_partitions, generation)
 

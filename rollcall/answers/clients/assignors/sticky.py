@@ -12,13 +12,13 @@ from rollcall.answers.clients.assignors.abstract_sticky import Claim, plan_stick
 from rollcall.answers.clients.assignors.common import MemberSubscription
 from rollcall.schemas.consumer_protocol import (
     NO_GENERATION,
-    ConsumerProtocolError,
     StickyUserData,
     Subscription,
     TopicPartition,
     decode_sticky_user_data,
     encode_sticky_user_data,
 )
+from rollcall.schemas.layout import LayoutError
 
 
 def last_assignment(owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
@@ -44,6 +44,6 @@ def _claim(subscription: Subscription) -> Claim:
         return Claim()
     try:
         user_data = decode_sticky_user_data(subscription.user_data)
-    except ConsumerProtocolError:
+    except LayoutError:
         return Claim()
     return Claim(user_data.partitions, NO_GENERATION if user_data.generation is None else user_data.generation)

@@ -12,24 +12,23 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from rollcall.inputs.offsets_topic.dumps.log_record import NO_PRODUCER, LogRecord, Marker
 from rollcall.inputs.offsets_topic.records.decoding import encode_key, encode_value
-from rollcall.inputs.offsets_topic.records.layout import RecordError
 from rollcall.inputs.offsets_topic.records.shapes import RECORD_TYPES, RecordKey
 from rollcall.schemas.consumer_protocol import (
     NO_GENERATION,
     Assignment,
-    ConsumerProtocolError,
+    PartitionsOfTopic,
     Subscription,
-    TopicPartition,
     encode_assignment,
     encode_subscription,
+    flat,
 )
+from rollcall.schemas.layout import LayoutError
 
 _FILE = re.compile(rb"Dumping (.*)")
 _PARTITION = re.compile(rb"__consumer_offsets-(\d+)/[^/]*\Z")
@@ -91,7 +90,7 @@ def _key(text: bytes) -> bytes:
     assert isinstance(key, RecordKey)
     try:
         return encode_key(number, key)
-    except RecordError as error:
+    except LayoutError as error:
         raise ValueError(f"{known.name}: {error}") from None
 
 
@@ -107,7 +106,7 @@ def _value(key: bytes, text: bytes) -> bytes | None:
         data["members"] = [_with_bytes(member) for member in data["members"]]
     try:
         return encode_value(version, _converted(data, known.value))
-    except RecordError as error:
+    except LayoutError as error:
         raise ValueError(f"{known.name}: {error}") from None
 
 
@@ -146,32 +145,23 @@ def _consumer_bytes(printed: Any, shape: type[_PrintedSubscription | _Assignment
         return printed
     try:
         return msgspec.convert(printed, shape, strict=False).encoded()
-    except (ConsumerProtocolError, msgspec.ValidationError) as error:
+    except (LayoutError, msgspec.ValidationError) as error:
         raise ValueError(f"ConsumerProtocol: {error}") from None
-
-
-class _Partitions(msgspec.Struct):
-    topic: str
-    partitions: list[int]
 
 
 class _PrintedSubscription(msgspec.Struct, rename="camel"):
     topics: tuple[str, ...]
-    owned_partitions: list[_Partitions] | None = None
+    owned_partitions: list[PartitionsOfTopic] | None = None
     generation_id: int = NO_GENERATION
     rack_id: str | None = None
 
     def encoded(self) -> bytes:
-        owned = _flat(self.owned_partitions or ())
+        owned = flat(self.owned_partitions or ())
         return encode_subscription(Subscription(self.topics, None, owned, self.generation_id, self.rack_id or None))
 
 
 class _Assignment(msgspec.Struct, rename="camel"):
-    assigned_partitions: list[_Partitions] | None = None
+    assigned_partitions: list[PartitionsOfTopic] | None = None
 
     def encoded(self) -> bytes:
-        return encode_assignment(Assignment(_flat(self.assigned_partitions or ())))
-
-
-def _flat(topics: Iterable[_Partitions]) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(one.topic, number) for one in topics for number in one.partitions)
+        return encode_assignment(Assignment(flat(self.assigned_partitions or ())))

@@ -18,8 +18,9 @@ from rollcall.inputs.offsets_topic.history.story import Story, candidates_of
 from rollcall.inputs.offsets_topic.records.shapes import ClassicMember, GroupMetadataValue
 from rollcall.schemas import makers
 from rollcall.schemas.causes import EXPIRED, LEFT, CauseCandidate, CauseKind, EndCause
-from rollcall.schemas.consumer_protocol import ConsumerProtocolError, decode_assignment, decode_subscription
+from rollcall.schemas.consumer_protocol import decode_assignment, decode_subscription
 from rollcall.schemas.effects import GroupCreated, GroupFound, JoinPhaseEnded, RebalanceEnded
+from rollcall.schemas.layout import LayoutError
 
 CONSUMER = "consumer"
 
@@ -284,7 +285,7 @@ def _member(one: ClassicMember, value: GroupMetadataValue, at_ms: int, history: 
             topics = sorted(subscription.topics)
             for partition in decode_assignment(one.assignment).partitions if one.assignment else ():
                 held.setdefault(partition.topic, []).append(partition.partition)
-        except ConsumerProtocolError:
+        except LayoutError:
             held = {}
     return Member(
         member_id=one.member_id,

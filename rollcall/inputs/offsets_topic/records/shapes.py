@@ -1,6 +1,6 @@
 """The keys and values of `__consumer_offsets`, one shape each with every version's fields, as Kafka 4.3 defines them.
 
-Knows names, types and versions; the bytes are `rollcall.inputs.offsets_topic.records.layout`'s business. Of keys of
+Knows names, types and versions; the bytes are `rollcall.schemas.layout`'s business. Of keys of
 other kinds of group (share, streams) only the group is read.
 """
 
@@ -8,41 +8,36 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, NamedTuple
 
-from rollcall.inputs.offsets_topic.records.layout import Int8, Int32, Int64, RecordShape, Tag, Uuid
+from rollcall.schemas.layout import ClassicShape, Int8, Int32, Int64, LayoutShape, Tag, Uuid
 from rollcall.schemas.shapes import Since, Versions
 
-NEVER = 32767
-"""No version: what has it as FLEXIBLE_SINCE has the classic layout in all of them."""
 
-
-class RecordKey(RecordShape, kw_only=True):
+class RecordKey(ClassicShape, frozen=True, kw_only=True):
     """Base of every key: no key is flexible, and the group stands first."""
-
-    FLEXIBLE_SINCE: ClassVar[int] = NEVER
 
     group: str
 
 
-class GroupKey(RecordKey, kw_only=True):
+class GroupKey(RecordKey, frozen=True, kw_only=True):
     """The key of a record that a group has one of."""
 
 
-class OffsetCommitKey(RecordKey, kw_only=True):
+class OffsetCommitKey(RecordKey, frozen=True, kw_only=True):
     topic: str
     partition: Int32
 
 
-class MemberKey(RecordKey, kw_only=True):
+class MemberKey(RecordKey, frozen=True, kw_only=True):
     """The key of a record that a member has one of."""
 
     member_id: str
 
 
-class RegularExpressionKey(RecordKey, kw_only=True):
+class RegularExpressionKey(RecordKey, frozen=True, kw_only=True):
     regular_expression: str
 
 
-class OffsetCommitValue(RecordShape, kw_only=True):
+class OffsetCommitValue(LayoutShape, frozen=True, kw_only=True):
     """A committed offset. It does not name who committed it."""
 
     FLEXIBLE_SINCE: ClassVar[int] = 4
@@ -56,7 +51,7 @@ class OffsetCommitValue(RecordShape, kw_only=True):
     topic_id: Annotated[Uuid, Since(4), Tag(0)] = None
 
 
-class ClassicMember(RecordShape, kw_only=True):
+class ClassicMember(LayoutShape, frozen=True, kw_only=True):
     """A member of a classic group."""
 
     FLEXIBLE_SINCE: ClassVar[int] = 4
@@ -72,7 +67,7 @@ class ClassicMember(RecordShape, kw_only=True):
     """ConsumerProtocol bytes where the type is consumer, like `subscription`."""
 
 
-class GroupMetadataValue(RecordShape, kw_only=True):
+class GroupMetadataValue(LayoutShape, frozen=True, kw_only=True):
     """A generation of a classic group."""
 
     FLEXIBLE_SINCE: ClassVar[int] = 4
@@ -86,42 +81,42 @@ class GroupMetadataValue(RecordShape, kw_only=True):
     members: list[ClassicMember]
 
 
-class ConsumerGroupMetadataValue(RecordShape, kw_only=True):
+class ConsumerGroupMetadataValue(LayoutShape, frozen=True, kw_only=True):
     epoch: Int32
     metadata_hash: Annotated[Int64, Tag(0)] = 0
 
 
-class PartitionRacks(RecordShape, kw_only=True):
+class PartitionRacks(LayoutShape, frozen=True, kw_only=True):
     partition: Int32
     racks: list[str]
 
 
-class TopicMetadata(RecordShape, kw_only=True):
+class TopicMetadata(LayoutShape, frozen=True, kw_only=True):
     topic_id: Uuid
     topic_name: str
     num_partitions: Int32
     partition_metadata: list[PartitionRacks]
 
 
-class PartitionMetadataValue(RecordShape, kw_only=True):
+class PartitionMetadataValue(LayoutShape, frozen=True, kw_only=True):
     """The topics that a group subscribes to, as Kafka 4.0 wrote them; later versions write its tombstone alone."""
 
     topics: list[TopicMetadata]
 
 
-class ClassicProtocol(RecordShape, kw_only=True):
+class ClassicProtocol(LayoutShape, frozen=True, kw_only=True):
     name: str
     metadata: bytes
 
 
-class ClassicMemberMetadata(RecordShape, kw_only=True):
+class ClassicMemberMetadata(LayoutShape, frozen=True, kw_only=True):
     """The fields of a member of the classic protocol in a group of the newer one."""
 
     session_timeout_ms: Int32
     supported_protocols: list[ClassicProtocol]
 
 
-class MemberMetadataValue(RecordShape, kw_only=True):
+class MemberMetadataValue(LayoutShape, frozen=True, kw_only=True):
     """A member. Its session timeout is not recorded."""
 
     ALWAYS_WRITTEN: ClassVar[tuple[str, ...]] = ("classic_member_metadata",)
@@ -138,21 +133,21 @@ class MemberMetadataValue(RecordShape, kw_only=True):
     classic_member_metadata: Annotated[ClassicMemberMetadata | None, Tag(0)] = None
 
 
-class TargetAssignmentMetadataValue(RecordShape, kw_only=True):
+class TargetAssignmentMetadataValue(LayoutShape, frozen=True, kw_only=True):
     assignment_epoch: Int32
     assignment_timestamp: Annotated[Int64, Tag(0)] = 0
 
 
-class TargetPartitions(RecordShape, kw_only=True):
+class TargetPartitions(LayoutShape, frozen=True, kw_only=True):
     topic_id: Uuid
     partitions: list[Int32]
 
 
-class TargetAssignmentMemberValue(RecordShape, kw_only=True):
+class TargetAssignmentMemberValue(LayoutShape, frozen=True, kw_only=True):
     topic_partitions: list[TargetPartitions]
 
 
-class CurrentPartitions(RecordShape, kw_only=True):
+class CurrentPartitions(LayoutShape, frozen=True, kw_only=True):
     """Partitions of one topic."""
 
     topic_id: Uuid
@@ -161,7 +156,7 @@ class CurrentPartitions(RecordShape, kw_only=True):
     """Of each partition the epoch at which it was given; null before Kafka 4.3."""
 
 
-class CurrentMemberAssignmentValue(RecordShape, kw_only=True):
+class CurrentMemberAssignmentValue(LayoutShape, frozen=True, kw_only=True):
     """What a member holds."""
 
     member_epoch: Int32
@@ -172,7 +167,7 @@ class CurrentMemberAssignmentValue(RecordShape, kw_only=True):
     partitions_pending_revocation: list[CurrentPartitions]
 
 
-class RegularExpressionValue(RecordShape, kw_only=True):
+class RegularExpressionValue(LayoutShape, frozen=True, kw_only=True):
     topics: list[str]
     version: Int64
     timestamp: Int64
@@ -183,7 +178,7 @@ class RecordType(NamedTuple):
 
     name: str
     key: type[RecordKey]
-    value: type[RecordShape] | None
+    value: type[LayoutShape] | None
     """None where the record is skipped."""
     versions: Versions
     """Those of the value."""

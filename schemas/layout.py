@@ -1,10 +1,12 @@
-"""Bytes of a record into a declared shape and back, by the layout that Kafka's message definitions have.
+"""Bytes into a declared shape and back, by the layout that Kafka's message definitions have.
 
-A shape is a `RecordShape` whose fields stand in wire order, each with its wire type: `Versions` say which versions
-carry a field, `Tag` that it is a tagged field, `FLEXIBLE_SINCE` from which version on the layout is flexible.
+A shape is a `LayoutShape` whose fields stand in wire order, each with its wire type: `Versions` say which versions
+carry a field, `Tag` that it is a tagged field, `FLEXIBLE_SINCE` from which version on the layout is flexible,
+`Converted` that the field holds something else than its bytes say.
 
-Knows Kafka's primitive types, classic and flexible. Must not know any record by name. kio's reader is not used: it
-has none of these records, cannot read a nullable struct in a tagged field, and ends the process at a false count.
+Knows Kafka's primitive types, classic and flexible. Must not know any shape by name: the coordinator's core imports
+it too. kio's reader is not used: it has none of the records, cannot read a nullable struct in a tagged field, and ends
+the process at a false count.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from rollcall.schemas.shapes import Versions
 _LONGEST_VARINT_BYTES = 5
 
 
-class RecordError(ValueError):
+class LayoutError(ValueError):
     """Bytes that do not follow their layout: which field, why, and at which byte."""
 
     def __init__(self, field: str, reason: str, position: int | None = None) -> None:
@@ -31,12 +33,18 @@ class RecordError(ValueError):
         super().__init__(f"{field}{where}: {reason}")
 
 
-class RecordShape(msgspec.Struct, kw_only=True, gc=False, rename="camel"):
-    """Base of every shape in a record. Its JSON names are Kafka's own, so that Kafka's JSON of a record fits it."""
+class LayoutShape(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
+    """Base of every shape. Its JSON names are Kafka's own, so that Kafka's JSON of a record fits it."""
 
     FLEXIBLE_SINCE: ClassVar[int] = 0
     ALWAYS_WRITTEN: ClassVar[tuple[str, ...]] = ()
     """Tagged fields whose default in Kafka's definition is none that a record ever holds."""
+
+
+class ClassicShape(LayoutShape, frozen=True):
+    """Base of every shape of which no version is flexible."""
+
+    FLEXIBLE_SINCE: ClassVar[int] = 2**15
 
 
 class Tag(NamedTuple):
@@ -45,9 +53,19 @@ class Tag(NamedTuple):
     number: int
 
 
+class Converted(NamedTuple):
+    """The mark of a field that holds another type than its bytes, and how one becomes the other."""
+
+    wire: Any
+    take: Callable[[Any], Any]
+    give: Callable[[Any], Any] | None = None
+    """None: it is read alone."""
+
+
 Uuid = Annotated[str | None, "uuid"]
 """A topic id as Kafka writes it for people: 22 characters; None where its bytes are all zero."""
 Int8 = Annotated[int, struct.Struct(">b")]
+Int16 = Annotated[int, struct.Struct(">h")]
 Int32 = Annotated[int, struct.Struct(">i")]
 Int64 = Annotated[int, struct.Struct(">q")]
 
@@ -63,6 +81,8 @@ class _Type(NamedTuple):
     write: Write
     least_bytes: int
     """No value is shorter, which bounds a believable count."""
+    code: str = ""
+    """What stands for it in a struct's format, where its values have one size."""
 
 
 class _Field(NamedTuple):
@@ -71,26 +91,38 @@ class _Field(NamedTuple):
     tag: int | None
 
 
-def read_shape(shape: type[RecordShape], version: int, data: bytes, start: int = 0) -> Any:
-    """A shape of one version from its bytes; what follows them is ignored, as Kafka does. Raises RecordError."""
+def read_shape(shape: type[LayoutShape], version: int, data: bytes, start: int = 0) -> Any:
+    """A shape of one version from its bytes; what follows them is ignored, as Kafka does. Raises LayoutError."""
     try:
         return _shape_type(shape, version).read(data, start)[0]
-    except RecordError as error:
-        raise RecordError(shape.__name__, str(error)) from None
+    except LayoutError as error:
+        raise LayoutError(shape.__name__, str(error)) from None
 
 
-def write_shape(value: RecordShape, version: int) -> bytes:
-    """The bytes of a shape in one version. Raises RecordError where a value does not fit its field."""
+def read_versioned(shape: type[LayoutShape], newest: int, data: bytes) -> Any:
+    """A shape with its version in front; a version newer than the newest known is read as that. Raises LayoutError."""
+    try:
+        version, start = _INT16.read(data, 0)
+        if version < 0:
+            raise LayoutError(str(version), "is negative", 0)
+    except LayoutError as error:
+        raise LayoutError("version", str(error)) from None
+    return read_shape(shape, min(version, newest), data, start)
+
+
+def write_shape(value: LayoutShape, version: int) -> bytes:
+    """The bytes of a shape in one version. Raises LayoutError where a value does not fit its field."""
     return _shape_type(type(value), version).write(value)
 
 
 @cache
-def _shape_type(shape: type[RecordShape], version: int) -> _Type:
+def _shape_type(shape: type[LayoutShape], version: int) -> _Type:
     is_flexible = version >= shape.FLEXIBLE_SINCE
     fields = _fields(shape, version, is_flexible)
     plain = [field for field in fields if field.tag is None]
     tagged = {field.tag: field for field in fields if field.tag is not None}
     reads = [(field.name, field.type.read) for field in plain]
+    writes = [(field.name, field.type.write) for field in plain]
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         values: dict[str, Any] = {}
@@ -98,14 +130,19 @@ def _shape_type(shape: type[RecordShape], version: int) -> _Type:
         try:
             for name, read_value in reads:
                 values[name], at = read_value(data, at)
-        except RecordError as error:
-            raise RecordError(name, str(error)) from None
+        except LayoutError as error:
+            raise LayoutError(name, str(error)) from None
         if is_flexible:
             at = _read_tagged(tagged, values, data, at)
         return shape(**values), at
 
     def write(value: Any) -> bytes:
-        out = [_write_field(field, getattr(value, field.name)) for field in plain]
+        out, name = [], ""
+        try:
+            for name, write_value in writes:
+                out.append(write_value(getattr(value, name)))
+        except LayoutError as error:
+            raise LayoutError(name, str(error)) from None
         if is_flexible:
             out.append(_write_tagged(tagged, value))
         return b"".join(out)
@@ -113,7 +150,7 @@ def _shape_type(shape: type[RecordShape], version: int) -> _Type:
     return _Type(read, write, sum(field.type.least_bytes for field in plain) + is_flexible)
 
 
-def _fields(shape: type[RecordShape], version: int, is_flexible: bool) -> list[_Field]:
+def _fields(shape: type[LayoutShape], version: int, is_flexible: bool) -> list[_Field]:
     """The fields that a version carries, in wire order."""
     hints = get_type_hints(shape, include_extras=True)
     found = []
@@ -131,6 +168,9 @@ def _type_of(hint: Any, version: int, is_flexible: bool) -> _Type:
     marks = getattr(hint, "__metadata__", ())
     if "uuid" in marks:
         return _UUID
+    converted = next((mark for mark in marks if isinstance(mark, Converted)), None)
+    if converted is not None:
+        return _converted(_type_of(converted.wire, version, is_flexible), converted)
     fixed = next((mark for mark in marks if isinstance(mark, struct.Struct)), None)
     if fixed is not None:
         return _fixed(fixed)
@@ -139,7 +179,7 @@ def _type_of(hint: Any, version: int, is_flexible: bool) -> _Type:
     if is_nullable:
         declared = next(part for part in get_args(declared) if part is not NoneType)
     if declared is str:
-        return _sized(is_flexible, is_nullable, 2, _text, _utf8)
+        return _sized(is_flexible, is_nullable, 2, bytes.decode, _utf8)
     if declared is bytes:
         return _sized(is_flexible, is_nullable, 4, bytes, bytes)
     if get_origin(declared) is list:
@@ -161,9 +201,23 @@ def _fixed(form: struct.Struct) -> _Type:
         try:
             return form.pack(value)
         except struct.error:
-            raise RecordError(str(value), f"does not fit {form.size} bytes") from None
+            raise LayoutError(str(value), f"does not fit {form.size} bytes") from None
 
-    return _Type(read, write, form.size)
+    return _Type(read, write, form.size, form.format[1:])
+
+
+def _converted(wire: _Type, mark: Converted) -> _Type:
+    read_wire, take = wire.read, mark.take
+
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        value, at = read_wire(data, at)
+        return take(value), at
+
+    def write(value: Any) -> bytes:
+        assert mark.give is not None
+        return wire.write(mark.give(value))
+
+    return _Type(read, write, wire.least_bytes)
 
 
 def _sized(
@@ -176,10 +230,13 @@ def _sized(
         length, start = read_length(data, at)
         if length < 0:
             if length < -1 or not is_nullable:
-                raise RecordError("length", f"{length} is negative", at)
+                raise LayoutError("length", f"{length} is negative", at)
             return None, start
         end = _within(data, start + length)
-        return take(data[start:end]), end
+        try:
+            return take(data[start:end]), end
+        except UnicodeDecodeError as error:
+            raise LayoutError("text", f"{error.object!r} is not UTF-8", start + error.start) from None
 
     def write(value: Any) -> bytes:
         if value is None:
@@ -198,11 +255,13 @@ def _array(item: _Type, is_flexible: bool, is_nullable: bool) -> _Type:
         count, at = read_length(data, at)
         if count < 0:
             if count < -1 or not is_nullable:
-                raise RecordError("count", f"{count} is negative", start)
+                raise LayoutError("count", f"{count} is negative", start)
             return None, at
         # An item may take no byte at all only in a layout without fields, and there is none.
         if count * item.least_bytes > len(data) - at:
-            raise RecordError("count", f"{count} items cannot be in {len(data) - at} bytes", start)
+            raise LayoutError("count", f"{count} items cannot be in {len(data) - at} bytes", start)
+        if item.code:
+            return list(struct.unpack_from(f">{count}{item.code}", data, at)), at + count * item.least_bytes
         items = []
         for _ in range(count):
             value, at = item.read(data, at)
@@ -242,15 +301,15 @@ def _length(is_flexible: bool, width: int) -> tuple[Callable[[bytes, int], tuple
 def _read_field(field: _Field, data: bytes, at: int) -> tuple[Any, int]:
     try:
         return field.type.read(data, at)
-    except RecordError as error:
-        raise RecordError(field.name, str(error)) from None
+    except LayoutError as error:
+        raise LayoutError(field.name, str(error)) from None
 
 
 def _write_field(field: _Field, value: Any) -> bytes:
     try:
         return field.type.write(value)
-    except RecordError as error:
-        raise RecordError(field.name, str(error)) from None
+    except LayoutError as error:
+        raise LayoutError(field.name, str(error)) from None
 
 
 def _read_tagged(known: dict[int, _Field], values: dict[str, Any], data: bytes, at: int) -> int:
@@ -264,12 +323,12 @@ def _read_tagged(known: dict[int, _Field], values: dict[str, Any], data: bytes, 
             field = known[number]
             values[field.name], read_to = _read_field(field, data[:end], at)
             if read_to != end:
-                raise RecordError(field.name, f"takes {read_to - at} bytes of {size}", at)
+                raise LayoutError(field.name, f"takes {read_to - at} bytes of {size}", at)
         at = end
     return at
 
 
-def _write_tagged(known: dict[int, _Field], value: RecordShape) -> bytes:
+def _write_tagged(known: dict[int, _Field], value: LayoutShape) -> bytes:
     """The tagged fields that hold something else than Kafka's default; a nullable shape is always written."""
     out = []
     for number, field in sorted(known.items()):
@@ -280,7 +339,7 @@ def _write_tagged(known: dict[int, _Field], value: RecordShape) -> bytes:
     return _varint(len(out)) + b"".join(out)
 
 
-def _default(value: RecordShape, name: str) -> Any:
+def _default(value: LayoutShape, name: str) -> Any:
     return next(field.default for field in msgspec.structs.fields(value) if field.name == name)
 
 
@@ -296,25 +355,19 @@ def _write_uuid(value: str | None) -> bytes:
     except ValueError:
         raw = b""
     if len(raw) != 16:
-        raise RecordError("uuid", f"{value!r} is none")
+        raise LayoutError("uuid", f"{value!r} is none")
     return raw
 
 
+_INT16 = _fixed(struct.Struct(">h"))
 _UUID = _Type(_read_uuid, _write_uuid, 16)
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise RecordError("text", f"{data!r} is not UTF-8") from None
 
 
 def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise RecordError("text", f"{text!r} cannot be written as UTF-8") from None
+        raise LayoutError("text", f"{text!r} cannot be written as UTF-8") from None
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
@@ -328,7 +381,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
             return value, at
-    raise RecordError("number", f"has more than {_LONGEST_VARINT_BYTES} bytes", at - _LONGEST_VARINT_BYTES)
+    raise LayoutError("number", f"has more than {_LONGEST_VARINT_BYTES} bytes", at - _LONGEST_VARINT_BYTES)
 
 
 def _varint(value: int) -> bytes:
@@ -342,5 +395,5 @@ def _varint(value: int) -> bytes:
 
 def _within(data: bytes, end: int) -> int:
     if end > len(data):
-        raise RecordError("bytes", f"{end - len(data)} are missing", len(data))
+        raise LayoutError("bytes", f"{end - len(data)} are missing", len(data))
     return end
