@@ -108,7 +108,7 @@ def test_what_moved_is_reported_with_how_long_nobody_had_it_and_what_stayed() ->
     e = explained(two_consumers())
     assert moved(e) == [(1, "a", "b", 500)]
     assert (e.kept_count, e.standstill) == (1, None)
-    assert stopped(e)[0] == "Somebody consumed all the time."
+    assert stopped(e)[0] == "At least one member consumed all the time."
 
 
 def test_an_owner_from_long_before_stays_one() -> None:

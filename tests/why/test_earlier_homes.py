@@ -24,7 +24,7 @@ ALWAYS = {OLDEST, VERSION + WITH_CLUSTER}
 CORRECTED = {f"{group} 3": f", {group}-2 also joined" for group in ("fares-svc", "seats-svc")}
 """What versions said wrongly, by group and generation: it joined as epoch 3 was over, and set the next one off."""
 
-RENAMED = {"heard of last": "last seen", "its own words": "reason given"}
+RENAMED = {"heard of last": "last seen", "its own words": "reason given", "told": "notified"}
 SILENT = "sent no heartbeat within its session timeout"
 NOT_RENEWED = "sent nothing that renews its session for its session timeout"
 """What is said instead if a request came meanwhile."""
@@ -35,6 +35,9 @@ REWORDED = (
         r"it is open what set the rebalance off \((.*?), by (\S+) or (.*?), by \2\)",
         r"\2 set it off (inferred; \1 or \3)",
     ),
+    ("was silent for its whole session timeout", SILENT),
+    ("somebody consumed all the time", "at least one member consumed all the time"),
+    ("single partitions had no owner", "some partitions had no owner"),
 )
 """How a sentence of earlier versions is worded now."""
 

@@ -31,8 +31,8 @@ from tests.why.reading import all_facts, explained
 
 
 def parts(found: list[Part]) -> dict[str, tuple[object, ...]]:
-    """By name, when each was told, rejoined, synced and was back."""
-    return {one.name: tuple(map(one.moments.get, ("told", "rejoined", "synced", "back"))) for one in found}
+    """By name, when each was notified, rejoined, synced and was back."""
+    return {one.name: tuple(map(one.moments.get, ("notified", "rejoined", "synced", "back"))) for one in found}
 
 
 def ways(found: list[Move]) -> list[tuple[object, ...]]:
