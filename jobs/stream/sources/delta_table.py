@@ -29,7 +29,7 @@ from rollcall.tables.rows import fitted
 from rollcall.tables.versions import Versions
 
 FORMAT = "rollcall_requests"
-WAITS_S = 1.0
+WAITS_S = 0.25
 """A look for requests takes at most this long, so that a query can be stopped."""
 LOOKS_EVERY_S = 0.02
 _FILES_A_PARTITION = 8
