@@ -85,4 +85,4 @@ def test_the_story_has_what_the_views_look_for(homes: tuple[Path, Path]) -> None
 def test_the_explanation_is_the_same() -> None:
     single, run = (lines_of(explain(GROUP, reader_of(reported(beat).rows))) for beat in (one_by_one, in_one_run))
     assert run == single
-    assert any(line.about == "told" and line.at_ms == 29_001 for line in run)
+    assert any(line.about == "notified" and line.at_ms == 29_001 for line in run)
