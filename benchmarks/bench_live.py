@@ -6,10 +6,11 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from kafka.admin import KafkaAdminClient, NewTopic
 
@@ -31,9 +32,24 @@ TOPIC, PARTITIONS = "measured", 6
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 HEARTBEATS_FOR_S, COMMITS_FOR_S = 15.0, 10.0
 QUIET_INTERVAL_S = 0.25
-RESTING_GROUPS, RESTING_SIZE, RESTING_FOR_S, RESTING_INTERVAL_S = 1_000, 3, 300.0, 3.0
-FORMED_AT_ONCE = 25
+RESTING_SIZE, RESTING_FOR_S, FORMED_AT_ONCE = 3, 120.0, 25
 IDLE_SETTLED_S, IDLE_FOR_S = 30.0, 40.0
+
+
+class Rest(NamedTuple):
+    """Groups of three members at rest, and how often each member beats."""
+
+    groups: int
+    interval_s: float
+
+    @property
+    def beats_a_second(self) -> int:
+        return round(self.groups * RESTING_SIZE / self.interval_s)
+
+
+AT_REST = Rest(1_000, 3.0)
+OTHERS_AT_REST = (Rest(300, 0.9), Rest(3_000, 9.0), Rest(1_000, 9.0), Rest(1_000, 1.0))
+"""Fewer and more groups at the same rate; the same groups at a lower and a higher one."""
 
 
 @bench
@@ -107,22 +123,36 @@ async def _formed_s(last: LiveGroup, count: int) -> float:
 
 @bench
 def groups_at_rest() -> Iterator[Figure]:
-    """Five minutes of 1,000 groups of three members that beat every three seconds, as soon as all have formed.
-
-    Raises RuntimeError: a heartbeat was refused. AssertionError: the history has others, or an expiry.
-    """
-    with folder() as path, Job(path / "home", {TOPIC: PARTITIONS}, SETTINGS) as job:
-        job.start_coordinator()
-        beats, took, (job_s, gateway_s) = asyncio.run(_rest(job.start_gateway(), job))
-        until(lambda: len(job.now().heartbeats()) >= beats, f"{beats} heartbeats in the history")
-        history = job.now()
-        assert len(history.heartbeats()) == beats
-        assert not history.effects(EffectName.MEMBER_REMOVED)
+    """What two minutes of 1,000 groups of three members cost, 1,000 heartbeats a second; and other sizes beside it."""
+    took, (job_s, gateway_s) = _rested(AT_REST)
     hundred_thousands = len(took) / 100_000
     yield from quantiles("at_rest_heartbeat", took, at_most(2), at_most(20))
     both = (job_s + gateway_s) / hundred_thousands
     yield Figure("at_rest_job_and_gateway_100000_heartbeats", both, "s of a core", at_most(12))
     yield Figure("at_rest_job_100000_heartbeats", job_s / hundred_thousands, "s of a core", at_most(4))
+    yield _cores(AT_REST, (job_s, gateway_s))
+    for rest in OTHERS_AT_REST:
+        yield _cores(rest, _rested(rest)[1])
+
+
+def _cores(rest: Rest, used: Iterable[float]) -> Figure:
+    name = f"at_rest_{rest.groups}_groups_{rest.beats_a_second}_heartbeats_a_second"
+    return Figure(name, sum(used) / RESTING_FOR_S, "of a core")
+
+
+def _rested(rest: Rest) -> tuple[list[float], list[float]]:
+    """What each heartbeat took once all groups had formed, and seconds of a core that job and gateway used meanwhile.
+
+    Raises RuntimeError: a heartbeat was refused. AssertionError: the history has others, or an expiry.
+    """
+    with folder() as path, Job(path / "home", {TOPIC: PARTITIONS}, SETTINGS) as job:
+        job.start_coordinator()
+        beats, took, used = asyncio.run(_rest(rest, job.start_gateway(), job))
+        until(lambda: len(job.now().heartbeats()) >= beats, f"{beats} heartbeats in the history")
+        history = job.now()
+        assert len(history.heartbeats()) == beats
+        assert not history.effects(EffectName.MEMBER_REMOVED)
+    return took, used
 
 
 @bench
@@ -146,14 +176,14 @@ def _files(folder_of_home: Path) -> set[tuple[Path, int]]:
     return {(path, path.stat().st_ino) for path in folder_of_home.rglob("*") if path.is_file()}
 
 
-async def _rest(address: Address, job: Job) -> tuple[int, list[float], list[float]]:
+async def _rest(rest: Rest, address: Address, job: Job) -> tuple[int, list[float], list[float]]:
     """How many heartbeats were taken in all; and what beats and processes took once all groups had formed."""
-    groups = [LiveGroup(address, f"resting-{number}", RESTING_SIZE) for number in range(RESTING_GROUPS)]
+    groups = [LiveGroup(address, f"resting-{number}", RESTING_SIZE) for number in range(rest.groups)]
     took, over, beating = list[float](), asyncio.Event(), []
-    for first in range(0, RESTING_GROUPS, FORMED_AT_ONCE):
+    for first in range(0, rest.groups, FORMED_AT_ONCE):
         some = groups[first : first + FORMED_AT_ONCE]
         await asyncio.gather(*(group.form() for group in some))
-        beating += [asyncio.create_task(group.beat_every(RESTING_INTERVAL_S, took, over)) for group in some]
+        beating += [asyncio.create_task(group.beat_every(rest.interval_s, took, over)) for group in some]
     took.clear()
     before = [processor_seconds(pid) for pid in job.pids()]
     await asyncio.sleep(RESTING_FOR_S)
