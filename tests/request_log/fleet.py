@@ -9,17 +9,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from rollcall.schemas.consumer_protocol import (
-    Assignment,
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import HeartbeatResponse, JoinGroupResponse, Response, SyncGroupResponse
 from tests.request_log.broker import START_MS, Broker
 from tests.request_log.newer_member import LoggedMember, NewerMember
+from tests.requests import assignment, flat, subscription
 
 HEARTBEAT_MS = 1000
 
@@ -72,7 +66,7 @@ class MemberOf(LoggedMember):
         self._joins += 1
         join = self._joins
         self.generation_id = -1
-        metadata = encode_subscription(Subscription(("t",)), 1)
+        metadata = subscription("t", version=1)
         optional: dict[str, Any] = {}
         if self.join_version >= 5:
             optional["group_instance_id"] = self.instance_id
@@ -113,9 +107,8 @@ class MemberOf(LoggedMember):
         assignments = []
         if self._leads:
             for i, member_id in enumerate(self._members):
-                owned = range(i, self.partitions, len(self._members))
-                assignment = encode_assignment(Assignment(tuple(TopicPartition("t", n) for n in owned)), 1)
-                assignments.append({"member_id": member_id, "assignment": assignment})
+                owned = {"t": range(i, self.partitions, len(self._members))}
+                assignments.append({"member_id": member_id, "assignment": assignment(flat(owned), 1)})
         self._send(
             "SyncGroup",
             3,

@@ -12,8 +12,8 @@ import pytest
 from rollcall.inputs.request_log.fetches import FetchReader, UnchangedPartition
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.log_ends import LagNews
-from rollcall.schemas.consumer_protocol import Subscription, encode_subscription
 from rollcall.tables.lag.rows import Fetched, LogEnd
+from tests.requests import subscription
 
 ID, OTHER = "_x61ovasS5u52uE8qrL_oQ", "1g35ai7FQR67NUJXlGVawA"
 
@@ -113,7 +113,7 @@ def test_deleted_records_move_the_log_start() -> None:
 
 
 def join(client: str, *topics: str) -> LogLine:
-    metadata = b64encode(encode_subscription(Subscription(topics), version=1)).decode()
+    metadata = b64encode(subscription(*topics, version=1)).decode()
     request = {
         **{"groupId": "g", "sessionTimeoutMs": 10000, "rebalanceTimeoutMs": 60000, "memberId": "", "reason": None},
         **{"groupInstanceId": None, "protocolType": "consumer", "protocols": [{"name": "range", "metadata": metadata}]},
