@@ -181,6 +181,12 @@ def one_member(group_id: str = "orders", partitions: Sequence[str] = ("t-0",), *
 
 def write_effects(home: Path, facts: Mapping[str, Iterable[EffectRow]]) -> None:
     """Appends every group's rows to the effects table of a home, in one commit."""
+    partition_by = list(EFFECTS.partition_by)
+    write_deltalake(str(home / EFFECTS_FOLDER), table_of(facts), mode="append", partition_by=partition_by)
+
+
+def table_of(facts: Mapping[str, Iterable[EffectRow]]) -> pa.Table:
+    """Every group's rows, as the effects table has them."""
     columns: dict[str, list[object]] = {name: [] for name in EFFECTS.names}
     for group_id, rows in facts.items():
         for row in rows:
@@ -189,5 +195,4 @@ def write_effects(home: Path, facts: Mapping[str, Iterable[EffectRow]]) -> None:
             for name in EFFECTS.names:
                 if name not in ("group_id", "at_date"):
                     columns[name].append(getattr(row, name))
-    table = pa.table(columns, schema=EFFECTS.arrow)
-    write_deltalake(str(home / EFFECTS_FOLDER), table, mode="append", partition_by=list(EFFECTS.partition_by))
+    return pa.table(columns, schema=EFFECTS.arrow)
