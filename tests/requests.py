@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rollcall.schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
+from rollcall.schemas.consumer_protocol import (
+    HIGHEST_VERSION,
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
 from rollcall.schemas.heartbeat_runs import RunPacker
 from rollcall.schemas.messages import (
     ENVELOPE_FIELDS,
@@ -34,7 +41,26 @@ from rollcall.schemas.messages import (
 from rollcall.schemas.wire_fields import REPLAY_FIELDS, carried_names
 
 R = TypeVar("R", bound=Request)
-SUBSCRIPTION = encode_subscription(Subscription(("t1",)), version=0)
+Partitions = Mapping[str, Sequence[int]]
+
+
+def subscription(*topics: str, owned: Iterable[tuple[str, int]] = (), version: int = HIGHEST_VERSION) -> bytes:
+    """What a consumer subscribes to, as a JoinGroup has it."""
+    owned_partitions = tuple(TopicPartition(*partition) for partition in owned)
+    return encode_subscription(Subscription(topics, owned_partitions=owned_partitions), version)
+
+
+def assignment(partitions: Iterable[tuple[str, int]], version: int = HIGHEST_VERSION) -> bytes:
+    """What a consumer is given, as a SyncGroup has it."""
+    return encode_assignment(Assignment(tuple(TopicPartition(*partition) for partition in partitions)), version)
+
+
+def flat(owned: Partitions) -> list[TopicPartition]:
+    """Partitions by topic, one by one."""
+    return [TopicPartition(topic, number) for topic, numbers in owned.items() for number in numbers]
+
+
+SUBSCRIPTION = subscription("t1", version=0)
 
 
 def fitting(kind: type[R], api_version: int, **fields: Any) -> R:
@@ -138,7 +164,7 @@ def consumer_beat(
     return fitting(ConsumerGroupHeartbeatRequest, api_version, **{**fields, **more})
 
 
-def topic_partitions(owned: Mapping[str, Sequence[int]] | None) -> list[ConsumerGroupTopicPartitions] | None:
+def topic_partitions(owned: Partitions | None) -> list[ConsumerGroupTopicPartitions] | None:
     """What a member says that it owns; None: it does not say."""
     if owned is None:
         return None

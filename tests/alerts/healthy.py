@@ -5,8 +5,8 @@ Their clients are simulated; alike groups differ in their moments. Must not know
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from datetime import date
 from functools import cache
 from pathlib import Path
 
@@ -19,9 +19,12 @@ from rollcall.answers.simulation.chance import between
 from rollcall.answers.simulation.plan import ConsumerPlan, Schedule, Span, WorldPlan
 from rollcall.answers.simulation.world import World
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.schemas.effect_rows import EffectRow, row_of
-from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER
+from rollcall.schemas.effect_rows import EffectRow
+from rollcall.schemas.effects import Effect
+from rollcall.schemas.tables import EFFECTS_FOLDER
 from tests.simulation.lossy import LossyNetwork, LossyPlan
+from tests.views.random_homes import numbered
+from tests.views.story import table_of
 
 HOUR_MS = 3_600_000
 KINDS = ("steady", "deploy", "static deploy", "cooperative deploy", "scale up and down")
@@ -44,28 +47,20 @@ def facts() -> dict[str, list[EffectRow]]:
     network = LossyPlan(noticed=1.0, outages=(RESTART,))
     world = _World(WorldPlan(consumers, {"t": 12}, GroupConfig(), network))
     world.run_until(HOUR_MS)
-    found: dict[str, list[EffectRow]] = {}
-    last: dict[str, tuple[int, int]] = {}
+    effects: defaultdict[str, list[Effect]] = defaultdict(list)
     for each in world.record.effects:
-        at_ms, seq = last.get(each.group_id, (-1, 0))
-        seq = seq + 1 if at_ms == each.effect.at_ms else 0
-        last[each.group_id] = each.effect.at_ms, seq
-        found.setdefault(each.group_id, []).append(row_of(each.effect, seq))
-    return found
+        effects[each.group_id].append(each.effect)
+    return {group_id: [*numbered(reported)] for group_id, reported in effects.items()}
 
 
 def write_until(home: Path, from_ms: int, to_ms: int) -> None:
     """Appends what happens in this time to a home, of GROUPS groups."""
-    rows = [
-        (group_id, row)
-        for group_id, reported in facts().items()
-        for row in reported
-        if from_ms <= (row.at_ms or 0) < to_ms
-    ]
-    others = [name for name in EFFECTS.names if name not in ("group_id", "at_date")]
-    columns = {name: [getattr(row, name) for _, row in rows] for name in others}
-    day = [date(1970, 1, 1)] * len(rows)
-    one = pa.table({"group_id": [group_id for group_id, _ in rows], **columns, "at_date": day}, schema=EFFECTS.arrow)
+    one = table_of(
+        {
+            group_id: [row for row in reported if from_ms <= (row.at_ms or 0) < to_ms]
+            for group_id, reported in facts().items()
+        }
+    )
     copies = []
     for kind, count in COPIES.items():
         of_kind = one.filter(pc.starts_with(one["group_id"], f"{kind} "))

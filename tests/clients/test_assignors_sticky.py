@@ -147,20 +147,18 @@ def test_of_two_earlier_owners_the_later_one_gets_the_partition_back() -> None:
     assert "tp0" in assign("sticky", {"t": 5, "s": 1}, *members)["b"].split()
 
 
-def test_sticky_reads_user_data_of_version_0_as_the_oldest_generation() -> None:
-    members = {
-        member.member_id: member.subscribe("sticky") for member in (Member("a", "t"), Member("b", "t", "tp0", 0))
-    }
-    old = encode_sticky_user_data(StickyUserData(parse("tp0")))
-    members["a"] = replace(members["a"], subscription=replace_fields(members["a"].subscription, user_data=old))
-    assert show(ASSIGNORS["sticky"].assign({"t": 2}, members)) == {"a": "tp1", "b": "tp0"}
+OF_VERSION_0 = encode_sticky_user_data(StickyUserData(parse("tp0")))
 
 
-@pytest.mark.parametrize("user_data", [None, b"", b"\xff", b"\x00\x00\x00\x09"])
-def test_sticky_takes_user_data_it_cannot_read_for_no_claim(user_data: bytes | None) -> None:
-    members = {
-        member.member_id: member.subscribe("sticky") for member in (Member("a", "t"), Member("b", "t", "tp0", 3))
-    }
+@pytest.mark.parametrize(
+    ("user_data", "other_generation"),
+    [(OF_VERSION_0, 0), (None, 3), (b"", 3), (b"\xff", 3), (b"\x00\x00\x00\x09", 3)],
+)
+def test_sticky_takes_user_data_of_version_0_for_the_oldest_claim_and_what_it_cannot_read_for_none(
+    user_data: bytes | None, other_generation: int
+) -> None:
+    both = (Member("a", "t"), Member("b", "t", "tp0", other_generation))
+    members = {member.member_id: member.subscribe("sticky") for member in both}
     members["a"] = replace(members["a"], subscription=replace_fields(members["a"].subscription, user_data=user_data))
     assert show(ASSIGNORS["sticky"].assign({"t": 2}, members)) == {"a": "tp1", "b": "tp0"}
 

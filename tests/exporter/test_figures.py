@@ -29,9 +29,7 @@ COMMITS = 3
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("t-lag")
-    write_capture(home)
-    return home
+    return write_capture(tmp_path_factory.mktemp("t-lag"))
 
 
 @pytest.fixture(scope="module")

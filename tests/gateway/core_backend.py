@@ -23,6 +23,13 @@ from rollcall.schemas.messages import GroupRequest, HeartbeatRequest, HeartbeatR
 from rollcall.serve.gateway.backend import BackendError, Figures, Known
 
 
+def answer_of_the_core(group: Group, request: GroupRequest, config: GroupConfig) -> Response | None:
+    """What the coordinator answers a request at once, of the group as it is; None: it is parked."""
+    at_ms = max(request.received_at_ms, group.updated_at_ms)
+    replies = [effect for effect in step(group.copy(), request, at_ms, config) if isinstance(effect, Reply)]
+    return next((reply.response for reply in replies if reply.request_id == request.request_id), None)
+
+
 class CoreBackend:
     """Applies each request at once, and fires deadlines when they are due.
 

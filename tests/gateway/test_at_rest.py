@@ -14,11 +14,11 @@ from rollcall.coordinator_udfs.protocol.at_rest import first_join_answer, is_ans
 from rollcall.coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups, KnownMember
-from rollcall.coordinator_udfs.protocol.step import step
-from rollcall.schemas.effects import Effect, Reply
+from rollcall.schemas.effects import Effect
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import GroupRequest, HeartbeatResponse, JoinGroupRequest, Response
+from rollcall.schemas.messages import GroupRequest, HeartbeatResponse, JoinGroupRequest
 from tests.examples import examples
+from tests.gateway.core_backend import answer_of_the_core
 from tests.gateway.facts import facts_of
 from tests.protocol import consumer_moves
 from tests.protocol.classic_moves import configs, plays
@@ -31,12 +31,6 @@ EXAMPLES = examples(20, 400)
 def a_join(api_version: int = 6, **more: Any) -> JoinGroupRequest:
     """A first JoinGroup of a new client."""
     return join("new", 2_000_000, GROUP_ID, api_version=api_version, request_id="gw-1", **more)
-
-
-def answer_of_the_core(group: Group, request: GroupRequest, at_ms: int, config: GroupConfig) -> Response | None:
-    effects = step(group.copy(), request, at_ms, config)
-    replies = [effect for effect in effects if isinstance(effect, Reply) and effect.request_id == request.request_id]
-    return replies[0].response if replies else None
 
 
 def known_by(group_id: str, effects: Iterable[Effect]) -> KnownGroup | None:
@@ -69,13 +63,13 @@ class Asked:
                         group_instance_id=instance_id,
                     )
                     if is_answered_none(known, beat):
-                        assert answer_of_the_core(group, beat, at_ms, config) == HeartbeatResponse()
+                        assert answer_of_the_core(group, beat, config) == HeartbeatResponse()
                         self.heartbeats += 1
         for protocols in ({"range": SUBSCRIPTION}, {"sticky": b"s", "range": SUBSCRIPTION}, {"other": b""}):
             request = join("new", at_ms, group.group_id, api_version=6, request_id="asked", protocols=protocols)
             answer = first_join_answer(known, request, [], config)
             if answer is not None:
-                assert answer == answer_of_the_core(group, request, at_ms, config)
+                assert answer == answer_of_the_core(group, request, config)
                 self.joins += 1
 
 
@@ -139,7 +133,7 @@ def test_a_first_join_of_any_kind(config: GroupConfig, moves: list[list[Move]], 
     play = Play(config).make(chain.from_iterable(moves))
     answer = first_join_answer(known_by(GROUP_ID, play.effects), request, [], config)
     if answer is not None:
-        assert answer == answer_of_the_core(play.group, request, request.received_at_ms, config)
+        assert answer == answer_of_the_core(play.group, request, config)
 
 
 @pytest.mark.parametrize("api_version", range(4, 10))
@@ -147,7 +141,7 @@ def test_a_group_that_is_not_there_yet(api_version: int) -> None:
     answer = first_join_answer(None, a_join(api_version), [], GroupConfig())
     assert answer is not None
     assert answer.error_code is Error.MEMBER_ID_REQUIRED
-    assert answer == answer_of_the_core(Group(GROUP_ID), a_join(api_version), 2_000_000, GroupConfig())
+    assert answer == answer_of_the_core(Group(GROUP_ID), a_join(api_version), GroupConfig())
 
 
 def known(state: str = "Stable", protocol_name: str | None = "range") -> KnownGroup:

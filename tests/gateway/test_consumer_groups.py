@@ -6,16 +6,10 @@ import uuid
 
 import pytest
 
-from rollcall.schemas.consumer_protocol import (
-    Assignment,
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
 from tests.gateway.consumer_beats import AT_ONCE, T1, beat, given
 from tests.gateway.running import asynchronous, gateway_and_client
 from tests.gateway.wire_client import alone_in, join
+from tests.requests import assignment, flat, subscription
 from tests.wire_client import Client
 
 
@@ -69,10 +63,10 @@ async def test_it_is_described_listed_by_type_and_deleted() -> None:
 
 async def alone_in_classic(client: Client) -> None:
     """A Stable classic group of one that owns all of t1."""
-    protocols = [{"name": "range", "metadata": encode_subscription(Subscription(("t1",)), version=1)}]
+    protocols = [{"name": "range", "metadata": subscription("t1", version=1)}]
     given_id = (await client.call("JoinGroup", 9, **join(protocols=protocols))).member_id
     joined = await client.call("JoinGroup", 9, **join(member=given_id, protocols=protocols))
-    plan = encode_assignment(Assignment(tuple(TopicPartition("t1", p) for p in range(4))))
+    plan = assignment(flat({"t1": range(4)}))
     named = {"group_id": "g", "generation_id": joined.generation_id, "member_id": given_id}
     kind = {"protocol_type": "consumer", "protocol_name": "range"}
     assignments = [{"member_id": given_id, "assignment": plan}]

@@ -26,11 +26,11 @@ from rollcall.schemas.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     HeartbeatRunRequest,
-    Response,
     StreamRequest,
 )
 from rollcall.serve.gateway.tables.early_answers import LONGEST_HELD_MS, MOST_IN_A_RUN, EarlyAnswers
 from rollcall.serve.gateway.tables.under_way import UnderWay
+from tests.gateway.core_backend import answer_of_the_core
 from tests.gateway.facts import facts_of
 from tests.programs.set_clocks import Machine
 from tests.protocol.classic_moves import METADATA, Everybody, configs, plays
@@ -111,13 +111,6 @@ class Gateway:
                 self.early.forget(GROUP_ID, fact.member_id or "")
             elif fact.effect == EffectName.GROUP_REMOVED:
                 self.early.forget(GROUP_ID)
-
-
-def answer_of_the_core(group: Group, request: GroupRequest, config: GroupConfig) -> Response | None:
-    """What the coordinator answers a request at once, of the group as it is; None: it is parked."""
-    at_ms = max(request.received_at_ms, group.updated_at_ms)
-    replies = [effect for effect in step(group.copy(), request, at_ms, config) if isinstance(effect, Reply)]
-    return next((reply.response for reply in replies if reply.request_id == request.request_id), None)
 
 
 def is_about_heartbeats(effect: Effect) -> bool:

@@ -33,9 +33,10 @@ def lag_of_capture() -> LagRows:
     return found
 
 
-def write_capture(home: Path) -> None:
+def write_capture(home: Path) -> Path:
     write_effects(home, capture(OF_LAG))
     append_lag(home, lag_of_capture())
+    return home
 
 
 def truth_of_lag() -> dict[str, Any]:

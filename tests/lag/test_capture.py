@@ -28,9 +28,7 @@ SELDOM_REPORTED = "thumbs-make"
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("t-lag")
-    write_capture(home)
-    return home
+    return write_capture(tmp_path_factory.mktemp("t-lag"))
 
 
 @pytest.fixture(scope="module")

@@ -20,15 +20,9 @@ from rollcall.inputs.offsets_topic.records.shapes import (
     RecordKey,
     TargetAssignmentMetadataValue,
 )
-from rollcall.schemas.consumer_protocol import (
-    Assignment,
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
 from rollcall.schemas.layout import LayoutShape
 from tests.offsets_topic.folded import Folded
+from tests.requests import assignment, flat, subscription
 
 G, T = "orders-app", "T"
 TOPIC_ID = "AQIDBAUGBwgJCgsMDQ4PEA"
@@ -52,15 +46,14 @@ def generation(at_ms: int, number: int, *members: ClassicMember, protocol_type: 
 
 
 def classic(name: str, *partitions: int, topics: Sequence[str] = (T,), bytes_: bytes | None = None) -> ClassicMember:
-    given = Assignment(tuple(TopicPartition(T, number) for number in partitions))
     return ClassicMember(
         member_id=f"{name}-id",
         client_id=name,
         client_host="/h",
         session_timeout=45_000,
         rebalance_timeout=300_000,
-        subscription=encode_subscription(Subscription(tuple(topics))) if bytes_ is None else bytes_,
-        assignment=encode_assignment(given) if bytes_ is None else bytes_,
+        subscription=subscription(*topics) if bytes_ is None else bytes_,
+        assignment=assignment(flat({T: partitions})) if bytes_ is None else bytes_,
     )
 
 

@@ -20,13 +20,6 @@ from rollcall.inputs.offsets_topic.records.shapes import (
     OffsetCommitValue,
 )
 from rollcall.schemas.consumer_effects import GroupTypeChanged
-from rollcall.schemas.consumer_protocol import (
-    Assignment,
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
 from rollcall.schemas.effects import (
     Assigned,
     Effect,
@@ -38,10 +31,10 @@ from rollcall.schemas.effects import (
     OffsetsCommitted,
     RebalanceEnded,
     StateChanged,
-    TopicPartitions,
 )
 from tests.offsets_topic.written_consumers import ConsumerRecords, Numbered, take_terms
 from tests.request_log.broker import id_of
+from tests.requests import assignment, flat, subscription
 
 COMMIT, GROUP = 1, 2
 
@@ -113,7 +106,10 @@ class Writer:
         yield from self.consumers.end(changed.at_ms)
         members = self.consumers.members
         self.members = {member_id: member.joined for member_id, member in members.items()}
-        self.assignments = {member_id: _bytes_of(member.target) for member_id, member in members.items()}
+        self.assignments = {
+            member_id: assignment(flat({one.topic: one.partitions for one in member.target}))
+            for member_id, member in members.items()
+        }
         self.consumers = None
         self.generation_id, self.formed_at_ms = changed.generation_id, changed.at_ms
         self.epoch_before = changed.generation_id - 1
@@ -171,7 +167,7 @@ class Writer:
                 client_host=one.client_host,
                 rebalance_timeout=one.rebalance_timeout_ms,
                 session_timeout=one.session_timeout_ms,
-                subscription=encode_subscription(Subscription(topics=tuple(one.topics or ()))),
+                subscription=subscription(*(one.topics or ())),
                 assignment=self.assignments.get(one.member_id, b""),
             )
             for one in (self.members.values() if self.generation_id else ())
@@ -185,9 +181,3 @@ class Writer:
             members=members,
         )
         return self.numbered.of_group(GROUP, at_ms, value)
-
-
-def _bytes_of(partitions: Iterable[TopicPartitions]) -> bytes:
-    return encode_assignment(
-        Assignment(tuple(TopicPartition(one.topic, number) for one in partitions for number in one.partitions))
-    )

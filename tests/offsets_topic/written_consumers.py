@@ -34,7 +34,6 @@ from rollcall.schemas.consumer_effects import (
     TargetAssigned,
     TopicsSeen,
 )
-from rollcall.schemas.consumer_protocol import Subscription, encode_subscription
 from rollcall.schemas.effects import (
     Assigned,
     Effect,
@@ -47,6 +46,7 @@ from rollcall.schemas.effects import (
 )
 from rollcall.schemas.layout import LayoutShape
 from tests.request_log.broker import id_of
+from tests.requests import subscription
 
 EPOCH, MEMBER, TARGET_EPOCH, TARGET, STEP = 3, 5, 6, 7, 8
 OF_THE_TOPICS = 4
@@ -278,7 +278,7 @@ def _value_of(member: Written) -> MemberMetadataValue:
     assert subscribed is not None
     classic = None
     if subscribed.member_type == GroupType.CLASSIC:
-        metadata = encode_subscription(Subscription(tuple(subscribed.topics)))
+        metadata = subscription(*subscribed.topics)
         protocols = [ClassicProtocol(name="range", metadata=metadata)]
         classic = ClassicMemberMetadata(session_timeout_ms=joined.session_timeout_ms, supported_protocols=protocols)
     return MemberMetadataValue(

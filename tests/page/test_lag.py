@@ -29,9 +29,7 @@ from tests.waiting import until
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("home")
-    write_capture(home)
-    return home
+    return write_capture(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="module")

@@ -12,15 +12,14 @@ import pytest
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import merged, read_lines
 from rollcall.inputs.printed.story import groups_in
+from tests.printed import coordinator
+from tests.printed.coordinator import JOINS, PREPARES, REJOIN, added, expired, failed, given_an_id, joining, preparing
 
 UUID = "6c1d0b29-57f7-4e52-9ffb-38d5ad112b5{}"
 VICTIM, LEADER, FAKE = (f"{name}-{UUID.format(end)}" for name, end in (("victim", 1), ("leader", 2), ("victim", 7)))
 END = " (org.apache.kafka.coordinator.group.GroupMetadataManager)"
-JOINS = "Dynamic member with unknown member id joins group {} in Empty state. Created a new member id "
-REJOIN = " and requesting the member to rejoin with this id."
 ADDS = "Dynamic member with unknown member id joins group {} in state Empty. Created a new member id "
 ADDED = " and added the member to the group."
-PREPARES = "Preparing to rebalance group {} in state PreparingRebalance with old generation {} (reason: "
 LEAVES = "[Group {}] Member {} has left group through explicit `LeaveGroup` request; client reason: "
 
 
@@ -34,25 +33,15 @@ def line(ms: int, message: str) -> str:
 
 def joined(ms: int, group: str, member_id: str, generation_id: int = 0) -> list[str]:
     return [
-        line(ms, JOINS.format(group) + member_id + REJOIN),
-        line(
-            ms + 1,
-            f"Pending dynamic member with id {member_id} joins group {group} in Empty state. Adding to the group now.",
-        ),
-        line(
-            ms + 2,
-            PREPARES.format(group, generation_id)
-            + f"Adding new member {member_id} with group instance id null; client reason: not provided).",
-        ),
+        line(ms, given_an_id(member_id, group)),
+        line(ms + 1, added(member_id, group)),
+        line(ms + 2, preparing(generation_id, joining(member_id), group)),
     ]
 
 
 def formed(ms: int, group: str, generation_id: int, leader: str, members: int) -> list[str]:
-    led = f"Assignment received from leader {leader} for group {group} for generation {generation_id}. "
-    return [
-        line(ms, f"Stabilized group {group} generation {generation_id} with {members} members."),
-        line(ms + 5, f"{led}The group has {members} members, 0 of which are static."),
-    ]
+    stabilized, assigned = coordinator.formed(generation_id, members, leader, group)
+    return [line(ms, stabilized), line(ms + 5, assigned)]
 
 
 BEFORE = [
@@ -68,10 +57,9 @@ AFTER = [
 
 def story(victim: str) -> str:
     """What the client writes: an innocent one is to blame."""
-    expired = f"removing member {victim} on heartbeat expiration.)."
     forged = [
-        line(5_010, f"Member {victim} in group orders has failed, removing it from the group."),
-        line(5_011, PREPARES.format("orders", 1) + expired),
+        line(5_010, failed(victim, "orders")),
+        line(5_011, preparing(1, expired(victim), "orders")),
         *formed(5_020, "orders", 2, LEADER, 1),
     ]
     return "\n".join(forged)
@@ -92,7 +80,7 @@ def in_group(victim: str) -> str:
     """The group id does so."""
     first = f"a in Empty state. Created a new member id evil-{UUID.format(8)}{REJOIN}{END}"
     group = f"{first}\n{story(victim)}\n{at(5_030, 'Dynamic member with unknown member id joins group b')}"
-    return line(5_000, JOINS.format(group) + f"evil-{UUID.format(9)}{REJOIN}")
+    return line(5_000, given_an_id(f"evil-{UUID.format(9)}", group))
 
 
 def printed_again(victim: str) -> str:
@@ -105,7 +93,7 @@ def chained(victim: str) -> str:
     """A second id names the id that the first one ends with."""
     second = f"evil-{UUID.format(6)}{REJOIN}{END}\n{joined(5_051, 'g', f'x-{UUID.format(9)}')[1]}\n"
     second += f"{at(5_060, JOINS.format('g'))}y"
-    return "\n".join((perfect(victim), line(5_050, JOINS.format("g") + f"{second}-{UUID.format(4)}{REJOIN}")))
+    return "\n".join((perfect(victim), line(5_050, given_an_id(f"{second}-{UUID.format(4)}"))))
 
 
 def blank_lines(victim: str) -> str:
@@ -120,9 +108,8 @@ def left_with_reason(victim: str) -> str:
 
 def joined_with_reason(victim: str) -> str:
     """The reason of a join does so."""
-    adding = "Adding new member {} with group instance id null; client reason: x"
-    head = at(5_030, PREPARES.format("h", 0) + adding.format(f"n-{UUID.format(8)}"))
-    text = f"{PREPARES.format('g', 0)}{adding.format(f'm-{UUID.format(9)}')}).{END}\n{story(victim)}\n{head}"
+    head = at(5_030, PREPARES.format("h", 0) + joining(f"n-{UUID.format(8)}", "x"))
+    text = f"{preparing(0, joining(f'm-{UUID.format(9)}', 'x'))}{END}\n{story(victim)}\n{head}"
     return line(5_000, text + ").")
 
 

@@ -9,6 +9,7 @@ import pytest
 from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.reading import read_lines
 from rollcall.inputs.printed.story import groups_in
+from tests.printed.coordinator import failed
 
 HEADING = "[2026-03-01 03:12:{:06.3f}] INFO [GroupCoordinator id=1 topic=__consumer_offsets partition={}] {} (x.Y)"
 GROUPS = ("orders", "billing", "audit")
@@ -21,7 +22,7 @@ def line(second: float, group_id: str, text: str) -> str:
 
 def expires(second: float, group_id: str, member: int) -> str:
     member_id = f"app-{member}-{UUID}{member}"
-    return line(second, group_id, f"Member {member_id} in group {group_id} has failed, removing it from the group.")
+    return line(second, group_id, failed(member_id, group_id))
 
 
 def fenced(second: float, group_id: str, member: int) -> str:

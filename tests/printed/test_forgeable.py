@@ -14,13 +14,13 @@ from rollcall.inputs.printed.growing_log import GrowingLog
 from rollcall.inputs.printed.wording import left_open
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.schemas.effects import Effect, MemberRemoved, RebalanceEnded, RebalanceStarted
+from tests.printed.coordinator import PREPARES
 from tests.printed.forged import (
     AFTER,
     ATTACKS,
     BEFORE,
     END,
     LEADER,
-    PREPARES,
     UUID,
     VICTIM,
     groups_of,
@@ -40,12 +40,7 @@ def certain_effects(effects: list[Effect]) -> list[Effect]:
         or (
             isinstance(one, RebalanceStarted | RebalanceEnded)
             and one.cause.kind == "session_expired"
-            and not one.cause.is_inferred
-        )
-        or (
-            isinstance(one, RebalanceStarted | RebalanceEnded)
-            and one.cause.kind == "session_expired"
-            and one.cause.member_id
+            and not (one.cause.is_inferred and not one.cause.member_id)
         )
     ]
 

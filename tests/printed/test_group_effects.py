@@ -23,16 +23,13 @@ from rollcall.schemas.effects import (
     RebalanceStarted,
     StateChanged,
 )
+from tests.printed import coordinator
+from tests.printed.coordinator import added, expired, failed, joining, preparing
 from tests.printed.recorded import groups_of
 
 E = TypeVar("E", bound=Effect)
 A, B, C = (f"{name}-6c1d0b29-57f7-4e52-9ffb-38d5ad112b53" for name in ("a", "b", "c"))
 EMPTY = "Group g with generation {} is now empty."
-FORMED = (
-    "Stabilized group g generation {0} with {1} members.",
-    "Assignment received from leader " + A + " for group g for generation {0}. The group has {1} members, 0 of which "
-    "are static.",
-)
 
 
 def printed(
@@ -53,31 +50,8 @@ def of(kind: type[E], effects: Iterable[Effect]) -> list[E]:
     return [effect for effect in effects if isinstance(effect, kind)]
 
 
-def preparing(generation_id: int, reason: str) -> str:
-    return (
-        f"Preparing to rebalance group g in state PreparingRebalance with old generation {generation_id} "
-        f"(reason: {reason})."
-    )
-
-
-def formed(generation_id: int, members: int) -> tuple[str, ...]:
-    return tuple(text.format(generation_id, members) for text in FORMED)
-
-
-def added(member_id: str) -> str:
-    return f"Pending dynamic member with id {member_id} joins group g in Empty state. Adding to the group now."
-
-
-def joining(member_id: str) -> str:
-    return f"Adding new member {member_id} with group instance id null; client reason: not provided"
-
-
-def failed(member_id: str) -> str:
-    return f"Member {member_id} in group g has failed, removing it from the group."
-
-
-def expired(member_id: str) -> str:
-    return f"removing member {member_id} on heartbeat expiration."
+def formed(generation_id: int, members: int) -> tuple[str, str]:
+    return coordinator.formed(generation_id, members, A)
 
 
 def joins_epoch(member_id: str) -> str:

@@ -40,6 +40,7 @@ from rollcall.schemas.effects import (
     RebalanceEnded,
 )
 from rollcall.schemas.shown_effects import ShownEffect
+from tests.printed.coordinator import formed, given_an_id, joining, preparing
 from tests.source_tree import ROOT
 from tests.written_effects import effect
 
@@ -114,7 +115,7 @@ def test_a_program_that_starts_again_gives_nothing_twice_and_leaves_nothing_out(
 
 
 def test_a_rebalance_that_runs_is_shown_when_its_lines_pause() -> None:
-    facts = lines([begun(4, "Adding new member a-1 with group instance id null")])
+    facts = lines([preparing(4, joining("a-1"))])
     live = LiveGroups()
     live.take(facts)
     began_ms = facts[0].at_ms or 0
@@ -152,27 +153,13 @@ def test_a_group_with_many_lines_keeps_a_bounded_number_and_its_members() -> Non
 
 def storm(rounds: int, *, ended: bool) -> list[LoggedFact]:
     """A new group of one member, which rejoins without end."""
-    found = [
-        "Dynamic member with unknown member id joins group g in Empty state. Created a new member id a-1 "
-        "and requesting the member to rejoin with this id."
-    ]
+    found = [given_an_id("a-1")]
     for generation in range(rounds):
-        rejoins = "Updating metadata for member a-1 during Stable"
-        found.append(begun(generation, rejoins if generation else "Adding new member a-1 with group instance id null"))
+        rejoins = "Updating metadata for member a-1 during Stable; client reason: not provided"
+        found.append(preparing(generation, rejoins if generation else joining("a-1")))
         if ended or generation == rounds - 1:
-            found += [
-                f"Stabilized group g generation {generation + 1} with 1 members.",
-                f"Assignment received from leader a-1 for group g for generation {generation + 1}. "
-                "The group has 1 members, 0 of which are static.",
-            ]
+            found += formed(generation + 1, 1, "a-1")
     return lines(found)
-
-
-def begun(generation: int, why: str) -> str:
-    return (
-        f"Preparing to rebalance group g in state PreparingRebalance with old generation {generation} "
-        f"(reason: {why}; client reason: not provided)"
-    )
 
 
 def lines(texts: list[str]) -> list[LoggedFact]:

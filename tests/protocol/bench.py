@@ -24,7 +24,6 @@ from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from rollcall.coordinator_udfs.protocol.turn import Turn
-from rollcall.schemas.consumer_protocol import Subscription, encode_subscription
 from rollcall.schemas.effects import Effect, Reply, RequestDropped, RequestParked
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import GroupRequest, Response
@@ -33,11 +32,6 @@ from tests.requests import fitting
 
 E = TypeVar("E", bound=Effect)
 HOST = "/10.0.0.7"
-
-
-def subscribed_to(*topics: str) -> bytes:
-    """A consumer's subscription bytes."""
-    return encode_subscription(Subscription(topics=topics))
 
 
 class Call:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.schemas.consumer_protocol import Subscription, encode_subscription
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     DeleteGroupsRequest,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from tests.protocol.bench import Call
 
 Protocols = Sequence[str] | Mapping[str, bytes]
-Partitions = Mapping[str, Sequence[int]]
 Kind = type[Any] | Callable[..., GroupRequest]
 """A shape of `rollcall.schemas.messages`, or a builder of `tests.requests`."""
 _HABITUAL = "(as the client is used to)"
@@ -83,7 +81,7 @@ class Requests:
             member_id = self.ids.get(client, "")
         named: Protocols = self._habit(client, "protocols", protocols, ["range"])
         if not isinstance(named, Mapping):
-            named = {name: encode_subscription(Subscription(topics=("t1",))) for name in named}
+            named = {name: requests.subscription("t1") for name in named}
         return self.send(
             requests.join,
             version,
@@ -204,7 +202,7 @@ class Requests:
             leader_epoch=leader_epoch,
         )
 
-    def fetch(self, partitions: Partitions | None = None, *, v: int = 9, require_stable: bool = False) -> Call:
+    def fetch(self, partitions: requests.Partitions | None = None, *, v: int = 9, require_stable: bool = False) -> Call:
         """OffsetFetch of these partitions, or of all that is committed."""
         topics = None
         if partitions is not None:
@@ -219,7 +217,7 @@ class Requests:
         asked: dict[str, Any] = {"group_id": group_id, "topics": topics, "groups": groups}
         return self.send(OffsetFetchRequest, v, "admin", **asked, require_stable=require_stable)
 
-    def delete_offsets(self, partitions: Partitions) -> Call:
+    def delete_offsets(self, partitions: requests.Partitions) -> Call:
         """OffsetDelete."""
         topics = [
             OffsetDeleteRequestTopic(

@@ -13,24 +13,17 @@ from hypothesis import strategies as st
 
 from rollcall.coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
 from tests import requests
 from tests.protocol import shared_moves as m
 from tests.protocol.play import CLIENTS, GROUP_ID, Client, Move, Play
 from tests.protocol.shared_moves import Epoch, Who
 
-
-def _subscription(topics: tuple[str, ...], owned: int | None = None) -> bytes:
-    partitions = () if owned is None else (TopicPartition(topics[0], owned),)
-    return encode_subscription(Subscription(topics, owned_partitions=partitions), version=1)
-
-
 METADATA = (
-    _subscription(("t1",)),
-    _subscription(("t1",)),
-    _subscription(("t2", "t1")),
-    _subscription(("t1",), owned=0),
-    _subscription(("t2",), owned=3),
+    requests.subscription("t1", version=1),
+    requests.subscription("t1", version=1),
+    requests.subscription("t2", "t1", version=1),
+    requests.subscription("t1", owned=[("t1", 0)], version=1),
+    requests.subscription("t2", owned=[("t2", 3)], version=1),
     b"",
     b"\x00\x01\xff\xff\xff\xff",
 )

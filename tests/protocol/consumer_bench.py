@@ -11,12 +11,12 @@ protocol.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from rollcall.schemas.consumer_protocol import Subscription, TopicPartition, decode_assignment, encode_subscription
+from rollcall.schemas.consumer_protocol import decode_assignment
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
@@ -29,8 +29,7 @@ from rollcall.schemas.messages import (
 from tests import requests
 from tests.protocol.bench import Call, GroupBench
 from tests.protocol.bench_requests import Kind
-
-Partitions = Mapping[str, Sequence[int]]
+from tests.requests import Partitions
 
 
 class ConsumerBench(GroupBench):
@@ -116,12 +115,8 @@ class ConsumerBench(GroupBench):
 
     def join_classic(self, client: str, *topics: str, owned: Partitions | None = None, **fields: Any) -> Call:
         """JoinGroup v9 by a member id of the client's own, with one protocol."""
-        kept = tuple(TopicPartition(topic, p) for topic, ps in (owned or {}).items() for p in ps)
-        metadata = encode_subscription(Subscription(topics or ("t1",), owned_partitions=kept), version=1)
-        said = {
-            "member_id": client,
-            "protocols": {"range": metadata},
-        }
+        metadata = requests.subscription(*(topics or ("t1",)), owned=requests.flat(owned or {}), version=1)
+        said = {"member_id": client, "protocols": {"range": metadata}}
         call = self.ask(requests.join, fields.pop("v", 9), client, **(said | fields))
         if call.reply is not None and call.error is Error.NONE:
             self.epochs[client] = call.response.generation_id

@@ -14,13 +14,6 @@ from hypothesis import strategies as st
 
 from rollcall.coordinator_udfs.protocol.config import INT32_MAX, ConsumerConfig, GroupConfig, MigrationPolicy
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
-from rollcall.schemas.consumer_protocol import (
-    Assignment,
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
 from rollcall.schemas.errors import Error
 from tests import requests
 from tests.protocol import shared_moves as m
@@ -29,7 +22,7 @@ from tests.protocol.shared_moves import Epoch
 
 TOPICS = {"t1": 4, "t2": 3, "u1": 5}
 PATTERNS = ("t.*", "u.", ".*1", "nothing", "(")
-FIRST = encode_assignment(Assignment((TopicPartition("t1", 0),)))
+FIRST = requests.assignment([("t1", 0)])
 
 
 def consumer_play(config: GroupConfig, watch: Watcher = see_nothing, **more: Any) -> Play:
@@ -67,9 +60,8 @@ def cycle(play: Play, client: Client) -> None:
 
 def join_classic(play: Play, client: Client, is_static: bool = False, session_timeout_ms: int = 6000) -> None:
     """A JoinGroup, by a new id if the client has no epoch, and a SyncGroup if it is answered at once."""
-    owned = client.owned if client.is_cooperative else {}
-    kept = tuple(TopicPartition(topic, p) for topic, ps in owned.items() for p in ps)
-    metadata = encode_subscription(Subscription(client.topics, owned_partitions=kept), version=1)
+    owned = requests.flat(client.owned) if client.is_cooperative else ()
+    metadata = requests.subscription(*client.topics, owned=owned, version=1)
     fields: dict[str, Any] = {
         "api_version": 5,
         "protocols": {"range": metadata},

@@ -28,8 +28,8 @@ from typing import Any
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from rollcall.coordinator_udfs.trace import Trace, config_from
-from rollcall.schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
 from tests.protocol.scenario_answers import Answer, answer_of
+from tests.requests import assignment, flat
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
 HOST = "/127.0.0.1"
@@ -191,8 +191,7 @@ def to_bytes(spec: Any) -> bytes:
             data = user.encode()
             return struct.pack(">hi", 1, len(topics)) + named + struct.pack(">i", len(data)) + data + bytes(4)
         case {"assigned": assigned}:
-            owned = tuple(TopicPartition(topic, p) for topic, partitions in assigned.items() for p in partitions)
-            return encode_assignment(Assignment(owned), spec.get("version", 1))
+            return assignment(flat(assigned), spec.get("version", 1))
     raise ValueError(f"bytes: {spec!r} is neither a text nor a subscription, an assignment or hex")
 
 

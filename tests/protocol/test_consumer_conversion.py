@@ -9,12 +9,12 @@ import pytest
 from rollcall.coordinator_udfs.protocol.config import MigrationPolicy
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.schemas.consumer_effects import GroupTypeChanged
-from rollcall.schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
 from rollcall.schemas.effects import RebalanceStarted
 from rollcall.schemas.errors import Error
 from tests.protocol.consumer_bench import ConsumerBench, identity
 from tests.protocol.mixed_groups import classic, mixed
 from tests.protocol.rules import rule
+from tests.requests import assignment, flat
 
 # ---------------------------------------------------------------- Empty groups
 
@@ -103,7 +103,7 @@ def test_an_upgrade_during_a_rebalance_leaves_no_old_target() -> None:
     """The same requests had Kafka 4.4.0 answer epoch 1 for good, and c2 had no partition."""
     bench = ConsumerBench(topics={"t1": 4})
     first = bench.join_classic("c1", "t1", member_id="", v=9, group_instance_id="i1")
-    owned = encode_assignment(Assignment(tuple(TopicPartition("t1", p) for p in range(4))))
+    owned = assignment(flat({"t1": range(4)}))
     bench.sync("c1", member_id=first.response.member_id, generation_id=1, assigned={first.response.member_id: owned})
     assert bench.join_classic("c2", "t1", member_id="", v=3).is_parked, "it waits for c1"
     answer = bench.join("m1", "t1", instance_id="i1")

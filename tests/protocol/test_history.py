@@ -8,17 +8,12 @@ from operator import methodcaller
 import pytest
 
 from rollcall.schemas.causes import CauseKind, EndCause
-from rollcall.schemas.consumer_protocol import (
-    Assignment,
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
+from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.effects import JoinReceived, MemberRemoved, RebalanceEnded, RebalanceStarted, TopicPartitions
 from rollcall.schemas.messages import LeaveGroupRequest
-from tests.protocol.bench import HOST, Bench, subscribed_to
+from tests.protocol.bench import HOST, Bench
 from tests.protocol.rules import rule
+from tests.requests import assignment, subscription
 
 # ---------------------------------------------------------------- causes and culprits
 
@@ -39,7 +34,7 @@ CAUSES: dict[str, tuple[Callable[[Bench], object], CauseKind, str]] = {
     "an id given out leaves": (_id_leaves, CauseKind.MEMBER_LEFT, "m9"),
     "a session expires, the first to be started": (lambda b: b.tick(200_000), CauseKind.SESSION_EXPIRED, "m2"),
     "a follower changes": (
-        lambda b: b.join("m2", protocols={"range": subscribed_to("t2")}),
+        lambda b: b.join("m2", protocols={"range": subscription("t2")}),
         CauseKind.MEMBER_REJOINED,
         "m2",
     ),
@@ -94,12 +89,12 @@ def test_an_inferred_cause_says_so(inferred: str | None) -> None:
 @rule("History: a consumer whose last assignment took partitions that it owned comes back to let them go on")
 def test_a_cooperative_consumer_comes_back_without_a_word() -> None:
     def owning(*partitions: TopicPartition) -> dict[str, bytes]:
-        return {"range": encode_subscription(Subscription(topics=("t1",), owned_partitions=partitions))}
+        return {"range": subscription("t1", owned=partitions)}
 
     bench = Bench().patient("m1", "m2")
     bench.join("m2", protocols=owning(T1_0, T1_1))
     bench.join("m1")
-    bench.sync("m1", plan={"m2": encode_assignment(Assignment(partitions=(T1_0,)))})
+    bench.sync("m1", plan={"m2": assignment([T1_0])})
     bench.sync("m2")
     bench.join("m2", protocols=owning(T1_0))
     assert bench.last(RebalanceStarted).cause.kind is CauseKind.COOPERATIVE_FOLLOWUP

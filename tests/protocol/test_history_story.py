@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rollcall.schemas.causes import EndCause
-from rollcall.schemas.consumer_protocol import Assignment, TopicPartition, encode_assignment
+from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.effects import (
     Assigned,
     JoinPhaseEnded,
@@ -21,8 +21,9 @@ from rollcall.schemas.effects import (
     SyncReceived,
     TopicPartitions,
 )
-from tests.protocol.bench import Bench, subscribed_to
+from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
+from tests.requests import assignment, subscription
 
 T1_0, T1_1 = TopicPartition("t1", 0), TopicPartition("t1", 1)
 
@@ -52,7 +53,7 @@ def test_the_life_of_a_member() -> None:
     bench.enter("m2", session_ms=8_000, rebalance_ms=9_000)
     joined = bench.last(MemberJoined)
     assert (joined.at_ms, joined.client_id, joined.session_timeout_ms, joined.topics) == (1_000, "m2", 8_000, ["t1"])
-    bench.join("m2", session_ms=7_000, protocols={"range": subscribed_to("t2", "t1")})
+    bench.join("m2", session_ms=7_000, protocols={"range": subscription("t2", "t1")})
     updated = bench.last(MemberUpdated)
     assert (updated.session_timeout_ms, updated.topics) == (7_000, ["t1", "t2"])
     bench.at(2_000)
@@ -65,8 +66,8 @@ def test_the_life_of_a_member() -> None:
 @pytest.mark.parametrize(
     ("assignment", "partitions"),
     [
-        (encode_assignment(Assignment(partitions=(T1_1, T1_0))), [TopicPartitions(topic="t1", partitions=[0, 1])]),
-        (encode_assignment(Assignment(partitions=())), []),
+        (assignment([T1_1, T1_0]), [TopicPartitions(topic="t1", partitions=[0, 1])]),
+        (assignment([]), []),
         (b"", []),
         (b"\x00", None),
     ],

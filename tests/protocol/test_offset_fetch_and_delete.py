@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rollcall.schemas.errors import Error
-from tests.protocol.bench import Bench, subscribed_to
+from tests.protocol.bench import Bench
 from tests.protocol.rules import rule
+from tests.requests import subscription
 
 T1, T2 = ("t1", 0), ("t2", 0)
 
@@ -97,7 +98,7 @@ def test_there_must_be_a_group(is_dead: bool) -> None:
 @rule("Subscription: it changes at the end of a join phase only")
 def test_the_last_generations_subscription_holds() -> None:
     bench = Bench().stable("m1")
-    bench.enter("m2", protocols={"range": subscribed_to("t2")})
+    bench.enter("m2", protocols={"range": subscription("t2")})
     assert bench.delete_offsets({"t2": [0]}).partition_errors == {T2: Error.NONE}
     bench.join("m1")
     assert bench.delete_offsets({"t2": [0]}).partition_errors == {T2: Error.GROUP_SUBSCRIBED_TO_TOPIC}
@@ -106,7 +107,7 @@ def test_the_last_generations_subscription_holds() -> None:
 @rule("Subscription: a static member's return without rebalance leaves it as it was")
 def test_a_return_changes_no_subscription() -> None:
     bench = Bench().static("m1").stable("m1")
-    bench.join("m1b", instance_id="i1", protocols={"range": subscribed_to("t2")})
+    bench.join("m1b", instance_id="i1", protocols={"range": subscription("t2")})
     sent = bench.delete_offsets({"t1": [0], "t2": [0]})
     assert sent.partition_errors == {T1: Error.GROUP_SUBSCRIBED_TO_TOPIC, T2: Error.NONE}
 

@@ -118,6 +118,18 @@ def line(
     return f"[{stamp(at_ms)}] DEBUG Completed request:{text} (kafka.request.logger)"
 
 
+def logged(at_ms: float, api: str, request: GroupRequest, response: Response, **more: Any) -> str:
+    """The line of a request and of its answer, as far as its version carries them."""
+    version, more = request.api_version, {"client_id": request.client_id, **more}
+    return line(at_ms, api, version, carried(request, version), carried(response, version), **more)
+
+
+def passed_over(key: int, name: str, version: int, request: Any, response: Any, at_ms: float = START_MS) -> str:
+    """The line of an API that is none of a group's."""
+    header: dict[str, Any] = {"requestApiKey": key, "requestApiKeyName": name}
+    return line(at_ms, "Heartbeat", version, request, response, **header)
+
+
 @dataclass(slots=True)
 class _Sent:
     request: GroupRequest
@@ -179,14 +191,13 @@ class Broker:
 
         Its answer is given back when it has been sent, unless its client died.
         """
-        ends: dict[str, Any]
+        ends: dict[str, Any] = {"client_id": client_id, "host": host, "connection": connection}
+        again = partial(self.send, api, version, answered, **ends, **fields)
         if self.now_ms < self._down_until_ms:
-            ends = {"client_id": client_id, "host": host, "connection": connection}
-            self._ask_again(lambda: self.send(api, version, answered, **ends, **fields))
+            self._ask_again(again)
             return
         if connection in self._busy:
-            ends = {"client_id": client_id, "host": host, "connection": connection}
-            self._waiting.setdefault(connection, []).append(lambda: self.send(api, version, answered, **ends, **fields))
+            self._waiting.setdefault(connection, []).append(again)
             return
         self._busy.add(connection)
         self._count += 1
@@ -197,8 +208,6 @@ class Broker:
             request.topic_ids = {topic: id_of(topic) for topic in request.cluster_topics}
         queued_ms = self._random.random() * self.slow_ms
         worked_ms = self.now_ms + queued_ms + self._random.random() * self.slow_ms
-        ends = {"client_id": client_id, "host": host, "connection": connection}
-        again = partial(self.send, api, version, answered, **ends, **fields)
         sent = _Sent(request, self.now_ms, self.now_ms + queued_ms, worked_ms, connection, answered, again)  # type: ignore[arg-type]
         self._open[request.request_id] = sent
         self.at(worked_ms, lambda: self._work(sent))
@@ -216,9 +225,8 @@ class Broker:
             for name in names
         ]
         said = {"topics": [{"topic_id": "A" * 22, "name": one["name"]} for one in described]}
-        header: dict[str, Any] = {"requestApiKey": 3, "requestApiKeyName": "METADATA"}
         answer = {"throttle_time_ms": 0, "topics": described}
-        self.lines.append((self.now_ms, line(self.now_ms, "Heartbeat", 13, said, answer, **header)))
+        self.lines.append((self.now_ms, passed_over(3, "METADATA", 13, said, answer, self.now_ms)))
 
     def crash(self, down_ms: float) -> None:
         """Goes down hard: what it was asked is lost and asked again when it is back, and its groups are loaded then."""
@@ -305,28 +313,21 @@ class Broker:
         if sent.connection in self.dead:
             return
         sent_ms = self.now_ms + self._random.random() * self.slow_ms / 4
-        request, version = sent.request, sent.request.api_version
         if isinstance(reply.response, ConsumerGroupHeartbeatResponse) and reply.response.assignment is not None:
             for one in reply.response.assignment.topic_partitions:
                 one.topic_id = id_of(one.topic_name)
-        self.lines.append(
-            (
-                sent_ms,
-                line(
-                    sent_ms,
-                    reply.api,
-                    version,
-                    carried(request, version),
-                    carried(reply.response, version),
-                    client_id=request.client_id,
-                    connection=f"{self.address}-{request.client_host[1:]}:{sent.connection}-0-{sent.connection}",
-                    total_ms=sent_ms - sent.arrived_ms,
-                    queue_ms=sent.began_ms - sent.arrived_ms,
-                    local_ms=sent.worked_ms - sent.began_ms,
-                    remote_ms=max(self.now_ms - sent.worked_ms, 0.0),
-                ),
-            )
+        text = logged(
+            sent_ms,
+            reply.api,
+            sent.request,
+            reply.response,
+            connection=f"{self.address}-{sent.request.client_host[1:]}:{sent.connection}-0-{sent.connection}",
+            total_ms=sent_ms - sent.arrived_ms,
+            queue_ms=sent.began_ms - sent.arrived_ms,
+            local_ms=sent.worked_ms - sent.began_ms,
+            remote_ms=max(self.now_ms - sent.worked_ms, 0.0),
         )
+        self.lines.append((sent_ms, text))
         self.at(sent_ms, lambda: self._done(sent, reply.response))
 
     def _done(self, sent: _Sent, response: Response) -> None:
@@ -340,5 +341,4 @@ class Broker:
 def versions_line(last: int) -> bytes:
     """A line of API_VERSIONS of a broker that answers this API up to this version."""
     keys = [{"apiKey": 3, "minVersion": 0, "maxVersion": 13}, {"apiKey": 18, "minVersion": 0, "maxVersion": last}]
-    header: dict[str, Any] = {"requestApiKey": 18, "requestApiKeyName": "API_VERSIONS"}
-    return line(START_MS, "Heartbeat", 3, {}, {"errorCode": 0, "apiKeys": keys}, **header).encode()
+    return passed_over(18, "API_VERSIONS", 3, {}, {"errorCode": 0, "apiKeys": keys}).encode()

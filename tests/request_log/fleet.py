@@ -9,19 +9,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from rollcall.schemas.consumer_protocol import (
-    Assignment,
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import HeartbeatResponse, JoinGroupResponse, Response, SyncGroupResponse
 from tests.request_log.broker import START_MS, Broker
-from tests.request_log.newer_member import LoggedMember, NewerMember
-
-HEARTBEAT_MS = 1000
+from tests.request_log.newer_member import HEARTBEAT_MS, LoggedMember, NewerMember
+from tests.requests import assignment, flat, subscription
 
 START_NEWER = "start newer"
 
@@ -53,40 +45,32 @@ class MemberOf(LoggedMember):
         """Leaves."""
         self.is_alive = False
         identity = {"member_id": self.member_id, "group_instance_id": self.instance_id}
-        self._send("LeaveGroup", 4, lambda response: None, members=[identity])
+        self._send("LeaveGroup", 4, members=[identity])
 
     def commit(self, offset: int = 1) -> None:
         """Commits an offset of its first partition."""
         partition = {"partition_index": 0, "committed_offset": offset}
-        self._send(
-            "OffsetCommit",
-            8,
-            lambda response: None,
-            generation_id_or_member_epoch=self.generation_id,
-            member_id=self.member_id,
-            group_instance_id=self.instance_id,
-            topics=[{"name": "t", "partitions": [partition]}],
-        )
+        topics = [{"name": "t", "partitions": [partition]}]
+        self._send("OffsetCommit", 8, generation_id_or_member_epoch=self.generation_id, topics=topics, **self._itself())
+
+    def _itself(self) -> dict[str, Any]:
+        return {"member_id": self.member_id, "group_instance_id": self.instance_id}
 
     def _join(self) -> None:
         self._joins += 1
         join = self._joins
         self.generation_id = -1
-        metadata = encode_subscription(Subscription(("t",)), 1)
-        optional: dict[str, Any] = {}
-        if self.join_version >= 5:
-            optional["group_instance_id"] = self.instance_id
-        if self.join_version >= 8:
-            optional["reason"] = self.reason or ""
+        optional: dict[str, Any] = {"reason": self.reason or ""} if self.join_version >= 8 else {}
+        said = self._itself() if self.join_version >= 5 else {"member_id": self.member_id}
         self._send(
             "JoinGroup",
             self.join_version,
             lambda response: self._joined(response, join),
             session_timeout_ms=self.session_ms,
             rebalance_timeout_ms=self.rebalance_ms,
-            member_id=self.member_id,
             protocol_type="consumer",
-            protocols=[{"name": "range", "metadata": metadata}],
+            protocols=[{"name": "range", "metadata": subscription("t", version=1)}],
+            **said,
             **optional,
         )
 
@@ -113,46 +97,28 @@ class MemberOf(LoggedMember):
         assignments = []
         if self._leads:
             for i, member_id in enumerate(self._members):
-                owned = range(i, self.partitions, len(self._members))
-                assignment = encode_assignment(Assignment(tuple(TopicPartition("t", n) for n in owned)), 1)
-                assignments.append({"member_id": member_id, "assignment": assignment})
+                owned = {"t": range(i, self.partitions, len(self._members))}
+                assignments.append({"member_id": member_id, "assignment": assignment(flat(owned), 1)})
         self._send(
             "SyncGroup",
             3,
-            lambda response: self._synced(response, join),
+            lambda response: self._answered(response, join),
             generation_id=self.generation_id,
-            member_id=self.member_id,
-            group_instance_id=self.instance_id,
             assignments=assignments,
+            **self._itself(),
         )
 
-    def _synced(self, response: Response, join: int) -> None:
-        assert isinstance(response, SyncGroupResponse)
-        if not self._is_of(join):
-            return
-        if response.error_code is not Error.NONE:
-            self._rejoin(response.error_code)
-            return
-        self.broker.at(self.broker.now_ms + HEARTBEAT_MS, lambda: self._go_on(join))
+    def _go_on(self, join: int, **fields: Any) -> None:
+        if self._is_of(join) and not self.is_stalled:
+            said = {"generation_id": self.generation_id, **self._itself(), **fields}
+            self._send("Heartbeat", 3, lambda response: self._answered(response, join), **said)
 
-    def _go_on(self, join: int) -> None:
-        if self.is_stalled or not self._is_of(join):
-            return
-        self._send(
-            "Heartbeat",
-            3,
-            lambda response: self._beat(response, join),
-            generation_id=self.generation_id,
-            member_id=self.member_id,
-            group_instance_id=self.instance_id,
-        )
-
-    def _beat(self, response: Response, join: int) -> None:
-        assert isinstance(response, HeartbeatResponse)
+    def _answered(self, response: Response, join: int) -> None:
+        assert isinstance(response, HeartbeatResponse | SyncGroupResponse)
         if not self._is_of(join):
             return
         if response.error_code is Error.NONE:
-            self.broker.at(self.broker.now_ms + HEARTBEAT_MS, lambda: self._go_on(join))
+            self._later(HEARTBEAT_MS, join)
         else:
             self._rejoin(response.error_code)
 

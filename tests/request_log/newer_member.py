@@ -56,13 +56,17 @@ class LoggedMember:
         self._go_on(join)
 
     @abstractmethod
-    def _go_on(self, join: int) -> None:
+    def _go_on(self, join: int, **fields: Any) -> None:
         """Its next heartbeat."""
 
     def _is_of(self, join: int) -> bool:
         return self.is_alive and join == self._joins
 
-    def _send(self, api: str, version: int, answered: Any, **fields: Any) -> None:
+    def _later(self, after_ms: float, join: int, **fields: Any) -> None:
+        """Its next heartbeat comes after this time."""
+        self.broker.at(self.broker.now_ms + after_ms, lambda: self._go_on(join, **fields))
+
+    def _send(self, api: str, version: int, answered: Any = lambda _: None, **fields: Any) -> None:
         ends: dict[str, Any] = {"client_id": self.name, "host": self.host, "connection": self.connection}
         self.broker.send(api, version, answered, **ends, group_id=self.group_id, **fields)
 
@@ -100,8 +104,7 @@ class NewerMember(LoggedMember):
             topic_partitions=[],
         )
         if self.knows_topics_ms:
-            join, said = self._joins, {"subscribed_topic_names": [*self.topics]}
-            self.broker.at(self.broker.now_ms + self.knows_topics_ms, lambda: self._go_on(join, **said))
+            self._later(self.knows_topics_ms, self._joins, subscribed_topic_names=[*self.topics])
         return self
 
     def close(self) -> None:
@@ -115,7 +118,7 @@ class NewerMember(LoggedMember):
         partition = {"partition_index": min(numbers), "committed_offset": offset}
         topics = [{"name": topic, "partitions": [partition]}]
         by = {"member_id": self.member_id, "generation_id_or_member_epoch": self.generation_id}
-        self._send("OffsetCommit", 9, lambda _: None, **by, topics=topics)
+        self._send("OffsetCommit", 9, **by, topics=topics)
 
     def _go_on(self, join: int, **fields: Any) -> None:
         if self._is_of(join) and not self.is_stalled:
@@ -135,13 +138,13 @@ class NewerMember(LoggedMember):
             self.is_alive = False
         else:
             self.generation_id = response.member_epoch
-            wait_ms, fields = HEARTBEAT_MS, {}
-            if response.assignment is not None:
-                given = response.assignment.topic_partitions
-                self.owned = {each.topic_name: [*each.partitions] for each in given}
-                owned = [
-                    {"topic_id": id_of(topic), "topic_name": topic, "partitions": numbers}
-                    for topic, numbers in self.owned.items()
-                ]
-                wait_ms, fields = REVOKES_MS, {"topic_partitions": owned}
-            self.broker.at(self.broker.now_ms + wait_ms, lambda: self._go_on(join, **fields))
+            if response.assignment is None:
+                self._later(HEARTBEAT_MS, join)
+                return
+            given = response.assignment.topic_partitions
+            self.owned = {each.topic_name: [*each.partitions] for each in given}
+            owned = [
+                {"topic_id": id_of(topic), "topic_name": topic, "partitions": numbers}
+                for topic, numbers in self.owned.items()
+            ]
+            self._later(REVOKES_MS, join, topic_partitions=owned)

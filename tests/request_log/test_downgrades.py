@@ -5,6 +5,7 @@ died: no line says so, and what the next answers show of it is held to what was.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from tests.request_log.newer_member import NewerMember
 from tests.request_log.played import Played, read, with_consumer_groups
 
 DIES_MS = 20_000
+Acts = list[tuple[float, Callable[[], Any]]]
+"""What is done, and how many ms after the start."""
 
 
 def once_classic(stage: Broker, act: Callable[[], Any]) -> None:
@@ -37,32 +40,27 @@ def ends_of(played: Played, of_member_id: str) -> list[tuple[str, str, bool]]:
     return [(each.cause.kind, each.cause.member_id, each.cause.is_inferred) for each in found]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_who_leaves_a_group_that_became_classic_unseen_did_not_begin_its_rebalance(seed: int, tmp_path: Path) -> None:
+def one_leaves(stage: Broker) -> Acts:
     """The classic generation after the leave is one above the epoch before it: by the leave there were two."""
-    stage = with_consumer_groups(seed, session_timeout_ms=6_000)
     stays, leaves = (MemberOf(stage, "g", name, partitions=8) for name in ("stays", "leaves"))
-    dies = NewerMember(stage, "g", "dies")
-    acts = (
-        *((0, stays.start), (4_000, leaves.start), (8_000, dies.start), (DIES_MS, dies.kill)),
-        (DIES_MS, lambda: once_classic(stage, leaves.close)),
-    )
-    played = read(stage, tmp_path, acts)
-    assert played.found.parity.first == []
-    assert ends_of(played, dies.member_id) == [(CauseKind.SESSION_EXPIRED, dies.member_id, True)]
+    return [(0, stays.start), (4_000, leaves.start), (DIES_MS, lambda: once_classic(stage, leaves.close))]
+
+
+def one_joins(stage: Broker) -> Acts:
+    """The classic member is silent as well, so only the newcomer's answers show it."""
+    waits, joins = (MemberOf(stage, "g", name, partitions=8, session_ms=15_000) for name in ("waits", "joins"))
+    stalls = partial(waits.stall, 10_000)
+    return [(0, waits.start), (DIES_MS, stalls), (DIES_MS, lambda: once_classic(stage, joins.start))]
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_who_joins_a_group_that_became_classic_unseen_did_not_begin_its_rebalance(seed: int, tmp_path: Path) -> None:
-    """The classic member is silent as well, so only the newcomer's answers show it."""
+@pytest.mark.parametrize("others", [one_leaves, one_joins])
+def test_who_leaves_or_joins_a_group_that_became_classic_unseen_did_not_begin_its_rebalance(
+    others: Callable[[Broker], Acts], seed: int, tmp_path: Path
+) -> None:
     stage = with_consumer_groups(seed, session_timeout_ms=6_000)
-    waits, joins = (MemberOf(stage, "g", name, partitions=8, session_ms=15_000) for name in ("waits", "joins"))
     dies = NewerMember(stage, "g", "dies")
-    acts = (
-        *((0, waits.start), (8_000, dies.start), (DIES_MS, dies.kill), (DIES_MS, lambda: waits.stall(10_000))),
-        (DIES_MS, lambda: once_classic(stage, joins.start)),
-    )
-    played = read(stage, tmp_path, acts)
+    played = read(stage, tmp_path, [(8_000, dies.start), (DIES_MS, dies.kill), *others(stage)])
     assert played.found.parity.first == []
     assert ends_of(played, dies.member_id) == [(CauseKind.SESSION_EXPIRED, dies.member_id, True)]
 

@@ -20,7 +20,16 @@ from rollcall.inputs.request_log.following import group_model
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import LINE_MAX_BYTES, files_in_order, lines_in_order, read_lines
 from rollcall.inputs.request_log.lines.line import Kind, LineReader, Unreadable
-from tests.request_log.broker import START_MS, Broker, line
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import (
+    HeartbeatResponse,
+    JoinGroupResponse,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from tests import requests
+from tests.request_log.broker import START_MS, Broker, line, logged
 from tests.request_log.fleet import MemberOf
 from tests.request_log.imported import Imported, imported
 from tests.shadow.fed import Feed, lines_of
@@ -30,21 +39,13 @@ HUGE = 2**63
 
 
 def heartbeat(at_ms: float = START_MS, **times: Any) -> str:
-    request = {"group_id": "g", "generation_id": 1, "member_id": "m", "group_instance_id": None}
-    return line(at_ms, "Heartbeat", 4, request, {"throttle_time_ms": 0, "error_code": 0}, **times)
+    return logged(at_ms, "Heartbeat", requests.heartbeat("m", 1, 0, "g", api_version=4), HeartbeatResponse(), **times)
 
 
 def commit(partition: Any = 0, offset: Any = 1) -> str:
-    sent = {"partition_index": partition, "committed_offset": offset, "committed_leader_epoch": -1}
-    request = {
-        "group_id": "g",
-        "generation_id_or_member_epoch": -1,
-        "member_id": "",
-        "group_instance_id": None,
-        "topics": [{"name": "t", "partitions": [{**sent, "committed_metadata": ""}]}],
-    }
-    answer = {"name": "t", "partitions": [{"partition_index": 0, "error_code": 0}]}
-    return line(START_MS, "OffsetCommit", 8, request, {"throttle_time_ms": 0, "topics": [answer]})
+    request = requests.commit("", -1, {("t", partition): offset}, group="g", api_version=8)
+    answer = OffsetCommitResponseTopic(name="t", partitions=[OffsetCommitResponsePartition(partition_index=0)])
+    return logged(START_MS, "OffsetCommit", request, OffsetCommitResponse(topics=[answer]))
 
 
 def fetch(answered: str) -> str:
@@ -57,16 +58,9 @@ def fetch(answered: str) -> str:
 
 def joined(client_id: str = "c", answered: str = "m") -> str:
     """A JoinGroup without a member id, and the id that it was given."""
-    request = {
-        "group_id": "g",
-        "session_timeout_ms": 10_000,
-        "member_id": "",
-        "protocol_type": "consumer",
-        "protocols": [{"name": "range", "metadata": ""}],
-    }
-    answer = {"error_code": 79, "generation_id": -1, "protocol_name": "", "leader": "", "members": []}
-    text = line(START_MS, "JoinGroup", 0, request, {**answer, "member_id": answered})
-    return replaced(text, "clientId", json.dumps(client_id))
+    request = requests.join(client_id, 0, "g", api_version=0, protocols={"range": b""})
+    answer = JoinGroupResponse(error_code=Error.MEMBER_ID_REQUIRED, protocol_name="", member_id=answered)
+    return logged(START_MS, "JoinGroup", request, answer)
 
 
 def replaced(text: str, field: str, value: str) -> str:

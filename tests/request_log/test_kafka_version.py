@@ -6,7 +6,6 @@ import gzip
 import pickle
 import re
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -18,7 +17,7 @@ from rollcall.inputs.request_log.survey import settings_shown
 from rollcall.inputs.request_log.topic_metadata import SKIPPED_VERSIONS, TopicMetadata
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import DeleteGroupsRequest
-from tests.request_log.broker import START_MS, line, versions_line
+from tests.request_log.broker import START_MS, line, passed_over, versions_line
 from tests.request_log.imported import imported
 from tests.request_log.recordings import INCIDENTS
 from tests.request_log.truth import FOLDER as CAPTURES
@@ -87,6 +86,5 @@ def test_a_group_deleted_as_in_kafka_4_4_is_deleted() -> None:
 
 
 def test_offsets_that_a_transaction_of_kafka_4_4_commits_are_passed_over_as_before() -> None:
-    header: dict[str, Any] = {"requestApiKey": 28, "requestApiVersion": 6, "requestApiKeyName": "TXN_OFFSET_COMMIT"}
-    logged = line(START_MS, "Heartbeat", 6, {}, {}, **header)
+    logged = passed_over(28, "TXN_OFFSET_COMMIT", 6, {}, {})
     assert LineReader().read(LogLine("f", 1, START_MS, logged.encode())) == "another API: TXN_OFFSET_COMMIT"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from typing import Any
 
 import msgspec
@@ -12,9 +11,14 @@ import pytest
 from rollcall.inputs.request_log.fetches import FetchReader, UnchangedPartition
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.log_ends import LagNews
-from rollcall.schemas.consumer_protocol import Subscription, encode_subscription
+from rollcall.schemas.errors import Error
+from rollcall.schemas.messages import JoinGroupResponse
 from rollcall.tables.lag.rows import Fetched, LogEnd
+from tests import requests
+from tests.request_log.broker import logged
+from tests.requests import subscription
 
+CONNECTION = "10.0.0.9:9092-10.0.0.1:4000-2-8"
 ID, OTHER = "_x61ovasS5u52uE8qrL_oQ", "1g35ai7FQR67NUJXlGVawA"
 
 
@@ -24,7 +28,7 @@ def line(key: int, request: dict[str, Any], response: dict[str, Any], at_ms: int
         "requestHeader": {**header, "requestApiKeyName": "X"},
         "request": request,
         "response": response,
-        "connection": "10.0.0.9:9092-10.0.0.1:4000-2-8",
+        "connection": CONNECTION,
         "totalTimeMs": 400.0,
         **more,
     }
@@ -113,16 +117,12 @@ def test_deleted_records_move_the_log_start() -> None:
 
 
 def join(client: str, *topics: str) -> LogLine:
-    metadata = b64encode(encode_subscription(Subscription(topics), version=1)).decode()
-    request = {
-        **{"groupId": "g", "sessionTimeoutMs": 10000, "rebalanceTimeoutMs": 60000, "memberId": "", "reason": None},
-        **{"groupInstanceId": None, "protocolType": "consumer", "protocols": [{"name": "range", "metadata": metadata}]},
-    }
-    response = {
-        **{"throttleTimeMs": 0, "errorCode": 79, "generationId": -1, "protocolType": None, "protocolName": None},
-        **{"leader": "", "skipAssignment": False, "memberId": f"{client}-1", "members": []},
-    }
-    return line(11, request, response, version=9, localTimeMs=1.0)
+    protocols = {"range": subscription(*topics, version=1)}
+    request = requests.join(client, 0, "g", api_version=9, protocols=protocols)
+    response = JoinGroupResponse(error_code=Error.MEMBER_ID_REQUIRED, member_id=f"{client}-1")
+    return LogLine(
+        "requests.log", 1, 5000, logged(5000, "JoinGroup", request, response, connection=CONNECTION).encode()
+    )
 
 
 def of_client(client: str, reported: LogLine) -> LogLine:

@@ -25,35 +25,19 @@ from rollcall.schemas.effects import (
 )
 from rollcall.schemas.messages import GroupRequest
 from rollcall.schemas.wire_fields import RequestError, parse_request
+from tests import requests
 
 CONFIG = GroupConfig()
 DAY_MS = 86_400_000
 
 
-def request(api: str, version: int = 0, **fields: Any) -> GroupRequest:
-    envelope = {"request_id": f"r-{api}", "client_id": "c", "client_host": "/h"}
-    return parse_request({"api": api, "api_version": version, **envelope, **fields}, is_replay=True)  # type: ignore[return-value]
-
-
 def observed(**fields: Any) -> GroupRequest:
-    return request("GroupObserved", group_id="g", why="seen", **fields)
-
-
-def heartbeat(member_id: str, generation_id: int) -> GroupRequest:
-    return request("Heartbeat", 4, group_id="g", generation_id=generation_id, member_id=member_id)
+    said = {"api": "GroupObserved", "api_version": 0, "request_id": "r", "group_id": "g", "why": "seen", **fields}
+    return parse_request(said, is_replay=True)  # type: ignore[return-value]
 
 
 def join(member_id: str) -> GroupRequest:
-    return request(
-        "JoinGroup",
-        9,
-        group_id="g",
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=60_000,
-        member_id=member_id,
-        protocol_type="consumer",
-        protocols=[{"name": "range", "metadata": ""}],
-    )
+    return requests.join("c", member_id=member_id, api_version=9, protocols={"range": b""})
 
 
 def formed_group(*member_ids: str, generation_id: int = 7) -> Group:
@@ -79,14 +63,14 @@ def test_members_seen_in_a_recording_are_members_and_marked_as_inferred() -> Non
     assert [(e.member_id, e.is_inferred) for e in of_kind(effects, MemberJoined)] == [("m1", True)]
     assert not of_kind(effects, Reply)
     assert group.state is GroupState.STABLE
-    assert error_of(step(group, heartbeat("m1", 7), 1001, CONFIG)) == "NONE"
+    assert error_of(step(group, requests.heartbeat("m1", 7), 1001, CONFIG)) == "NONE"
 
 
 def test_a_member_whose_timeouts_nobody_saw_never_expires() -> None:
     group = formed_group("m1")
     group.sweep_deadline_ms = None
     assert expire_due(group, DAY_MS, CONFIG) == []
-    assert error_of(step(group, heartbeat("m1", 7), DAY_MS, CONFIG)) == "NONE"
+    assert error_of(step(group, requests.heartbeat("m1", 7), DAY_MS, CONFIG)) == "NONE"
 
 
 def test_it_expires_once_its_own_join_has_said_when() -> None:
@@ -110,7 +94,7 @@ def test_who_is_seen_to_be_gone_is_removed_with_a_rebalance_that_names_it() -> N
     assert (started.cause.kind, started.cause.member_id) == (CauseKind.SESSION_EXPIRED, "m2")
     assert started.cause.is_inferred
     assert [(e.member_id, e.is_inferred) for e in of_kind(effects, MemberRemoved)] == [("m2", True)]
-    assert error_of(step(group, heartbeat("m1", 7), 2001, CONFIG)) == "REBALANCE_IN_PROGRESS"
+    assert error_of(step(group, requests.heartbeat("m1", 7), 2001, CONFIG)) == "REBALANCE_IN_PROGRESS"
 
 
 def test_the_last_one_awaited_being_gone_ends_the_join_phase() -> None:
@@ -135,7 +119,7 @@ def test_a_complete_view_forgets_who_is_not_in_it() -> None:
 def test_an_assignment_that_was_seen_completes_the_rebalance_and_answers_who_waits_for_it() -> None:
     group = formed_group("m1", "m2")
     step(group, observed(state="CompletingRebalance", generation_id=8), 2000, CONFIG)
-    sync = request("SyncGroup", 3, group_id="g", generation_id=8, member_id="m2", assignments=[])
+    sync = requests.sync("m2", 8)
     step(group, sync, 2001, CONFIG)
     members = [{"member_id": "m1", "assignment": "AQ=="}, {"member_id": "m2", "assignment": "Ag=="}]
     effects = step(group, observed(state="Stable", members=members), 2002, CONFIG)
@@ -147,7 +131,7 @@ def test_a_group_that_was_loaded_gives_each_member_a_whole_session_and_drops_wha
     group = formed_group("m1", "m2")
     step(group, join("m1"), 2000, CONFIG)
     effects = step(group, observed(is_loaded=True), 50_000, CONFIG)
-    assert [dropped.request_id for dropped in of_kind(effects, RequestDropped)] == ["r-JoinGroup"]
+    assert [dropped.request_id for dropped in of_kind(effects, RequestDropped)] == ["join-c-0"]
     assert group.state is GroupState.STABLE
     assert group.members["m1"].session_deadline_ms == 60_000
 
@@ -214,7 +198,7 @@ def test_nor_has_one_whose_assignment_was_awaited() -> None:
     group = formed_group("m1")
     step(group, join("m1"), 2000, CONFIG)
     step(group, observed(members=[{"member_id": "m2"}]), 2001, CONFIG)
-    sync = request("SyncGroup", 3, group_id="g", generation_id=8, member_id="m2", assignments=[])
+    sync = requests.sync("m2", 8)
     assert not of_kind(step(group, sync, 2002, CONFIG), Reply)
     effects = step(group, observed(generation_id=7, state="Stable"), 3000, CONFIG)
     assert [dropped.api for dropped in of_kind(effects, RequestDropped)] == ["SyncGroup"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
 
 import pytest
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.topic_metadata import SKIPPED, Shown, TopicMetadata
-from tests.request_log.broker import START_MS, line
+from tests.request_log.broker import START_MS, passed_over
 from tests.shadow.fed import Feed
 
 FIRST, SECOND = "urzmpGetVtcfbz3DOZaGzA", "VRz9X6vTRFbZZQTCVCGTgw"
@@ -20,9 +19,7 @@ def metadata_line(name: str | None, topic_id: str, partitions: int, *, error: in
     """A METADATA line of one topic."""
     numbers = [{"error_code": 0, "partition_index": number} for number in range(partitions)]
     topic = {"error_code": error, "name": name, "topic_id": topic_id, "partitions": numbers}
-    header: dict[str, Any] = {"requestApiKey": 3, "requestApiKeyName": "METADATA"}
-    text = line(START_MS, "Heartbeat", 13, {"topics": [{"name": name}]}, {"topics": [topic]}, **header)
-    return text.encode()
+    return passed_over(3, "METADATA", 13, {"topics": [{"name": name}]}, {"topics": [topic]}).encode()
 
 
 def read(*lines: tuple[int, bytes]) -> TopicMetadata:

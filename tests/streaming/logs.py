@@ -17,7 +17,7 @@ from rollcall.schemas.tables import EFFECTS
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
 from rollcall.tables.request_rows import request_rows
-from tests.udf.world import SETTINGS, World
+from tests.udf.world import SETTINGS, World, lived
 
 EVENT = {
     "spark.coordinator.clock": "event",
@@ -31,13 +31,13 @@ EVENT = {
 
 def recorded(count: int, seed: int = 1) -> World:
     """A world that has acted so often; its log and its effects."""
-    world, chance = World(), random.Random(seed)
-    for _ in range(count):
-        gap_ms = chance.choice([0, 1, 100, 500, 1000, 3000, 10_001])
-        group, client = chance.choice(["orders", "payments", "returns"]), chance.choice("abc")
-        action = chance.choice(["join", "sync", "beat", "beat", "leave", "again", "consume", "consume", "depart"])
-        world.act((gap_ms, group, client, action))
-    return world
+    chance = random.Random(seed)
+    gaps_ms, groups = [0, 1, 100, 500, 1000, 3000, 10_001], ["orders", "payments", "returns"]
+    actions = ["join", "sync", "beat", "beat", "leave", "again", "consume", "consume", "depart"]
+    return lived(
+        (chance.choice(gaps_ms), chance.choice(groups), chance.choice("abc"), chance.choice(actions))
+        for _ in range(count)
+    )
 
 
 def home_with(folder: Path, log: list[GroupRequest], commits: int) -> Home:

@@ -30,5 +30,9 @@ def stream_with_member() -> tuple[Stream, str]:
     return stream, stable(stream)
 
 
+def removed(effects: list[Effect]) -> list[tuple[str, int]]:
+    return [(e["cause"], e["at_ms"]) for e in effects if e["effect"] == "member_removed"]
+
+
 def replies(effects: list[Effect]) -> list[Effect]:
     return [e for e in effects if e["effect"] == "reply"]

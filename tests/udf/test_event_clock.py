@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.requests import heartbeat, join
 from tests.udf.stream import Stream, arrived
-from tests.udf.world import SETTINGS, T, World, in_order
+from tests.udf.world import SETTINGS, T, in_order, lived
 
 
 def test_a_deadline_fires_once_a_later_request_shows_that_its_time_has_passed() -> None:
@@ -56,9 +56,7 @@ MOVES = st.tuples(
 @examples(50, 300)
 @given(st.lists(MOVES, min_size=1, max_size=60), st.data())
 def test_the_same_log_cut_anywhere_gives_the_same_effects(moves: list[Any], data: st.DataObject) -> None:
-    world = World()
-    for move in moves:
-        world.act(move)
+    world = lived(moves)
     rows = arrived(*world.log)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(rows)), max_size=8), label="cuts"))
     cut_up = Stream(SETTINGS)
@@ -73,8 +71,6 @@ def test_the_same_log_cut_anywhere_gives_the_same_effects(moves: list[Any], data
 @settings(max_examples=50)
 @given(st.lists(MOVES.filter(lambda move: move[3] != "again"), max_size=60))
 def test_a_groups_facts_are_distinguished_by_their_time_and_place(moves: list[Any]) -> None:
-    world = World()
-    for move in moves:
-        world.act(move)
+    world = lived(moves)
     places = [(e["group_id"], e["at_ms"], e["seq"]) for e in world.effects()]
     assert len(places) == len(set(places))

@@ -10,9 +10,8 @@ import msgspec
 from rollcall.coordinator_udfs.group_turns import Outcome, take_turns
 from rollcall.coordinator_udfs.settings import StreamSettings
 from rollcall.jobs.config import JobConfig
-from rollcall.schemas.consumer_protocol import Subscription, TopicPartition, encode_subscription
 from rollcall.schemas.messages import ConsumerGroupDescribeRequest, DescribeGroupsRequest, StreamRequest
-from tests.requests import consumer_beat, fitting, join, sync
+from tests.requests import consumer_beat, fitting, join, subscription, sync
 
 T = 1_700_000_000_000
 CONFIG = JobConfig()
@@ -89,9 +88,9 @@ def rebalance_and_describe(played: Played, assignment: bytes, most: int) -> None
 
 
 def test_a_classic_group_of_few_members_with_very_long_metadata() -> None:
-    owned = tuple(TopicPartition("t", 2_000_000_000 + number) for number in range(185_000))
+    owned = [("t", 2_000_000_000 + number) for number in range(185_000)]
     played = Played(group_initial_rebalance_delay_ms=0)
-    fill(played, "c", encode_subscription(Subscription(("\x01",), owned_partitions=owned), version=1), 40)
+    fill(played, "c", subscription("\x01", owned=owned, version=1), 40)
     rebalance_and_describe(played, b"\0" * 600_000, 1)
     assert played.longest[0] > ROW_BYTES // 2
     assert played.is_bounded(), (played.longest, played.longest_state)

@@ -9,12 +9,8 @@ import pytest
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.settings import StreamSettings
 from tests.requests import heartbeat, join, leave
-from tests.udf.live_clock import SETTINGS, T, replies, stable, stream_with_member
-from tests.udf.stream import Effect, Stream, arrived
-
-
-def removed(effects: list[Effect]) -> list[tuple[str, int]]:
-    return [(e["cause"], e["at_ms"]) for e in effects if e["effect"] == "member_removed"]
+from tests.udf.live_clock import SETTINGS, T, removed, replies, stable, stream_with_member
+from tests.udf.stream import Stream, arrived
 
 
 def test_an_idle_group_is_called_only_when_something_is_due_as_when_its_silent_member_expires() -> None:

@@ -34,7 +34,7 @@ from tests.requests import commit, consumer_beat, fitting, heartbeat, join, leav
 from tests.udf.live_clock import SETTINGS, T, replies, stream_with_member
 from tests.udf.stream import Effect, Stream, arrived
 from tests.udf.world import SETTINGS as WORLD_SETTINGS
-from tests.udf.world import World
+from tests.udf.world import Move, lived
 
 LIMITED = replace(SETTINGS, turn_max_work=100)
 """Two or three heartbeats a turn."""
@@ -108,13 +108,11 @@ def without_memory(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "stream": stream}
 
 
-def logged(moves: list[tuple[int, str, str, str]]) -> list[GroupRequest]:
+def logged(moves: list[Move]) -> list[GroupRequest]:
     """The requests that clients send who act like this."""
-    world = World()
-    for move in moves:
-        world.act(move)
-    assume(world.log)
-    return world.log
+    log = lived(moves).log
+    assume(log)
+    return log
 
 
 def in_batches(log: list[GroupRequest], most: int) -> list[tuple[int, list[str]]]:
@@ -132,7 +130,7 @@ def test_a_cut_anywhere_changes_no_fact_and_no_order() -> None:
 
     @settings(max_examples=60, deadline=None)
     @given(moves=MOVES, work=st.integers(1, 300), a_batch=st.integers(1, 15))
-    def play(moves: list[tuple[int, str, str, str]], work: int, a_batch: int) -> None:
+    def play(moves: list[Move], work: int, a_batch: int) -> None:
         timed = in_batches(logged(moves), a_batch)
         whole, document, none = played(timed, UNLIMITED)
         cut, cut_document, cuts = played(timed, replace(UNLIMITED, turn_max_work=work))
@@ -149,7 +147,7 @@ def test_a_cut_anywhere_changes_no_fact_and_no_order() -> None:
 @settings(max_examples=40, deadline=None)
 @given(moves=MOVES, work=st.integers(1, 300), a_batch=st.integers(1, 15))
 def test_each_request_is_applied_once_in_order_though_others_come_meanwhile(
-    moves: list[tuple[int, str, str, str]], work: int, a_batch: int
+    moves: list[Move], work: int, a_batch: int
 ) -> None:
     log = logged([move for move in moves if move[-1] != "again"])
     applied: list[str] = []

@@ -19,7 +19,7 @@ from tests.requests import commit, heartbeat, leave
 from tests.udf.live_clock import SETTINGS, T, stable
 from tests.udf.stream import NO_TIMEOUT, Arrived, Stream, arrived
 from tests.udf.world import SETTINGS as WORLD_SETTINGS
-from tests.udf.world import World
+from tests.udf.world import lived
 
 TICK_MS, POLL_MS = 1000, 100
 RESTING = replace(SETTINGS, says_waits=True)
@@ -82,9 +82,7 @@ class Job:
 def test_every_deadline_fires_in_time_and_no_batch_finds_nothing(
     moves: list[Any], restart: int, known_after_ms: int
 ) -> None:
-    world = World()
-    for move in moves:
-        world.act(move)
+    world = lived(moves)
     job = Job(Stream(replace(WORLD_SETTINGS, clock=SETTINGS.clock, says_waits=True)))
     now_ms = T
     for place, request in enumerate(world.log):

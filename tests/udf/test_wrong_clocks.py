@@ -15,7 +15,7 @@ from rollcall.coordinator_udfs.protocol.config import ConsumerConfig, GroupConfi
 from rollcall.coordinator_udfs.settings import StreamSettings
 from rollcall.schemas.messages import StreamRequest
 from tests.requests import consumer_beat, heartbeat, packed
-from tests.udf.live_clock import T, replies, stable, stream_with_member
+from tests.udf.live_clock import T, removed, replies, stable, stream_with_member
 from tests.udf.stream import Effect, Stream, arrived
 
 HOUR_MS, TEN_MINUTES_MS, SESSION_MS = 3_600_000, 600_000, 10_000
@@ -43,8 +43,7 @@ class Member:
 
     def gone_at(self, batch_ms: int) -> list[tuple[str, int]]:
         """A batch without requests; who is removed by it, why and when."""
-        found = self.stream.batch(batch_ms)
-        return [(str(e["cause"]), int(e["at_ms"])) for e in found if e["effect"] == "member_removed"]
+        return removed(self.stream.batch(batch_ms))
 
 
 @pytest.fixture(params=["classic", "consumer"])

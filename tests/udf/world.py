@@ -6,6 +6,7 @@ Knows the stream's function and which request comes next; must not know what is 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,8 @@ from tests.requests import consumer_beat, heartbeat, join, leave, sync
 from tests.udf.stream import Effect, Stream, arrived
 
 T = 1_700_000_000_000
+Move = tuple[int, str, str, str]
+"""After how many ms which client of which group does what, see `World.act`."""
 SETTINGS = StreamSettings(
     group=GroupConfig(
         group_initial_rebalance_delay_ms=500, offsets_retention_check_interval_ms=40_000, topics={"t1": 4}
@@ -23,6 +26,14 @@ SETTINGS = StreamSettings(
     clock=Clock.EVENT,
     remembered_request_ids=3,
 )
+
+
+def lived(moves: Iterable[Move]) -> World:
+    """Clients that have acted like this."""
+    world = World()
+    for move in moves:
+        world.act(move)
+    return world
 
 
 def in_order(effects: list[Effect]) -> list[Effect]:
@@ -42,7 +53,7 @@ class World:
     """The epochs of the clients that speak the newer protocol, as last answered."""
     owned: dict[tuple[str, str], dict[str, list[int]]] = field(default_factory=dict)
 
-    def act(self, move: tuple[int, str, str, str]) -> None:
+    def act(self, move: Move) -> None:
         """After a gap, a client of a group joins, syncs, beats, leaves, comes twice or lets the log repeat a line.
 
         consume, depart: the same client by the newer protocol, under an id of its own, acknowledges all, or leaves.

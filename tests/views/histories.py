@@ -122,7 +122,7 @@ def syncing() -> Story:
 def id_given() -> Story:
     """d was given an id at 2 s, good for 8 s, and has not come back."""
     story = one_member("id given")
-    story.ask_for_an_id(2000, "d", session_timeout_ms=8000)
+    story.ask_to_join(2000, "d", request_id="d asks at 2000", session_timeout_ms=8000)
     return story
 
 

@@ -21,13 +21,7 @@ from rollcall.coordinator_udfs.group_turns import take_turns
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.settings import Clock, StreamSettings
 from rollcall.coordinator_udfs.state_codec import StateRow
-from rollcall.schemas.consumer_protocol import (
-    Assignment,
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
+from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.effect_rows import EffectRow
 from rollcall.schemas.messages import (
     DeleteGroupsRequest,
@@ -67,61 +61,39 @@ class Story:
         topics: Sequence[str] = ("t",),
         owned: Sequence[str] = (),
         protocol: str = "range",
-        session_timeout_ms: int = 10_000,
-        rebalance_timeout_ms: int = 60_000,
-        reason: str | None = None,
         again_as: str | None = None,
+        **said: Any,
     ) -> None:
         """A client joins, with the second step where it is given an id; again_as: under this member id."""
+        metadata = requests.subscription(*topics, owned=map(partition_of, owned), version=1)
+        said = {"client_host": "/10.0.0.1", "protocols": {protocol: metadata}, **said}
         member_id = self.member_ids.get(who, "") if again_as is None else again_as
-        subscription = Subscription(tuple(topics), owned_partitions=tuple(map(partition_of, owned)))
-        request = requests.join(
-            who,
-            group=self.group_id,
-            request_id=f"{who} joins at {at_ms} as {member_id}",
-            api_version=8,
-            client_host="/10.0.0.1",
-            session_timeout_ms=session_timeout_ms,
-            rebalance_timeout_ms=rebalance_timeout_ms,
-            member_id=member_id,
-            group_instance_id=instance_id,
-            protocols={protocol: encode_subscription(subscription, version=1)},
-            reason=reason,
-        )
-        for row in self.send(at_ms, request):
+        rows = self.ask_to_join(at_ms, who, member_id, group_instance_id=instance_id, **said)
+        if any(row.effect == "member_id_given" for row in rows):
+            self.ask_to_join(at_ms, who, self.member_ids[who], **said)
+
+    def ask_to_join(self, at_ms: int, who: str, member_id: str = "", **said: Any) -> list[EffectRow]:
+        """A client sends one JoinGroup, and no second step."""
+        fields: dict[str, Any] = {
+            "request_id": f"{who} joins at {at_ms} as {member_id}",
+            "api_version": 8,
+            "rebalance_timeout_ms": 60_000,
+            "member_id": member_id,
+            "protocols": {"range": requests.subscription("t", version=1)},
+        }
+        rows = self.send(at_ms, requests.join(who, group=self.group_id, **(fields | said)))
+        for row in rows:
             if row.effect in ("member_id_given", "member_joined") and row.member_id and row.client_id == who:
                 self.member_ids[who] = row.member_id
-            if row.effect == "member_id_given":
-                self.join(
-                    at_ms,
-                    who,
-                    topics=topics,
-                    owned=owned,
-                    protocol=protocol,
-                    session_timeout_ms=session_timeout_ms,
-                    rebalance_timeout_ms=rebalance_timeout_ms,
-                    reason=reason,
-                )
+        return rows
 
-    def ask_for_an_id(self, at_ms: int, who: str, *, session_timeout_ms: int = 10_000) -> None:
-        """A client sends the first step of its join and never the second."""
-        metadata = encode_subscription(Subscription(("t",)), version=1)
-        request = requests.join(
-            who,
-            group=self.group_id,
-            request_id=f"{who} asks at {at_ms}",
-            api_version=8,
-            session_timeout_ms=session_timeout_ms,
-            rebalance_timeout_ms=60_000,
-            protocols={"range": metadata},
-        )
-        self.send(at_ms, request)
-
-    def sync(self, at_ms: int, who: str, assignments: Mapping[str, Sequence[str]] | None = None) -> None:
-        """A client sends SyncGroup; the leader's says who gets which partitions, as topic-partition."""
+    def sync(self, at_ms: int, who: str, assignments: Mapping[str, Sequence[str] | bytes] | None = None) -> None:
+        """A client sends SyncGroup; the leader's says who gets which partitions, as topic-partition or as bytes."""
         assigned = {
-            self.member_ids[member]: encode_assignment(Assignment(tuple(map(partition_of, partitions))))
-            for member, partitions in (assignments or {}).items()
+            self.member_ids[member]: given
+            if isinstance(given, bytes)
+            else requests.assignment(map(partition_of, given))
+            for member, given in (assignments or {}).items()
         }
         named: dict[str, Any] = {"request_id": f"{who} syncs at {at_ms}", "client_id": who}
         member_id = self.member_ids[who]
@@ -209,6 +181,12 @@ def one_member(group_id: str = "orders", partitions: Sequence[str] = ("t-0",), *
 
 def write_effects(home: Path, facts: Mapping[str, Iterable[EffectRow]]) -> None:
     """Appends every group's rows to the effects table of a home, in one commit."""
+    partition_by = list(EFFECTS.partition_by)
+    write_deltalake(str(home / EFFECTS_FOLDER), table_of(facts), mode="append", partition_by=partition_by)
+
+
+def table_of(facts: Mapping[str, Iterable[EffectRow]]) -> pa.Table:
+    """Every group's rows, as the effects table has them."""
     columns: dict[str, list[object]] = {name: [] for name in EFFECTS.names}
     for group_id, rows in facts.items():
         for row in rows:
@@ -217,5 +195,4 @@ def write_effects(home: Path, facts: Mapping[str, Iterable[EffectRow]]) -> None:
             for name in EFFECTS.names:
                 if name not in ("group_id", "at_date"):
                     columns[name].append(getattr(row, name))
-    table = pa.table(columns, schema=EFFECTS.arrow)
-    write_deltalake(str(home / EFFECTS_FOLDER), table, mode="append", partition_by=list(EFFECTS.partition_by))
+    return pa.table(columns, schema=EFFECTS.arrow)

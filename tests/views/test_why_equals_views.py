@@ -57,49 +57,42 @@ def terms(one: Membership) -> tuple[Any, ...]:
     return is_inferred, one.end_cause, one.session_timeout_ms
 
 
-def why(one: Rebalance) -> tuple[Any, ...]:
-    return one.cause.kind, one.outcome
-
-
 def started_at(one: Rebalance) -> int | None:
     return one.started_at_ms if one.is_start_known else None
 
 
-def test_holdings_are_the_assignments(views: Views, facts: dict[str, list[Fact]]) -> None:
-    columns = ("group_id", "topic", "partition", "member_id", "from_at", "to_at", "generation_id")
-    assert shown(views, "assignments", *columns) == sorted(
+@pytest.mark.parametrize(
+    ("view", "columns", "read", "row"),
+    [
         (
-            (name, *one.partition, one.member_id, one.from_ms, one.to_ms, one.generation_id)
-            for name, some in facts.items()
-            for one in holdings_of(effects_in(some))
+            "assignments",
+            "topic partition member_id from_at to_at generation_id",
+            holdings_of,
+            lambda one: (*one.partition, one.member_id, one.from_ms, one.to_ms, one.generation_id),
         ),
-        key=repr,
-    )
-
-
-def test_memberships_are_the_sessions(views: Views, facts: dict[str, list[Fact]]) -> None:
-    ends = ("end_is_inferred", "end_cause")
-    columns = ("group_id", "member_id", "client_host", "joined_at", "ended_at", *ends, "session_timeout_ms")
-    assert shown(views, "sessions", *columns) == sorted(
         (
-            (name, one.member_id, one.client_host, one.joined_at_ms, one.ended_at_ms, *terms(one))
-            for name, some in facts.items()
-            for one in memberships_of(effects_in(some))
+            "sessions",
+            "member_id client_host joined_at ended_at end_is_inferred end_cause session_timeout_ms",
+            memberships_of,
+            lambda one: (one.member_id, one.client_host, one.joined_at_ms, one.ended_at_ms, *terms(one)),
         ),
-        key=repr,
-    )
-
-
-def test_rebalances_are_the_rebalances(views: Views, facts: dict[str, list[Fact]]) -> None:
-    columns = ("group_id", "from_generation_id", "to_generation_id", "started_at", "ended_at", "cause", "outcome")
-    assert shown(views, "rebalances", *columns) == sorted(
         (
-            (name, one.from_generation_id, one.to_generation_id, started_at(one), one.ended_at_ms, *why(one))
-            for name, some in facts.items()
-            for one in rebalances_of(effects_in(some))
+            "rebalances",
+            "from_generation_id to_generation_id started_at ended_at cause outcome",
+            rebalances_of,
+            lambda one: (
+                *(one.from_generation_id, one.to_generation_id, started_at(one), one.ended_at_ms),
+                *(one.cause.kind, one.outcome),
+            ),
         ),
-        key=repr,
-    )
+    ],
+    ids=["holdings", "memberships", "rebalances"],
+)
+def test_what_why_reads_is_in_the_view(
+    view: str, columns: str, read: Any, row: Any, views: Views, facts: dict[str, list[Fact]]
+) -> None:
+    found = ((name, *row(one)) for name, some in facts.items() for one in read(effects_in(some)))
+    assert shown(views, view, "group_id", *columns.split()) == sorted(found, key=repr)
 
 
 def test_the_longest_gaps_are_those_of_heartbeat_slack(views: Views, facts: dict[str, list[Fact]]) -> None:

@@ -7,8 +7,6 @@ from typing import Any
 
 from rollcall.answers.why.sections import lines_of
 from rollcall.answers.why.telling import headline, remarks, stopped
-from rollcall.schemas.effect_rows import EffectRow
-from tests import requests
 from tests.connect_bytes import worker_assignment, worker_state
 from tests.views.story import Story, one_member
 from tests.why.reading import explained
@@ -22,37 +20,16 @@ class Workers(Story):
 
     protocol_type: str = "connect"
 
-    def arrive(self, at_ms: int, who: str, *owned: str) -> list[EffectRow]:
+    def arrive(self, at_ms: int, who: str, *owned: str) -> None:
         """A worker joins that runs this."""
-        request = requests.join(
-            who,
-            group=self.group_id,
-            request_id=f"{who} joins at {at_ms}",
-            api_version=3,
-            session_timeout_ms=SESSION_MS,
-            rebalance_timeout_ms=60_000,
-            member_id=self.member_ids.get(who, ""),
-            protocol_type=self.protocol_type,
-            protocols={"sessioned": worker_state(owned)},
-        )
-        rows = self.send(at_ms, request)
-        self.member_ids |= {row.client_id or "": row.member_id or "" for row in rows if row.effect == "member_joined"}
-        return rows
+        kind: dict[str, Any] = {"api_version": 3, "protocol_type": self.protocol_type}
+        self.ask_to_join(at_ms, who, self.member_ids.get(who, ""), protocols={"sessioned": worker_state(owned)}, **kind)
 
-    def give(self, at_ms: int, leader: str, **to_each: bytes) -> list[EffectRow]:
+    def give(self, at_ms: int, leader: str, **to_each: bytes) -> None:
         """The leader's SyncGroup, then those of the others."""
-        assigned = {self.member_ids[who]: assignment for who, assignment in to_each.items()}
-        rows = self._sync(at_ms, leader, assigned)
+        self.sync(at_ms, leader, to_each)
         for who in set(to_each) - {leader}:
-            rows += self._sync(at_ms, who, {})
-        return rows
-
-    def _sync(self, at_ms: int, who: str, assigned: dict[str, bytes]) -> list[EffectRow]:
-        named: dict[str, Any] = {"request_id": f"{who} syncs at {at_ms}", "client_id": who}
-        member_id = self.member_ids[who]
-        return self.send(
-            at_ms, requests.sync(member_id, self.generation_id, at_ms, self.group_id, assigned=assigned, **named)
-        )
+            self.sync(at_ms, who)
 
 
 def played() -> Workers:
