@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from rollcall.history.facts import Fact, in_order
+from rollcall.history.facts import Fact, effects_in, in_order
 from rollcall.history.words import count
 from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.generations import Seen, Span, is_contradicted, is_in, joined, seen_in
 from rollcall.inputs.printed.groups.forgeable import without_forged
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of
-from rollcall.schemas.effects import GroupRemoved, RebalanceEnded
+from rollcall.schemas.effects import Effect, GroupRemoved, RebalanceEnded
 from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import AFTER_THE_LOGS
 
@@ -44,12 +44,8 @@ class Beside(NamedTuple):
     in_lines: int
     """How many generations the lines have."""
     in_both: int
-
-    @property
-    def is_at_other_times(self) -> bool:
-        """Whether the lines have generations that are recorded too, and none of them at its time."""
-        added = sum(isinstance(one.effect, RebalanceEnded) for one in self.added)
-        return not self.in_both and self.in_lines > added
+    is_at_other_times: bool
+    """Whether lines and records lead to the same generations, and never at one time."""
 
 
 def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
@@ -69,15 +65,21 @@ def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
     }
     same = {id(one): line for one, said in merging.said if (line := by_time.get(_began(said)))}
     own = beyond(lines, merging.recorded)
-    in_lines = sum(isinstance(one.effect, RebalanceEnded) for one in shown)
+    in_lines = _numbers(one.effect for one in shown)
+    is_apart = not decided.compared and not set(in_lines).isdisjoint(_numbers(effects_in(recorded.facts)))
+    facts.sort(key=in_order)
     added = [one for _, one in decided.added]
-    return Beside(sorted(facts, key=in_order), added, own, same, lines, refused, in_lines, decided.compared)
+    return Beside(facts, added, own, same, lines, refused, len(in_lines), decided.compared, is_apart)
 
 
 def fact_of(shown: ShownEffect, seq: int = 0) -> Fact:
     """Return an effect of lines as a fact."""
     effect, by = shown
     return Fact(effect.at_ms, seq, str(effect.__struct_config__.tag), request_id=by, content=effect)
+
+
+def _numbers(effects: Iterable[Effect]) -> list[int]:
+    return [one.to_generation_id for one in effects if isinstance(one, RebalanceEnded)]
 
 
 def _began(said: RebalanceEnded) -> _Began:
