@@ -41,6 +41,8 @@ class Rebalance:
     expired: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     waits: tuple[MemberWait, ...] = field(default=(), repr=False)
+    said: tuple[Effect, ...] = field(default=(), repr=False, compare=False)
+    """The effects that begin and end it, as far as there are such."""
 
     @property
     def slowest(self) -> MemberWait | None:
@@ -72,9 +74,11 @@ def rebalances_of(effects: Iterable[Effect]) -> list[Rebalance]:
     for effect in effects:
         match effect:
             case RebalanceStarted():
-                running = Rebalance(effect.from_generation_id, effect.at_ms, effect.cause, effect.members_before)
+                before = effect.members_before
+                running = Rebalance(effect.from_generation_id, effect.at_ms, effect.cause, before, said=(effect,))
             case RebalanceEnded():
-                found.append(ended(effect))
+                begun = running.said if running and running.started_at_ms == effect.started_at_ms else ()
+                found.append(ended(effect, begun))
                 running = None
             case CauseFound(gone_at_ms=gone_at_ms, cause=cause):
                 found = [replace(one, cause=cause) if one.started_at_ms == gone_at_ms else one for one in found]
@@ -147,8 +151,8 @@ def _ran_in(rebalance: Rebalance, at: Span) -> bool:
     )
 
 
-def ended(said: RebalanceEnded) -> Rebalance:
-    """A rebalance that is over. Raises ValueError: it is not known when it began or ran."""
+def ended(said: RebalanceEnded, begun: tuple[Effect, ...] = ()) -> Rebalance:
+    """A rebalance that is over. begun: what began it. Raises ValueError: it is not known when it began or ran."""
     began_ms = said.known_from_ms if said.started_at_ms is None else said.started_at_ms
     if began_ms is None:
         raise ValueError(f"the rebalance that ended at {said.at_ms} ms has no beginning")
@@ -168,4 +172,5 @@ def ended(said: RebalanceEnded) -> Rebalance:
         expired=tuple(said.expired),
         gone=said.gone,
         waits=tuple(said.waits),
+        said=(*begun, said),
     )

@@ -26,6 +26,9 @@ class Terms(NamedTuple):
     """Why members of this kind of group join again without being asked to."""
 
 
+NOTHING_KNOWN = Terms()
+
+
 def fitting(cause: Cause, name: Callable[[str, str], str]) -> list[str]:
     """Return the causes that fit, or the culprits if the cause is the same; each cause by its culprit if both differ.
 

@@ -10,19 +10,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from rollcall.history.facts import Fact, in_order
+from rollcall.history.facts import Fact, effects_in, in_order
 from rollcall.history.words import count
 from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.generations import Seen, Span, is_contradicted, is_in, joined, seen_in
 from rollcall.inputs.printed.groups.forgeable import without_forged
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of
-from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
-from rollcall.schemas.effects import GroupRemoved, RebalanceEnded
+from rollcall.schemas.effects import Effect, GroupRemoved, RebalanceEnded
 from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import AFTER_THE_LOGS
 
 NO_TIMES = (0, 0)
+_Began = tuple[int | None, int | None]
+"""To which generation a rebalance of lines leads, and when it began or its first line was printed."""
 
 
 class Beside(NamedTuple):
@@ -34,6 +35,8 @@ class Beside(NamedTuple):
     """What else the lines have: rebalances of generations that the recording lacks, and after its last fact all."""
     own: list[LoggedRebalance]
     """Those rebalances."""
+    same: dict[int, LoggedRebalance]
+    """The lines' rebalances that are recorded too, by the ids of the effects in `facts` that begin or end each."""
     lines: LoggedGroup
     """What is believed of the lines."""
     refused: list[str]
@@ -41,6 +44,8 @@ class Beside(NamedTuple):
     in_lines: int
     """How many generations the lines have."""
     in_both: int
+    is_at_other_times: bool
+    """Whether lines and records lead to the same generations, and never at one time."""
 
 
 def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
@@ -50,21 +55,35 @@ def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
     lines, refused = without_contradicted(group, recorded)
     shown = shown_effects_of(without_forged(lines))
     merging = MergingLines(topic_from_seq=recorded.topic_from_seq)
-    merging.take(map(fact_of, shown), [fact for fact in recorded.facts if fact.content is not None])
+    merging.take(map(fact_of, shown), recorded.facts)
     decided = merging.end(recorded.last_ms)
     changed = [replace(fact, content=now, request_id=by) for fact, (now, by) in decided.topic_changed]
     facts = [*decided.topic_kept, *changed]
     facts += [fact_of(end, AFTER_THE_LOGS) for end in merging.completed]
+    by_time: dict[_Began, LoggedRebalance] = {
+        (one.to_generation_id, one.known_from_ms): one for one in lines.rebalances
+    }
+    same = {id(one): line for one, said in merging.said if (line := by_time.get(_began(said)))}
     own = beyond(lines, merging.recorded)
-    in_lines = sum(isinstance(one.effect, RebalanceEnded) for one in shown)
+    in_lines = _numbers(one.effect for one in shown)
+    is_apart = not decided.compared and not set(in_lines).isdisjoint(_numbers(effects_in(recorded.facts)))
+    facts.sort(key=in_order)
     added = [one for _, one in decided.added]
-    return Beside(sorted(facts, key=in_order), added, own, lines, refused, in_lines, decided.compared)
+    return Beside(facts, added, own, same, lines, refused, len(in_lines), decided.compared, is_apart)
 
 
 def fact_of(shown: ShownEffect, seq: int = 0) -> Fact:
     """Return an effect of lines as a fact."""
     effect, by = shown
     return Fact(effect.at_ms, seq, str(effect.__struct_config__.tag), request_id=by, content=effect)
+
+
+def _numbers(effects: Iterable[Effect]) -> list[int]:
+    return [one.to_generation_id for one in effects if isinstance(one, RebalanceEnded)]
+
+
+def _began(said: RebalanceEnded) -> _Began:
+    return said.to_generation_id, said.known_from_ms if said.started_at_ms is None else said.started_at_ms
 
 
 def without_contradicted(group: LoggedGroup, recorded: GroupRecorded) -> tuple[LoggedGroup, list[str]]:
@@ -111,12 +130,6 @@ def beyond(lines: LoggedGroup, recorded: Iterable[Span]) -> list[LoggedRebalance
         for one in without_forged(lines).rebalances
         if not is_in(known, one.generation_id) and (span(one) != NO_TIMES or not one.cause.is_open)
     ]
-
-
-def is_near(one: LoggedRebalance, other: LoggedRebalance) -> bool:
-    """Return True if two rebalances to one generation were at the same time, as far as their times show."""
-    (first, last), (from_ms, to_ms) = span(one), span(other)
-    return first - SAME_FACT_WITHIN_MS <= to_ms and from_ms - SAME_FACT_WITHIN_MS <= last
 
 
 def span(one: LoggedRebalance) -> Span:

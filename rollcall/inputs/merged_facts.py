@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
@@ -17,6 +17,7 @@ from rollcall.history.facts import GROUP_TYPES, MEMBERSHIPS, REBALANCES, Fact, f
 from rollcall.inputs.offsets_topic.beside_lines import ENRICHED
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, of_group
+from rollcall.schemas.errors import Error
 from rollcall.schemas.tables import AFTER_THE_LOGS
 
 if TYPE_CHECKING:
@@ -27,15 +28,10 @@ if TYPE_CHECKING:
 _OF_GROUPS = (EffectName.GROUP_OBSERVED, EffectName.GROUP_NOT_COVERED, EffectName.JOIN_PHASE_ENDED)
 _KEPT: frozenset[str] = frozenset((*REBALANCES, *GROUP_TYPES, *MEMBERSHIPS, *_OF_GROUPS))
 """The facts that explain shows, and that lines beside a recording are laid to."""
+NOTICE = Error.REBALANCE_IN_PROGRESS
+"""The answer that notifies a member of a rebalance: why the others waited for it is said from then on."""
 MAY_CHANGE = frozenset(str(kind.__struct_config__.tag) for kind in ENRICHED)
 """The facts that lines may change."""
-
-
-class Place(NamedTuple):
-    """A line of a file."""
-
-    file: str
-    line: int
 
 
 @dataclass
@@ -46,8 +42,6 @@ class GroupRecorded:
     """In order."""
     topic_from_seq: int = AFTER_THE_LOGS
     """A topic's facts have a `seq` from here on."""
-    lines: dict[int, Place] = field(default_factory=dict)
-    """By seq of a fact of the log: the line of the request that brought it about."""
     until_ms: int = -1
     """Up to when it stayed as the last fact has it."""
     last_ms: int = -1
@@ -60,7 +54,7 @@ class GroupRecorded:
             self.last_ms = max(self.last_ms, at_ms)
             if row.effect == EffectName.HEARTBEATS_TAKEN or (row.api == "Heartbeat" and row.error_code == "NONE"):
                 self.until_ms = max(self.until_ms, at_ms)
-        self.facts += facts_of(asdict(row) for row in rows if row.effect in _KEPT)
+        self.facts += facts_of(asdict(row) for row in rows if row.effect in _KEPT or row.error_code == NOTICE)
 
 
 class MergedFacts:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from rollcall.inputs.merged_facts import GroupRecorded, MergedFacts, Place
+from rollcall.inputs.merged_facts import NOTICE, GroupRecorded, MergedFacts
 from rollcall.inputs.printed.lines.files import path_of
 from rollcall.inputs.printed.reading import FileRead
 from rollcall.inputs.replay.spill import Work, buckets_for
@@ -89,29 +89,29 @@ def _shown_to_nobody(what: str, more: int, *, total: int) -> None:
 
 
 class _Following:
-    """The listener of one group: its facts of some kinds, and the line of the request that brought each about."""
+    """The listener of one group: its facts of some kinds, of rebalances with the request that brought each about."""
 
     def __init__(self, kinds: frozenset[str]) -> None:
         self.rows: list[EffectRow] = []
-        self.lines: dict[int, Place] = {}
         self.until_ms = -1
         self._kinds, self._seq, self._refused = kinds, 0, 0
-        self._line: Place | None = None
+        self._request_id: str | None = None
 
     def take(self, ordered: OrderedRequest) -> None:
         """A request, before its effects. One that was inferred has no line."""
-        self._line = None if ordered.recorded is None else _line_of(ordered.request.request_id)
+        self._request_id = None if ordered.recorded is None else ordered.request.request_id
 
     def take_effects(self, effects: list[Effect]) -> None:
         """The effects of a request; of a deadline, which no line brings about."""
         for effect in effects:
             self._seq += 1
-            self._refused += isinstance(effect, Reply) and effect.error_code is not Error.NONE
-            if effect.__struct_config__.tag in self._kinds:
+            error = effect.error_code if isinstance(effect, Reply) else Error.NONE
+            self._refused += error is not Error.NONE
+            if effect.__struct_config__.tag in self._kinds or error is NOTICE:
                 self.rows.append(row_of(effect, self._seq))
-                if self._line is not None and isinstance(effect, RebalanceStarted | RebalanceEnded):
-                    self.lines[self._seq] = self._line
-        self._line = None
+                if isinstance(effect, RebalanceStarted | RebalanceEnded):
+                    self.rows[-1].request_id = self._request_id
+        self._request_id = None
 
     @property
     def is_unknown(self) -> bool:
@@ -121,12 +121,6 @@ class _Following:
     def accept(self, beat: OrderedRequest) -> None:
         """An accepted heartbeat."""
         self.until_ms = beat.request.received_at_ms
-
-
-def _line_of(request_id: str) -> Place:
-    """A request's id names its file and line."""
-    file, _, line = request_id.rpartition(":")
-    return Place(file, int(line.partition("/")[0]))
 
 
 def _read_log(
@@ -153,8 +147,7 @@ def _follow(log: LogBucket, facts: MergedFacts, tally: Tally) -> None:
         pass
     for group_id, group in groups.items():
         if not group.is_unknown:
-            recorded = facts.groups[group_id]
-            recorded.lines, recorded.until_ms = group.lines, group.until_ms
+            facts.groups[group_id].until_ms = group.until_ms
             facts.take(of_group(group_id, group.rows), is_topic=False)
 
 

@@ -145,3 +145,13 @@ changes, the answers to its members' next heartbeats show what has changed.
 """
 TOPIC_SHOWN_WITHIN_MS = 15_000
 """Members get new partitions of a topic within this time: three heartbeats. Doubled: q-consumer-slow."""
+
+# ---------------------------------------------------------------- the rule
+
+
+def is_near(at_ms: int, from_ms: int, to_ms: int | None = None, within_ms: int = SAME_FACT_WITHIN_MS) -> bool:
+    """Return True if two inputs with the same number mean one rebalance by it: one has it at a moment, the other then.
+
+    from_ms, to_ms: of the other; None: it has a moment too. within_ms: by what their times differ at most.
+    """
+    return from_ms - within_ms <= at_ms <= (from_ms if to_ms is None else to_ms) + within_ms

@@ -22,6 +22,7 @@ from rollcall.inputs.recorded_groups import beside_lines
 from rollcall.inputs.recordings import Recordings, read_recordings
 from rollcall.schemas.causes import Cause, CauseKind
 from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effect_rows import row_of
 from rollcall.schemas.effects import GroupFound, GroupObserved, GroupRemoved, RebalanceEnded
 from tests.printed.forged import ATTACKS, LEADER, groups_of, story
 from tests.printed.growth import AT_MOST, growth
@@ -139,6 +140,17 @@ def test_lines_beside_a_recording_take_time_in_proportion_to_the_rebalances() ->
     left, _ = without_contradicted(printed(20), many(20).groups[GROUP])
     assert 20 <= len(left.rebalances) < 40
     assert growth(read, lambda size: (many(size), printed(size)), 250) <= AT_MOST
+
+
+def test_generations_of_lines_between_those_that_are_recorded_are_not_at_other_times() -> None:
+    """Compaction leaves the last record of a group; which generations were before it, and when, only lines say."""
+    lines = printed_groups(CAPTURE)[GROUP]
+    ended = effect(RebalanceEnded, 1 << 41, from_generation_id=0, to_generation_id=9, started_at_ms=1 << 41)
+    of_group = Recordings()
+    of_group.groups[GROUP].take([row_of(ended, 1)])
+    beside_lines(of_group, [lines], Clock.UTC)
+    assert len(lines.rebalances) == 4
+    assert of_group.left_out == []
 
 
 @pytest.mark.parametrize(("member_id", "is_believed"), [(MEMBER, True), ("k8pUqsWHQNeDV6tdqca6hQ", False)])

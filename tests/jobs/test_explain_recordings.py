@@ -17,8 +17,11 @@ import pytest
 
 from rollcall.__main__ import main
 from rollcall.answers.sql.engine import ask
+from rollcall.answers.why.telling import held
 from rollcall.cli.explain import Asked, explain, explain_as_they_come
+from rollcall.cli.why import explanation_of
 from rollcall.history.facts import Fact
+from rollcall.history.rebalances import SHORTEST_WAIT_SHOWN_MS
 from rollcall.inputs.explained_files import answer_of
 from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
 from rollcall.inputs.offsets_topic.dumps.log_record import BadLine
@@ -32,6 +35,7 @@ from rollcall.programs.terminal import Terminal
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import GroupNotCovered
 from rollcall.schemas.tables import AFTER_THE_LOGS
+from rollcall.tables.home import Home
 from tests.command_run import ran
 from tests.offsets_topic.folded import OF_SESSIONS as TOPICS
 from tests.printed.forged import VICTIM, perfect
@@ -192,7 +196,7 @@ def test_a_request_log_names_the_lines_that_began_and_ended_a_rebalance(capsys: 
     }
     # No line is about a session that ends; its end is the leader's SyncGroup.
     assert apis == {1: ["JOIN_GROUP", "SYNC_GROUP"], 2: ["SYNC_GROUP"], 3: ["JOIN_GROUP", "SYNC_GROUP"]}
-    silent = "clicks-agg-1 on 127.0.1.15 sent no heartbeat within its session timeout and was removed."
+    silent = "clicks-agg-1 on 127.0.1.15 sent no heartbeat within its session timeout (10 s) and was removed."
     assert found[2]["sentence"] == silent
     assert found[2]["is_inferred"] is False
 
@@ -213,10 +217,28 @@ def test_who_kept_others_waiting_joined_late_or_was_to_assign() -> None:
     said = [line.strip() for line in text.splitlines() if "kept the others waiting" in line]
     assert said[:2] == [
         "orders-coop-2 kept the others waiting for 52 ms: it leads, and its assignment was awaited.",
-        "orders-coop-0 kept the others waiting for 2.976 s: it joined 2.978 s after the beginning.",
+        "orders-coop-0 kept the others waiting for 2.976 s: it rejoined 2.978 s after the beginning, 4 ms after the "
+        "response to a heartbeat had notified it.",
     ]
-    # It joined last, by 53 ms, and the others waited another 20 ms for its assignment: too short to be told apart.
-    assert said[-1] == "orders-eager-0 kept the others waiting for 73 ms: it joined 2.931 s after the beginning."
+
+
+@pytest.mark.parametrize(
+    "recordings",
+    [*RECORDINGS, (CAPTURES / "t-lag" / LOG,)],
+    ids=lambda paths: "-".join(path.parts[-2] for path in paths),
+)
+def test_who_kept_others_waiting_is_said_as_why_says_it(
+    recordings: tuple[Path, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home(replayed(tmp_path / "home", *recordings))
+    capsys.readouterr()
+    for group_id, one in rebalances(answer(capsys, *recordings)):
+        if one["outcome"] != "completed" or one["began_at"] is None:
+            continue
+        found = held(explanation_of(home, group_id, one["generation_id"]))[:1]
+        longest = [(ms, f": {why}.") for _, ms, why in found if ms >= SHORTEST_WAIT_SHOWN_MS]
+        ours = one["held_by"]
+        assert longest == ([] if ours is None else [(ours["ms"], ours["sentence"][-len(longest[0][1]) :])])
 
 
 def test_times_of_a_request_log_are_of_the_zone_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,14 +15,14 @@ from rollcall.answers.pictures.rebalance import rebalance as picture_of
 from rollcall.answers.pictures.scene import Lanes
 from rollcall.answers.pictures.slack import heartbeat_slack
 from rollcall.answers.pictures.timeline import timeline
-from rollcall.answers.why.explanation import AFTERWARDS_MS, Explanation, culprit_among, explain
-from rollcall.answers.why.parts import parts_of
+from rollcall.answers.why.explanation import AFTERWARDS_MS, Explanation, explain
 from rollcall.answers.why.past import Read, past_of
 from rollcall.answers.why.sections import lines_of
 from rollcall.answers.why.slack import last_request
 from rollcall.history.facts import effects_in, facts_of
 from rollcall.history.kinds import CLASSIC
 from rollcall.history.members import Membership, Names
+from rollcall.history.parts import culprit_among, parts_of
 from rollcall.history.rebalances import Rebalance, Span, rebalances_of
 from rollcall.schemas.causes import Cause, CauseKind
 from rollcall.schemas.effect_rows import row_of

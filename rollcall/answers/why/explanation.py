@@ -12,22 +12,20 @@ from typing import NamedTuple
 from rollcall.answers.why.cost import Asked, Cost, cost_of, is_lag_known
 from rollcall.answers.why.evidence import Evidence, evidence_of
 from rollcall.answers.why.moves import Move, Owners, moves_of
-from rollcall.answers.why.parts import parts_of
 from rollcall.answers.why.past import EVER, LONGEST_SESSION_MS, Read, past_of
 from rollcall.answers.why.slack import Seen, Slack, last_seen, slack_of
 from rollcall.history.facts import OF_REQUESTS, Fact, effects_in
 from rollcall.history.holdings import Holding, Partition, holdings_of, standstills
 from rollcall.history.kinds import CLASSIC, Course, GroupKind, kind_at, kinds_of
 from rollcall.history.members import Membership, Names, memberships_of
+from rollcall.history.parts import course_of, culprit_among
 from rollcall.history.rebalances import Choice, Rebalance, Span, choose
-from rollcall.schemas.causes import row_of
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effects import (
     UNKNOWN_END,
     Assigned,
     Effect,
     GroupFound,
-    JoinPhaseEnded,
     RebalanceEnded,
     StateChanged,
 )
@@ -154,7 +152,6 @@ def _explained(
     holdings = holdings_of(effects)
     is_before_known = all(one.at_ms < round_from_ms for one in effects if isinstance(one, GroupFound))
     moved = moves_of(holdings, round_from_ms, end_ms, names, is_before_known=is_before_known)
-    phase = _join_phase(effects, rebalance, end_ms)
     actions = [fact for fact in facts if meanwhile.actions_from_ms <= fact.at_ms <= end_ms]
     others = [one for one in around if one.member_id != cause.member_id and one.is_member_in(round_from_ms, end_ms)]
     are_owners_known = is_before_known and _are_owners_known(effects)
@@ -162,6 +159,7 @@ def _explained(
     slack, unknown_slack = slack_of(actions if are_requests_known else [], others, names)
     protocol_type = _protocol_type(effects, end_ms)
     kind = kind_at(kinds_of(effects), end_ms)
+    course = course_of(facts, rebalance, around, end_ms, names, kind)
     return Explanation(
         group_id=group_id,
         rebalance=rebalance,
@@ -174,10 +172,10 @@ def _explained(
         last_seen=_last_seen(rebalance, facts, meanwhile.actions_from_ms)
         if are_requests_known and cause.kind in SILENT
         else None,
-        protocol_name=None if phase is None else phase.protocol_name,
-        leader=None if phase is None or not phase.leader_id else names.of(phase.leader_id),
-        join_phase_ended_ms=None if phase is None else phase.at_ms,
-        parts=parts_of(facts, rebalance, around, end_ms, names, kind),
+        protocol_name=course.protocol_name,
+        leader=course.leader,
+        join_phase_ended_ms=course.join_phase_ended_ms,
+        parts=course.parts,
         moves=moved.moves,
         kept_count=moved.kept_count,
         unheld_ms=moved.unheld_ms,
@@ -197,17 +195,6 @@ def _explained(
     )
 
 
-def culprit_among(memberships: Iterable[Membership], rebalance: Rebalance, end_ms: int) -> Membership | None:
-    """The membership of who set it off: the one that ended with it, of a member that came back with its id meanwhile.
-
-    memberships: by when each began. None: there is none.
-    """
-    own = [one for one in memberships if one.member_id == rebalance.cause.member_id and one.joined_at_ms <= end_ms]
-    began_ms, does_end = rebalance.started_at_ms, bool(row_of(rebalance.cause.kind).ends)
-    over = [one for one in own if does_end and one.ended_at_ms is not None and one.ended_at_ms <= began_ms]
-    return next(reversed(over or own), None)
-
-
 def _last_seen(rebalance: Rebalance, facts: Iterable[Fact], from_ms: int) -> Seen | None:
     """The culprit's last request; None: none since from_ms, before which not everything was read."""
     actions = [fact for fact in facts if fact.at_ms >= from_ms]
@@ -224,18 +211,6 @@ def _conversions(effects: Iterable[Effect], from_ms: int, until_ms: int) -> Iter
     for one in effects:
         if isinstance(one, GroupTypeChanged) and one.from_type and from_ms <= one.at_ms <= until_ms:
             yield one
-
-
-def _join_phase(effects: Iterable[Effect], rebalance: Rebalance, end_ms: int) -> JoinPhaseEnded | None:
-    """The end of its join phase, if it came to that."""
-    phases = [
-        one
-        for one in effects
-        if isinstance(one, JoinPhaseEnded)
-        and rebalance.started_at_ms <= one.at_ms <= end_ms
-        and one.generation_id == rebalance.from_generation_id + 1
-    ]
-    return phases[-1] if phases else None
 
 
 def _are_owners_known(effects: Sequence[Effect]) -> bool:

@@ -12,9 +12,9 @@ from rollcall.answers.why.explanation import Explanation
 from rollcall.answers.why.slack import Seen
 from rollcall.history.holdings import Partition
 from rollcall.history.kinds import GroupKind
+from rollcall.history.parts import terms_of
 from rollcall.history.rebalances import Rebalance
 from rollcall.history.sentences import (
-    Terms,
     cause_clause,
     fitting,
     members_changed,
@@ -64,14 +64,12 @@ def headline(e: Explanation) -> str:
 
 def _clause(e: Explanation) -> str:
     """What set it off."""
-    cause, one = e.rebalance.cause, e.culprit
-    timeouts = (None, None) if one is None else (one.session_timeout_ms, one.rebalance_timeout_ms)
+    cause = e.rebalance.cause
     is_unrenewed = cause.kind == CauseKind.SESSION_EXPIRED and e.last_seen is not None and not e.last_seen.does_renew
-    terms = Terms(_culprit(e), *timeouts, e.kind.many, e.kind.why_again)
     sentence = NOT_RENEWED if is_unrenewed else ""
     # A home does not say whether the culprit of an open cause was seen: a topic only shows who is gone.
     fits = fitting(cause, _name(e)) if cause.kind == CauseKind.UNKNOWN else ()
-    return cause_clause(cause, terms, fits, sentence, doubt="inferred; ")
+    return cause_clause(cause, terms_of(e.culprit, e.kind, _culprit(e)), fits, sentence, doubt="inferred; ")
 
 
 def trigger(e: Explanation) -> list[tuple[str, str]]:

@@ -68,6 +68,8 @@ class MergingLines:
         """By lines, the ends of rebalances of which the whole recording has none."""
         self.recorded: list[Span] = []
         """As the recording ends, the generations before and after its rebalances."""
+        self.said: list[tuple[Effect, RebalanceEnded]] = []
+        """The beginnings and ends that were decided last, each with the lines' rebalance that it is of."""
         self._topic_from_seq = topic_from_seq
         self._lines: list[Fact] = []
         self._topic: list[Fact] = []
@@ -166,7 +168,9 @@ class MergingLines:
             else:
                 shown_by = found.shown_by(place, fact.request_id, line_of)
                 decided.topic_changed.append((fact, ShownEffect(content, shown_by)))
-        self._note(found.changed.get(place, content) for place, (_, content) in enumerate(known))
+        history = [found.changed.get(place, content) for place, (_, content) in enumerate(known)]
+        self.said = [(one, found.said[place]) for place, one in enumerate(history) if one and place in found.said]
+        self._note(history)
         decided.compared = found.in_both
         return decided
 

@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rollcall.inputs.offsets_topic.record_names import shown_by_both
-from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
+from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS, is_near
 from rollcall.schemas.causes import Cause, CauseKind, EndCause, row_of
 from rollcall.schemas.effects import (
     UNKNOWN_END,
@@ -61,6 +61,8 @@ class Enriched:
     """None: the fact is left out."""
     by: dict[int, Effect] = field(default_factory=dict)
     """What of the lines is in the changed facts."""
+    said: dict[int, RebalanceEnded] = field(default_factory=dict)
+    """The lines' rebalances that are the recorded ones, as the facts of their beginnings and ends have it."""
     in_both: int = 0
 
     def shown_by(self, place: int, recorded: str, line_of: Mapping[int, str]) -> str:
@@ -191,6 +193,7 @@ class _Beside:
         """An epoch rose."""
         said = self._near(fact.from_generation_id + 1, fact.at_ms)
         if said is not None:
+            self.found.said[place] = said
             cause = self._cause(fact.cause, said, is_logged=place in self._logged)
             began = self._beginnings.get((said.from_generation_id, said.started_at_ms or 0), said)
             self._change(place, replace(fact, cause=cause), None if cause is fact.cause else began)
@@ -201,6 +204,7 @@ class _Beside:
         went_at_ms = fact.known_from_ms if fact.started_at_ms is None else fact.started_at_ms
         went = now = self._went_otherwise(fact, fact.at_ms if went_at_ms is None else went_at_ms)
         if said is not None:
+            self.found.said[place] = said
             self.found.in_both += 1
             now = self._with_lines(went, said, is_logged=place in self._logged)
         if now is not fact:
@@ -305,7 +309,7 @@ class _Beside:
         """The lines' rebalance to a generation that began before a moment and was over, or is, at it."""
         for one in reversed(self._rebalances[generation_id]):
             from_ms = one.at_ms if one.started_at_ms is None else one.started_at_ms
-            if from_ms - SAME_FACT_WITHIN_MS <= at_ms <= one.at_ms + SAME_FACT_WITHIN_MS:
+            if is_near(at_ms, from_ms, one.at_ms):
                 return one
         return None
 

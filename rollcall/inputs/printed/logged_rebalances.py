@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from rollcall.history.sentences import NOTHING_KNOWN, Terms
 from rollcall.inputs.printed.lines.entries import DATED, Clock
 from rollcall.inputs.printed.logged_facts import LoggedFact, gap_ms
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
@@ -113,6 +114,8 @@ class LoggedRebalance:
     """`completed`, `superseded`, `empty`; empty text: the lines do not have its end."""
     cause: Cause = field(default_factory=lambda: Cause(kind=CauseKind.UNKNOWN))
     members: int | None = None
+    terms: Terms = NOTHING_KNOWN
+    """What a recording has of who set it off, for the sentence of its cause."""
     held_by: Holder | None = None
     source: Source = Source.LINES
     facts: list[LoggedFact] = field(default_factory=list)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from rollcall.history.sentences import OUTCOMES, Terms, cause_clause, fitting, one_of, outcome_words
+from rollcall.history.sentences import OUTCOMES, cause_clause, fitting, one_of, outcome_words
 from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.error_names import error_said
 from rollcall.inputs.printed.groups.assigned import OWN as OWN_PARTITIONS
@@ -52,14 +52,15 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
     if cause.is_open:
         return _nothing_known(rebalance)
     who, fits = who_of(cause), fitting(cause, shortest_name)
-    poll_ms = next((one.length_ms for one in rebalance.facts if one.kind is FactKind.MEMBER_TOO_SLOW_EPOCH), None)
+    too_slow = (one.length_ms for one in rebalance.facts if one.kind is FactKind.MEMBER_TOO_SLOW_EPOCH)
+    terms = rebalance.terms._replace(who=who, poll_ms=next(too_slow, rebalance.terms.poll_ms))
     # Of a leave it is not the reason that is inferred.
     is_leave = rebalance.outcome == LEFT and cause.is_inferred and not fits
     shown = replace(cause, is_inferred=False) if is_leave else cause
     # Only a broker's line or the culprit's own says who set it off: another client's shows who is gone.
     is_seen = any(one.dialect == BROKER or one.kind in _LEFT for one in rebalance.facts)
     is_seen = is_seen if source is Source.LINES else not cause.is_inferred
-    clause = cause_clause(shown, Terms(who, poll_ms=poll_ms), fits, doubt="" if is_seen else "inferred; ")
+    clause = cause_clause(shown, terms, fits, doubt="" if is_seen else "inferred; ")
     clause = clause if who and clause.startswith(who) else clause[0].upper() + clause[1:]
     if cause.kind is CauseKind.UNKNOWN:
         return f"{clause}. {source.does_not_say} which."

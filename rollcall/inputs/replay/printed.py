@@ -28,7 +28,6 @@ from rollcall.inputs.request_log.lines.files import about_bytes_of
 from rollcall.programs.terminal import say
 from rollcall.programs.typed import as_typed
 from rollcall.schemas.effect_rows import EffectRow, of_group, rows_of
-from rollcall.schemas.effects import RebalanceEnded
 from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import AFTER_THE_LOGS
 from rollcall.tables.rows import effects_table
@@ -48,7 +47,8 @@ class PrintedInput:
         """Groups of lines with their effects, without those to which these were laid."""
         self._on_by_lines: list[str] = []
         self._refused: list[str] = []
-        self._in_lines = self._in_both = self._lines_alone = self._groups_in_both = 0
+        self._in_lines = self._in_both = self._groups_in_both = 0
+        self._at_other_times: list[str] = []
 
     @property
     def is_understood(self) -> bool:
@@ -87,7 +87,7 @@ class PrintedInput:
             self._groups_in_both += 1
             self._in_lines += both.in_lines
             self._in_both += both.in_both
-            self._lines_alone += sum(isinstance(one.effect, RebalanceEnded) for one in both.added)
+            self._at_other_times += [group_id] if both.is_at_other_times else []
             self._refused += both.refused
             self._on_by_lines += [group_id] if both.added else []
 
@@ -127,9 +127,9 @@ class PrintedInput:
             f"{count(self._groups_in_both, 'group')} in both: {self._in_both} of the {self._in_lines} generations in "
             "the lines are recorded at that time",
         )
-        if not self._in_both and self._in_lines > self._lines_alone:
-            zone = as_typed("ZONE=", "--zone")
-            say(console, f"  the times of the lines are not those of the recording: name their zone with {zone}")
+        if self._at_other_times:
+            groups, zone = some(sorted(self._at_other_times)), as_typed("ZONE=", "--zone")
+            say(console, f"  {groups}: the lines have the same generations at other times: name their zone with {zone}")
         for sentence in self._refused:
             say(console, f"  not known: {sentence}")
 

@@ -13,7 +13,7 @@ import msgspec
 
 from rollcall.history.facts import Fact
 from rollcall.inputs.offsets_topic.beside_log.eras import NO_GROUP, Era, Reached, is_conversion
-from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
+from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS, is_near
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import GroupObserved, MemberRemoved
 
@@ -186,14 +186,14 @@ class Choice:
             other = self._topic[place]
             if other.began_ms > era.at_ms + SAME_FACT_WITHIN_MS:
                 break
-            if other.number == era.number and abs(other.at_ms - era.at_ms) <= SAME_FACT_WITHIN_MS:
+            if other.number == era.number and is_near(other.at_ms, era.at_ms):
                 return place
         return None
 
     def _is_inferred_again(self, era: Era) -> bool:
         """Whether the log only infers a generation that the topic has at that time."""
         return era.is_gap and any(
-            one.number == era.number != NO_GROUP and abs((one.ended_ms or one.at_ms) - era.at_ms) <= SAME_FACT_WITHIN_MS
+            one.number == era.number != NO_GROUP and is_near(one.ended_ms or one.at_ms, era.at_ms)
             for one in self._topic
         )
 

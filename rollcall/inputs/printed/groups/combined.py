@@ -16,7 +16,7 @@ from rollcall.inputs.printed.groups.own_epochs import OwnHistory
 from rollcall.inputs.printed.groups.own_part import LEFT
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import Holder, LoggedRebalance, client_id_of, configured_id
-from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS, CLOCKS_WITHIN_MS
+from rollcall.inputs.tolerances import BACK_AT_HEARTBEAT_MS, CLOCKS_WITHIN_MS, is_near
 from rollcall.schemas.causes import Cause, CauseKind
 
 
@@ -60,7 +60,8 @@ def _is_near(of_broker: LoggedRebalance, of_client: LoggedRebalance) -> bool:
     """Within what clocks differ by; where the client's lines have no time, the member id that both have is enough."""
     if of_client.began_at_ms is None:
         return bool(of_client.cause.member_id) and of_client.cause.member_id == of_broker.cause.member_id
-    return of_broker.began_at_ms is not None and abs(of_broker.began_at_ms - of_client.began_at_ms) <= CLOCKS_WITHIN_MS
+    began_ms = of_broker.began_at_ms
+    return began_ms is not None and is_near(began_ms, of_client.began_at_ms, within_ms=CLOCKS_WITHIN_MS)
 
 
 def _is_same(of_broker: Cause, of_client: Cause) -> bool:

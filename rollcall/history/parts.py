@@ -1,20 +1,59 @@
-"""Each member's part in a rebalance: the moments that its kind of group has, and how long the others waited for it.
+"""Each member's part in a rebalance: the moments that its kind of group has, how long the others waited for it, and who
+set it off.
 
-Knows the facts of one rebalance's time. Must not know partitions.
+Knows the facts of one rebalance's time. Must not know partitions, nor how anything is shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rollcall.history.facts import Fact
-from rollcall.history.kinds import GroupKind, Part
+from rollcall.history.facts import Fact, effects_in
+from rollcall.history.kinds import Course, GroupKind, Part
 from rollcall.history.members import Membership, Names, host_of
 from rollcall.history.rebalances import Rebalance
-from rollcall.schemas.causes import EndCause
+from rollcall.history.sentences import Terms
+from rollcall.schemas.causes import EndCause, row_of
 from rollcall.schemas.consumer_effects import MemberProgressed
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effects import MemberRemoved, RebalanceEnded
+from rollcall.schemas.effects import Effect, JoinPhaseEnded, MemberRemoved, RebalanceEnded
+
+
+def course_of(
+    facts: Sequence[Fact],
+    rebalance: Rebalance,
+    around: Sequence[Membership],
+    end_ms: int,
+    names: Names,
+    kind: GroupKind,
+) -> Course:
+    """How a rebalance went: who took which part in it, and who led. around: the memberships of its time."""
+    phase = _join_phase(effects_in(facts), rebalance, end_ms)
+    return Course(
+        rebalance=rebalance,
+        parts=parts_of(facts, rebalance, around, end_ms, names, kind),
+        join_phase_ended_ms=None if phase is None else phase.at_ms,
+        leader=None if phase is None or not phase.leader_id else names.of(phase.leader_id),
+        protocol_name=None if phase is None else phase.protocol_name,
+    )
+
+
+def culprit_among(memberships: Iterable[Membership], rebalance: Rebalance, end_ms: int) -> Membership | None:
+    """The membership of who set it off: the one that ended with it, of a member that came back with its id meanwhile.
+
+    memberships: by when each began. None: there is none.
+    """
+    own = [one for one in memberships if one.member_id == rebalance.cause.member_id and one.joined_at_ms <= end_ms]
+    began_ms, does_end = rebalance.started_at_ms, bool(row_of(rebalance.cause.kind).ends)
+    over = [one for one in own if does_end and one.ended_at_ms is not None and one.ended_at_ms <= began_ms]
+    return next(reversed(over or own), None)
+
+
+def terms_of(culprit: Membership | None, kind: GroupKind, who: str = "") -> Terms:
+    """What a cause's sentence says of a culprit. who: its name."""
+    session_ms = None if culprit is None else culprit.session_timeout_ms
+    poll_ms = None if culprit is None else culprit.rebalance_timeout_ms
+    return Terms(who, session_ms, poll_ms, kind.many, kind.why_again)
 
 
 def parts_of(
@@ -57,6 +96,18 @@ def parts_of(
             )
         )
     return sorted(parts, key=lambda part: part.moments.get(kind.came, float("inf")))
+
+
+def _join_phase(effects: Iterable[Effect], rebalance: Rebalance, end_ms: int) -> JoinPhaseEnded | None:
+    """The end of its join phase, if it came to that."""
+    phases = [
+        one
+        for one in effects
+        if isinstance(one, JoinPhaseEnded)
+        and rebalance.started_at_ms <= one.at_ms <= end_ms
+        and one.generation_id == rebalance.from_generation_id + 1
+    ]
+    return phases[-1] if phases else None
 
 
 def _is_of_another(one: Membership, rebalance: Rebalance) -> bool:
