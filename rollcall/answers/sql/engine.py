@@ -381,4 +381,6 @@ def _check_column(error: Exception, query: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    return " ".join(str(error).split("\n\n")[0].split())[:200]
+    said = " ".join(str(error).split("\n\n")[0].split())[:200]
+    # So DuckDB begins what a macro refuses, which is a reason in words already.
+    return said.removeprefix("Invalid Input Error: ")
