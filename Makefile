@@ -31,7 +31,7 @@ NEEDS_LOG = test -n "$$LOG" || { echo "rollcall: missing LOG=; for example: make
 ##@ Start here
 
 .PHONY: help
-help: ## List what can be done (this list).
+help: ## List the targets.
 	@awk 'BEGIN { FS = ":.*## "; print "Usage: make TARGET [NAME=value ...]" } \
 	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { line = sprintf("  %-18s", $$1); words = split($$2, word, " "); \
@@ -41,7 +41,7 @@ help: ## List what can be done (this list).
 	    print line }' Makefile
 
 .PHONY: explain
-explain: setup ## Explain rebalances from what brokers and clients printed or recorded: LOG="server.log app.log" or a folder, GROUP=, SINCE=, UNTIL=, ZONE=, EVIDENCE=1, FORMATS=folder, UNKNOWN=1, FORMAT=text or json.
+explain: setup ## Explain rebalances from what brokers and clients log: LOG="server.log app.log" or a folder, GROUP=, SINCE=, UNTIL=, ZONE=, EVIDENCE=1, FORMATS=folder, UNKNOWN=1, FORMAT=text or json.
 	@$(call NEEDS_LOG,server.log)
 	@exec $(ROLLCALL) explain $${GROUP:+--group "$$GROUP"} $${SINCE:+--since "$$SINCE"} $${UNTIL:+--until "$$UNTIL"} \
 	  $${ZONE:+--zone "$$ZONE"} $(if $(filter 1,$(EVIDENCE)),--evidence) \
@@ -73,7 +73,7 @@ shadow: setup ## Follow a cluster's groups, until Ctrl-C: FROM=kafka://host:port
 	@exec $(ROLLCALL) shadow $(LOGGED) $${CONF:+--conf "$$CONF"} $(if $(filter 0,$(OFFSETS)),--no-offsets) -- $${LOG:+"$$LOG"} $${FROM:+"$$FROM"}
 
 .PHONY: gateway
-gateway: setup ## Let Kafka's clients in, beside a coordinator (LISTEN=host:port, TOPICS=t1:4,t2:4, UPSTREAM=, METRICS=, CONF=, ROLLCALL_HOME=).
+gateway: setup ## Serve Kafka clients for a running coordinator (LISTEN=host:port, TOPICS=t1:4,t2:4, UPSTREAM=, METRICS=, CONF=, ROLLCALL_HOME=).
 	@exec $(ROLLCALL) gateway $(PLACES)
 
 ##@ Ask a history
@@ -83,7 +83,7 @@ why: setup ## Explain a rebalance: GROUP=g, GENERATION=n or AT="2026-03-01 03:12
 	@exec $(ROLLCALL) why $${GENERATION:+--generation "$$GENERATION"} $(if $(filter 1,$(EVIDENCE)),--evidence) $(MOMENT) $(FORM) -- "$$GROUP"
 
 .PHONY: lag
-lag: setup ## How far behind groups are: GROUP=g (default: all), WATCH=1, AT="2026-03-01 03:12", FORMAT=text or json, ROLLCALL_HOME=.
+lag: setup ## Show how far behind groups are: GROUP=g (default: all), WATCH=1, AT="2026-03-01 03:12", FORMAT=text or json, ROLLCALL_HOME=.
 	@exec $(ROLLCALL) lag $${WATCH:+--watch} $(MOMENT) $(FORM) -- "$$GROUP"
 
 .PHONY: sql
@@ -96,7 +96,7 @@ pictures: setup ## Draw a group (GROUP=g, AT=, MINUTES=30), a rebalance (GENERAT
 	  $${WHATIF:+--whatif "$$WHATIF"} $${OUT:+--out "$$OUT"} -- "$$GROUP"
 
 .PHONY: whatif
-whatif: setup ## What if a log's groups had had other settings: LOG=, SET="session.timeout.ms=6000..60000/8 static=true", WAS=, ZONE=, FORMAT=, OUT=.
+whatif: setup ## Play a log's groups again with other settings: LOG=, SET="session.timeout.ms=6000..60000/8 static=true", WAS=, ZONE=, FORMAT=, OUT=.
 	@$(call NEEDS_LOG,kafka-request.log SET=\"static=true\")
 	@exec $(ROLLCALL) whatif $(LOGGED) $${WAS:+--was "$$WAS"} $(FORM) $${OUT:+--out "$$OUT"} -- "$$LOG"
 
@@ -121,7 +121,7 @@ export: setup ## Serve a home's groups to Prometheus: LISTEN=host:port (127.0.0.
 ##@ Set-up, run automatically by other targets
 
 .PHONY: setup
-setup: .venv/.set-up ## Make .venv with what runs, each package at its pinned version (Python 3.11 or newer, and a network).
+setup: .venv/.set-up ## Create .venv from pinned packages (needs Python 3.11 or newer and a network).
 
 PIP_INSTALL := $(BIN)/python -m pip --require-virtualenv --disable-pip-version-check --no-input install --no-compile
 # uv asks the index that pip asks. A lock names all there is, so it asks for no package's dependencies: that reads pyspark's
@@ -147,7 +147,7 @@ GET_UV := $(PIP_INSTALL) --require-hashes -r locks/build.txt
 	@rm -rf $(FETCHED) && touch $@
 
 .PHONY: tools
-tools: .venv/.tools ## Add to .venv what tests and benches need (automatic).
+tools: .venv/.tools ## Add the packages of tests and benchmarks to .venv.
 
 .venv/.tools: .venv/.set-up locks/dev.txt
 	@test -x $(BIN)/uv || $(PYTHON) -m rollcall.programs.preflight run "Setting up what installs packages" -- $(GET_UV)
@@ -155,18 +155,18 @@ tools: .venv/.tools ## Add to .venv what tests and benches need (automatic).
 	@rm -rf $(FETCHED) && touch $@
 
 .PHONY: notebook-tools
-notebook-tools: .venv/.notebook ## Add to .venv what notebooks need (automatic).
+notebook-tools: .venv/.notebook ## Add the packages of notebooks to .venv.
 
 .venv/.notebook: .venv/.tools locks/notebook.txt
 	@$(PYTHON) -m rollcall.programs.preflight run "Adding what notebooks need" -- env $(UV_INSTALL) $(LOCKED) -r locks/notebook.txt
 	@rm -rf $(FETCHED) && touch $@
 
 .PHONY: jars
-jars: setup ## Check Java (17 or newer) and resolve the Delta JARs once into .jars (a network).
+jars: setup ## Check Java (17 or newer) and fetch the Delta JARs into .jars, once (needs a network).
 	@$(BIN)/python -m rollcall.jobs.spark.jars
 
 .PHONY: archive
-archive: jars ## Keep Spark's classes ready in .jars for a quick start: forty seconds, 200 MB. `make run` does so beside its work.
+archive: jars ## Cache Spark's classes in .jars for a faster start: 40 s, 200 MB; `make run` does so in the background.
 	@$(BIN)/python -m rollcall.jobs.spark.archive
 
 ##@ Upkeep
@@ -176,7 +176,7 @@ formats: setup ## Check that each format of printed logs reads its own samples: 
 	@exec $(ROLLCALL) formats check $${FORMATS:+--formats "$$FORMATS"}
 
 .PHONY: doctor
-doctor: setup ## Check what this machine lacks, and whether CLUSTER=kafka://host:port can be followed (CONF=, ROLLCALL_HOME=).
+doctor: setup ## Check this machine, and whether CLUSTER=kafka://host:port can be followed (CONF=, ROLLCALL_HOME=).
 	@exec $(ROLLCALL) doctor $${CONF:+--conf "$$CONF"} -- $${CLUSTER:+"$$CLUSTER"}
 
 # Every package at one version for all platforms and Pythons, each file by its SHA-256; versions that fit stay as they are.
@@ -201,39 +201,39 @@ package: setup ## Pack the project for spark-submit's --py-files: dist/rollcall.
 	@$(ROLLCALL) package
 
 .PHONY: wheel
-wheel: setup ## Build dist/rollcall-*.whl, which pipx or `uv tool install` makes a command of, without a checkout, in three sizes.
+wheel: setup ## Build dist/rollcall-*.whl for pipx or `uv tool install`: runs without a checkout, in three sizes.
 	@rm -rf build/lib build/bdist.* dist/rollcall-*.whl
 	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
 	@rm -rf build/lib build/bdist.*
 	@ls dist/rollcall-*.whl
 
 .PHONY: lock
-lock: tools ## Resolve locks/ anew from the pins of pyproject.toml: UPGRADE=1 takes the newest of what is not pinned there.
+lock: tools ## Resolve locks/ again from the pins of pyproject.toml; UPGRADE=1 upgrades what is not pinned.
 	@grep -oE '"(setuptools|uv)==[^"]*"' pyproject.toml | tr -d '"' | $(LOCK) - --output-file locks/build.txt
 	@$(LOCK) --extra dev pyproject.toml --output-file locks/dev.txt
 	@$(LOCK) --constraints locks/dev.txt --extra spark --extra notebook pyproject.toml --output-file locks/notebook.txt
 	@$(LOCK) --constraints locks/dev.txt --extra spark pyproject.toml --output-file locks/run.txt
 
 .PHONY: sbom
-sbom: tools ## Write dist/rollcall.cdx.json: a CycloneDX bill of what is installed.
+sbom: tools ## Write dist/rollcall.cdx.json, a CycloneDX bill of materials.
 	@mkdir -p dist
 	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file dist/rollcall.cdx.json .venv
 	@echo "rollcall: the bill of materials is dist/rollcall.cdx.json."
 
 .PHONY: audit
-audit: tools ## Ask for known vulnerabilities of what the locks name (an index that answers such questions).
+audit: tools ## Check the locked packages for known vulnerabilities (needs an index that serves them).
 	@$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r locks/dev.txt -r locks/notebook.txt || { \
 	  echo "rollcall: the audit found what stands above, or its index could not answer for every package." >&2; exit 1; }
 
 .PHONY: clean
-clean: ## Remove what was built and cached; .venv, .jars and tables stay.
+clean: ## Remove build products and caches; .venv, .jars and tables stay.
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	@find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
 ##@ Look after the code
 
 .PHONY: test
-test: tools archive ## Run the tests that need nothing but Python and Java, in six minutes on two quiet cores (ARGS="-k name", ARGS="-n 0" in one process).
+test: tools archive ## Run the tests that need only Python and Java: six minutes on two cores (ARGS="-k name", ARGS="-n 0" in one process).
 	@$(BIN)/python -m pytest tests --ignore-glob='tests/peers_*' $(RUNS_OF_THEIR_OWN) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-peers
@@ -247,23 +247,23 @@ else
 endif
 
 .PHONY: test-engines
-test-engines: tools ## Ask DuckDB what Spark was asked, of every view and function: equal, or not answered (tests/engines).
+test-engines: tools ## Compare DuckDB's answers with Spark's, for every view and function (tests/engines).
 	@$(BIN)/python -m pytest tests/engines --ignore=tests/engines/test_spark_itself.py $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-sample
-test-sample: notebook-tools archive ## Run what tests/sample.txt names of the larger suites, in two minutes; without Chromium all but the page in a browser.
+test-sample: notebook-tools archive ## Run a sample of the larger suites (tests/sample.txt): two minutes; without Chromium it skips browser tests.
 	@$(BIN)/python -m tests.browser.chromium || echo "test-sample: the tests of the page in a browser are left out."
 	@NIGHTLY=all $(BIN)/python -m pytest @tests/sample.txt -n 2 --no-loadscope-reorder $(ARGS)
 
 .PHONY: golden
-golden: tools ## Compare what explain, replay and shadow say of every recording with what is kept (CASES="d-kill killed", WRITE=1 keeps it): four minutes.
+golden: tools ## Compare the output of explain, replay and shadow for every recording with the kept one (CASES="d-kill killed", WRITE=1 keeps the new one): four minutes.
 	@$(BIN)/python -m tests.golden $(if $(filter 1,$(WRITE)),--write) $(CASES)
 
 # Each suite's output stands in a file of its own, and a suite that fails does not keep the next from running.
 ALL := check test test-peers test-engines test-upgrade test-notebooks test-cluster test-browser test-monitoring test-attack
 
 .PHONY: test-all
-test-all: ## Run every suite whole, one after the other, with other examples each time, and say at the end what failed: two hours (SUITES="test test-peers").
+test-all: ## Run every suite in turn, with other random examples each time, and list failures at the end: two hours (SUITES="test test-peers").
 	@mkdir -p build/test-all; failed=; for suite in $(or $(SUITES),$(ALL)); do \
 	  began=$$SECONDS; log=build/test-all/$$suite.log; \
 	  if NIGHTLY=all HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-wide} $(MAKE) $$suite > $$log 2>&1; then how=passed; else how=FAILED; failed="$$failed $$suite"; fi; \
@@ -278,33 +278,33 @@ test-nightly: ## Run what takes hours: test-all, Spark itself, kills under real 
 	@$(MAKE) test-all SUITES="$(ALL) test-engines-spark test-kills-live test-kills-shadows test-image test-chart"
 
 .PHONY: test-engines-spark
-test-engines-spark: tools archive ## Ask Spark itself whether its kept answers are its answers, and of random histories: ten minutes.
+test-engines-spark: tools archive ## Check Spark's kept answers against Spark, and compare both engines on random histories: ten minutes.
 	@$(BIN)/python -m pytest tests/engines/test_spark_itself.py -n 0 $(ARGS)
 
 .PHONY: spark-answers
-spark-answers: tools archive ## Ask Spark all queries of tests/engines anew, and keep its answers there: ten minutes (ONLY=new: those without).
+spark-answers: tools archive ## Run all queries of tests/engines on Spark and keep its answers: ten minutes (ONLY=new: only new queries).
 	@$(BIN)/python -m tests.engines.ask_spark $(if $(filter new,$(ONLY)),,--all)
 
 .PHONY: test-upgrade
-test-upgrade: tools archive ## Open the homes that earlier versions left, and go on with them (tests/upgrade).
+test-upgrade: tools archive ## Open and continue homes of earlier versions (tests/upgrade).
 	@$(BIN)/python -m pytest tests/upgrade $(ARGS)
 
 .PHONY: test-notebooks
-test-notebooks: notebook-tools archive ## Run the notebooks from their first cell to their last (tests/notebooks).
+test-notebooks: notebook-tools archive ## Run all cells of the notebooks (tests/notebooks).
 	@$(BIN)/python -m pytest tests/notebooks $(ARGS)
 
 .PHONY: test-monitoring
-test-monitoring: tools ## Hold metrics, rules, dashboard and alarms to the real Prometheus and Alertmanager, which are unpacked where they are missing (tests/monitoring).
+test-monitoring: tools ## Test metrics, rules, dashboard and alarms with real Prometheus and Alertmanager, fetched if missing (tests/monitoring).
 	@$(BIN)/python -m tests.monitoring.debian
 	@$(BIN)/python -m pytest tests/monitoring $(ARGS)
 
 .PHONY: test-cluster
 test-cluster: WORKERS := 2
-test-cluster: tools archive ## Run the packed job as the README tells it to run on a cluster (tests/cluster).
+test-cluster: tools archive ## Run the packed job as on a cluster (tests/cluster).
 	@$(BIN)/python -m pytest tests/cluster $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-image
-test-image: tools ## Build the image with buildah and run its programs in a network of their own; installs what Debian has for it (root).
+test-image: tools ## Build the image with buildah and run its programs in a network namespace; installs Debian packages (root).
 	@( for tool in buildah debootstrap unshare nsenter ip; do command -v $$tool >/dev/null || exit 1; done ) || { apt-get update -qq && \
 	  apt-get install -qq --yes --no-install-recommends buildah debootstrap iproute2 util-linux; }
 	@$(BIN)/python -m pytest tests/image -n 0 $(ARGS)
@@ -324,20 +324,20 @@ $(CHART_TOOLS)/operator: locks/kubernetes.txt | tools
 	  | $(CURDIR)/$(BIN)/python -c "import json, sys; print(json.load(sys.stdin)['Dir'])" > operator
 
 .PHONY: test-chart
-test-chart: tools $(CHART_TOOLS)/operator ## Lint and render the Helm chart, and hold it to Kubernetes' schemas (Go).
+test-chart: tools $(CHART_TOOLS)/operator ## Lint and render the Helm chart, and validate it against Kubernetes' schemas (needs Go).
 	@$(BIN)/python -m pytest tests/chart -n 0 $(ARGS)
 
 .PHONY: test-attack
-test-attack: tools ## Attack what takes input from others with hostile input: MINUTES=5 or COUNT=300 cases an input, SECONDS=2 for what each request costs, SEED=, ARGS="--input frames".
+test-attack: tools ## Fuzz everything that takes input from others: MINUTES=5 or COUNT=300 cases per input, SECONDS=2 per request for its cost, SEED=, ARGS="--input frames".
 	@$(BIN)/python -m tests.attack $(if $(COUNT),--count $(COUNT),--minutes $(or $(MINUTES),5)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 	@$(BIN)/python -m tests.attack.cost --seconds $(or $(SECONDS),2)
 
 .PHONY: costs
-costs: tools ## Search for the dearest request of every API and page, and write what it costs into SECURITY.md: SECONDS=10 each.
+costs: tools ## Find the most expensive request of every API and page, and write its cost into SECURITY.md: SECONDS=10 each.
 	@$(BIN)/python -m tests.attack.cost --seconds $(or $(SECONDS),10) --write
 
 .PHONY: test-kills
-test-kills: tools ## Kill what writes a home's tables, so often: KILLS=50, SEED= for the same kills again.
+test-kills: tools ## Kill writers of a home's tables: KILLS=50 times, SEED= repeats a run.
 	@KILLS=$(or $(KILLS),50) SEED=$(or $(SEED),$$$$) $(BIN)/python -m pytest -q tests/tables/test_killed_writers.py $(ARGS)
 
 .PHONY: test-kills-live
@@ -345,16 +345,16 @@ test-kills-live: tools archive ## Kill job, gateway, maintenance, page and a sha
 	@$(BIN)/python -m tests.kills --kills $(or $(KILLS),50) $(if $(SEED),--seed $(SEED)) --consumers $(or $(CONSUMERS),60)
 
 .PHONY: test-kills-shadows
-test-kills-shadows: tools archive ## Kill shadows of a real cluster's topic, alone and beside a log, so often: KILLS=20, SEED=.
+test-kills-shadows: tools archive ## Kill shadows of a real cluster's topic, with and without a log: KILLS=20 times, SEED=.
 	@$(BIN)/python -m tests.kills.cluster_followers --kills $(or $(KILLS),20) $(if $(SEED),--seed $(SEED))
 
 .PHONY: test-browser
-test-browser: tools archive ## Run the tests of the page in a real Chromium (CHROMIUM=path), which is installed where it is missing and can be.
+test-browser: tools archive ## Run the tests of the page in Chromium (CHROMIUM=path), which is installed if it is missing.
 	@$(BIN)/python -m tests.browser.chromium
 	@$(BIN)/python -m pytest tests/browser $(ARGS)
 
 .PHONY: screenshots
-screenshots: tools ## Draw the page's pictures in the README anew: docs/pictures/page-*.png.
+screenshots: tools ## Redraw the README's pictures of the page: docs/pictures/page-*.png.
 	@$(BIN)/python -m tests.browser.chromium
 	@$(BIN)/python -m tests.browser.screenshots
 
@@ -365,21 +365,21 @@ parity: tools ## Play a real broker's scenarios over the wire (BOOTSTRAP=host:po
 	  $(if $(filter 1,$(KAFKA)),--kafka) $(ARGS)
 
 .PHONY: lint
-lint: tools ## Find what ruff holds against the code and its format.
+lint: tools ## Lint with ruff and check the format.
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
 .PHONY: types
-types: tools ## Check the types with mypy, of the notebooks' cells too.
+types: tools ## Check types with mypy, also in notebooks.
 	@$(BIN)/python -m tests.notebooks.code_cells
 	@$(BIN)/mypy $(SOURCES) build/notebooks
 
 .PHONY: derived
-derived: notebook-tools ## Write every generated page anew: views, figures, licences, shares of what is proven, the folder monitoring.
+derived: notebook-tools ## Regenerate views, figures, licences, shares of what is proven, and the folder monitoring.
 	@$(BIN)/python -m tests.derived
 
 .PHONY: check
-check: lint types ## Everything that needs no test run: lint, types, generated pages; it warns of what the house's style asks for.
+check: lint types ## Run lint, types and checks of generated pages; warn about style.
 	@$(BIN)/python -m tests.derived --check
 	@$(BIN)/python -m tests.house
 
@@ -388,5 +388,5 @@ bench: tools archive ## Measure, one layer with ARGS=core; FORMAT=json: one obje
 	@$(BIN)/python -m benchmarks $(if $(FORMAT),--format $(FORMAT)) $(if $(KEEP),--keep "$(KEEP)") $(ARGS)
 
 .PHONY: monitoring
-monitoring: setup ## Make the folder monitoring anew: Prometheus' rules, Grafana's dashboard, a ServiceMonitor.
+monitoring: setup ## Regenerate the folder monitoring: Prometheus' rules, Grafana's dashboard, a ServiceMonitor.
 	@$(BIN)/python -m rollcall.serve.exporter.monitoring

@@ -56,7 +56,7 @@ PLACES = {name: place for places in GROUPS.values() for name, place in places.it
 command = Commands(
     name=NAME,
     groups=GROUPS,
-    help="A Kafka consumer-group coordinator that forgets nothing.",
+    help="Explain rebalances of Kafka consumer groups, and coordinate groups with their whole history.",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples("rollcall explain server.log", "rollcall demo", "rollcall why payments")
     + "\n\n\b\nThe shell completes commands and options after (zsh: zsh_source, fish: fish_source)\n"

@@ -1,4 +1,4 @@
-"""`rollcall check`: asks a home for rows that cannot be, and prints the rules that are broken with their first rows.
+"""`rollcall check`: looks for impossible rows in a home, and prints each broken rule with its first rows.
 
 Knows how it is asked and printed. Must not know a rule (`rollcall.answers.views.row_rules`).
 """
@@ -18,7 +18,7 @@ from rollcall.programs.visible import visible_json
 from rollcall.tables.home import Home
 
 SHOWN = 3
-"""Rows of a rule that are printed."""
+"""Maximum number of rows printed for a rule."""
 COUNTED = 1000
 
 Broken = tuple[RowRule, list[dict[str, Any]]]
@@ -44,7 +44,7 @@ def broken_rules(home: Home, engine: str = "", rules: Sequence[RowRule] = ROW_RU
 
 
 def answer_check(home: Home, form: str, engine: str = "", rules: Sequence[RowRule] = ROW_RULES) -> int:
-    """Prints each rule that is broken, or that none is; returns how many are. Raises as broken_rules does."""
+    """Print each broken rule and return their number. Raises as broken_rules does."""
     broken = list(broken_rules(home, engine, rules))
     if form == "json":
         for rule, rows in broken:

@@ -6,6 +6,7 @@ Knows the checks and their order. Must not know how a program starts, or what it
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,11 +17,12 @@ from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr-defined]
 
 from rollcall.answers.moments import latest_fact_ms
+from rollcall.history.words import count
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.spark.jars import IS_CHECKOUT, JARS_FOLDER, missing_jars
 from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.kafka_options import client_settings
-from rollcall.programs.preflight import check_java, check_python, find_java
+from rollcall.programs.preflight import JAVA_NEEDED, check_java, check_python, find_java
 from rollcall.programs.typed import as_typed
 from rollcall.schemas.tables import EFFECTS_FOLDER
 from rollcall.serve.gateway.settings import Settings
@@ -86,33 +88,35 @@ def answer_doctor(home: Home, kafka: Mapping[str, str]) -> int:
 
 def _python() -> str:
     check_python()
-    return "it is new enough."
+    return f"{platform.python_version()} is supported."
 
 
 def _java() -> str:
     check_java()
-    return f"{find_java(os.environ)} is new enough."
+    return f"{find_java(os.environ)} is version {JAVA_NEEDED} or newer."
 
 
 def _jars() -> str:
     missing = missing_jars()
     if missing and not IS_CHECKOUT:
-        return f"{JARS_FOLDER} will have Delta's once something has started Spark, which fetches them."
+        return f"Spark fetches Delta's into {JARS_FOLDER} at its first start."
     if missing:
-        raise UserError(f"{JARS_FOLDER} lacks {missing[0]}: `make jars` fetches it; only what starts Spark needs it.")
-    return f"{JARS_FOLDER} has Delta's."
+        raise UserError(
+            f"{missing[0]} is missing in {JARS_FOLDER}: run `make jars`. Only commands that start Spark need it."
+        )
+    return f"Delta's are in {JARS_FOLDER}."
 
 
 def _home(home: Home) -> str:
     if not home.is_local:
-        return f"{home.shown} is in an object store: `rollcall sql --home {home.shown}` shows whether it can be read."
+        return f"not checked, since {home.shown} is in an object store; `rollcall sql --home {home.shown}` reads it."
     folder = _there(home)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UserError(f"this user cannot write to {folder}: change its owner, or choose another home with --home.")
     if folder != home.path:
-        return f"{home.shown} is not there yet, and can be made."
+        return f"{home.shown} does not exist yet and can be created."
     worker = home.worker()
-    return f"{home.shown} can be written; {worker or 'nobody'} works in it."
+    return f"{home.shown} is writable; {worker or 'no program'} is using it."
 
 
 def _there(home: Home) -> Path:
@@ -122,21 +126,21 @@ def _there(home: Home) -> Path:
 
 def _disk(home: Home) -> str:
     if not home.is_local:
-        return "the home is not on it."
+        return f"not checked, since {home.shown} is in an object store."
     free = shutil.disk_usage(_there(home)).free
-    shown = f"{free / 1e9:.1f} GB are free where {home.shown} lies"
+    shown = f"{free / 1e9:.1f} GB free for {home.shown}"
     if free < FREE_BYTES:
-        raise UserError(f"{shown}, which is little: `rollcall maintain` removes what is old.")
+        raise UserError(f"only {shown}: `rollcall maintain` removes expired rows.")
     return f"{shown}."
 
 
 def _clock(home: Home) -> str:
     if not home.is_local or not is_table(home.path / EFFECTS_FOLDER):
-        return "no history here says another time."
+        return f"not checked, since {home.shown} has no history on this disk."
     fact_at_ms = latest_fact_ms(home)
     if fact_at_ms is not None and fact_at_ms > time.time() * 1000 + AHEAD_MS:
-        raise UserError(f"{home.shown} has facts of later than now: set this machine's clock, or the broker's.")
-    return f"no fact of {home.shown} is of later than now."
+        raise UserError(f"{home.shown} has facts from the future: set this machine's clock, or the broker's.")
+    return f"no fact in {home.shown} is from the future."
 
 
 def _port(home: Home, address: Address, another: str, who: str) -> str:
@@ -146,7 +150,7 @@ def _port(home: Home, address: Address, another: str, who: str) -> str:
         worker = home.worker() if home.is_local else ""
         if not worker:
             raise
-        return f"{address} is in use, as it should be if {worker} serves {who} there."
+        return f"{address} is in use, probably by {worker}, which serves {who}."
     return f"{address} is free."
 
 
@@ -162,7 +166,7 @@ def _cluster(kafka: Mapping[str, str]) -> str:
         raise UserError(
             f"{servers} does not answer ({_reason(error)}): check the address, the network, and kafka.security.*."
         ) from None
-    return f"{servers} answers; it has {len(found.brokers)} brokers."
+    return f"{servers} answers, with {count(len(found.brokers), 'broker')}."
 
 
 def _offsets_topic(kafka: Mapping[str, str]) -> str:
@@ -179,8 +183,8 @@ def _offsets_topic(kafka: Mapping[str, str]) -> str:
         ) from None
     lacking = [right.name for right in (AclOperation.DESCRIBE, AclOperation.READ) if right not in rights]
     if lacking:
-        raise UserError(f"this user has no right {' and '.join(lacking)} on it, without which it cannot be followed.")
-    return "this user may read it."
+        raise UserError(f"this user cannot follow it: grant {' and '.join(lacking)} on it.")
+    return "this user can read it."
 
 
 def _reason(error: Exception) -> str:

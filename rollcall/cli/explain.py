@@ -58,15 +58,15 @@ from rollcall.schemas.causes import name_of
 from rollcall.shown.explained_json import as_json, rebalance_json, unread_json
 
 FOLLOWED = 5_000
-"""Lines about groups that are kept of a log that grows."""
+"""Maximum number of lines about groups that are kept of a growing log."""
 LEAST_SHOWN = 40
-"""Characters of a line that is quoted, however long its place is."""
+"""Minimum length of a quoted line, however long its place is."""
 _Ended = tuple[str, tuple[str, int]]
 """A group, and the line that a rebalance of it is known by."""
 
 
 class Asked(NamedTuple):
-    """What of the answer is wanted."""
+    """The options of `rollcall explain`."""
 
     group_id: str = ""
     since: str = ""
@@ -74,13 +74,13 @@ class Asked(NamedTuple):
     """Moments, as they are typed."""
     shows_evidence: bool = False
     shows_unknown: bool = False
-    """Only the lines that no format reads."""
+    """Print only the wordings that no format reads."""
     zone: ZoneInfo | None = None
-    """Of times that are printed without one."""
+    """Time zone of times that are printed without one."""
     texts: Texts | None = None
-    """The lines that the answer rests on."""
+    """Lines shown as evidence."""
     columns: int = LONGEST_SHOWN
-    """Maximum length of such a line."""
+    """Maximum length of an evidence line."""
     from_ms: float = -inf
     to_ms: float = inf
     """The first and the last millisecond of the chosen time: what the moments are once the lines' own time is known."""
@@ -124,7 +124,7 @@ def explained(paths: Sequence[str], asked: Asked) -> tuple[str, dict[str, Any]]:
 
 
 def _chosen(answer: Answer, files: Sequence[str], asked: Asked) -> tuple[list[LoggedGroup], Asked]:
-    """The groups that are asked for, those in trouble first, and what is asked with its time. Raises UserError."""
+    """Return the chosen groups, those in trouble first, and the question with its time. Raises UserError."""
     if not any(read.facts or read.titles for read in answer.reads):
         raise nothing_understood(answer.reads)
     known = [group.group_id for group in answer.groups]
@@ -145,7 +145,7 @@ def _now_ms() -> int:
 
 
 def _all_times(answer: Answer) -> Iterator[int]:
-    """The moments in files that a person reads there."""
+    """Return the moments in files as a person reads them there."""
     for read in answer.reads:
         yield from (fact.at_ms for fact in read.facts if fact.at_ms is not None and fact.clock is not Clock.NONE)
     for group in answer.groups:
@@ -206,7 +206,7 @@ def explain_as_they_come(
 def _ended(
     facts: deque[LoggedFact], new: Sequence[LoggedFact], shown: set[_Ended]
 ) -> Iterator[tuple[LoggedGroup, LoggedRebalance]]:
-    """The rebalances that new lines end, each once. An epoch of the newer protocols has no last line."""
+    """Return the rebalances that new lines end, each once. Epochs of the newer protocol have no last line."""
     facts += new
     for group in groups_in([*facts], new[0].line_number, goes_on=True) if new else ():
         is_classic = group.group_type == "classic"
@@ -225,7 +225,7 @@ def _say_unread(unread: Sequence[Unread], form: str, console: Console) -> None:
 
 
 def _within(group: LoggedGroup, asked: Asked) -> LoggedGroup:
-    """The part of a group's story that lies within a time."""
+    """Return the part of a group's story within a time."""
     rebalances = [one for one in group.rebalances if _is_within(_times_of(one), asked)]
     findings = [one for one in group.findings if _is_within(_times(one.facts), asked)]
     return replace(group, rebalances=rebalances, findings=findings)
@@ -296,12 +296,12 @@ def _apart(groups: Sequence[LoggedGroup]) -> tuple[list[Finding], list[LoggedGro
 
 
 def _is_brief(group: LoggedGroup) -> bool:
-    """Whether one line says all of a group."""
+    """Return whether one line says everything about a group."""
     return not group.rebalances and len(group.findings) < 2 and not any(one.candidates for one in group.findings)
 
 
 def _none_within(answer: Answer, groups: Sequence[LoggedGroup]) -> Iterator[Line]:
-    """A sentence if the chosen time has none of the rebalances in the files."""
+    """Return a sentence if no rebalance of the files lies in the chosen time."""
     chosen = {group.group_id for group in groups}
     every = [one for group in answer.groups if group.group_id in chosen for one in group.rebalances if _times_of(one)]
     if any(group.rebalances for group in groups) or not every:

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from rollcall.answers.moments import moment_of
-from rollcall.answers.no_such_group import NoSuchGroup
+from rollcall.answers.moments import moment_of, outside
+from rollcall.answers.no_such_group import NoSuchGroup, no_such_group
 from rollcall.answers.queries import check_home
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.views.lag import TREND_MS
@@ -99,20 +99,33 @@ def answer_lag(home: Home, group_id: str, at: str, form: str, *, watches: bool, 
     Raises, in this order: MomentError; HomeError; NoSuchGroup.
     """
     out = sys.stdout if out is None else out
-    until_ms = moment_of(home, at).from_ms if at else None
+    asked = moment_of(home, at) if at else None
+    until_ms = None if asked is None else asked.from_ms
     while True:
         rows = lag_of(home, group_id, until_ms)
         if not rows and group_id:
+            _check_group(home, group_id)
             where = f"{home.shown} knows of no partition that group {group_id}"
             then = "owns or has committed" if until_ms is None else f"owned or had committed at {moment(until_ms)} UTC"
             raise NoSuchGroup(f"{where} {then}.")
         if watches and out.isatty():
             out.write("\x1b[H\x1b[2J")
+        where = "" if asked is None or form == "json" else outside(home, asked)
+        if asked is not None and where:
+            out.write(f"{asked.shown} is {where}.\n")
         _write(rows, form, out)
         out.flush()
         if not watches:
             return
         time.sleep(WATCH_S)
+
+
+def _check_group(home: Home, group_id: str) -> None:
+    """Raises NoSuchGroup, naming the groups there are."""
+    with home.read_here() as here:
+        known = [one for (one,) in ask(here.path, "select distinct group_id from effects", is_duckdbs=True).rows]
+    if group_id not in known:
+        raise no_such_group(group_id, known, "the home")
 
 
 def _write(rows: Sequence[dict[str, Any]], form: str, out: TextIO) -> None:

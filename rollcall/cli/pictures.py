@@ -34,7 +34,7 @@ LONGEST_MINUTES = 24 * 60
 
 
 class PictureError(UserError):
-    """A picture that cannot be drawn; the text says why."""
+    """The picture cannot be drawn; the text says why."""
 
 
 class PictureOptions(NamedTuple):
@@ -90,7 +90,7 @@ def rebalance_scenes(
 def pictures_of(
     home: str | Path | Home, group_id: str, at: str | None = None, minutes: float = DEFAULT_MINUTES
 ) -> dict[str, Svg]:
-    """The scenes of scenes_of, drawn; a notebook shows each as a picture."""
+    """Return the scenes of scenes_of as pictures for a notebook."""
     return {name: svg_of(scene) for name, scene in scenes_of(home, group_id, at, minutes).items()}
 
 
@@ -108,7 +108,7 @@ def sweep_of(file: Path) -> dict[str, Lanes | Curves]:
 
 
 def write_pictures(scenes: Mapping[str, Lanes | Curves], folder: Path, prefix: str) -> list[Path]:
-    """Writes each scene as an SVG file; returns the files. Raises PictureError: the folder is a file."""
+    """Write each scene as an SVG file and return the files. Raises PictureError: the folder is a file."""
     files = {folder / f"{prefix}-{name}.svg": scene for name, scene in scenes.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ def _check_local(home: Home) -> None:
 
 
 def file_name(group_id: str) -> str:
-    """A group's id as the beginning of a file's name."""
+    """Return a group's id as the beginning of a file name."""
     return re.sub(r"[^\w.-]+", "_", group_id)[:80].strip(".") or "group"
 
 

@@ -35,7 +35,7 @@ _LEFT_BY_EARLIER_VERSIONS = ("records", "log", "topic")
 
 
 def clear(home: Home) -> None:
-    """Removes a replay's history. Raises HomeError: the home holds another kind."""
+    """Remove a replay's history. Raises HomeError: the home holds another kind."""
     kind = home.read_note().get("kind")
     if kind not in (REPLAY, None):
         raise HomeError(f"{FRESH} clears a replay's history only, and {home.shown} holds a {kind} one.")
@@ -74,7 +74,7 @@ def processes_for(size_bytes: int, processes: int | None) -> int:
 def make_history(
     home: Home, made_of: Input, console: Console, processes: int | None = None, paths: Sequence[Path] = ()
 ) -> None:
-    """Writes an input's history into a home's tables. processes: see processes_for. paths: as the user named them.
+    """Write an input's history into a home's tables. processes: see processes_for. paths: as the user named them.
 
     Raises LogFileError, DumpError, NotUnderstood.
     """

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from rollcall.answers.moments import moment_of
+from rollcall.answers.moments import moment_of, outside
 from rollcall.answers.queries import QueryError, check_home, check_query
 from rollcall.answers.sql.engine import NoSuchName, NotEqual, NotParsed, ask, ask_table
 from rollcall.shown.plain_answers import FORMATS, write_answer
@@ -125,7 +125,8 @@ def answer_query(
     else:
         _answer_by_duckdb(home, query, None if moment is None else moment.from_ms, form, engine == "duckdb", out)
     if moment is not None and form == "table":
-        print(f"as it was at {moment.shown}", file=out)
+        where = outside(home, moment)
+        print(f"as it was at {moment.shown}{where and f', {where}'}", file=out)
     return 0
 
 

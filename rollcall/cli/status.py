@@ -22,7 +22,7 @@ from rollcall.tables.versions import is_table
 
 
 def homes_in(folder: Path) -> list[Home]:
-    """The homes in a folder, by name, including those in hidden folders."""
+    """Return the homes in a folder by name, hidden ones included."""
     return [home for note in sorted(folder.glob(f"*/{NOTE}")) if "kind" in (home := Home(note.parent)).read_note()]
 
 
@@ -57,7 +57,7 @@ def status_of(home: Home) -> dict[str, Any]:
 
 
 def answer_status(homes: list[Home], form: str) -> None:
-    """Prints a paragraph, or a line of JSON, for each home. Raises HomeError."""
+    """Print a paragraph or a line of JSON for each home. Raises HomeError."""
     if not homes and form != "json":
         print("rollcall: no home was found here; `rollcall status FOLDER` looks elsewhere.")
     for home in homes:

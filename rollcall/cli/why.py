@@ -44,7 +44,7 @@ COLUMNS = (
 
 
 class WhyError(UserError):
-    """A question that cannot be answered; the text says why."""
+    """The question cannot be answered; the text says why."""
 
 
 def explain_rebalance(
@@ -95,7 +95,7 @@ def _row(line: Line) -> tuple[object, ...]:
 
 
 def as_json(line: Line) -> str:
-    """Timestamps as ISO 8601 with their zone."""
+    """Return a timestamp in ISO 8601 with its zone."""
     row: dict[str, object] = {("at" if name == "at_ms" else name): value for name, value in line._asdict().items()}
     if line.at_ms is not None:
         row["at"] = iso_utc(line.at_ms / 1000)

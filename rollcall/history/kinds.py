@@ -108,7 +108,7 @@ class GroupKind:
         Moment("notified", "Notified", "was notified of the rebalance"),
         Moment("rejoined", "Rejoined", "rejoined", "joined"),
         Moment("synced", "Synced", "sent its SyncGroup", is_after_joins=True),
-        Moment("back", "Back at work", "had its assignment"),
+        Moment("back", "Resumed", "got its assignment"),
     )
     came: str = "rejoined"
     """The moment for which the others wait."""
@@ -118,7 +118,7 @@ class GroupKind:
     """The moment by which one is late, while nobody's assignment is awaited."""
     back: str = "back"
     """The moment from which on it works again; empty: it never stopped."""
-    hint: str = "Notified, rejoined and back at work: after the beginning. Synced: after the join phase."
+    hint: str = "Notified, rejoined, resumed: time since the rebalance began. Synced: time since the join phase ended."
     gives_whole_assignments: bool = True
     """Whether each rebalance gives every member its whole assignment."""
     parks_joins: bool = True
@@ -278,14 +278,14 @@ CONSUMER = ConsumerGroup(
     step_shown="epoch",
     moments=(
         Moment("reported", "Reported", "first reported in this epoch"),
-        Moment("given_up", "Given up", "had given up what the epoch took from it"),
-        Moment("has_all", "Has all", "had all that the epoch gives it"),
+        Moment("given_up", "Revoked", "had given up what the epoch took from it"),
+        Moment("has_all", "Reconciled", "had all that the epoch gives it"),
     ),
     came="given_up",
     ready="has_all",
     late_by="has_all",
     back="",
-    hint="Reported, given up and has all: after the beginning of the epoch.",
+    hint="Reported, revoked, reconciled: time since the epoch began.",
     parks_joins=False,
     gives_whole_assignments=False,
     formed_by=EffectName.REBALANCE_STARTED,

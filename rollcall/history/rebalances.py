@@ -129,7 +129,8 @@ def _of_moment(found: Sequence[Rebalance], at: Span) -> Choice:
     if began:
         note = f"{len(began)} rebalances began at {at.text}; this is the first." if began[1:] else None
         if ran:
-            note = f"{note or f'It began at {at.text}.'} Another one was already running."
+            which = f"this is the first of {len(began)} that began" if began[1:] else "this one began"
+            note = f"{len(began) + len(ran)} rebalances fit {at.text}: {which} then, and another was already running."
         return Choice(began[0], note, [*ran, *began[1:]])
     if ran:
         return Choice(ran[0], f"It was running at {at.text}.", ran[1:])

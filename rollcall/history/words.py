@@ -89,6 +89,8 @@ def _shown(column: str, counted: str | None, value: Any) -> str:
         return duration(value or 0)
     if column.startswith("lag_"):
         return f"{value:,}"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S} UTC"
     return name_of(value) if column in ("cause", "end_cause") else str(value)
 
 

@@ -10,14 +10,15 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
-from rollcall.programs.errors import UserError
+from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.extras import SPARK, check_installed, missing_extra
 from rollcall.programs.running import run_program
 from rollcall.programs.typed import is_after_make
@@ -279,6 +280,28 @@ def place_options(function: Decorated) -> Decorated:
     for name, metavar, what in reversed(_PLACES):
         function = click.option(name, metavar=metavar, default="", help=what)(function)
     return function
+
+
+PLACES = {
+    "listen": "gateway.listen",
+    "topics": "topics",
+    "upstream": "gateway.upstream",
+    "metrics": "gateway.metrics.listen",
+}
+"""The settings that these options are short for."""
+
+
+@contextmanager
+def named_as_typed(places: Mapping[str, object]) -> Iterator[None]:
+    """Name the option instead of the setting that it is short for, in the ConfigError of a wrong one."""
+    try:
+        yield
+    except ConfigError as error:
+        key, is_named, rest = str(error).partition("=")
+        name = next((name for name, setting in PLACES.items() if setting == key and places.get(name)), None)
+        if not is_named or name is None:
+            raise
+        raise ConfigError(f"{name.upper()}={rest}") from None
 
 
 _PLACES = (

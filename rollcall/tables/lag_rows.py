@@ -54,21 +54,28 @@ def _append(path: Path, table: Table, rows: pa.Table) -> None:
 
 def thinned_to(interval_ms: int, before_ms: int) -> Callable[[pa.Table], pa.Table]:
     """Keeps the last row in each interval, and all rows from a moment on; rows are sorted by topic, partition and time.
-    A row with only a log start stays, since no other row has it.
+
+    A row with only a log start stays, since no other row has it, and so does the first row with a start above 0: which
+    records were lost follows from the commit that was the latest then.
     """
 
     def keep(rows: pa.Table) -> pa.Table:
         if rows.num_rows < 2:
             return rows
-        buckets = pc.divide(rows["at_ms"], interval_ms)
-        columns = [rows["topic"], rows["partition"], buckets]
-        is_last = pa.array([False] * (rows.num_rows - 1) + [True])
-        for column in columns:
-            values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-            differs = pc.fill_null(pc.not_equal(values[:-1], values[1:]), True)
-            is_last = pc.or_(is_last, pa.concat_arrays([differs, pa.array([True])]))
+        is_other_log = pc.or_(_changes(rows["topic"]), _changes(rows["partition"]))
+        is_other_interval = pc.or_(is_other_log, _changes(pc.divide(rows["at_ms"], interval_ms)))
+        is_last = pa.concat_arrays([is_other_interval, pa.array([True])])
+        has_other_start = pc.or_(is_other_log, _changes(rows["log_start_offset"]))
+        is_cut = pc.fill_null(pc.greater(rows["log_start_offset"], 0), False)
+        is_start = pc.and_(is_cut, pa.concat_arrays([pa.array([True]), has_other_start]))
+        is_start_alone = pc.and_(pc.is_null(rows["end_offset"]), pc.is_valid(rows["topic"]))
         is_young = pc.greater_equal(rows["at_ms"], before_ms)
-        is_start = pc.and_(pc.is_null(rows["end_offset"]), pc.is_valid(rows["topic"]))
-        return rows.filter(pc.or_(pc.or_(is_last, is_young), is_start))
+        return rows.filter(pc.or_(pc.or_(is_last, is_young), pc.or_(is_start, is_start_alone)))
 
     return keep
+
+
+def _changes(column: pa.ChunkedArray) -> pa.Array:
+    """Return for each row but the last whether the next has another value; nothing is the same as null."""
+    values = column.combine_chunks()
+    return pc.fill_null(pc.not_equal(values[:-1], values[1:]), True)

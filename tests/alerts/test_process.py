@@ -52,7 +52,7 @@ def test_it_tries_sends_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--home", "/no/such/home"], "/no/such/home is not a home"),
+        (["--home", "/no/such/home"], "/no/such/home does not exist"),
         (
             ["--home", "s3a://bucket/home"],
             "s3a://bucket/home: a home in an object store has no alarms of its own: `rollcall export` serves it to",

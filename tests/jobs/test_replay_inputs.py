@@ -52,7 +52,7 @@ def test_a_folder_is_replayed_as_its_files_are_each_by_its_kind(
     (folder / "notes.txt").write_text("restarted at nine\n")
     (folder / ".requests.log.swp").write_bytes(b"b0VIM 8.2")
     assert main(["replay", "--home", str(tmp_path / "folder"), str(folder)]) == 0
-    assert "notes.txt: nobody whose lines are known" in capsys.readouterr().out
+    assert "notes.txt: not understood" in capsys.readouterr().out
     assert main(["replay", "--home", str(tmp_path / "files"), str(LOG), str(DUMP), str(LINES)]) == 0
     assert rebalances(tmp_path / "folder") == rebalances(tmp_path / "files") != []
 
@@ -82,7 +82,7 @@ def test_logs_of_clients_that_print_nothing_are_read_beside_the_others(
     for path in silent:
         path.write_text("ready\n")
     assert main(["replay", "--home", str(tmp_path / "home"), str(LINES), *map(str, silent)]) == 0
-    assert "orders-0.log: nobody whose lines are known, 1 line, 0 about groups" in capsys.readouterr().out
+    assert "orders-0.log: not understood, 1 line, 0 about groups" in capsys.readouterr().out
 
 
 def test_a_path_with_a_blank_in_it_is_one_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,8 +93,8 @@ def lines(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, tuple[st
 def test_a_machine_that_has_all_is_reported_as_such(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = lines(capsys, "--home", str(folder / "job"))
     assert {"Python", "Java", "JARs", "home", "disk", "clock"} <= found.keys()
-    assert found["clock"] == ("ok", f"no fact of {folder / 'job'} is of later than now.")
-    assert found["home"] == ("ok", f"{folder / 'job'} can be written; nobody works in it.")
+    assert found["clock"] == ("ok", f"no fact in {folder / 'job'} is from the future.")
+    assert found["home"] == ("ok", f"{folder / 'job'} is writable; no program is using it.")
 
 
 def test_what_lacks_is_said_with_what_to_do(
@@ -110,8 +110,8 @@ def test_what_lacks_is_said_with_what_to_do(
         found = lines(capsys, "--home", str(folder / "job"))
     failed = {what: sentence for what, (state, sentence) in found.items() if state == "FAIL"}
     assert failed["Java"].startswith("Java was not found: install Java 17 or newer")
-    assert "`make jars` fetches it" in failed["JARs"]
-    assert "`rollcall maintain` removes what is old" in failed["disk"]
+    assert "run `make jars`" in failed["JARs"]
+    assert "`rollcall maintain` removes expired rows" in failed["disk"]
     assert failed["clock"].endswith("set this machine's clock, or the broker's.")
     assert "name another place with --listen=host:port" in failed["port of the page"]
 
@@ -127,18 +127,18 @@ def test_a_port_in_use_is_no_fault_while_somebody_works_in_the_home(
     worker = f"make run (process {os.getpid()})"
     assert found["port of the page"] == (
         "ok",
-        f"{address} is in use, as it should be if {worker} serves the page there.",
+        f"{address} is in use, probably by {worker}, which serves the page.",
     )
 
 
 def test_without_a_checkout_jars_are_fetched_when_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "missing_jars", lambda: ["delta.jar"])
     monkeypatch.setattr(doctor, "IS_CHECKOUT", False)
-    assert doctor._jars().endswith("will have Delta's once something has started Spark, which fetches them.")
+    assert doctor._jars().endswith(" at its first start.")
 
 
 def test_a_home_that_is_not_there_can_be_made(tmp_path: Path) -> None:
-    assert doctor._home(Home(tmp_path / "new")) == f"{tmp_path / 'new'} is not there yet, and can be made."
+    assert doctor._home(Home(tmp_path / "new")) == f"{tmp_path / 'new'} does not exist yet and can be created."
 
 
 def test_a_home_that_may_not_be_written_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

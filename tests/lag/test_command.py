@@ -78,6 +78,17 @@ def test_a_moment_before_is_shown_as_it_was(home: Home) -> None:
     assert printed(home, "orders", at="1970-01-01 00:00:04")[1].split()[3:7] == ["10", "20", "10", "1.0s"]
 
 
+def test_a_moment_outside_the_history_is_named_as_such(home: Home) -> None:
+    before, heads = printed(home, at="1970-01-01 00:00:00.000")
+    assert before.startswith(
+        "1970-01-01 00:00:00.000 UTC is before this history, which begins at 1970-01-01 00:00:00.1"
+    )
+    after, *rows = printed(home, at="1970-01-02")
+    assert after == "1970-01-02 00:00:00.000 UTC is after this history, which ends at 1970-01-01 00:01:05.000 UTC."
+    assert heads.split()[0] == rows[0].split()[0] == "GROUP"
+    assert len(rows) == 4
+
+
 def test_an_end_without_news_for_a_minute_has_no_trend(tmp_path: Path) -> None:
     """Its log may have grown meanwhile, so a trend of 0 would be a guess."""
     away = Story("away")
@@ -111,5 +122,5 @@ def test_a_moment_at_which_a_group_had_nothing_yet_is_named(home: Home) -> None:
 
 
 def test_a_group_that_is_not_known_is_named(home: Home) -> None:
-    with pytest.raises(NoSuchGroup, match="group payments"):
+    with pytest.raises(NoSuchGroup, match="payments: no such group in the home; known groups: nobody's, orders"):
         printed(home, "payments")

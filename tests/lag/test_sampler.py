@@ -20,10 +20,11 @@ from rollcall.jobs.stream.upkeep import tables_of
 from rollcall.schemas.tables import LOG_ENDS
 from rollcall.serve.gateway.upstream.upstream_client import upstream_settings
 from rollcall.tables.home import Home
-from rollcall.tables.lag.rows import LagRows
+from rollcall.tables.lag.rows import LagRows, LogEnd
 from rollcall.tables.lag_rows import append_lag, ends_table, thinned_to
 from rollcall.tables.upkeep import tend
-from tests.lag.homes import ends
+from tests.lag.homes import ends, group, write_home
+from tests.views import view_rows
 from tests.views.story import Story, write_effects
 
 BEGIN_MS = 1_000_000
@@ -365,6 +366,21 @@ def test_older_samples_are_thinned_to_the_last_of_each_interval() -> None:
     assert list(zip(kept["partition"].to_pylist(), kept["at_ms"].to_pylist(), strict=True)) == [
         *((0, at_ms) for at_ms in (20, 50, 70, 80, 90)),
         (1, 12),
+    ]
+
+
+def test_what_was_lost_stays_known_when_samples_are_thinned(tmp_path: Path) -> None:
+    """Within one interval the log's start passes a commit, and the group commits beyond it."""
+    story = group("g", "t", (1000, 10), (3000, 60))
+    later = ends((2000, 61), (2500, 62), (4000, 63), start=40)
+    thinned = thinned_to(60_000, 600_000)(
+        ends_table([*ends((500, 60)), *later, *ends((9000, 70), start=45)], None, None)
+    )
+    assert thinned["at_ms"].to_pylist() == [2000, 9000]
+    named = thinned.select(LogEnd._fields).to_pylist()
+    write_home(tmp_path, [story], [LogEnd(**row) for row in named])
+    assert [(row.from_at, row.to_at, row.records_lost) for row in view_rows.rows_of(tmp_path, "records_lost")] == [
+        (2000, 3000, 30)
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from math import isnan
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from rollcall.answers.pictures.scene import Curve, Lanes
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.views.falling_behind import FALLING_BEHIND
 from rollcall.answers.views.held_not_moving import HELD_NOT_MOVING
+from rollcall.answers.views.records_lost import RECORDS_LOST
 from rollcall.answers.why.cost import Asked, cost_of
 from rollcall.history.words import filled
 from rollcall.tables.lag.rows import LogEnd
@@ -199,6 +201,24 @@ def test_what_a_silent_member_has_not_read_is_lost(tmp_path: Path) -> None:
     reported = [LogEnd("t", 0, at_ms, start, 1000, 1000, "sample") for at_ms, start in [(5000, 0), (60_000, 300)]]
     write_home(tmp_path, [story], reported)
     assert [(row.from_at, row.records_lost) for row in rows_of(tmp_path, "records_lost")] == [(60_000, 200)]
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected_at", "said"),
+    [
+        (1, None, "lost 1 record of t-0, removed before the group committed them"),
+        (
+            0,
+            datetime(2026, 11, 21, 5, 38),
+            "lost 0 records of t-0, removed before the group committed them, and will lose more from about "
+            "2026-11-21 05:38:00 UTC on unless it catches up",
+        ),
+    ],
+)
+def test_a_loss_that_is_only_expected_says_when(lost: int, expected_at: datetime | None, said: str) -> None:
+    row = {"records_lost": lost, "topic": "t", "partition": 0, "expected_at": expected_at}
+    assert RECORDS_LOST.detector is not None
+    assert filled(RECORDS_LOST.detector.sentence, row) == said
 
 
 # ---------------------------------------------------------------- lag over time, and what a rebalance cost

@@ -150,7 +150,7 @@ def test_a_stopped_groups_lag_grows_on_the_page_though_nothing_is_heard_of_it(tm
 def test_a_group_s_page_has_what_it_lost_and_says_so_first(client: TestClient) -> None:
     shown = page(client, "/group?group=metrics-rollup")
     assert [row["Lost"] for row in shown.listed("offsets")] == ["2490", "2480", "4168", ""]
-    assert shown.text.index("4,168 records of metrics-2 removed") < shown.text.index("The last 30 minutes")
+    assert shown.text.index("lost 4,168 records of metrics-2, removed") < shown.text.index("The last 30 minutes")
 
 
 def test_the_overview_draws_the_lag_of_each_group_on_one_axis_where_it_is_known(home: Path, client: TestClient) -> None:

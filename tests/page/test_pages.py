@@ -168,6 +168,18 @@ def test_a_chosen_moment_shows_everything_as_it_was(incident: Incident) -> None:
             assert [(row[0],) for row in found] == members
 
 
+@pytest.mark.parametrize(
+    ("at", "says"),
+    [
+        ("2020-01-01", ", before this history, which begins at 2026-"),
+        ("2036-01-01", ", after this history, which ends at"),
+    ],
+)
+def test_a_moment_outside_the_history_is_named_as_such(incident: Incident, at: str, says: str) -> None:
+    _, _, client = incident
+    assert f"as it was at {at} 00:00:00.000 UTC{says}" in " ".join(page(client, f"/?at={at}").text.split())
+
+
 def test_every_trouble_that_the_views_find_is_listed_with_its_rule(incident: Incident) -> None:
     _, home, client = incident
     found = page(client, "/troubles")

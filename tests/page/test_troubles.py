@@ -194,7 +194,7 @@ def test_a_group_begins_with_what_each_of_its_troubles_cost(client: TestClient, 
             r"was removed: session expired.*the rebalance took \d+ ms for 2 members and delayed [\d,]+ records",
             " ".join(page(of_lag, "/group?group=clicks-agg").text.split()),
         )
-        assert "4,168 records of metrics-2 removed" in page(of_lag, "/group?group=metrics-rollup").text
+        assert "lost 4,168 records of metrics-2, removed" in page(of_lag, "/group?group=metrics-rollup").text
 
 
 def test_the_cost_of_a_rebalance_leaves_out_what_is_not_known() -> None:

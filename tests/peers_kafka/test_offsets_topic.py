@@ -111,7 +111,7 @@ def test_a_cluster_is_reported_as_its_admin_and_its_clients_tell_it(
     assert not is_followable
     assert "Topic authorization failed" in why
     allow(cluster.admin)
-    assert followable(cluster) == (True, "this user may read it.")
+    assert followable(cluster) == (True, "this user can read it.")
     shadow.start()
     by_java.append(java.start("java"))
     shadow.await_rows(f"select 1 from groups where group_id = '{CONSUMER}' and member_count = 2", "the first members")

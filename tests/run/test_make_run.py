@@ -133,7 +133,7 @@ def test_the_demo_ends_by_itself(tmp_path: Path) -> None:
     ("environ", "complaint"),
     [
         ({}, "cannot be a home"),
-        ({"LISTEN": "9092"}, "gateway.listen=9092: is not of the form host:port"),
+        ({"LISTEN": "9092"}, "LISTEN=9092: is not of the form host:port"),
         ({"PAGE": "8080"}, "PAGE=8080: is not of the form host:port"),
         ({"PAGE": "0.0.0.0:8080"}, "PAGE=0.0.0.0:8080: others reach it, so it needs gateway.users"),
         ({"CONF": "no/such.conf"}, "no/such.conf: cannot be read"),

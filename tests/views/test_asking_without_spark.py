@@ -81,7 +81,13 @@ def test_a_syntax_error_says_its_place_and_starts_no_spark(
 
 
 @pytest.mark.parametrize(
-    ("query", "why"), [("select chr(65)", "chr()"), ("explain select 1", "a statement that is not a SELECT")]
+    ("query", "why"),
+    [
+        ("select chr(65)", "chr()"),
+        ("explain select 1", "a statement that is not a SELECT"),
+        ("select date_trunc('HOUR', 1.5 * 2) from groups", "the decimal number 1.5"),
+        ("select date_trunc('HOUR', 3 / 2) as hour", "a timestamp from a DOUBLE"),
+    ],
 )
 def test_spark_never_starts_unasked(home: Path, monkeypatch: pytest.MonkeyPatch, query: str, why: str) -> None:
     monkeypatch.setitem(sys.modules, "rollcall.jobs.spark.answering", None)

@@ -218,7 +218,7 @@ def test_while_it_runs_those_who_are_awaited_are_named() -> None:
 def test_another_that_began_in_the_same_minute_and_still_runs_is_named_without_a_generation() -> None:
     found = explained(rebalancing(), at=Span(0, 60_000, "that minute"))
     assert [one.to_generation_id for one in found.others][-1] is None
-    (sentence,) = [text for text in remarks(found) if text.startswith("The others: ")]
+    (sentence,) = [text for text in remarks(found) if text.startswith("The other")]
     assert sentence.endswith(" joined.")
 
 

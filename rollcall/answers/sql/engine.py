@@ -309,7 +309,7 @@ def of_table(
     if until_ms is not None:
         until = f" WHERE {table.moment} <= {until_ms}"
         if "at_date" in table.table.names:
-            until += f" AND at_date <= CAST(make_timestamp({until_ms} * 1000) AS DATE)"
+            until += f" AND at_date <= CAST(make_timestamp({until_ms * 1000}) AS DATE)"
     selected = ", ".join((*table.table.names, *times))
     return f"CREATE {kind} {table.name} AS SELECT {selected} FROM {rows or rows_in(table, files)}{until}"
 
@@ -381,4 +381,6 @@ def _check_column(error: Exception, query: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    return " ".join(str(error).split("\n\n")[0].split())[:200]
+    said = " ".join(str(error).split("\n\n")[0].split())[:200]
+    # So DuckDB begins what a macro refuses, which is a reason in words already.
+    return said.removeprefix("Invalid Input Error: ")

@@ -14,43 +14,46 @@ _MACROS = """--sql
 own_quotient(a, b) AS own_double(a) / CASE WHEN b = 0 THEN error('division by zero') ELSE own_double(b) END;
 own_minus(a, b) AS
   CASE WHEN typeof(a) = 'DATE' AND typeof(b) IN ('DATE', 'INTERVAL')
-  THEN error('days between dates, or before one')
+  THEN error('a date minus a date or an interval')
   ELSE a - b END;
 own_plus(a, b) AS
-  CASE WHEN typeof(a) = 'DATE' AND typeof(b) = 'INTERVAL' THEN error('days after a date') ELSE a + b END;
+  CASE WHEN typeof(a) = 'DATE' AND typeof(b) = 'INTERVAL' THEN error('a date plus an interval') ELSE a + b END;
 own_whole(x) AS x | 0;
 own_bigint(x) AS CAST(x AS BIGINT);
 own_mean(s, n) AS CAST(s AS DOUBLE) / n;
 own_cut(x) AS x - x % 1;
 own_digits(x) AS
-  CASE WHEN x IS NULL OR regexp_full_match(x, ' *[+-]?[0-9]+ *') THEN x ELSE error('no whole number') END;
+  CASE WHEN x IS NULL OR regexp_full_match(x, ' *[+-]?[0-9]+ *') THEN x
+  ELSE error('a text that is not a whole number') END;
 own_double(x) AS
-  CASE WHEN typeof(x) IN ('VARCHAR', 'BOOLEAN') THEN error('a number of ' || typeof(x)) ELSE CAST(x AS DOUBLE) END;
+  CASE WHEN typeof(x) IN ('VARCHAR', 'BOOLEAN') THEN error('a number from a ' || typeof(x)) ELSE CAST(x AS DOUBLE) END;
 own_string(x) AS
   CASE WHEN typeof(x) IN ('VARCHAR', 'INTEGER', 'BIGINT', 'HUGEINT', 'BOOLEAN', 'DATE', 'TIMESTAMP', '"NULL"',
   'INTEGER_LITERAL', 'STRING_LITERAL')
   THEN CAST(x AS VARCHAR)
-  ELSE error('a text of ' || typeof(x)) END;
+  ELSE error('a text from a ' || typeof(x)) END;
 own_written(x) AS
-  CASE WHEN typeof(x) IN ('DOUBLE', '"NULL"') THEN CAST(x AS VARCHAR) ELSE error('round() of other than a double')
-  END;
+  CASE WHEN typeof(x) IN ('DOUBLE', '"NULL"') THEN CAST(x AS VARCHAR)
+  ELSE error('round() of a number that is not a DOUBLE') END;
 own_timestamp(x) AS
   CASE WHEN typeof(x) IN ('DATE', 'TIMESTAMP', '"NULL"')
   THEN CAST(x AS TIMESTAMP)
-  ELSE error('a moment out of ' || typeof(x)) END;
-own_place(n, least) AS CASE WHEN n < least THEN error('a place before the beginning') ELSE n END;
+  ELSE error('a timestamp from a ' || typeof(x)) END;
+own_place(n, least) AS CASE WHEN n < least THEN error('a position before the first') ELSE n END;
 own_separator(s) AS CASE WHEN s = '' THEN error('an empty separator') ELSE s END;
 own_moment(x) AS
   CASE WHEN typeof(x) = 'VARCHAR' AND NOT regexp_full_match(CAST(x AS VARCHAR),
   '[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?)?')
-  THEN error('a moment in a string')
+  THEN error('a timestamp written in another form')
   ELSE x END;
 own_text(x) AS
-  CASE WHEN typeof(x) IN ('VARCHAR', 'STRING_LITERAL', '"NULL"') THEN x ELSE error('a text of ' || typeof(x)) END;
-own_time(x) AS CASE WHEN typeof(x) = 'DATE' THEN error('a date') ELSE x END;
-own_days(n) AS CAST(CASE WHEN typeof(n) IN ('DOUBLE', 'BOOLEAN') THEN error('a part of a day') ELSE n END AS INTEGER);
+  CASE WHEN typeof(x) IN ('VARCHAR', 'STRING_LITERAL', '"NULL"') THEN x ELSE error('a text from a ' || typeof(x)) END;
+own_time(x) AS CASE WHEN typeof(x) = 'DATE' THEN error('a date instead of a timestamp') ELSE x END;
+own_days(n) AS
+  CAST(CASE WHEN typeof(n) IN ('DOUBLE', 'BOOLEAN') THEN error('a fraction of a day') ELSE n END AS INTEGER);
 own_list(x) AS
-  CASE WHEN typeof(x) LIKE '%[]' OR typeof(x) = '"NULL"' THEN x ELSE error('a list of ' || typeof(x)) END;
+  CASE WHEN typeof(x) LIKE '%[]' OR typeof(x) = '"NULL"' THEN x
+  ELSE error(typeof(x) || ' instead of an array') END;
 own_percentile(l, p) AS own_interpolated(list_sort(list_filter(l, lambda x: x IS NOT NULL)), CAST(p AS DOUBLE));
 own_interpolated(l, p) AS
   CASE WHEN len(l) > 0
@@ -60,18 +63,18 @@ own_between(place, low, high) AS
   CASE WHEN low = high THEN low ELSE (ceil(place) - place) * low + (place - floor(place)) * high END;
 own_collected(l) AS coalesce(list_filter(l, lambda x: x IS NOT NULL), []);
 own_flat(l) AS CASE WHEN list_count(l) = len(l) THEN flatten(l) END;
-own_only(l) AS CASE WHEN len(l) = 2 AND l[1].k = l[2].k THEN error('a tie') ELSE l[1].v END;
+own_only(l) AS CASE WHEN len(l) = 2 AND l[1].k = l[2].k THEN error('a tie in max_by() or min_by()') ELSE l[1].v END;
 own_condition(x) AS
   CASE WHEN typeof(x) IN ('BOOLEAN', '"NULL"') THEN x ELSE error('a condition that is a ' || typeof(x)) END;
 own_distinct(l) AS list_filter(l, lambda one, place: list_position(l, one) = place);
 own_floored(a, b) AS (a // b) - CASE WHEN a < 0 AND a % b <> 0 THEN 1 ELSE 0 END;
-own_ascii(s) AS CASE WHEN s IS NULL OR strlen(s) = length(s) THEN s ELSE error('letters beyond ASCII') END;
+own_ascii(s) AS CASE WHEN s IS NULL OR strlen(s) = length(s) THEN s ELSE error('characters outside ASCII') END;
 own_printable(s) AS
-  CASE WHEN s IS NULL OR regexp_full_match(s, '[ -~]*') THEN s ELSE error('letters beyond ASCII') END;
+  CASE WHEN s IS NULL OR regexp_full_match(s, '[ -~]*') THEN s ELSE error('characters outside ASCII') END;
 own_item(a, i) AS
   CASE WHEN a IS NULL OR i IS NULL OR (0 <= i AND i < len(a))
   THEN list_extract(a, i + 1)
-  ELSE error('no such element') END;
+  ELSE error('an index outside the array') END;
 spark_mod(a, b) AS a % b;
 spark_pmod(a, b) AS CASE WHEN a % b < 0 THEN (a % b + b) % b ELSE a % b END;
 spark_ceil(x) AS CAST(ceil(x) AS BIGINT);
@@ -87,7 +90,7 @@ spark_split_part(s, separator, n) AS split_part(s, own_separator(separator), own
 spark_substring_index(s, separator, n) AS
   array_to_string(CASE WHEN n > 0 THEN string_split(s, own_separator(separator))[:n]
   WHEN n < 0 THEN string_split(s, own_separator(separator))[n:]
-  ELSE error('no parts of a text') END, separator);
+  ELSE error('substring_index() with count 0') END, separator);
 spark_contains(s, part) AS contains(own_text(s), part);
 spark_split(s, pattern) AS str_split_regex(own_printable(s), pattern);
 spark_rlike(s, pattern) AS regexp_matches(own_printable(s), pattern);
@@ -108,7 +111,10 @@ spark_from_unixtime(x) AS strftime(make_timestamp(x * 1000000), '%Y-%m-%d %H:%M:
 spark_date_trunc(unit, x) AS CAST(date_trunc(unit, own_timestamp(x)) AS TIMESTAMP);
 spark_trunc(x, unit) AS CAST(date_trunc(unit, CAST(x AS DATE)) AS DATE);
 spark_to_date(x) AS CAST(own_moment(x) AS DATE);
-spark_to_timestamp(x) AS own_timestamp(x);
+spark_to_timestamp(x) AS
+  CASE WHEN typeof(x) IN ('DOUBLE', 'INTEGER', 'BIGINT', 'INTEGER_LITERAL')
+  THEN make_timestamp(CAST(trunc(CAST(CAST(x AS VARCHAR) AS DOUBLE) * 1000000) AS BIGINT))
+  ELSE own_timestamp(x) END;
 spark_date_add(x, n) AS CAST(x AS DATE) + own_days(n);
 spark_date_sub(x, n) AS CAST(x AS DATE) - own_days(n);
 spark_datediff(a, b) AS CAST(a AS DATE) - CAST(b AS DATE);
@@ -118,7 +124,7 @@ spark_timestampdiff(unit, a, b) AS
   own_between_moments(unit, CAST(own_moment(a) AS TIMESTAMP), CAST(own_moment(b) AS TIMESTAMP));
 own_between_moments(unit, a, b) AS
   CASE WHEN unit IN ('month', 'quarter', 'year') AND (own_at_month_end(a, b) OR own_at_month_end(b, a))
-  THEN error('months that end sooner')
+  THEN error('months between days at the end of a month')
   ELSE date_sub(unit, a, b) END;
 own_at_month_end(a, b) AS day(a) > day(b) AND CAST(b AS DATE) = last_day(b);
 -- arrays
@@ -127,7 +133,7 @@ spark_element_at(a, i) AS own_item(a, i - 1);
 spark_size(a) AS CAST(len(own_list(a)) AS INTEGER);
 spark_array_contains(a, x) AS
   CASE WHEN typeof(x) = '"NULL"' OR (typeof(x) = 'VARCHAR') <> (typeof(a) = 'VARCHAR[]')
-  THEN error('a search for another type')
+  THEN error('an array searched for a value of another type')
   WHEN list_contains(a, x) OR list_count(a) = len(a) THEN list_contains(a, x) END;
 spark_sort_array(a) AS list_sort(a, 'ASC', 'NULLS FIRST');
 spark_array_sort(a) AS list_sort(a, 'ASC', 'NULLS LAST');

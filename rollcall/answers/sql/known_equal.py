@@ -145,11 +145,11 @@ def parsed(query: str, dialect: type[Spark] = Dialect) -> Node:
     except TokenError:
         raise NotParsed("syntax error: a quote or a comment does not end.") from None
     except SqlglotError as error:
-        raise NotEqual(f"a syntax that is not understood: {error}") from None
+        raise NotEqual(f"unknown syntax: {error}") from None
     except RecursionError:
-        raise NotEqual("what is nested too deeply") from None
+        raise NotEqual("deep nesting") from None
     if len(trees) != 1:
-        raise NotEqual("more or less than one statement")
+        raise NotEqual("more than one statement, or none")
     return trees[0]
 
 
@@ -225,7 +225,7 @@ def _check(node: Node) -> None:
         ):
             raise NotEqual("this LATERAL")
         case exp.ArrayAgg() | exp.ArrayUniqueAgg() if not _is_in_order(node):
-            raise NotEqual("an array in an order that is left to chance")
+            raise NotEqual("an array without a defined order (sort_array() gives it one)")
         case exp.RegexpLike():
             _check_pattern(node.expression)
         case exp.Window():
@@ -244,13 +244,13 @@ def _check_form(node: Node) -> None:
         case exp.Substring() | exp.Left() | exp.Right() | exp.Pad():
             _check_places(node, 1 if isinstance(node, exp.Substring) else 0)
         case exp.Lambda() if len(node.expressions) != 1:
-            raise NotEqual("a function of two")
+            raise NotEqual("a lambda with several parameters")
         case exp.StrPosition() if not isinstance(node.args.get("position"), exp.Literal | None):
-            raise NotEqual("a place that is not written out")
+            raise NotEqual("a position that is not a literal")
         case exp.StrPosition():
             _check_places(node, 1)
         case exp.Round() if not isinstance(node.args.get("decimals"), exp.Literal | None):
-            raise NotEqual("round() to other than a written number of digits")
+            raise NotEqual("round() with a number of digits that is not a literal")
         case exp.Star() if node.args.get("replace") or node.args.get("rename"):
             raise NotEqual("* REPLACE")
 
@@ -264,11 +264,11 @@ def _check_window(window: Node) -> None:
     function = window.this
     is_ranked = isinstance(function, exp.Anonymous) and function.name.lower() in _RANKED
     if (is_ranked or isinstance(function, _PLACED)) and not _is_ordered(window):
-        raise NotEqual("a place in an order that is left to chance")
+        raise NotEqual("a window without ORDER BY")
     if isinstance(function.this, exp.Distinct):
         raise NotEqual("DISTINCT over a window")
     if not isinstance(function.args.get("offset"), exp.Literal | exp.Neg | None):
-        raise NotEqual("a place that is not written out")
+        raise NotEqual("a position that is not a literal")
 
 
 def _is_ordered(window: Node) -> bool:
@@ -290,7 +290,7 @@ def _check_select(select: Node) -> None:
     if select.args.get("distinct") and order is not None:
         given = {one.alias_or_name.lower() for one in select.expressions}
         if not {column.name.lower() for column in order.find_all(exp.Column)} <= given and "*" not in given:
-            raise NotEqual("DISTINCT in the order of another column")
+            raise NotEqual("DISTINCT with ORDER BY of another column")
 
 
 def _check_call(node: Node, name: str, of: Sequence[Node]) -> None:
@@ -298,17 +298,17 @@ def _check_call(node: Node, name: str, of: Sequence[Node]) -> None:
     if name not in FUNCTIONS or len(of) < _LEAST.get(known, 0):
         raise NotEqual(f"{name}()")
     if name == "date_format" and not isinstance(of[1], exp.Literal):
-        raise NotEqual("date_format() by other than a text")
+        raise NotEqual("date_format() with a format that is not a literal")
     if name in _PLACES:
         _check_places(node, _PLACES[name])
     if known in ("rlike", "regexp_extract", "regexp_replace", "split"):
         _check_pattern(of[1])
     if name == "regexp_replace" and not (isinstance(of[2], exp.Literal) and "$" not in of[2].name):
-        raise NotEqual("regexp_replace() by other than a text")
+        raise NotEqual("regexp_replace() with a replacement that is not a plain literal")
     if name == "regexp_extract" and not _is_number(of[2] if len(of) > 2 else _ONE, 0, of[1].name.count("(")):
-        raise NotEqual("a group that the pattern lacks")
+        raise NotEqual("a group that is not in the pattern")
     if name == "percentile" and not _is_number(of[1], 0, 1):
-        raise NotEqual("percentile() at other than a number from 0 to 1")
+        raise NotEqual("percentile() with other than a literal from 0 to 1")
     if name == "get_json_object" and not (isinstance(of[1], exp.Literal) and _JSON_PATH.fullmatch(of[1].name)):
         raise NotEqual(f"the path {of[1].sql()}")
     if name in ("date_trunc", "trunc"):
@@ -328,7 +328,7 @@ def _check_places(node: Node, least: int) -> None:
     for each in node.iter_expressions():
         is_number = isinstance(each, exp.Literal) and not each.is_string
         if isinstance(each, exp.Neg) or (is_number and not (each.name.isdecimal() and int(each.name) >= least)):
-            raise NotEqual("a place counted from the end, or before the beginning")
+            raise NotEqual("a position counted from the end, or before the first")
 
 
 def _check_pattern(pattern: Node) -> None:
@@ -340,9 +340,9 @@ def _check_literal(node: Node) -> None:
     if node.is_string:
         text = node.name
         if re.match(r"\d{4}-\d", text) and not _MOMENT.fullmatch(text):
-            raise NotEqual(f"the moment '{text}'")
+            raise NotEqual(f"the timestamp '{text}'")
         if re.fullmatch(r" *[+-]?(\d*\.\d+|\d+\.|\d+(?=[eE]))([eE].*)? *", text):
-            raise NotEqual(f"the number '{text}' in a string")
+            raise NotEqual(f"the number '{text}' as a text")
     elif not node.name.isdecimal():
         parent = node.parent.parent if isinstance(node.parent, exp.Neg) else node.parent
         if not isinstance(parent, _COMPARED) and not _is_percentile(parent):
@@ -359,7 +359,7 @@ def _check_tables(tree: Node, columns: Mapping[str, Collection[str]]) -> None:
     own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, exp.Identifier) or table.args.get("db"):
-            raise NotEqual("a table of that form")
+            raise NotEqual("this form of a table")
         if table.name.lower() not in own | set(columns):
             names = ", ".join(sorted(columns))
             raise NoSuchName(f"The table or view `{table.name}` cannot be found; there are {names}{place(table.this)}.")

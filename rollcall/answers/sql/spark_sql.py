@@ -77,7 +77,7 @@ def translated(query: str, columns: Mapping[str, Mapping[str, str]]) -> Translat
             _refuse_ties(node)
         return _written(tree)
     except RecursionError:
-        raise NotEqual("what is nested too deeply") from None
+        raise NotEqual("deep nesting") from None
 
 
 def _name_columns(tree: Node, query: str) -> None:
@@ -109,7 +109,7 @@ def _name_of(node: Node) -> str:
             return f"DISTINCT {', '.join(map(_name_of, node.expressions))}"
         case exp.Binary() if type(node) in _SIGNS:
             return f"({_name_of(node.this)} {_SIGNS[type(node)]} {_name_of(node.expression)})"
-    raise NotEqual("a column without a name")
+    raise NotEqual("a column without a name (AS names it)")
 
 
 def of_view(sql: str, columns: Mapping[str, str]) -> Translated:

@@ -84,7 +84,8 @@ LAG = View(
         Column(
             "records_lost",
             "bigint",
-            "how many records after the commit were removed; `records_lost` has those before it too; null: not known",
+            "how many records after the latest commit were removed before the group read them; null: not known. "
+            "`rollcall lag` and the page add earlier losses from the view `records_lost`, which reads all commits",
         ),
         Column(
             "is_moving",

@@ -100,7 +100,8 @@ WHERE left_ms <= {WITHIN_MS}
     detector=Detector(
         "record loss",
         "record losses",
-        "{records_lost:record} of {topic}-{partition} removed before the group had committed them",
+        "lost {records_lost:record} of {topic}-{partition}, removed before the group committed them"
+        "[, and will lose more from about {expected_at} on unless it catches up]",
         link=("topic", "partition"),
         worth_telling="records_lost > 0 OR expected_at IS NOT NULL",
         severity="critical",

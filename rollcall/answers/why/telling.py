@@ -147,7 +147,7 @@ def remarks(e: Explanation) -> list[str]:
     found = [] if e.note is None else [e.note]
     if e.others:
         others = (f"{moment(one.started_at_ms)} {name_of(one.cause.kind)}{_led_to(e, one)}" for one in e.others)
-        found.append(f"The others: {some(others, 5)}.")
+        found.append(f"{'The other' if len(e.others) == 1 else 'The others'}: {some(others, 5)}.")
     found += e.kind.unread(e)
     names = awaited(e)
     if names:

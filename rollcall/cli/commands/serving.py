@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from rollcall.programs.command_line import conf_option, examples, home_option, place_options
+from rollcall.programs.command_line import conf_option, examples, home_option, named_as_typed, place_options
 from rollcall.programs.extras import SPARK, check_installed
 
 
@@ -44,7 +44,9 @@ def run(
     from rollcall.cli.run.choices import RunOptions
     from rollcall.cli.run.command import run_everything
 
-    return run_everything(RunOptions(home, conf, listen, topics, upstream, metrics, demo, demo_seconds, page))
+    options = RunOptions(home, conf, listen, topics, upstream, metrics, demo, demo_seconds, page)
+    with named_as_typed(options._asdict()):
+        return run_everything(options)
 
 
 @click.command(epilog=examples("rollcall demo", "rollcall demo --listen 127.0.0.1:8090 --no-browser"))

@@ -41,11 +41,11 @@ class Child:
 
     @property
     def status(self) -> int | None:
-        """Its exit status, None while it runs."""
+        """Return its exit status; None while it runs."""
         return self._process.poll()
 
     def last_words(self) -> str:
-        """The last printed line, which says why it ended."""
+        """Return the last printed line, which says why it ended."""
         with self.log.open("rb") as log:
             log.seek(max(self.log.stat().st_size - _TAIL_BYTES, 0))
             lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
@@ -62,17 +62,17 @@ class Child:
         return None
 
     def ask_to_stop(self) -> None:
-        """Sends SIGTERM."""
+        """Send SIGTERM."""
         if self.status is None:
             self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Sends SIGKILL to it and to all processes that it started."""
+        """Send SIGKILL to it and all processes that it started."""
         if self.status is None:
             os.killpg(self.pid, signal.SIGKILL)
 
     def end(self, patience_s: float) -> None:
-        """Asks it to stop, waits, then kills it and all processes that it started."""
+        """Ask it to stop, wait, then kill it and all processes that it started."""
         self.ask_to_stop()
         try:
             self._process.wait(patience_s)
@@ -82,7 +82,7 @@ class Child:
 
 
 def end_all(children: Sequence[Child], patience_s: float) -> None:
-    """Ends several processes: asks all of them to stop, then waits for each."""
+    """Stop several processes at once, then wait for each."""
     for child in children:
         child.ask_to_stop()
     for child in children:

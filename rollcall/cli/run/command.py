@@ -75,12 +75,12 @@ class Run:
         self.status = 0
 
     def ask_to_stop(self, number: int, _: object) -> None:
-        """Handles a signal: ends the run."""
+        """End the run at a signal."""
         self._was_terminated = number == signal.SIGTERM
         self._stop.set()
 
     def go(self) -> None:
-        """Starts the programs, watches them, ends them. Raises UserError: one did not start, or ended by itself."""
+        """Start the programs, watch them, end them. Raises UserError: one did not start, or ended on its own."""
         self._choices.refuse_what_is_in_use()
         try:
             self._logs.mkdir(parents=True, exist_ok=True)
@@ -148,7 +148,7 @@ class Run:
         return PageProcess(self._home, *self._choices.page)
 
     def _await_page(self, page: PageProcess) -> None:
-        """If the page's port is in use, the run goes on without a page."""
+        """Continue without a page if its port is in use."""
         assert self._choices.page is not None
         until = time.monotonic() + PAGE_PATIENCE_S
         while not page.is_ready and page.status is None and time.monotonic() < until:

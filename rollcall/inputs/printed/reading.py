@@ -67,7 +67,7 @@ class FileRead:
 
     file: str
     titles: tuple[str, ...] = ()
-    """Who printed it, the most lines first; empty: nobody whose lines are known."""
+    """Who printed it, the most lines first; empty: nobody known."""
     first_line: str = ""
     lines: int = 0
     facts: list[LoggedFact] = field(default_factory=list)

@@ -101,7 +101,7 @@ class PrintedInput:
         """Prints what the files are, and of which groups nothing is in the home."""
         say(console, f"{count(len(self._reads), 'file')} read in {self._seconds:.1f} s")
         for read in self._reads:
-            kinds = some(read.titles) or "nobody whose lines are known"
+            kinds = some(read.titles) or "not understood"
             say(console, f"  {read.file}: {kinds}, {count(read.lines, 'line')}, {len(read.facts)} about groups")
             for note in (*read.notes, *unread_sentences(read.unread)):
                 say(console, f"    {note}")

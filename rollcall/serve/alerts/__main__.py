@@ -54,7 +54,7 @@ def command(what: str, home: str, conf: Path | None, given: tuple[str, ...]) -> 
             f"{home}: {NOT_IN_A_STORE}: `rollcall export` serves it to Prometheus, whose rules tell of it."
         )
     if not folder_of(home).is_dir():
-        raise ConfigError(f"{home} is not a home on this machine's disk; name another home.")
+        raise ConfigError(f"{home} does not exist. `rollcall replay` and `rollcall run` make a home.")
     folder = folder_of(home)
     if what == "history":
         for one in read_kept(folder).sent:

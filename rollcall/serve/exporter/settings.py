@@ -49,14 +49,14 @@ class ExportSettings:
     )
     groups: Pattern = setting(PREFIX + "groups", Pattern(".*"), "the groups that are exported: a regular expression")
     groups_excluded: Pattern = setting(
-        PREFIX + "groups.excluded", Pattern(""), "the groups that are left out all the same; empty: none"
+        PREFIX + "groups.excluded", Pattern(""), "the groups that are not exported though they match; empty: none"
     )
     groups_max: int = setting(
         PREFIX + "groups.max",
         10_000,
-        "how many groups are named at most, the others are summed as (others); 0: groups are not exported",
+        "maximum number of groups by name, the others are summed as (others); 0: no groups",
     )
-    has_partitions: bool = setting(PREFIX + "partitions", True, "false: no series of single partitions, only sums")
+    has_partitions: bool = setting(PREFIX + "partitions", True, "false: no series per partition, only sums")
     has_members: bool = setting(
         PREFIX + "members", False, "true: the lag in seconds is labelled with its owner, who changes"
     )

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rollcall.programs.command_line import conf_option, examples, home_option, place_options, run_command, set_option
+from rollcall.programs.command_line import (
+    PLACES,
+    conf_option,
+    examples,
+    home_option,
+    named_as_typed,
+    place_options,
+    run_command,
+    set_option,
+)
 from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.programs.settings import read_file, read_pairs
@@ -29,13 +38,6 @@ if TYPE_CHECKING:
     from rollcall.serve.gateway.tables.request_sink import Topic
 
 NAME = "python -m rollcall.serve.gateway"
-_PLACES = {
-    "listen": "gateway.listen",
-    "topics": "topics",
-    "upstream": "gateway.upstream",
-    "metrics": "gateway.metrics.listen",
-}
-"""The settings that the options are short for."""
 
 
 @click.command(
@@ -56,7 +58,8 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], **places: str)
 
     log_to_standard_error(logging.INFO)
     pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
-    settings = Settings.from_pairs(pairs | {_PLACES[name]: text for name, text in places.items() if text})
+    with named_as_typed(places):
+        settings = Settings.from_pairs(pairs | {PLACES[name]: text for name, text in places.items() if text})
     prepare_process()
     try:
         topic = topic_of(pairs)

@@ -309,7 +309,18 @@ class Pages:
         return now_ms(self.history, self.watch.liveness) if until_ms is None else until_ms
 
     def page(self, request: Request, template: str, fields: Fields, status: int = 200, **shown: Any) -> Response:
-        return self._written(request, template, status, at=fields.at, until_ms=fields.until_ms, **shown)
+        until_ms = fields.until_ms
+        outside = self._outside(until_ms)
+        return self._written(request, template, status, at=fields.at, until_ms=until_ms, outside=outside, **shown)
+
+    def _outside(self, until_ms: int | None) -> str:
+        """Return where a chosen moment is if it is outside the history; empty: within it."""
+        span_ms = None if until_ms is None else self.history.span_ms()
+        if until_ms is None or span_ms is None or span_ms[0] <= until_ms <= span_ms[1]:
+            return ""
+        if until_ms < span_ms[0]:
+            return f"before this history, which begins at {moment(span_ms[0])} UTC"
+        return "" if self.watch.liveness.is_live else f"after this history, which ends at {moment(span_ms[1])} UTC"
 
     def _written(self, request: Request, template: str, status: int, **shown: Any) -> Response:
         given = {

@@ -17,7 +17,7 @@ from rollcall.programs.timestamps import MomentError, read_moment
 
 LONGEST_GROUP_ID = 32_767
 LONGEST_TYPED = 100
-"""Characters of a moment."""
+"""Maximum length of a moment."""
 NARROWEST_PX, WIDEST_PX = 300, 4000
 FIRST_MS, LAST_MS = 0, 253_370_764_800_000
 """The moments of a history: from 1970 to the year 9999, ms since the epoch."""
@@ -27,7 +27,7 @@ _WHOLE = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 
 
 class FieldError(UserError):
-    """A field that cannot be read; the text names it and its value."""
+    """A field is invalid; the text names it and its value."""
 
 
 class Fields:
@@ -80,7 +80,7 @@ class Fields:
 
     @property
     def width_px(self) -> int:
-        """How wide a picture's place is."""
+        """Return the width available to a picture."""
         return min(max(self._whole("width") or WIDTH_PX, NARROWEST_PX), WIDEST_PX)
 
     @property
@@ -98,7 +98,7 @@ class Fields:
         return minutes
 
     def zoomed(self, longest_minutes: float) -> Span | None:
-        """The span that was chosen in a picture."""
+        """Return the span chosen in a picture."""
         span = self.span
         if span is not None and span.to_ms - span.from_ms > longest_minutes * MINUTE_MS:
             raise FieldError(f"from, to: are more than {longest_minutes:g} minutes apart.")

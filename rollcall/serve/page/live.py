@@ -51,7 +51,7 @@ class Liveness:
 
     @property
     def last_at_ms(self) -> int | None:
-        """When the job's last batch was done, or it last found nothing to do, ms since the epoch; None: not known."""
+        """Return when the job last finished a batch or found nothing to do, ms since the epoch; None: unknown."""
         return self.job.looked_at_ms or self.job.started_at_ms
 
 
@@ -101,7 +101,7 @@ class Watch:
 
     @property
     def seen(self) -> str:
-        """Identifies what a page made now shows; changes with it."""
+        """Return a text that changes whenever a page would show something else."""
         return f"{self._history.seen} {self.liveness.is_live}"
 
     def end_streams(self) -> None:

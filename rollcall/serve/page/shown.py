@@ -22,11 +22,11 @@ from rollcall.schemas.causes import name_of
 LONGEST_SENTENCE = 1000
 LONGEST_WHOLE_ID, _ID_END = 24, 8
 LONGEST_TEXT = 200
-"""A longer text of a client is cut, with a mark; the whole of it is in the SQL box."""
+"""Maximum length of a client's text; the SQL box shows the whole of it."""
 
 
 def shortened(text: Any, longest: int = LONGEST_TEXT) -> str:
-    """A client's text for one line: control characters are written out, a long text is cut."""
+    """Return a client's text for one line, with control characters escaped and a long text cut."""
     if text is None:
         return ""
     whole = str(text)
@@ -36,7 +36,7 @@ def shortened(text: Any, longest: int = LONGEST_TEXT) -> str:
 
 
 def key(*parts: Any) -> str:
-    """A short name for a row of a table, the same whenever its parts are."""
+    """Return a short key for a table row; equal parts give equal keys."""
     return hashlib.blake2b(repr(parts).encode(errors="surrogatepass"), digest_size=9).hexdigest()
 
 
@@ -50,7 +50,7 @@ def id_of(member_id: str | None) -> Markup | str:
 
 
 def time_of(at: datetime | int | None) -> Markup | str:
-    """A moment in UTC; a script adds the local time, to be seen on hover."""
+    """Return a moment in UTC; a script shows the local time on hover."""
     if at is None:
         return ""
     text = moment(at if isinstance(at, int) else ms_of(at))
@@ -75,12 +75,12 @@ def _ago(seconds: int) -> str:
 
 
 def cause_of(cause: str | None) -> Markup | str:
-    """A cause in words; its key, as SQL has it, is seen on hover."""
+    """Return a cause in words, with its SQL key on hover."""
     return "" if cause is None else section_cell(Named(name_of(cause), cause))
 
 
 def section_cell(cell: Cell) -> Markup | str:
-    """A cell of an explanation's section."""
+    """Return a cell of an explanation's section."""
     match cell:
         case At(ms):
             return time_of(ms)
@@ -115,17 +115,17 @@ def lag_path(lags: list[int | None], highest: int, height: int) -> str:
 
 
 def length_of(ms: int | float | None) -> str:
-    """A duration; nothing for None."""
+    """Return a duration; empty for None."""
     return "" if ms is None else duration(int(ms))
 
 
 def share_of(share: float | None) -> str:
-    """`12.5 %`; nothing for None."""
+    """Return `12.5 %`; empty for None."""
     return "" if share is None else f"{100 * share:.1f} %"
 
 
 def link(path: str, **fields: Any) -> str:
-    """An address within the page; fields that are None or empty are left out."""
+    """Return an address within the page, without fields that are None or empty."""
     given = {name: value for name, value in fields.items() if value not in (None, "")}
     return f"{path}?{urlencode(given)}" if given else path
 

@@ -202,6 +202,13 @@ from_unixtime(b)
 date_format(t, 'yyyy-MM-dd HH:mm:ss.SSS')
 date_format(d, 'dd/MM/yyyy')
 to_timestamp(d)
+to_timestamp(i)
+to_timestamp(b)
+to_timestamp(q)
+to_timestamp(z)
+to_timestamp(b / 1000)
+to_timestamp(unix_millis(t) / 1000)
+to_timestamp(-7)
 now() > t
 current_timestamp() > t
 timestampdiff(SECOND, t, timestamp'2026-11-21 05:39:00')
