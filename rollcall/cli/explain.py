@@ -60,7 +60,7 @@ from rollcall.shown.explained_json import as_json, rebalance_json, unread_json
 FOLLOWED = 5_000
 """Maximum number of lines about groups that are kept of a growing log."""
 LEAST_SHOWN = 40
-"""Minimum length of a quoted line, however long its place is."""
+"""Minimum length of a quoted line; where its place leaves no room for it, a terminal breaks it."""
 _Ended = tuple[str, tuple[str, int]]
 """A group, and the line that a rebalance of it is known by."""
 
@@ -373,4 +373,7 @@ def _evidence_lines(facts: Iterable[LoggedFact], asked: Asked) -> Iterator[Line]
         for file, line in evidence_of(facts):
             place = f"      {file}:{line}"
             text = visible((asked.texts or {}).get((file, line), "")).strip()
-            yield Line(f"{place}: {text[: max(asked.columns - len(place) - 2, LEAST_SHOWN)]}" if text else place)
+            room = asked.columns - len(place) - 2
+            if room < LEAST_SHOWN:
+                room = max(room + asked.columns // 2, LEAST_SHOWN)
+            yield Line(f"{place}: {text[:room]}" if text else place)

@@ -6,7 +6,7 @@ Knows rich. Must not know what is printed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from io import TextIOWrapper
 from itertools import chain
@@ -18,6 +18,7 @@ from rich.style import StyleType
 from rich.table import Table
 from rich.text import Text
 
+from rollcall.programs.columns import wrapped
 from rollcall.programs.visible import visible
 
 
@@ -53,20 +54,23 @@ def say(console: Console, line: str = "", style: StyleType = "") -> None:
 
 
 class Line(NamedTuple):
-    """A line, which is never broken."""
+    """A line, which only a terminal breaks."""
 
     text: str = ""
     style: str = ""
 
 
 def say_all(console: Console, lines: Iterable[Line]) -> None:
-    """Prints lines as `say` does, in one piece: rich takes as long for the layout of each as it takes to find them."""
-    console.print(Segments(chain.from_iterable(_segments(console, line) for line in lines)), soft_wrap=True)
+    """Prints lines in one piece: rich takes as long for the layout of each as it takes to find them."""
+    width = width_of(console)
+    console.print(Segments(chain.from_iterable(_segments(console, line, width) for line in lines)), soft_wrap=True)
 
 
-def _segments(console: Console, line: Line) -> tuple[Segment, Segment]:
+def _segments(console: Console, line: Line, width: int | None) -> Iterator[Segment]:
     style = console.get_style(line.style) if line.style else None
-    return Segment(visible(line.text), style), Segment.line()
+    for text in wrapped(visible(line.text), width) or [""]:
+        yield Segment(text, style)
+        yield Segment.line()
 
 
 def add_row(table: Table, *cells: str | Text) -> None:

@@ -29,8 +29,10 @@ from rollcall.cli.whatif.command import answer, read_recording
 from rollcall.inputs.replay.building import Shown
 from rollcall.inputs.request_log.parity import Difference, Parity
 from rollcall.inputs.request_log.recorded import Tally
+from rollcall.programs.columns import wrapped
 from rollcall.programs.processes import Processes
 from rollcall.programs.terminal import Line, Teller, Terminal, add_row, say, say_all, text_of
+from rollcall.programs.visible import visible
 from rollcall.shown import replay_report
 from rollcall.shown.watch import Watch
 from rollcall.shown.why_page import show_page
@@ -186,14 +188,19 @@ def test_a_character_that_the_terminal_cannot_show_is_written_out(tmp_path: Path
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_many_lines_are_printed_as_each_would_be_by_itself(is_terminal: bool) -> None:
+def test_many_lines_are_printed_as_each_would_be_by_itself_and_broken_at_the_width_of_a_terminal(
+    is_terminal: bool,
+) -> None:
     lines = [Line(name, style) for name in (*SHOWN, "", "long " * 100) for style in ("", "bold")]
     apart, together = (
-        Terminal(file=io.StringIO(), force_terminal=is_terminal, color_system="truecolor" if is_terminal else None)
+        Terminal(
+            file=io.StringIO(), width=80, force_terminal=is_terminal, color_system="truecolor" if is_terminal else None
+        )
         for _ in range(2)
     )
-    for line in lines:
-        say(apart, *line)
+    for text, style in lines:
+        for part in wrapped(visible(text), 80 if is_terminal else None) or [""]:
+            say(apart, part, style)
     say_all(together, lines)
     assert together.file.getvalue() == apart.file.getvalue()  # type: ignore[attr-defined]
     assert ("\x1b[1m" in together.file.getvalue()) == is_terminal  # type: ignore[attr-defined]
