@@ -43,18 +43,6 @@ IN_NO_OTHER_FILE: dict[str, Callable[[str], str]] = {
 NOT_AT_WORK = ("rollcall/inputs/request_log", "rollcall/answers/whatif", "benchmarks")
 """What the recipe of a setting leaves out, besides files of tests: they know settings of others' brokers."""
 CODE = (".py", ".html", ".js")
-BETTER = {
-    "goes on": "continues, or is ongoing",
-    "of which": "a sentence of its own",
-    "heard of": "seen",
-    "is over": "has ended",
-    "are over": "have ended",
-    "none of": "no",
-    "Else": "Otherwise",
-    "else in": "otherwise in",
-    "by itself": "on its own",
-}
-"""What our sentences avoid, each with what to write instead."""
 BRANCHES = re.compile(r"is_consumer|\"(consumer|connect|classic)\"|'(consumer|connect|classic)'|GroupType\b")
 """What asks which kind a group is."""
 
@@ -139,17 +127,19 @@ def of_kinds() -> Iterator[str]:
 
 
 def of_words() -> Iterator[str]:
-    """Words that readers stumble over, in the pages of the documentation and in the texts of options."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    """Words that docs/style.md avoids, in the pages of the documentation and in the texts of options."""
+    style = ROOT / "docs" / "style.md"
+    instead = re.findall(r"^\| ([\w ]+) \| ([\w ,]+) \|$", style.read_text(), re.MULTILINE)[1:]
+    pages = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {style})]
     texts = [(_name(page), line) for page in pages for line in page.read_text().splitlines()]
     for path in source_files():
         if path.is_relative_to(ROOT / "tests"):
             continue
         texts += [(_name(path), found) for found in re.findall(r'\bhelp="([^"]*)"', path.read_text())]
     for name, text in texts:
-        for word in BETTER:
+        for word, better in instead:
             if re.search(rf"\b{word}\b", text):
-                yield f"{name}: {word!r} in {text.strip()[:60]!r}: write {BETTER[word]}"
+                yield f"{name}: {word!r} in {text.strip()[:60]!r}: write {better}"
 
 
 def missing_rows() -> Iterator[str]:
