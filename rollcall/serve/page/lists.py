@@ -13,7 +13,7 @@ from rollcall.answers.views.view import Detector, View, rank
 from rollcall.answers.why.cost import literal, ms_of
 from rollcall.answers.why.sections import Named
 from rollcall.history.rebalances import Span
-from rollcall.history.words import HOUR_MS, count, filled, moment
+from rollcall.history.words import HOUR_MS, MINUTE_MS, count, filled, moment
 from rollcall.serve.page.history import RAW, History
 from rollcall.tables.duck_database import quoted
 
@@ -183,7 +183,10 @@ def _recent_troubles(history: History, now_ms: int, until_ms: int | None) -> dic
 
 
 def _harm(row: dict[str, Any], kind: Detector, now_ms: int) -> Harm:
-    word, at = ("since", row[kind.since]) if row["goes_on"] else ("ended", row[kind.until])
+    since, until = row[kind.since], row[kind.until]
+    word, at = ("since", since) if row["goes_on"] else ("ended", until)
+    if word == "ended" and None not in (since, until) and ms_of(until) - ms_of(since) < MINUTE_MS:
+        word, at = "at", since
     at_ms = 0 if at is None else ms_of(at)
     when = moment(at_ms)[:16] if now_ms - at_ms > HALF_DAY_MS else moment(at_ms)[11:19]
     sentence = filled(kind.sentence, row) + (f", {word} {when} UTC" if at is not None else "")
