@@ -6,6 +6,7 @@ contradicts or that a client may have written, with what follows from them. Know
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
@@ -35,7 +36,7 @@ class Beside(NamedTuple):
     """What else the lines have: rebalances of generations that the recording lacks, and after its last fact all."""
     own: list[LoggedRebalance]
     """Those rebalances."""
-    same: dict[int, LoggedRebalance]
+    same: dict[int, list[LoggedRebalance]]
     """The lines' rebalances that are recorded too, by the ids of the effects in `facts` that begin or end each."""
     lines: LoggedGroup
     """What is believed of the lines."""
@@ -60,10 +61,13 @@ def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
     changed = [replace(fact, content=now, request_id=by) for fact, (now, by) in decided.topic_changed]
     facts = [*decided.topic_kept, *changed]
     facts += [fact_of(end, AFTER_THE_LOGS) for end in merging.completed]
-    by_time: dict[_Began, LoggedRebalance] = {
-        (one.to_generation_id, one.known_from_ms): one for one in lines.rebalances
+    by_time = defaultdict[_Began, list[LoggedRebalance]](list)
+    for one in lines.rebalances:
+        by_time[one.to_generation_id, one.known_from_ms].append(one)
+    same = {
+        id(one): [line for began in dict.fromkeys(map(_began, alike)) for line in by_time.get(began, ())]
+        for one, alike in merging.printed
     }
-    same = {id(one): line for one, said in merging.said if (line := by_time.get(_began(said)))}
     own = beyond(lines, merging.recorded)
     in_lines = _numbers(one.effect for one in shown)
     is_apart = not decided.compared and not set(in_lines).isdisjoint(_numbers(effects_in(recorded.facts)))

@@ -100,7 +100,7 @@ class _History:
         for one in rebalances_of(self.effects):
             own = [fact_of[id(effect)] for effect in one.said]
             shown = [(fact, shown_by.get(fact.seq, "")) for fact in own]
-            lines = {id(same): same for effect in one.said if (same := self._same.get(id(effect)))}
+            lines = {id(same): same for effect in one.said for same in self._same.get(id(effect), ())}
             is_logged = any(fact.seq < self._recorded.topic_from_seq for fact in own)
             end_ms = self._facts[-1].at_ms if one.ended_at_ms is None else one.ended_at_ms
             kind = kind_at(self._kinds, end_ms)

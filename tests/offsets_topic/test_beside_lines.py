@@ -102,6 +102,47 @@ def test_one_of_another_time_is_another_one() -> None:
     assert (found.changed, found.in_both) == ({}, 0)
 
 
+def begun_twice(at_ms: int = 8_000) -> list[Effect]:
+    """A rebalance that a coordinator begins, and one that the next coordinator begins at this time."""
+    return [
+        ended(at_ms, 3, cause(CauseKind.MEMBER_JOINED), started_at_ms=7_000, outcome="unknown"),
+        ended(9_000, 3, cause(CauseKind.SESSION_EXPIRED), started_at_ms=at_ms),
+    ]
+
+
+def test_of_two_rebalances_to_one_generation_each_is_the_nearest() -> None:
+    first, second = begun_twice()
+    unknown = Cause(kind=CauseKind.UNKNOWN)
+    in_requests: list[Effect] = [
+        effect(RebalanceStarted, 7_003, from_generation_id=2, cause=unknown),
+        ended(8_003, 2, unknown, from_generation_id=2, started_at_ms=7_003, outcome="superseded"),
+        effect(RebalanceStarted, 7_997, from_generation_id=2, cause=unknown),
+        ended(9_003, 3, unknown, started_at_ms=7_997),
+    ]
+    found = in_log(in_requests, [first, second])
+    assert [found.printed[place] for place in range(4)] == [(first,), (first,), (second,), (second,)]
+    in_topic = ended(9_100, 3, unknown, known_from_ms=8_900)
+    assert enriched(Before(), [in_topic], [first, second]).printed == {0: (second,)}
+
+
+def test_of_rebalances_that_are_as_near_each_is_evidence_and_none_is_the_cause() -> None:
+    """Printed times may have whole seconds."""
+    lines = begun_twice(at_ms=7_000)
+    began = effect(RebalanceStarted, 7_300, from_generation_id=2, cause=Cause(kind=CauseKind.UNKNOWN))
+    found = in_log([began], lines)
+    assert (found.printed, found.changed) == ({0: (*lines,)}, {})
+
+
+def test_a_rebalance_that_a_coordinator_gave_up_does_not_run() -> None:
+    why = cause(CauseKind.MEMBER_JOINED)
+    began = effect(RebalanceStarted, 7_000, from_generation_id=2, cause=why)
+    given_up = ended(8_000, 2, why, from_generation_id=2, started_at_ms=7_000, outcome="superseded")
+    merging = MergingLines(topic_from_seq=9)
+    merging.take([], as_facts([began, given_up]))
+    merging.end(8_000)
+    assert merging.group.running == []
+
+
 def test_what_the_topic_proves_is_not_given_up_for_what_lines_leave_open() -> None:
     open_cause = cause(CauseKind.UNKNOWN, CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
     for by_topic in (cause(CauseKind.MEMBER_JOINED), cause(CauseKind.POLL_TIMEOUT, is_inferred=True)):

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rollcall.history.facts import Fact
-from rollcall.inputs.offsets_topic.beside_lines import Before, completed, enriched, unended
+from rollcall.inputs.offsets_topic.beside_lines import Before, completed, enriched, leads_to, unended
 from rollcall.inputs.offsets_topic.beside_log.merging import Decided
 from rollcall.inputs.offsets_topic.generations import Seen, Span, is_contradicted, is_in, joined, seen_in
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
@@ -68,8 +68,8 @@ class MergingLines:
         """By lines, the ends of rebalances of which the whole recording has none."""
         self.recorded: list[Span] = []
         """As the recording ends, the generations before and after its rebalances."""
-        self.said: list[tuple[Effect, RebalanceEnded]] = []
-        """The beginnings and ends that were decided last, each with the lines' rebalance that it is of."""
+        self.printed: list[tuple[Effect, tuple[RebalanceEnded, ...]]] = []
+        """The beginnings and ends that were decided last, each with the lines' rebalances that it may be of."""
         self._topic_from_seq = topic_from_seq
         self._lines: list[Fact] = []
         self._topic: list[Fact] = []
@@ -169,7 +169,9 @@ class MergingLines:
                 shown_by = found.shown_by(place, fact.request_id, line_of)
                 decided.topic_changed.append((fact, ShownEffect(content, shown_by)))
         history = [found.changed.get(place, content) for place, (_, content) in enumerate(known)]
-        self.said = [(one, found.said[place]) for place, one in enumerate(history) if one and place in found.said]
+        self.printed = [
+            (one, found.printed[place]) for place, one in enumerate(history) if one and place in found.printed
+        ]
         self._note(history)
         decided.compared = found.in_both
         return decided
@@ -212,7 +214,7 @@ class MergingLines:
                     group.running = [
                         one
                         for one in group.running
-                        if one.from_generation_id not in range(effect.from_generation_id, effect.to_generation_id)
+                        if one.from_generation_id not in range(effect.from_generation_id, leads_to(effect))
                     ]
                 case GroupRemoved():
                     group.running = []

@@ -2,8 +2,8 @@
 
 The topic has who was a member, on which host, and who owned what; the lines have when a rebalance began, why, by whom
 and who held it up. A request log has all of it: lines count where the log only infers. A generation of the lines is
-the recorded one if it has the same number and was there at the same time: both have the clock of one broker. Knows
-effects. Must not know lines, records or requests.
+the recorded one if it has the same number and is the nearest of the same time: both have the clock of one broker.
+Knows effects. Must not know lines, records or requests.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Enriched:
     """None: the fact is left out."""
     by: dict[int, Effect] = field(default_factory=dict)
     """What of the lines is in the changed facts."""
-    said: dict[int, RebalanceEnded] = field(default_factory=dict)
-    """The lines' rebalances that are the recorded ones, as the facts of their beginnings and ends have it."""
+    printed: dict[int, tuple[RebalanceEnded, ...]] = field(default_factory=dict)
+    """Of the beginnings and ends: the lines' rebalances that may be the recorded one, several if all are as near."""
     in_both: int = 0
 
     def shown_by(self, place: int, recorded: str, line_of: Mapping[int, str]) -> str:
@@ -88,6 +88,12 @@ def completed(running: RebalanceStarted, lines: Sequence[Effect]) -> RebalanceEn
     None: lines do not show that it is over.
     """
     return _Beside(Before(), lines, ()).completed(running)
+
+
+def leads_to(one: RebalanceStarted | RebalanceEnded) -> int:
+    """Return the generation that a rebalance leads to, or would have led to: one that was given up has the old one."""
+    begun = one.from_generation_id + 1
+    return begun if isinstance(one, RebalanceStarted) else max(begun, one.to_generation_id)
 
 
 def unended(one: RebalanceStarted) -> RebalanceEnded:
@@ -191,29 +197,32 @@ class _Beside:
 
     def _take_beginning(self, place: int, fact: RebalanceStarted) -> None:
         """An epoch rose."""
-        said = self._near(fact.from_generation_id + 1, fact.at_ms)
-        if said is not None:
-            self.found.said[place] = said
+        alike = self._near(fact)
+        if alike:
+            self.found.printed[place] = alike
+        if len(alike) == 1:
+            (said,) = alike
             cause = self._cause(fact.cause, said, is_logged=place in self._logged)
             began = self._beginnings.get((said.from_generation_id, said.started_at_ms or 0), said)
             self._change(place, replace(fact, cause=cause), None if cause is fact.cause else began)
 
     def _take_rebalance(self, place: int, fact: RebalanceEnded) -> None:
         """A generation was formed, or an epoch was over."""
-        said = self._near(fact.to_generation_id, fact.at_ms if fact.started_at_ms is None else fact.started_at_ms)
+        alike = self._near(fact)
         went_at_ms = fact.known_from_ms if fact.started_at_ms is None else fact.started_at_ms
         went = now = self._went_otherwise(fact, fact.at_ms if went_at_ms is None else went_at_ms)
-        if said is not None:
-            self.found.said[place] = said
+        if alike:
+            self.found.printed[place] = alike
             self.found.in_both += 1
-            now = self._with_lines(went, said, is_logged=place in self._logged)
+        if len(alike) == 1:
+            now = self._with_lines(went, alike[0], is_logged=place in self._logged)
         if now is not fact:
-            self._change(place, now, None if now == went else said)
+            self._change(place, now, None if now == went else alike[0])
 
     def completed(self, running: RebalanceStarted) -> RebalanceEnded | None:
         """The end of a rebalance that runs."""
         number, at_ms = running.from_generation_id + 1, running.at_ms
-        said = self._near(number, at_ms)
+        said = next(reversed(self._near(running)), None)
         is_last = not any(one.at_ms >= at_ms for later, of in self._rebalances.items() if later > number for one in of)
         if said is None or (is_last and not said.is_end_known):
             return None if is_last else unended(running)
@@ -305,13 +314,19 @@ class _Beside:
         until_ms = said.at_ms + SAME_FACT_WITHIN_MS
         return not any(known.at_ms <= at_ms <= until_ms for at_ms in self._gone.get(member_id, ()))
 
-    def _near(self, generation_id: int, at_ms: int) -> RebalanceEnded | None:
-        """The lines' rebalance to a generation that began before a moment and was over, or is, at it."""
-        for one in reversed(self._rebalances[generation_id]):
+    def _near(self, fact: RebalanceStarted | RebalanceEnded) -> tuple[RebalanceEnded, ...]:
+        """The lines' rebalance from a recorded one's generation whose beginning, or else whose end, is nearest.
+
+        Several if they are as near. A coordinator that moves begins the same one again.
+        """
+        began_ms = fact.at_ms if isinstance(fact, RebalanceStarted) else fact.started_at_ms
+        at_ms = fact.at_ms if began_ms is None else began_ms
+        found: defaultdict[int, list[RebalanceEnded]] = defaultdict(list)
+        for one in self._rebalances.get(leads_to(fact), ()):
             from_ms = one.at_ms if one.started_at_ms is None else one.started_at_ms
             if is_near(at_ms, from_ms, one.at_ms):
-                return one
-        return None
+                found[abs(at_ms - (one.at_ms if began_ms is None else from_ms))].append(one)
+        return tuple(found[min(found)]) if found else ()
 
     def _change(self, place: int, fact: Effect, by: Effect | None) -> None:
         self.found.changed[place] = fact
