@@ -17,6 +17,7 @@ from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.generations import Seen, Span, is_contradicted, is_in, joined, seen_in
 from rollcall.inputs.printed.groups.forgeable import without_forged
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
+from rollcall.inputs.printed.logged_facts import is_dated
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of
 from rollcall.schemas.effects import Effect, GroupRemoved, RebalanceEnded
 from rollcall.schemas.shown_effects import ShownEffect
@@ -47,6 +48,8 @@ class Beside(NamedTuple):
     in_both: int
     is_at_other_times: bool
     """Whether lines and records lead to the same generations, and never at one time."""
+    is_undated: bool
+    """Whether they do, and no line has a date."""
 
 
 def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
@@ -70,10 +73,14 @@ def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
     }
     own = beyond(lines, merging.recorded)
     in_lines = _numbers(one.effect for one in shown)
-    is_apart = not decided.compared and not set(in_lines).isdisjoint(_numbers(effects_in(recorded.facts)))
+    in_recording = {*_numbers(effects_in(recorded.facts))}
+    is_apart = not decided.compared and not in_recording.isdisjoint(in_lines)
+    is_undated = not any(map(is_dated, lines.facts)) and any(
+        one.generation_id in in_recording for one in lines.rebalances
+    )
     facts.sort(key=in_order)
     added = [one for _, one in decided.added]
-    return Beside(facts, added, own, same, lines, refused, len(in_lines), decided.compared, is_apart)
+    return Beside(facts, added, own, same, lines, refused, len(in_lines), decided.compared, is_apart, is_undated)
 
 
 def fact_of(shown: ShownEffect, seq: int = 0) -> Fact:

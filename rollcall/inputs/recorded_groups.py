@@ -16,6 +16,7 @@ from rollcall.history.kinds import CONSUMER_GROUP, GroupKind, kind_at, kinds_of
 from rollcall.history.members import Membership, Names, memberships_of
 from rollcall.history.parts import course_of, culprit_among, terms_of
 from rollcall.history.rebalances import Rebalance, rebalances_of
+from rollcall.history.words import some
 from rollcall.inputs.believed_lines import Beside, beside, span
 from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.record_names import record_in
@@ -33,7 +34,7 @@ _at_ms = attrgetter("at_ms")
 def beside_lines(recordings: Recordings, printed: Sequence[LoggedGroup], clock: Clock) -> list[LoggedGroup]:
     """Every group, by whichever input tells of it. clock: that of the recordings' times."""
     by_lines = {group.group_id: group for group in printed}
-    found = []
+    found, undated = [], []
     for group_id, recorded in recordings.groups.items():
         lines = by_lines.pop(group_id, None)
         both = None if lines is None else beside(lines, recorded)
@@ -50,6 +51,12 @@ def beside_lines(recordings: Recordings, printed: Sequence[LoggedGroup], clock: 
                 f"What the lines add to the rebalances of {group_id}: they have the same generations at other times. "
                 "--zone names the zone of times that are printed without one."
             )
+        undated += [group_id] if both is not None and both.is_undated else []
+    if undated:
+        recordings.left_out.append(
+            f"What the lines add to the rebalances of {some(sorted(undated))}: they have the same generations, and "
+            "times without a date."
+        )
     return [*found, *by_lines.values()]
 
 

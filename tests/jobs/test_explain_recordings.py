@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -284,6 +285,20 @@ def test_lines_of_another_zone_are_said_to_be(capsys: pytest.CaptureFixture[str]
         "What the lines add to the rebalances of rates-feed: they have the same generations at other times. --zone "
         "names the zone of times that are printed without one." in found["unknown"]
     )
+
+
+@pytest.mark.parametrize("recording", [LOG, TOPIC])
+def test_lines_without_dates_are_said_to_be(recording: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They cannot be laid beside a recording, as the same lines with their dates are."""
+    folder, lines = CAPTURES / "n-classic-mixed", BROKERS / "n-classic-mixed.log.gz"
+    undated = tmp_path / "server.log"
+    undated.write_bytes(re.sub(rb"(?m)^\[[\d-]{10} ", b"[", gzip.decompress(lines.read_bytes())))
+    found = answer(capsys, folder / recording, undated)
+    assert culprits(found) == culprits(answer(capsys, folder / recording))
+    assert [sentence for sentence in found["unknown"] if sentence.startswith("What the lines add")] == [
+        "What the lines add to the rebalances of basket-svc, nightly-batch, parcels-track, rates-feed, stock-level: "
+        "they have the same generations, and times without a date."
+    ]
 
 
 def test_a_group_whose_records_are_not_read_is_said_to_be() -> None:
