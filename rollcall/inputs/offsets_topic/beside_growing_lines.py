@@ -116,11 +116,12 @@ class MergingLines:
         return decided
 
     def end(self, last_ms: int) -> Decided:
-        """Decides all that was taken of a whole recording. last_ms: when its last fact of any kind happened.
+        """Decides all that was taken of a whole recording, which contradicts none of the lines.
 
+        last_ms: when its last fact of any kind happened.
         After that moment all is added that leads to the rebalances which the recording lacks, or follows the last.
         """
-        lines = self._believed()
+        lines = [ShownEffect(*one) for one in self.group.lines]
         effects = [ShownEffect(fact.content, fact.request_id) for fact in self._lines if fact.content is not None]
         decided = self._enrich(_FOREVER_MS, lines)
         self._lines = []
