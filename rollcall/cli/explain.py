@@ -273,7 +273,7 @@ def _answer_lines(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked) -
     if brief:
         yield Line()
     for group in brief:
-        yield Line(". ".join((_heading(group), *map(_said, group.findings))))
+        yield Line(". ".join((_heading(group), *map(_worded, group.findings))))
         yield from _evidence_lines((fact for one in group.findings for fact in one.facts), asked)
     unknown = [*left_open([*groups]), *answer.left_out]
     if unknown:
@@ -333,14 +333,14 @@ def _heading(group: LoggedGroup) -> str:
     return f"{group.group_id}{kind}: {count(len(group.rebalances), 'rebalance')}"
 
 
-def _said(finding: Finding) -> str:
+def _worded(finding: Finding) -> str:
     at, inferred = finding.moment, " (inferred)" if finding.is_inferred else ""
     at = "- " if at is None else f"{at.replace('T', ' ')}  "
     return f"{at}{short(finding.sentence, LONGEST - len(at) - len(inferred))}{inferred}"
 
 
 def _finding_lines(finding: Finding, asked: Asked) -> Iterator[Line]:
-    yield Line(f"  {_said(finding)}")
+    yield Line(f"  {_worded(finding)}")
     if finding.candidates:
         yield Line(f"    {short('What fits: ' + '; '.join(finding.candidates), LONGEST - 1)}.")
     yield from _evidence_lines(finding.facts, asked)

@@ -41,7 +41,7 @@ class Rebalance:
     expired: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     waits: tuple[MemberWait, ...] = field(default=(), repr=False)
-    said: tuple[Effect, ...] = field(default=(), repr=False, compare=False)
+    effects: tuple[Effect, ...] = field(default=(), repr=False, compare=False)
     """The effects that begin and end it, as far as there are such."""
 
     @property
@@ -75,9 +75,9 @@ def rebalances_of(effects: Iterable[Effect]) -> list[Rebalance]:
         match effect:
             case RebalanceStarted():
                 before = effect.members_before
-                running = Rebalance(effect.from_generation_id, effect.at_ms, effect.cause, before, said=(effect,))
+                running = Rebalance(effect.from_generation_id, effect.at_ms, effect.cause, before, effects=(effect,))
             case RebalanceEnded():
-                begun = running.said if running and running.started_at_ms == effect.started_at_ms else ()
+                begun = running.effects if running and running.started_at_ms == effect.started_at_ms else ()
                 found.append(ended(effect, begun))
                 running = None
             case CauseFound(gone_at_ms=gone_at_ms, cause=cause):
@@ -152,26 +152,26 @@ def _ran_in(rebalance: Rebalance, at: Span) -> bool:
     )
 
 
-def ended(said: RebalanceEnded, begun: tuple[Effect, ...] = ()) -> Rebalance:
+def ended(end: RebalanceEnded, begun: tuple[Effect, ...] = ()) -> Rebalance:
     """A rebalance that is over. begun: what began it. Raises ValueError: it is not known when it began or ran."""
-    began_ms = said.known_from_ms if said.started_at_ms is None else said.started_at_ms
+    began_ms = end.known_from_ms if end.started_at_ms is None else end.started_at_ms
     if began_ms is None:
-        raise ValueError(f"the rebalance that ended at {said.at_ms} ms has no beginning")
+        raise ValueError(f"the rebalance that ended at {end.at_ms} ms has no beginning")
     return Rebalance(
-        said.from_generation_id,
+        end.from_generation_id,
         began_ms,
-        said.cause,
-        said.members_before,
-        to_generation_id=said.to_generation_id,
-        ended_at_ms=said.at_ms,
-        outcome=said.outcome,
-        members_after=said.members_after,
-        is_start_known=said.started_at_ms is not None,
-        is_end_known=said.is_end_known,
-        joined=tuple(said.joined),
-        left=tuple(said.left),
-        expired=tuple(said.expired),
-        gone=said.gone,
-        waits=tuple(said.waits),
-        said=(*begun, said),
+        end.cause,
+        end.members_before,
+        to_generation_id=end.to_generation_id,
+        ended_at_ms=end.at_ms,
+        outcome=end.outcome,
+        members_after=end.members_after,
+        is_start_known=end.started_at_ms is not None,
+        is_end_known=end.is_end_known,
+        joined=tuple(end.joined),
+        left=tuple(end.left),
+        expired=tuple(end.expired),
+        gone=end.gone,
+        waits=tuple(end.waits),
+        effects=(*begun, end),
     )

@@ -93,8 +93,8 @@ def _numbers(effects: Iterable[Effect]) -> list[int]:
     return [one.to_generation_id for one in effects if isinstance(one, RebalanceEnded)]
 
 
-def _began(said: RebalanceEnded) -> _Began:
-    return said.to_generation_id, said.known_from_ms if said.started_at_ms is None else said.started_at_ms
+def _began(one: RebalanceEnded) -> _Began:
+    return one.to_generation_id, one.known_from_ms if one.started_at_ms is None else one.started_at_ms
 
 
 def without_contradicted(group: LoggedGroup, recorded: GroupRecorded) -> tuple[LoggedGroup, list[str]]:

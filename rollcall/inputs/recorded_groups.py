@@ -1,4 +1,4 @@
-"""The groups of request logs and dumps in the shape in which printed lines tell of theirs, beside what lines say.
+"""The groups of request logs and dumps in the shape that those of printed lines have, beside these.
 
 Rebalances are the recordings', as they are beside the lines. Lines add findings, and rebalances of other generations.
 Knows facts and shapes. Must not know files, nor how anything is worded.
@@ -32,13 +32,13 @@ _at_ms = attrgetter("at_ms")
 
 
 def beside_lines(recordings: Recordings, printed: Sequence[LoggedGroup], clock: Clock) -> list[LoggedGroup]:
-    """Every group, by whichever input tells of it. clock: that of the recordings' times."""
+    """Every group, by whichever input has it. clock: that of the recordings' times."""
     by_lines = {group.group_id: group for group in printed}
     found, undated = [], []
     for group_id, recorded in recordings.groups.items():
         lines = by_lines.pop(group_id, None)
         both = None if lines is None else beside(lines, recorded)
-        group = _told(group_id, recorded, both, clock)
+        group = _logged_group(group_id, recorded, both, clock)
         found.append(group)
         if both is not None:
             recordings.left_out += both.refused
@@ -60,7 +60,7 @@ def beside_lines(recordings: Recordings, printed: Sequence[LoggedGroup], clock: 
     return [*found, *by_lines.values()]
 
 
-def _told(group_id: str, recorded: GroupRecorded, both: Beside | None, clock: Clock) -> LoggedGroup:
+def _logged_group(group_id: str, recorded: GroupRecorded, both: Beside | None, clock: Clock) -> LoggedGroup:
     """A group by what is recorded of it, with the findings of lines, and their evidence of the same rebalances."""
     history = _History(group_id, recorded, both, clock)
     rebalances, group_type = [*history.rebalances()], _type_of(history.effects)
@@ -101,13 +101,13 @@ class _History:
             self._of_member[one.member_id].append(one)
 
     def rebalances(self) -> Iterator[LoggedRebalance]:
-        """Those that facts tell of, each with the lines and the records of its beginning and its end."""
+        """Those of the facts, each with the lines and the records of its beginning and its end."""
         fact_of = {id(fact.content): fact for fact in self._facts}
         shown_by = {fact.seq: fact.request_id for fact in self._recorded.facts}
         for one in rebalances_of(self.effects):
-            own = [fact_of[id(effect)] for effect in one.said]
+            own = [fact_of[id(effect)] for effect in one.effects]
             shown = [(fact, shown_by.get(fact.seq, "")) for fact in own]
-            lines = {id(same): same for effect in one.said for same in self._same.get(id(effect), ())}
+            lines = {id(same): same for effect in one.effects for same in self._same.get(id(effect), ())}
             is_logged = any(fact.seq < self._recorded.topic_from_seq for fact in own)
             end_ms = self._facts[-1].at_ms if one.ended_at_ms is None else one.ended_at_ms
             kind = kind_at(self._kinds, end_ms)
@@ -140,7 +140,7 @@ class _History:
         return LoggedFact(kind, file, number, fact.at_ms, self._clock, dialect=Source.REQUEST_LOG)
 
     def _holder(self, one: Rebalance, end_ms: int, kind: GroupKind) -> Holder | None:
-        """Who kept the others waiting longest, if for long enough to be said."""
+        """Who kept the others waiting longest, if for long enough to be named."""
         slowest = one.slowest
         if slowest is None or not one.is_start_known:
             return None

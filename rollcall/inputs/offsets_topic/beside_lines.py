@@ -201,9 +201,9 @@ class _Beside:
         if alike:
             self.found.printed[place] = alike
         if len(alike) == 1:
-            (said,) = alike
-            cause = self._cause(fact.cause, said, is_logged=place in self._logged)
-            began = self._beginnings.get((said.from_generation_id, said.started_at_ms or 0), said)
+            (printed,) = alike
+            cause = self._cause(fact.cause, printed, is_logged=place in self._logged)
+            began = self._beginnings.get((printed.from_generation_id, printed.started_at_ms or 0), printed)
             self._change(place, replace(fact, cause=cause), None if cause is fact.cause else began)
 
     def _take_rebalance(self, place: int, fact: RebalanceEnded) -> None:
@@ -222,40 +222,40 @@ class _Beside:
     def completed(self, running: RebalanceStarted) -> RebalanceEnded | None:
         """The end of a rebalance that runs."""
         number, at_ms = running.from_generation_id + 1, running.at_ms
-        said = next(reversed(self._near(running)), None)
+        printed = next(reversed(self._near(running)), None)
         is_last = not any(one.at_ms >= at_ms for later, of in self._rebalances.items() if later > number for one in of)
-        if said is None or (is_last and not said.is_end_known):
+        if printed is None or (is_last and not printed.is_end_known):
             return None if is_last else unended(running)
         return replace(
-            said,
-            at_ms=max(said.at_ms, at_ms),
+            printed,
+            at_ms=max(printed.at_ms, at_ms),
             from_generation_id=running.from_generation_id,
             cause=running.cause,
             started_at_ms=at_ms,
             known_from_ms=None,
-            members_before=said.members_before if running.members_before is None else running.members_before,
+            members_before=printed.members_before if running.members_before is None else running.members_before,
         )
 
-    def _with_lines(self, fact: RebalanceEnded, said: RebalanceEnded, *, is_logged: bool) -> RebalanceEnded:
+    def _with_lines(self, fact: RebalanceEnded, printed: RebalanceEnded, *, is_logged: bool) -> RebalanceEnded:
         began_ms = fact.started_at_ms
-        if began_ms is None and said.started_at_ms is not None:
-            began_ms = min(said.started_at_ms, fact.at_ms)
+        if began_ms is None and printed.started_at_ms is not None:
+            began_ms = min(printed.started_at_ms, fact.at_ms)
         between = range(fact.from_generation_id + 1, fact.to_generation_id)
         if any(one.at_ms <= fact.at_ms for number in between for one in self._rebalances.get(number, ())):
             # The topic's changes are those of all of them.
-            adds_up = said.members_after in (None, fact.members_after)
+            adds_up = printed.members_after in (None, fact.members_after)
             fact = replace(
                 fact,
                 from_generation_id=fact.to_generation_id - 1,
-                members_before=said.members_before if adds_up else None,
-                joined=said.joined,
-                left=said.left,
-                expired=said.expired,
-                gone=said.gone,
+                members_before=printed.members_before if adds_up else None,
+                joined=printed.joined,
+                left=printed.left,
+                expired=printed.expired,
+                gone=printed.gone,
             )
         fact = replace(
             fact,
-            cause=self._cause(fact.cause, said, is_logged=is_logged),
+            cause=self._cause(fact.cause, printed, is_logged=is_logged),
             started_at_ms=began_ms,
             known_from_ms=fact.known_from_ms if began_ms is None else None,
         )
@@ -263,10 +263,10 @@ class _Beside:
             return fact
         return replace(
             fact,
-            slowest_member_id=said.slowest_member_id,
-            slowest_client_id=said.slowest_client_id,
-            slowest_wait_ms=said.slowest_wait_ms,
-            waits=said.waits,
+            slowest_member_id=printed.slowest_member_id,
+            slowest_client_id=printed.slowest_client_id,
+            slowest_wait_ms=printed.slowest_wait_ms,
+            waits=printed.waits,
         )
 
     def _went_otherwise(self, fact: RebalanceEnded, went_at_ms: int) -> RebalanceEnded:
@@ -283,12 +283,12 @@ class _Beside:
             return fact
         return replace(fact, left=names["left"], expired=names["expired"], gone=tuple(names[""]))
 
-    def _cause(self, by_topic: Cause, said: RebalanceEnded, *, is_logged: bool) -> Cause:
+    def _cause(self, by_topic: Cause, printed: RebalanceEnded, *, is_logged: bool) -> Cause:
         """The better of both, with the culprit's names as the topic has them."""
-        by_lines = said.cause
+        by_lines = printed.cause
         if is_logged and not by_topic.is_open and (by_lines.is_inferred or not by_topic.is_inferred):
             return by_topic
-        if by_lines.kind in ENDS_MEMBERSHIP and self._stayed(by_lines.member_id, said):
+        if by_lines.kind in ENDS_MEMBERSHIP and self._stayed(by_lines.member_id, printed):
             return by_topic
         is_proven = not by_topic.is_inferred and by_topic.kind is not CauseKind.UNKNOWN
         fits = by_topic.member_id == by_lines.member_id and by_topic.kind in {one.kind for one in by_lines.candidates}
@@ -305,13 +305,13 @@ class _Beside:
             group_instance_id=known.group_instance_id,
         )
 
-    def _stayed(self, member_id: str, said: RebalanceEnded) -> bool:
+    def _stayed(self, member_id: str, printed: RebalanceEnded) -> bool:
         """Whether the topic has a dynamic member before and after a rebalance of the lines."""
-        began_ms = (said.at_ms if said.started_at_ms is None else said.started_at_ms) - SAME_FACT_WITHIN_MS
+        began_ms = (printed.at_ms if printed.started_at_ms is None else printed.started_at_ms) - SAME_FACT_WITHIN_MS
         known = self._members.get(member_id)
         if known is None or known.group_instance_id is not None or known.at_ms > began_ms:
             return False
-        until_ms = said.at_ms + SAME_FACT_WITHIN_MS
+        until_ms = printed.at_ms + SAME_FACT_WITHIN_MS
         return not any(known.at_ms <= at_ms <= until_ms for at_ms in self._gone.get(member_id, ()))
 
     def _near(self, fact: RebalanceStarted | RebalanceEnded) -> tuple[RebalanceEnded, ...]:

@@ -76,9 +76,9 @@ def groups_in(
         if own[-1].line_number < from_line:
             continue
         try:
-            found.append(_told(group_id, own, of_brokers[group_id], topics_ms, log_ends_ms))
+            found.append(_group_of(group_id, own, of_brokers[group_id], topics_ms, log_ends_ms))
         except Exception as error:
-            # Lines are input: whatever one group's make a rule raise, the others are told.
+            # Lines are input: whatever one group's make a rule raise, the others are read.
             sentence = f"Rollcall failed to follow the lines of this group ({reason_of(error)})."
             found.append(LoggedGroup(group_id, facts=own, findings=[trouble(NOT_FOLLOWED, sentence, (own[0],))]))
     for group, finding in expired_together(found):
@@ -91,7 +91,7 @@ def groups_in(
     return found
 
 
-def _told(
+def _group_of(
     group_id: str,
     own: list[LoggedFact],
     printed: Sequence[LoggedFact],
