@@ -39,7 +39,7 @@ from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, Logg
 from rollcall.inputs.printed.reading import CUT, REQUEST, FileRead, may_matter, of_lines
 from rollcall.inputs.printed.short_text import LONGEST, short, with_short_ids
 from rollcall.inputs.printed.story import groups_in
-from rollcall.inputs.printed.unread import Unread, unread_as_toml, unread_sentences
+from rollcall.inputs.printed.unread import Unread, UnreadLines, unread_as_toml, unread_sentences
 from rollcall.inputs.printed.wording import (
     cause_sentence,
     end_words,
@@ -164,57 +164,69 @@ def explain_as_they_come(
 
     Raises MomentError.
     """
-    texts, first_line, lines_read, has_facts = OrderedDict[tuple[str, int], str](), "", 0, False
-    asked = asked.counted_from(_now_ms())._replace(texts=texts, columns=_columns_of(console))
-    log, facts, shown = GrowingLog(STANDARD_INPUT, asked.zone), deque[LoggedFact](maxlen=FOLLOWED), set[_Ended]()
+    asked = asked.counted_from(_now_ms())
+    followed = _Followed(asked)
+    asked = asked._replace(texts=followed.texts, columns=_columns_of(console))
     try:
         for lines, is_pause in arriving:
-            numbered = [*enumerate(lines, lines_read + 1)]
-            lines_read += len(lines)
-            first_line = first_line or next(filter(None, lines), "")
-            if REQUEST.decode() in first_line:
-                raise UserError(
-                    f"LOG={STANDARD_INPUT}: is {REQUEST_LOG}, and --follow follows what brokers and clients print; "
-                    "`rollcall shadow` follows a request log that grows."
-                )
-            if asked.shows_evidence:
-                texts.update(((STANDARD_INPUT, number), line) for number, line in numbered if may_matter(line))
-            read = log.read(numbered, is_pause=is_pause)
-            cut = [entry.line_number for entry, why in read.doubtful if why == NOT_WHOLE]
-            for number in sorted((*cut, *(number for number, line in numbered if ends_cut(line)))):
-                tell(of_lines(CUT, [number]), is_error=True)
-            has_facts |= bool(read.facts) or len(read.doubtful) > len(cut)
-            for group, one in _ended(facts, read.facts, shown):
+            for group, one in followed.ended(lines, is_pause=is_pause):
                 is_asked = asked.group_id in ("", group.group_id) and _is_within(_times_of(one), asked)
                 if is_asked and form == "json":
                     print(msgspec.json.encode({"group_id": group.group_id, **rebalance_json(one)}).decode(), flush=True)
                 elif is_asked:
                     say_all(console, [Line(group.group_id, "bold"), *_rebalance_lines(one, group, asked)])
-            while len(texts) > FOLLOWED:
-                texts.popitem(last=False)
     except KeyboardInterrupt:
-        _say_unread(log.unknown.found(), form, console)
+        _say_unread(followed.unknown.found(), form, console)
         raise
-    unread = log.unknown.found()
-    if not has_facts:
-        raise nothing_understood(
-            [FileRead(STANDARD_INPUT, first_line=first_line, lines=len(first_line), unread=unread)]
-        )
+    unread = followed.unknown.found()
+    if not followed.has_facts:
+        first = followed.first_line
+        raise nothing_understood([FileRead(STANDARD_INPUT, first_line=first, lines=len(first), unread=unread)])
     _say_unread(unread, form, console)
 
 
-def _ended(
-    facts: deque[LoggedFact], new: Sequence[LoggedFact], shown: set[_Ended]
-) -> Iterator[tuple[LoggedGroup, LoggedRebalance]]:
-    """Return the rebalances that new lines end, each once. Epochs of the newer protocol have no last line."""
-    facts += new
-    for group in groups_in([*facts], new[0].line_number, goes_on=True) if new else ():
-        is_classic = group.group_type == "classic"
-        for one in group.rebalances:
-            known = group.group_id, evidence_of(one.facts)[-1 if is_classic else 0]
-            if (one.outcome or not is_classic) and known not in shown:
-                shown.add(known)
-                yield group, one
+class _Followed:
+    """Lines of standard input, as far as they have come."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.texts = OrderedDict[tuple[str, int], str]()
+        """The latest lines, if they are to be shown."""
+        self.unknown, self.first_line, self.has_facts = UnreadLines(), "", False
+        self._log = GrowingLog(STANDARD_INPUT, asked.zone, unknown=self.unknown)
+        self._keeps_texts, self._lines_read = asked.shows_evidence, 0
+        self._facts, self._shown = deque[LoggedFact](maxlen=FOLLOWED), set[_Ended]()
+
+    def ended(self, lines: Sequence[str], *, is_pause: bool) -> Iterator[tuple[LoggedGroup, LoggedRebalance]]:
+        """Return the rebalances that new lines end, each once, and name cut lines. Raises UserError."""
+        numbered = [*enumerate(lines, self._lines_read + 1)]
+        self._lines_read += len(lines)
+        self.first_line = self.first_line or next(filter(None, lines), "")
+        if REQUEST.decode() in self.first_line:
+            raise UserError(
+                f"LOG={STANDARD_INPUT}: is {REQUEST_LOG}, and --follow follows what brokers and clients print; "
+                "`rollcall shadow` follows a request log that grows."
+            )
+        if self._keeps_texts:
+            self.texts.update(((STANDARD_INPUT, number), line) for number, line in numbered if may_matter(line))
+        read = self._log.read(numbered, is_pause=is_pause)
+        cut = [entry.line_number for entry, why in read.doubtful if why == NOT_WHOLE]
+        for number in sorted((*cut, *(number for number, line in numbered if ends_cut(line)))):
+            tell(of_lines(CUT, [number]), is_error=True)
+        self.has_facts |= bool(read.facts) or len(read.doubtful) > len(cut)
+        yield from self._not_shown(read.facts)
+        while len(self.texts) > FOLLOWED:
+            self.texts.popitem(last=False)
+
+    def _not_shown(self, new: Sequence[LoggedFact]) -> Iterator[tuple[LoggedGroup, LoggedRebalance]]:
+        """Return the rebalances that new facts end. Epochs of the newer protocol have no last line."""
+        self._facts += new
+        for group in groups_in([*self._facts], new[0].line_number, goes_on=True) if new else ():
+            is_classic = group.group_type == "classic"
+            for one in group.rebalances:
+                known = group.group_id, evidence_of(one.facts)[-1 if is_classic else 0]
+                if (one.outcome or not is_classic) and known not in self._shown:
+                    self._shown.add(known)
+                    yield group, one
 
 
 def _say_unread(unread: Sequence[Unread], form: str, console: Console) -> None:

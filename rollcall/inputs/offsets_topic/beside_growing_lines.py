@@ -68,7 +68,7 @@ class MergingLines:
         """By lines, the ends of rebalances of which the whole recording has none."""
         self.recorded: list[Span] = []
         """As the recording ends, the generations before and after its rebalances."""
-        self.printed: list[tuple[Effect, tuple[RebalanceEnded, ...]]] = []
+        self.printed: list[tuple[Effect | None, tuple[RebalanceEnded, ...]]] = []
         """The beginnings and ends that were decided last, each with the lines' rebalances that it may be of."""
         self._topic_from_seq = topic_from_seq
         self._lines: list[Fact] = []
@@ -116,9 +116,8 @@ class MergingLines:
         return decided
 
     def end(self, last_ms: int) -> Decided:
-        """Decides all that was taken of a whole recording, which contradicts none of the lines.
+        """Decides all that was taken of a whole recording, which contradicts no line. last_ms: of its last fact.
 
-        last_ms: when its last fact of any kind happened.
         After that moment all is added that leads to the rebalances which the recording lacks, or follows the last.
         """
         lines = [ShownEffect(*one) for one in self.group.lines]
@@ -170,9 +169,7 @@ class MergingLines:
                 shown_by = found.shown_by(place, fact.request_id, line_of)
                 decided.topic_changed.append((fact, ShownEffect(content, shown_by)))
         history = [found.changed.get(place, content) for place, (_, content) in enumerate(known)]
-        self.printed = [
-            (one, found.printed[place]) for place, one in enumerate(history) if one and place in found.printed
-        ]
+        self.printed = [(history[place], alike) for place, alike in found.printed.items()]
         self._note(history)
         decided.compared = found.in_both
         return decided

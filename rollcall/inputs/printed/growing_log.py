@@ -13,11 +13,10 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import NamedTuple
 
-from rollcall.inputs.printed.lines.csv_lines import source_columns
 from rollcall.inputs.printed.lines.entries import DATED, Entry
 from rollcall.inputs.printed.lines.files import open_blocks, text_of
 from rollcall.inputs.printed.lines.forged_lines import marked, still_open
-from rollcall.inputs.printed.lines.wrappings import beginning_of, continues, entries_in, label_in
+from rollcall.inputs.printed.lines.wrappings import NOTHING_ABOVE, beginning_of, continues, entries_in
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.reading import fact_of, in_utc, in_zone, may_matter
 from rollcall.inputs.printed.unread import Recognized, UnreadLines
@@ -29,6 +28,7 @@ WAIT_AT_MOST = 1_000
 CUT = "it is longer than 1 MB or 10,000 lines, and only its beginning was read"
 NOT_BELIEVED = "it can be read in two ways, or a client wrote it"
 _LINES_TO_FIRST_TIME = 1_000
+_Lines = Sequence[tuple[int, str]]
 _ENDS = ("}", "]")
 """Of records of JSON over several lines."""
 
@@ -52,36 +52,34 @@ def first_ms_of(path: Path, zone: tzinfo) -> int:
 
 
 class GrowingLog:
-    """One log. unread: lines that waited when it was read last, with their numbers. zone: of times without one."""
+    """One log. unread: lines that waited when it was read last, with their numbers. zone: of times without one.
 
-    def __init__(self, file: str, zone: tzinfo | None, unread: Sequence[tuple[int, str]] = ()) -> None:
-        self._file, self._zone = file, zone
-        self._columns: tuple[int, ...] = ()
-        self._label = ""
+    unknown: takes what is not understood.
+    """
+
+    def __init__(self, file: str, zone: tzinfo | None, unread: _Lines = (), unknown: UnreadLines | None = None) -> None:
+        self._file, self._zone, self._unknown = file, zone, unknown
+        self._above = NOTHING_ABOVE
         self.unread = [*unread]
-        self.unknown = UnreadLines()
-        """What is not understood of all that was read."""
         self.at_ms: int | None = None
         """The time of the last entry that has one."""
 
-    def read(self, lines: Sequence[tuple[int, str]], *, is_pause: bool) -> Read:
+    def read(self, lines: _Lines, *, is_pause: bool) -> Read:
         """Takes lines with their numbers. is_pause: nothing was written for a while, so that the last one is whole."""
         self.unread += lines
-        if lines and lines[0][0] == 1:
-            self._columns = source_columns(lines[0][1])
         last = self._last_beginning()
         taken = self.unread if is_pause else self.unread[:last]
         cut = list[int]()
-        entries = [*entries_in(self._file, taken, may_matter, cut.append, self._columns, self._label)]
+        entries = [*entries_in(self._file, taken, may_matter, cut.append, self._above)]
         rest_from = len(taken)
         waits = None if is_pause else still_open(entries)
         if waits is not None and self.unread[-1][0] - entries[waits].line_number < WAIT_AT_MOST:
             rest_from = next(i for i, (number, _) in enumerate(taken) if number == entries[waits].line_number)
             entries = entries[:waits]
         self.unread = self.unread[rest_from:]
-        for _, line in taken[:rest_from]:
-            self._label = label_in(line) or self._label
-        found = [(entry, fact) for entry in marked(entries) for fact in (self._said_in(entry),) if fact is not None]
+        for number, line in taken[:rest_from]:
+            self._above = self._above.below(number, line)
+        found = [(entry, fact) for entry in marked(entries) for fact in (self._fact_of(entry),) if fact is not None]
         facts = [fact for _, fact in found if fact.is_certain]
         doubtful = [
             (entry, fact.error if fact.kind is FactKind.UNREADABLE else NOT_BELIEVED)
@@ -95,10 +93,12 @@ class GrowingLog:
         """The time of the first line that waits; None: none waits, or it has no date."""
         return _time_of(beginning_of(self.unread[0][1]), self._zone) if self.unread else None
 
-    def _said_in(self, entry: Entry) -> LoggedFact | None:
+    def _fact_of(self, entry: Entry) -> LoggedFact | None:
+        if self._unknown is None:
+            return fact_of(entry)
         recognized: list[Recognized] = []
         fact = fact_of(entry, recognized)
-        self.unknown.take(entry, fact, recognized)
+        self._unknown.take(entry, fact, recognized)
         return fact
 
     def _last_beginning(self) -> int:

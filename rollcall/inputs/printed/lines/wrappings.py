@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from rollcall.inputs.printed.lines.csv_lines import csv_line, csv_source, source_columns
 from rollcall.inputs.printed.lines.entries import DATED, Clock, Entry, reason_of
@@ -118,24 +119,46 @@ class _Unfinished:
         return joined(self._entry._replace(tail=(*self._tail,))) if self._tail else self._entry
 
 
+class Above(NamedTuple):
+    """What stands above lines of a file, and names the source of those that name none."""
+
+    columns: tuple[int, ...] = ()
+    """Those of sources, by an export's first line."""
+    label: str = ""
+    """The last heading of a reporter."""
+
+    def below(self, number: int, line: str) -> Above:
+        """Return what stands above the next line. number: of the line, from 1."""
+        label = label_in(line)
+        if number == 1:
+            return Above(source_columns(line), label)
+        return self._replace(label=label) if label else self
+
+    def named(self, entry: Entry, line: str) -> Entry:
+        """Return the entry of a line with its source."""
+        if entry.source or not (self.label or self.columns):
+            return entry
+        return entry._replace(source=self.label or csv_source(line, self.columns))
+
+
+NOTHING_ABOVE = Above()
+
+
 def entries_in(
     file: str,
     lines: Iterable[tuple[int, str]],
     wanted: Callable[[str], bool],
     on_cut: Callable[[int], None] = lambda _: None,
-    columns: tuple[int, ...] = (),
-    label: str = "",
+    above: Above = NOTHING_ABOVE,
 ) -> Iterator[Entry]:
     """Yield each entry of a file, in the file's order. Skip lines that `wanted` refuses, unless they continue one.
 
-    on_cut: gets the line number of each entry that is longer than the limits. columns: those of sources in an export,
-    if its first line is not among these. label: the last one above these lines.
+    on_cut: gets the line number of each entry that is longer than the limits.
     """
     unfinished: _Unfinished | None = None
     heading: Entry | None = None
     for number, line in whole_lines(lines):
-        label = label_in(line) or label
-        columns = source_columns(line) if number == 1 else columns
+        above = above.below(number, line)
         if heading is not None and (found := _JUL_LEVEL.match(line)):
             # java.util.logging has two lines a record: when and where, then the level and the message.
             yield heading._replace(level=found["level"], text=line[found.end() :].rstrip())
@@ -151,12 +174,7 @@ def entries_in(
             unfinished = None
         if not wanted(line):
             continue
-        entry = entry_of(file, number, line)
-        if label and not entry.source:
-            entry = entry._replace(source=label)
-        elif columns and not entry.source:
-            entry = entry._replace(source=csv_source(line, columns))
-        unfinished = _Unfinished(entry, on_cut)
+        unfinished = _Unfinished(above.named(entry_of(file, number, line), line), on_cut)
     if unfinished is not None:
         yield unfinished.finished()
 
