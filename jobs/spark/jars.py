@@ -97,7 +97,8 @@ def _resolve(what: str, folder: Path, coordinates: Mapping[str, Sequence[str]], 
         program.touch()
         for number, (package, left_out) in enumerate(coordinates.items()):
             run_online(what, *_submission(program, workspace, package, left_out), is_said=number == 0)
-        resolved = {_artifact_file(jar): jar for jar in (workspace / "jars").glob("*.jar")}
+        # Ivy puts the organisation in front: io.delta_delta-storage-4.4.0.jar.
+        resolved = {jar.name.partition("_")[2]: jar for jar in (workspace / "jars").glob("*.jar")}
         for name, sha256 in wanted.items():
             if name not in resolved:
                 raise Missing(f"{', '.join(coordinates)} did not bring {name}: version and list disagree.")
@@ -130,11 +131,6 @@ def _submission(program: Path, ivy: Path, package: str, left_out: Sequence[str])
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     return [*command, str(program)], environ
-
-
-def _artifact_file(jar: Path) -> str:
-    """Ivy's file name without the organisation it puts in front (io.delta_delta-storage-4.4.0.jar)."""
-    return jar.name.partition("_")[2]
 
 
 def main() -> int:

@@ -31,9 +31,9 @@ def test_a_quiet_life_is_a_start_a_pace_and_no_end() -> None:
     schedule = inferred(Schedule(start_ms=20_000), session_timeout_ms=9000, heartbeat_interval_ms=1500)
     assert abs(schedule.start_ms - 20_000) <= 5
     assert (schedule.end_ms, schedule.pauses, schedule.slow, schedule.restart_after_ms) == (None, (), (), None)
-    assert (schedule.session_timeout_ms, schedule.rebalance_timeout_ms) == (9000, 20_000)
+    assert (schedule.terms.session_timeout_ms, schedule.terms.rebalance_timeout_ms) == (9000, 20_000)
     assert abs(schedule.heartbeat_interval_ms - 1500) <= 5
-    assert (schedule.topics, schedule.assignors, schedule.was_there) == (("t",), ("range",), False)
+    assert (schedule.terms.topics, schedule.terms.assignors, schedule.was_there) == (("t",), ("range",), False)
     assert schedule.auto_commit_interval_ms is None
 
 
@@ -132,7 +132,7 @@ def test_who_was_there_and_died_before_it_ever_joined_again_is_taken_to_be_set_u
     dead = schedule_of("c", *found.processes)
     assert dead.kill_ms is not None
     assert abs(dead.kill_ms - 45_000) <= BEAT_MS
-    assert (dead.was_there, dead.session_timeout_ms, dead.topics) == (True, 10_000, ("t",))
+    assert (dead.was_there, dead.terms.session_timeout_ms, dead.terms.topics) == (True, 10_000, ("t",))
 
 
 def test_topics_are_as_large_as_assignments_show_and_grow_when_they_show_more() -> None:

@@ -129,7 +129,8 @@ def test_a_full_group_turns_members_away() -> None:
 def test_an_assignor_of_a_librarys_own_is_played_under_its_name() -> None:
     found = schedules_in(world(consumer("a"), consumer("b")))
     strange = replace(
-        found, processes=tuple(replace(schedule, assignors=("Homemade",)) for schedule in found.processes)
+        found,
+        processes=tuple(replace(each, terms=replace(each.terms, assignors=("Homemade",))) for each in found.processes),
     )
     assert play(strange, BASELINE).causes == {"member_joined": 1}
 

@@ -75,15 +75,14 @@ def awaiting_coordinator(member: Membership) -> list[Commit]:
     return [each for each in member.commits.values() if not each.is_in_flight and each.retry_at_ms is None]
 
 
-def on_coordinator_found(member: Membership, turn: Turn) -> None:
+def on_looked(member: Membership, turn: Turn) -> None:
+    """Sends the commits if the coordinator was found, else fails them, but for one at close, which waits for the next
+    look."""
+    is_found = member.lookup.node is not None
     for commit in awaiting_coordinator(member):
-        _try(member, commit, turn)
-
-
-def on_coordinator_not_found(member: Membership, turn: Turn) -> None:
-    """Fails the commits, but for one at close, which waits for the next look."""
-    for commit in awaiting_coordinator(member):
-        if commit.kind is not CommitKind.AT_CLOSE:
+        if is_found:
+            _try(member, commit, turn)
+        elif commit.kind is not CommitKind.AT_CLOSE:
             _fail(member, commit, CommitFailure.RETRIABLE, None, turn)
 
 

@@ -294,16 +294,13 @@ class ConsumerGroupMember:
         if self.phase is Phase.LEAVING:
             return self._closed()
         self._back_off(now_ms)
-        return self._forget_node("a request was not answered")
+        was_known, self._has_node = self._has_node, False
+        return [CoordinatorLost("a request was not answered")] if was_known else []
 
     def _back_off(self, now_ms: int) -> None:
         self._says_all = True
         self._beat_due_ms = self._look_due_ms = now_ms + self.config.backoff_ms(self._attempts)
         self._attempts += 1
-
-    def _forget_node(self, why: str) -> list[Output]:
-        was_known, self._has_node = self._has_node, False
-        return [CoordinatorLost(why)] if was_known else []
 
     def _looked(self, response: FindCoordinatorResponse, now_ms: int) -> list[Output]:
         found = response.coordinators[0]

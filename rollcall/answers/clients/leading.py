@@ -5,8 +5,6 @@ Knows how an assignor is called; knows no assignor's rule. Source: ConsumerCoord
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from rollcall.answers.clients.assignors import MemberSubscription
 from rollcall.answers.clients.membership import Membership
 from rollcall.schemas.consumer_protocol import (
@@ -30,10 +28,12 @@ def lead(member: Membership, response: JoinGroupResponse) -> list[SyncGroupAssig
     """
     members = {each.member_id: _read(each) for each in response.members}
     member.is_leader = True
-    member.subscription.assignment_snapshot = counts_of(member, topics_of(member, members))
+    counts = member.subscription.partition_counts
+    topics = (member.subscription.topics or frozenset()).union(*(each.subscription.topics for each in members.values()))
+    member.subscription.assignment_snapshot = {topic: counts.get(topic, 0) for topic in sorted(topics)}
     if response.skip_assignment:
         return []
-    assigned = member.assignors[response.protocol_name or ""].assign(member.subscription.partition_counts, members)
+    assigned = member.assignors[response.protocol_name or ""].assign(counts, members)
     version = member.config.consumer_protocol_version
     return [
         SyncGroupAssignment(member_id=member_id, assignment=encode_assignment(Assignment(tuple(partitions)), version))
@@ -46,17 +46,6 @@ def _read(each: JoinGroupResponseMember) -> MemberSubscription:
         return MemberSubscription(each.member_id, each.group_instance_id, decode_subscription(each.metadata))
     except LayoutError as error:
         raise AssignmentError(f"the subscription of member {each.member_id} cannot be read: {error}") from None
-
-
-def topics_of(member: Membership, members: Mapping[str, MemberSubscription]) -> frozenset[str]:
-    """Every topic that a member of the group or this one subscribes to."""
-    own = member.subscription.topics or frozenset()
-    return own.union(*(each.subscription.topics for each in members.values()))
-
-
-def counts_of(member: Membership, topics: frozenset[str]) -> dict[str, int]:
-    """How many partitions each topic has now, 0 where it is not known."""
-    return {topic: member.subscription.partition_counts.get(topic, 0) for topic in sorted(topics)}
 
 
 def has_metadata_changed(member: Membership) -> bool:

@@ -259,18 +259,11 @@ class GroupMember:
                 committing.on_offset_commit(member, sent, response, turn)
             case FindCoordinatorResponse():
                 lookup.on_find_coordinator(member, response, turn)
-                self._looked(turn)
+                committing.on_looked(member, turn)
             case LeaveGroupResponse():
                 pass
             case _:
                 raise TypeError(f"{type(response).__name__} answers no request of a member")
-
-    def _looked(self, turn: Turn) -> None:
-        """Tells commits that wait for a coordinator whether it was found."""
-        if self.membership.lookup.node is not None:
-            committing.on_coordinator_found(self.membership, turn)
-        else:
-            committing.on_coordinator_not_found(self.membership, turn)
 
     def _gave_up(self, sent: InFlight, turn: Turn) -> None:
         """Gives up on a request: closes the connection on which it was sent."""
@@ -279,7 +272,7 @@ class GroupMember:
             return
         del self.membership.in_flight[sent.request.request_id]
         lookup.find_failed(self.membership, turn)
-        self._looked(turn)
+        committing.on_looked(self.membership, turn)
 
     def _lost(self, sent: InFlight, turn: Turn) -> None:
         """Takes note that a request to the coordinator will not be answered; for a LeaveGroup that changes nothing."""

@@ -239,7 +239,8 @@ def _function(node: Node) -> Node:
         case exp.Inline():
             return _call("unnest", node.this, _named("max_depth", _number(2)))
         case exp.FromJson():
-            return _call("from_json", node.this, exp.Literal.string(_json_type(node.expression.name)))
+            struct = exp.DataType.build(f"STRUCT<{node.expression.name}>", dialect=Dialect)
+            return _call("from_json", node.this, exp.Literal.string(_shape(struct)))
     return node
 
 
@@ -331,11 +332,6 @@ def _now(node: Node) -> Node:
     now = datetime.now(UTC).replace(tzinfo=None)
     is_day = isinstance(node, exp.CurrentDate)
     return _as(exp.Literal.string(str(now.date() if is_day else now)), T.DATE if is_day else T.TIMESTAMP)
-
-
-def _json_type(ddl: str) -> str:
-    """The fields of a struct, `a INT, b ARRAY<STRING>`, as DuckDB's from_json takes them."""
-    return _shape(exp.DataType.build(f"STRUCT<{ddl}>", dialect=Dialect))
 
 
 def _shape(kind: Node) -> str:

@@ -140,7 +140,7 @@ def assumptions(recording: Recording, trial: Trial) -> list[str]:
             "instance id; a clean close sends no LeaveGroup then."
         )
     schedules = [schedule for of_group in recording.schedules.values() for schedule in of_group.processes]
-    strange = sorted({name for schedule in schedules for name in schedule.assignors if name not in ASSIGNORS})
+    strange = sorted({name for schedule in schedules for name in schedule.terms.assignors if name not in ASSIGNORS})
     if strange:
         said.append(f"Assignors of other libraries ({', '.join(strange)}) share out as roundrobin does.")
     if any("group.max.size" in setting.broker for setting in trial.settings):
@@ -151,7 +151,7 @@ def assumptions(recording: Recording, trial: Trial) -> list[str]:
 def _protocol_assumptions(recording: Recording, trial: Trial) -> list[str]:
     """The assumptions if some group is played under the other protocol."""
     schedules = [schedule for of_group in recording.schedules.values() for schedule in of_group.processes]
-    was = {schedule.protocol for schedule in schedules}
+    was = {schedule.terms.protocol for schedule in schedules}
     to = {setting.protocol for setting in trial.settings}
     said = []
     if GroupProtocol.CONSUMER in was | to:

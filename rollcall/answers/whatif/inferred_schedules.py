@@ -18,7 +18,7 @@ from statistics import fmean, median_low
 from typing import assert_never
 
 from rollcall.answers.clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
-from rollcall.answers.simulation.plan import Span
+from rollcall.answers.simulation.plan import Span, Subscribed
 from rollcall.answers.whatif.observed_processes import FATAL, Act, GroupObserver, ObservedRequest, Process
 from rollcall.answers.whatif.schedules import GroupSchedules, ProcessSchedule
 from rollcall.answers.whatif.terms import Terms, classic_terms, newer_terms
@@ -86,7 +86,7 @@ def schedules_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: d
         schedules.append(schedule_of(process, terms.get(id(process), any_terms), name, until_ms, observer.aways))
     if not schedules:
         return None
-    named = {topic for schedule in schedules for topic in schedule.topics}
+    named = {topic for schedule in schedules for topic in schedule.terms.topics}
     named |= {topic for schedule in schedules for later in schedule.subscribed for topic in later.topics}
     topics = dict.fromkeys(sorted(named), 0) | observer.topics
     latency_ms = _latency_ms(observer.processes)
@@ -119,7 +119,7 @@ def schedule_of(
     """
     pace = _pace_of(process.seen)
     beat_ms = process.heartbeat_interval_ms or min(_beat_ms(pace.beats), max(1, terms.session_timeout_ms // 2))
-    rebalance_timeout_ms = terms.rebalance_timeout_ms
+    first = process.subscriptions[0] if process.subscriptions else Subscribed(0, terms.topics)
     close_ms, kill_ms = _end_of(process, terms, beat_ms, until_ms)
     delays = [lag for lag in pace.rejoins if lag <= LATE_POLL_MS]
     return ProcessSchedule(
@@ -128,27 +128,24 @@ def schedule_of(
         client_id=process.client_id,
         client_host=process.client_host,
         group_instance_id=process.group_instance_id,
-        topics=process.subscriptions[0].topics if process.subscriptions else terms.topics,
-        assignors=terms.assignors,
-        session_timeout_ms=terms.session_timeout_ms,
-        rebalance_timeout_ms=rebalance_timeout_ms,
+        terms=replace(terms, topics=first.topics),
+        pattern=first.pattern,
         heartbeat_interval_ms=beat_ms,
         api_versions=_versions_of(process, terms.join_version),
-        consumer_protocol_version=terms.consumer_protocol_version,
         start_ms=process.seen[0].at_ms,
         was_there=process.was_there,
         first_beat_ms=_first_beat_ms(process) if process.was_there else None,
         close_ms=close_ms,
         kill_ms=kill_ms,
         pauses=tuple(_without(_pauses(process.seen, beat_ms), aways)),
-        slow=(*_slow(process.seen, beat_ms, rebalance_timeout_ms, until_ms), *_unacknowledged(process.seen, beat_ms)),
+        slow=(
+            *_slow(process.seen, beat_ms, terms.rebalance_timeout_ms, until_ms),
+            *_unacknowledged(process.seen, beat_ms),
+        ),
         rejoin_delay_ms=median_low(delays) if delays else 0,
         restart_after_ms=_restart_after_ms(process.seen),
         auto_commit_interval_ms=_commit_interval_ms(pace.commits, process),
-        protocol=terms.protocol,
-        pattern=process.subscriptions[0].pattern if process.subscriptions else "",
         subscribed=tuple(process.subscriptions[1:]),
-        remote_assignor=terms.remote_assignor,
     )
 
 

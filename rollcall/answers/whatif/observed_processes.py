@@ -8,7 +8,7 @@ Knows requests and recorded answers; infers no schedule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -210,7 +210,10 @@ class GroupObserver:
         self.matched |= matched
 
     def _take_leave(self, request: LeaveGroupRequest, recorded: Recorded | None) -> None:
-        for identity in _identities(request):
+        gone: Iterable[MemberIdentity | LeaveGroupRequest] = [request]
+        if request.api_version >= MEMBERS_SINCE:
+            gone = request.members
+        for identity in gone:
             process = self._by_member.get(identity.member_id)
             if process is None or process.client_host != request.client_host:
                 continue
@@ -302,13 +305,6 @@ def _act_of(request: ConsumerGroupHeartbeatRequest) -> Act:
     if request.member_epoch == JOIN_EPOCH:
         return Act.JOIN
     return Act.LEAVE_UNPOLLED if request.inferred_cause == CauseKind.POLL_TIMEOUT.value else Act.LEAVE
-
-
-def _identities(request: LeaveGroupRequest) -> Iterator[MemberIdentity | LeaveGroupRequest]:
-    if request.api_version >= MEMBERS_SINCE:
-        yield from request.members
-    else:
-        yield request
 
 
 def _is_same(process: Process, request: JoinGroupRequest) -> bool:

@@ -10,6 +10,7 @@ Knows schedules and settings; knows no log and no Spark.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -63,9 +64,7 @@ def play(of_group: GroupSchedules, setting: Setting) -> Outcome:
     plan, zero_ms = plan_of(of_group, setting)
     world = World(plan)
     world.run_until(of_group.until_ms - zero_ms)
-    schedules = (
-        of_group.processes if setting.is_static is None else tuple(_seated(of_group.processes, setting.is_static))
-    )
+    schedules = _seated(of_group.processes, setting.is_static)
     ends = {name: at_ms - zero_ms for name, at_ms in silent_ends(schedules, setting).items()}
     grown_ms = tuple(each.at_ms for each in plan.topic_changes)
     known = ProcessFacts(_processes_in(world.record), ends, unpolled_in(world.record), grown_ms)
@@ -73,7 +72,7 @@ def play(of_group: GroupSchedules, setting: Setting) -> Outcome:
     return measure(effects, known, of_group.from_ms - zero_ms, of_group.until_ms - zero_ms)
 
 
-def silent_ends(schedules: tuple[ProcessSchedule, ...], setting: Setting) -> dict[str, int]:
+def silent_ends(schedules: Sequence[ProcessSchedule], setting: Setting) -> dict[str, int]:
     """When processes ended silently: killed, or closed by a client that then sends no LeaveGroup."""
     says_nothing = setting.client.get("internal.leave.group.on.close", "").lower() == "false"
     ends = {}
@@ -106,7 +105,7 @@ def unpolled_in(record: Record) -> frozenset[str]:
 def plan_of(of_group: GroupSchedules, setting: Setting) -> tuple[WorldPlan, int]:
     """What is simulated, and the moment of the recording that is its time 0. Raises SettingError."""
     broker = _broker_of(of_group, setting)
-    schedules = of_group.processes if setting.is_static is None else _seated(of_group.processes, setting.is_static)
+    schedules = _seated(of_group.processes, setting.is_static)
     warm_up_ms = 0
     if any(schedule.was_there for schedule in of_group.processes):
         warm_up_ms = SETTLES_WITHIN_MS + broker.group_initial_rebalance_delay_ms * 2
@@ -145,11 +144,11 @@ def _consumer(schedule: ProcessSchedule, of_group: GroupSchedules, setting: Sett
     return ConsumerPlan(
         name=schedule.name,
         config=config,
-        topics=schedule.topics,
+        topics=schedule.terms.topics,
         pattern=schedule.pattern,
         host=schedule.client_host,
         assignors={n: ASSIGNORS.get(n, ASSIGNORS[PLAYED_AS]) for n in config.partition_assignment_strategy},
-        protocol=setting.protocol or schedule.protocol,
+        protocol=setting.protocol or schedule.terms.protocol,
         schedule=Schedule(
             start_ms=start_ms,
             close_ms=close_ms,
@@ -177,24 +176,22 @@ def _shifted(spans: tuple[Span, ...], zero_ms: int) -> list[Span]:
 
 
 def _config(schedule: ProcessSchedule, group_id: str, setting: Setting) -> ConsumerConfig:
-    changed = consumer_changes(setting)
+    changed, terms = consumer_changes(setting), schedule.terms
     fields: dict[str, Any] = {
         "group_id": group_id,
         "client_id": schedule.client_id,
         "group_instance_id": schedule.group_instance_id,
-        "session_timeout_ms": schedule.session_timeout_ms,
+        "session_timeout_ms": terms.session_timeout_ms,
         "heartbeat_interval_ms": schedule.heartbeat_interval_ms,
-        "group_remote_assignor": schedule.remote_assignor,
-        "max_poll_interval_ms": schedule.rebalance_timeout_ms,
-        "partition_assignment_strategy": assignors_of(setting)
-        or schedule.assignors
-        or DEFAULTS.partition_assignment_strategy,
+        "group_remote_assignor": terms.remote_assignor,
+        "max_poll_interval_ms": terms.rebalance_timeout_ms,
+        "partition_assignment_strategy": assignors_of(setting) or terms.assignors or DEFAULT_ASSIGNORS,
         "enable_auto_commit": schedule.auto_commit_interval_ms is not None,
         "auto_commit_interval_ms": schedule.auto_commit_interval_ms or 0,
         "api_versions": _versions(schedule),
-        "consumer_protocol_version": max(schedule.consumer_protocol_version, 1 if ASSIGNOR in setting.client else 0),
+        "consumer_protocol_version": max(terms.consumer_protocol_version, 1 if ASSIGNOR in setting.client else 0),
     }
-    if schedule.protocol is GroupProtocol.CONSUMER and setting.protocol is GroupProtocol.CLASSIC:
+    if terms.protocol is GroupProtocol.CONSUMER and setting.protocol is GroupProtocol.CLASSIC:
         # Neither was configured: the broker decided both.
         fields |= {name: getattr(DEFAULTS, name) for name in ("session_timeout_ms", "heartbeat_interval_ms")}
     fields |= {
@@ -222,8 +219,10 @@ def _versions(schedule: ProcessSchedule) -> ApiVersions:
 # ---------------------------------------------------------------- seats
 
 
-def _seated(schedules: tuple[ProcessSchedule, ...], is_static: bool) -> list[ProcessSchedule]:
-    """Gives every process an instance id, or none; existing ones stay."""
+def _seated(schedules: Sequence[ProcessSchedule], is_static: bool | None) -> Sequence[ProcessSchedule]:
+    """Gives every process an instance id, or none; existing ones stay. None: all is as it was."""
+    if is_static is None:
+        return schedules
     if not is_static:
         return [_without_instance_id(schedule, schedules) for schedule in schedules]
     seats: list[ProcessSchedule] = []
@@ -242,7 +241,7 @@ def _seated(schedules: tuple[ProcessSchedule, ...], is_static: bool) -> list[Pro
     return seated
 
 
-def _without_instance_id(schedule: ProcessSchedule, schedules: tuple[ProcessSchedule, ...]) -> ProcessSchedule:
+def _without_instance_id(schedule: ProcessSchedule, schedules: Sequence[ProcessSchedule]) -> ProcessSchedule:
     """The process without an instance id. A static member closes silently, so one with a successor is taken to have
     closed."""
     instance_id, ended_ms = schedule.group_instance_id, schedule.kill_ms

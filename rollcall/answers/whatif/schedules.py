@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rollcall.answers.clients.config import ApiVersions
-from rollcall.answers.simulation.plan import GroupProtocol, Span, Subscribed, TopicChange
+from rollcall.answers.simulation.plan import Schedule, TopicChange
+from rollcall.answers.whatif.terms import Terms
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSchedule:
-    """One consumer from its start to its end. Without close_ms and kill_ms it ran on."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSchedule(Schedule):
+    """One consumer from its start to its end, with what it was set to. Without close_ms and kill_ms it ran on."""
 
     name: str
     """Unique in its group."""
@@ -23,40 +24,17 @@ class ProcessSchedule:
     client_id: str
     client_host: str
     group_instance_id: str | None
-    topics: tuple[str, ...]
-    assignors: tuple[str, ...]
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
+    terms: Terms
+    pattern: str = ""
+    """The regular expression that it subscribed to at its start, by the newer protocol; empty: none."""
     heartbeat_interval_ms: int
     api_versions: ApiVersions
-    consumer_protocol_version: int
-    start_ms: int
     was_there: bool = False
     """Whether it was a member before the recording began."""
     first_beat_ms: int | None = None
     """The first heartbeat of a process that was there before the recording."""
-    close_ms: int | None = None
-    """When it closed."""
-    kill_ms: int | None = None
-    """When it most likely died, if it fell silent for good."""
-    pauses: tuple[Span, ...] = ()
-    """When the process was stalled."""
-    slow: tuple[Span, ...] = ()
-    """When its application did not poll."""
-    rejoin_delay_ms: int = 0
-    """How long after a heartbeat is answered REBALANCE_IN_PROGRESS its application polls."""
-    restart_after_ms: int | None = None
-    """How long after an error that ended it its supervisor started it again; None: never."""
     auto_commit_interval_ms: int | None = None
     """None: it was seen to commit nothing."""
-    protocol: GroupProtocol = GroupProtocol.CLASSIC
-    """The group protocol that it used."""
-    pattern: str = ""
-    """The regular expression that it subscribed to at its start, by the newer protocol; empty: none."""
-    subscribed: tuple[Subscribed, ...] = ()
-    """Changes of its subscription, as far as the newer protocol shows them."""
-    remote_assignor: str | None = None
-    """The assignor that it asked for, by the newer protocol."""
 
     @property
     def end_ms(self) -> int | None:

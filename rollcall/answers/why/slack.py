@@ -50,7 +50,11 @@ def gaps_of(facts: Sequence[Fact]) -> list[Gap]:
     expiry. A generation restarts the timer of each member in it, and a session may begin anew without a request. A
     member's absence is not a gap, and a member of which no request is known has none.
     """
-    heard = {fact.member_id for fact in facts if _is_request(fact)}
+    heard = {
+        fact.member_id
+        for fact in facts
+        if fact.effect in OF_REQUESTS or (fact.effect == EffectName.OFFSETS_COMMITTED and fact.generation_id >= 0)
+    }
     since: dict[str, int] = {}
     owed: dict[str, tuple[int, str]] = {}
     found: list[Gap] = []
@@ -107,10 +111,6 @@ def _restarted(fact: Fact, members: Iterable[str]) -> Iterable[str]:
             return members
         case _:
             return ()
-
-
-def _is_request(fact: Fact) -> bool:
-    return fact.effect in OF_REQUESTS or (fact.effect == EffectName.OFFSETS_COMMITTED and fact.generation_id >= 0)
 
 
 def is_expiry(fact: Fact) -> bool:

@@ -280,16 +280,12 @@ def _found(view: View, kind: Detector, now_ms: int, where: str = "true") -> str:
 
 
 def _as_found(row: dict[str, Any], kind: Detector) -> dict[str, Any]:
+    key_of_cause = next((row[name] for name in ("cause", "end_cause") if row.get(name)), "")
     return {
         "group_id": row["group_id"],
         "at_ms": None if row[kind.since] is None else ms_of(row[kind.since]),
         "until_ms": ms_of(row[kind.until]),
         "goes_on": row["goes_on"],
-        "sentence": Named(filled(kind.sentence, row), _key_of(row)),
+        "sentence": Named(filled(kind.sentence, row), key_of_cause),
         "link": {column: row[column] for column in kind.link},
     }
-
-
-def _key_of(row: dict[str, Any]) -> str:
-    """The key of a row's cause, if it has one."""
-    return next((row[name] for name in ("cause", "end_cause") if row.get(name)), "")

@@ -31,12 +31,10 @@ class MemberSubscription:
 
 def sorted_members(members: Iterable[MemberSubscription]) -> list[MemberSubscription]:
     """Members in Kafka's order: static ones by instance id, then dynamic ones by member id. Source: MemberInfo."""
-    return sorted(members, key=_member_order)
-
-
-def _member_order(member: MemberSubscription) -> tuple[bool, bytes]:
-    is_dynamic = member.group_instance_id is None
-    return is_dynamic, java_string_order(member.group_instance_id or member.member_id)
+    return sorted(
+        members,
+        key=lambda each: (each.group_instance_id is None, java_string_order(each.group_instance_id or each.member_id)),
+    )
 
 
 def subscribed_partition_counts(

@@ -29,7 +29,6 @@ def assign_constrained(
         quotas.keep(member_id, sorted(partitions, key=lambda each: (each.partition, topic_order[each.topic])))
     taken = {partition for partitions in quotas.assignment.values() for partition in partitions}
     unassigned = [partition for partition in partitions_of(counts) if partition not in taken]
-    quotas.sort_unfilled()
     quotas.deal(unassigned)
     return quotas.assignment
 
@@ -60,12 +59,10 @@ class _Quotas:
             self.assignment[member_id] += partitions[: self._least]
             self._offer_extra(member_id)
 
-    def sort_unfilled(self) -> None:
-        self._under = deque(sorted(self._under, key=java_string_order))
-        self._exact = deque(sorted(self._exact, key=java_string_order))
-
     def deal(self, partitions: Iterable[TopicPartition]) -> None:
         """Deals round robin to the members under the least, then one each to those at it."""
+        self._under = deque(sorted(self._under, key=java_string_order))
+        self._exact = deque(sorted(self._exact, key=java_string_order))
         for partition in partitions:
             if not self._under:
                 self._give_extra(self._exact[0], partition)
