@@ -46,7 +46,7 @@ def arm_session(group: Group, member: Member, length_ms: int, turn: Turn) -> Non
 
 
 def arm_join(group: Group, length_ms: int, turn: Turn) -> None:
-    """(Re)starts the group's one join timer; of length zero, it fires at the end of this turn, or of the batch if live.
+    """(Re)starts the group's one join timer; of length zero, it fires at the end of this turn.
 
     While a member's timeouts are unknown no timer runs, since its length is the longest of these timeouts.
     """
@@ -80,7 +80,7 @@ def arm_sweep(group: Group, turn: Turn) -> None:
 
 
 def _deadline(group: Group, length_ms: int, timer: Timer, turn: Turn) -> int:
-    if length_ms <= 0 and not turn.is_live:
+    if length_ms <= 0:
         turn.at_once.append(timer)
         return turn.armed_from_ms
     if timer is not Timer.SWEEP:

@@ -227,7 +227,7 @@ class Watch:
             case e.Reply() | e.RequestParked() | e.RequestDropped() | e.OffsetsCommitted() | e.OffsetsRemoved():
                 self._follow_request(effect)
             case e.TimerArmed(timer=timer, length_ms=length_ms):
-                assert length_ms >= 0
+                assert length_ms > 0
                 self.timers[timer] = effect.at_ms + length_ms
             case _:
                 self._follow_member(effect)

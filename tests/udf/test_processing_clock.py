@@ -55,13 +55,6 @@ def test_deadlines_count_from_the_batch_not_from_the_arrival() -> None:
     assert removed(stream.batch(T + 18_001)) == [("session_expired", T + 18_000)]
 
 
-def test_all_who_join_in_one_batch_are_in_the_first_generation_also_without_an_initial_delay() -> None:
-    stream = Stream(SETTINGS)
-    joined = replies(stream.batch(T + 5, arrived(*(join(name, T + late) for late, name in enumerate("abc")))))
-    assert {(e["error_code"], e["generation_id"], e["at_ms"]) for e in joined} == {("NONE", 1, T + 5)}
-    assert len({e["member_id"] for e in joined}) == 3
-
-
 @pytest.mark.parametrize(("said_ms", "counts_as_ms"), [(T - 60_000, T), (T + 3_600_000, T + 2_000)])
 def test_an_arrival_lies_between_the_groups_last_turn_and_the_batch(said_ms: int, counts_as_ms: int) -> None:
     stream, member = stream_with_member()
