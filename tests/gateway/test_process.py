@@ -179,10 +179,10 @@ def test_an_address_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
     ("words", "why"),
     [
         (["--set", "gateway.listen"], "--set gateway.listen: is not of the form key=value"),
-        (["--listen", "nowhere"], "gateway.listen=nowhere: is not of the form host:port"),
+        (["--listen", "nowhere"], "--listen nowhere: is not of the form host:port"),
         (["--listen", "0.0.0.0:0"], "others reach it and nobody has to authenticate"),
         (["--conf-file", "/nowhere"], "/nowhere: cannot be read: No such file or directory"),
-        (["--topics", "t1", "--set", "topics=t2:4"], "topics=t1: 't1' is not of the form topic:partitions"),
+        (["--topics", "t1", "--set", "topics=t2:4"], "--topics t1: 't1' is not of the form topic:partitions"),
         (["--home", "/proc/nowhere", "--listen", "127.0.0.1:0"], "the gateway cannot start: /proc/nowhere"),
         (["--home", "s3a://b/home", "--listen", "127.0.0.1:0"], "s3a://b/home takes its requests by Kafka: give "),
     ],
