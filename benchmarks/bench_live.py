@@ -32,7 +32,7 @@ TOPIC, PARTITIONS = "measured", 6
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 HEARTBEATS_FOR_S, COMMITS_FOR_S = 15.0, 10.0
 QUIET_INTERVAL_S = 0.25
-RESTING_SIZE, RESTING_FOR_S, FORMED_AT_ONCE = 3, 120.0, 25
+RESTING_SIZE, RESTING_SETTLED_S, RESTING_FOR_S, FORMED_AT_ONCE = 3, 60.0, 120.0, 25
 IDLE_SETTLED_S, IDLE_FOR_S = 30.0, 40.0
 
 
@@ -141,7 +141,7 @@ def _cores(rest: Rest, used: Iterable[float]) -> Figure:
 
 
 def _rested(rest: Rest) -> tuple[list[float], list[float]]:
-    """What each heartbeat took once all groups had formed, and seconds of a core that job and gateway used meanwhile.
+    """What each heartbeat took at rest, and seconds of a core that job and gateway used meanwhile.
 
     Raises RuntimeError: a heartbeat was refused. AssertionError: the history has others, or an expiry.
     """
@@ -177,13 +177,14 @@ def _files(folder_of_home: Path) -> set[tuple[Path, int]]:
 
 
 async def _rest(rest: Rest, address: Address, job: Job) -> tuple[int, list[float], list[float]]:
-    """How many heartbeats were taken in all; and what beats and processes took once all groups had formed."""
+    """How many heartbeats were taken in all; and what beats and processes took a minute after all groups had formed."""
     groups = [LiveGroup(address, f"resting-{number}", RESTING_SIZE) for number in range(rest.groups)]
     took, over, beating = list[float](), asyncio.Event(), []
     for first in range(0, rest.groups, FORMED_AT_ONCE):
         some = groups[first : first + FORMED_AT_ONCE]
         await asyncio.gather(*(group.form() for group in some))
         beating += [asyncio.create_task(group.beat_every(rest.interval_s, took, over)) for group in some]
+    await asyncio.sleep(RESTING_SETTLED_S)
     took.clear()
     before = [processor_seconds(pid) for pid in job.pids()]
     await asyncio.sleep(RESTING_FOR_S)
