@@ -99,6 +99,8 @@ class Row(NamedTuple):
     """The clause where no member is to blame, if that may be."""
     is_trouble: bool = False
     """Whether nobody wants it."""
+    said: tuple[str, ...] = ()
+    """In lower case, words of a member's own reason that show it."""
 
 
 # Colours are apart for people with colour blindness as far as fifteen can be (after Okabe, Ito and Tol).
@@ -109,6 +111,7 @@ CAUSES: dict[str, Row] = {
         *("#cc79a7", "left", "log, topic", "polled too late"),
         "{who} did not poll within its max.poll.interval.ms[ ({poll_ms})], so its client left the group",
         is_trouble=True,
+        said=("poll timeout", "max.poll.interval"),
     ),
     CauseKind.SESSION_EXPIRED: Row(
         *("#0072b2", "expired", "log, topic", "session expired"),
@@ -124,10 +127,19 @@ CAUSES: dict[str, Row] = {
         *("#56b4e9", "", "log, topic", "topics changed"),
         "{who} joined again because its cached metadata of its topics had changed",
         "the topics that members subscribe to, or their partitions, had changed",
+        said=(
+            *("metadata has changed", "subscribed topic(s) has changed", "subscription has changed"),
+            *("partitions were added to", "topics have new", "partitions on topics", "topic interests changed"),
+            "updated from metadata change",
+        ),
     ),
     CauseKind.COOPERATIVE_FOLLOWUP: Row(
         *("#332288", "", "topic", "cooperative second round"),
         "{who} joined again, having given {partitions} up (the second round of a cooperative rebalance)",
+        said=(
+            *("revoke partitions", "after revoking", "redistribute previously owned partitions"),
+            "cooperative move",
+        ),
     ),
     CauseKind.MEMBER_REJOINED: Row(
         *("#d55e00", "", "topic", "joined again"),
@@ -144,6 +156,7 @@ CAUSES: dict[str, Row] = {
     CauseKind.ADMIN_REMOVED: Row(
         *("#44aa99", "left", "topic", "removed by an administrator"),
         "an administrator removed {who}",
+        said=("removed by an admin",),
     ),
     CauseKind.ASSIGNMENT_NOT_STORED: Row(
         *("#a0522d", "", "", "assignment not stored"),
@@ -180,6 +193,21 @@ EXPIRED = tuple(EndCause(key) for key, row in CAUSES.items() if row.ends == "exp
 """Likewise as expired."""
 REMOVING = tuple(CauseKind(key) for key, row in CAUSES.items() if row.is_trouble and row.ends)
 """Causes of rebalances by which a member went that did not want to."""
+
+
+def why_left(reason: str) -> CauseKind | None:
+    """Why a member left, where its reason shows more than that; a person's words follow those of an admin's tool."""
+    return _said(reason, CauseKind.ADMIN_REMOVED, CauseKind.POLL_TIMEOUT)
+
+
+def why_rejoined(reason: str) -> CauseKind | None:
+    """Why a member joined again, likewise."""
+    return _said(reason, CauseKind.METADATA_CHANGED, CauseKind.COOPERATIVE_FOLLOWUP)
+
+
+def _said(reason: str, *kinds: CauseKind) -> CauseKind | None:
+    words = reason.lower()
+    return next((kind for kind in kinds if any(each in words for each in CAUSES[kind].said)), None)
 
 
 def row_of(cause: str | None) -> Row:

@@ -5,7 +5,7 @@ Knows the names of causes (`Cause.kind`) and the reasons that client libraries s
 
 from __future__ import annotations
 
-from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.causes import CauseKind, why_left, why_rejoined
 
 
 def cause_of_leaving(
@@ -17,14 +17,11 @@ def cause_of_leaving(
     another client on another host than the member (by_another). Without a reason a poll timeout looks like a clean
     leave: MEMBER_LEFT, unless a replay inferred more.
     """
-    text = (reason or "").lower()
     if inferred:
         return CauseKind(inferred)
-    if by_instance_id_only or by_another or "removed by an admin" in text:
+    if by_instance_id_only or by_another:
         return CauseKind.ADMIN_REMOVED
-    if "poll timeout" in text or "max.poll.interval" in text:
-        return CauseKind.POLL_TIMEOUT
-    return CauseKind.MEMBER_LEFT
+    return why_left(reason or "") or CauseKind.MEMBER_LEFT
 
 
 def cause_of_rejoining(reason: str | None, inferred: str | None, *, gave_partitions_up: bool) -> CauseKind:
@@ -33,13 +30,7 @@ def cause_of_rejoining(reason: str | None, inferred: str | None, *, gave_partiti
     gave_partitions_up: the last assignment took partitions away that the member said it owned; a cooperative member
     must then join again so that others can get them.
     """
-    text = (reason or "").lower()
     if inferred:
         return CauseKind(inferred)
-    if "metadata has changed" in text or "subscription has changed" in text:
-        return CauseKind.METADATA_CHANGED
-    if "revoke" in text:
-        return CauseKind.COOPERATIVE_FOLLOWUP
-    if gave_partitions_up:
-        return CauseKind.COOPERATIVE_FOLLOWUP
-    return CauseKind.MEMBER_REJOINED
+    unsaid = CauseKind.COOPERATIVE_FOLLOWUP if gave_partitions_up else CauseKind.MEMBER_REJOINED
+    return why_rejoined(reason or "") or unsaid

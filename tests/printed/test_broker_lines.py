@@ -58,6 +58,11 @@ def test_a_client_that_names_a_group_is_no_broker() -> None:
             0,
         ),
         (f"Removing member {MEMBER} on LeaveGroup; client reason: member was removed by an admin", "admin_removed", 0),
+        (
+            f"Removing member {MEMBER} on LeaveGroup; client reason: member was removed by an admin: poll timeout",
+            "admin_removed",
+            0,
+        ),
         (f"Removing member {MEMBER} on LeaveGroup; client reason: the consumer is being closed", "member_left", 0),
         (f"explicit `LeaveGroup` request for ({MEMBER}) members.", "unknown", 2),
         (

@@ -57,6 +57,12 @@ CAUSES: dict[str, tuple[Callable[[Bench], object], CauseKind, str]] = {
             ("join", "m1", "cached metadata has changed from (version 3: {}) at the", CauseKind.METADATA_CHANGED),
             ("join", "m1", "subscription has changed from [t1] to [t2]", CauseKind.METADATA_CHANGED),
             ("join", "m1", "need to revoke partitions and re-join", CauseKind.COOPERATIVE_FOLLOWUP),
+            (
+                "join",
+                "m1",
+                "cooperative rejoin after revoking what we lost from a rebalance",
+                CauseKind.COOPERATIVE_FOLLOWUP,
+            ),
         )
     },
 }

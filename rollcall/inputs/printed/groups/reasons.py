@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import candidate, client_id_of
 from rollcall.inputs.printed.templates import Template, Templates
-from rollcall.schemas.causes import Cause, CauseKind
+from rollcall.schemas.causes import Cause, CauseKind, why_left, why_rejoined
 
 NOT_PROVIDED = "not provided"
 """What a broker prints where a client gave no reason."""
@@ -142,13 +142,8 @@ def capacity_in(text: str) -> tuple[int | None, int | None]:
 
 def left(named: Reason) -> Reason:
     """Why a member left, by its own words; without words it closed, or polled too late."""
-    words = named.client_reason.lower()
-    if "poll timeout" in words or "max.poll.interval" in words:
-        return named._replace(kind=CauseKind.POLL_TIMEOUT)
-    if "removed by an admin" in words:
-        return named._replace(kind=CauseKind.ADMIN_REMOVED)
-    if words:
-        return named._replace(kind=CauseKind.MEMBER_LEFT)
+    if named.client_reason:
+        return named._replace(kind=why_left(named.client_reason) or CauseKind.MEMBER_LEFT)
     return named._replace(candidates=LEFT_WITHOUT_A_WORD)
 
 
@@ -175,10 +170,10 @@ def cause_of(reason: Reason, client_id: str = "") -> Cause:
 def cause_in_words(client_reason: str) -> CauseKind | None:
     """What a client's own words for joining again or leaving say of the cause; None: they say that others began."""
     words = client_reason.lower()
-    own = any(each in words for each in (*_TOPICS_CHANGED, *_GAVE_UP, *_SCHEDULED))
+    own = why_rejoined(words) or any(each in words for each in _SCHEDULED)
     if not own and (not words or any(each in words for each in _OTHERS_BEGAN)):
         return None
-    if "poll timeout" in words or "max.poll.interval" in words or "unsubscribe" in words or "closed" in words:
+    if why_left(words) or "unsubscribe" in words or "closed" in words:
         return left(Reason(CauseKind.UNKNOWN, client_reason=client_reason)).kind
     return _rejoined(Reason(CauseKind.UNKNOWN, client_reason=client_reason)).kind
 
@@ -190,27 +185,11 @@ _OTHERS_BEGAN = (
     "unknown_member_id",
     "pro-actively leaving",
 )
-_TOPICS_CHANGED = (
-    "metadata has changed",
-    "subscribed topic(s) has changed",
-    "subscription has changed",
-    "partitions were added to",
-    "topics have new",
-    "partitions on topics",
-    "topic interests changed",
-    "updated from metadata change",
-)
-_GAVE_UP = ("revoke partitions", "after revoking", "redistribute previously owned partitions", "cooperative move")
 _SCHEDULED = ("followup rebalance", "probing rebalance")
 """Kafka Streams asks for these by itself: to move tasks on, or to see whether a standby has caught up."""
 
 
 def _rejoined(named: Reason) -> Reason:
-    words = named.client_reason.lower()
-    if any(each in words for each in _TOPICS_CHANGED):
-        return named._replace(kind=CauseKind.METADATA_CHANGED)
-    if any(each in words for each in _GAVE_UP):
-        return named._replace(kind=CauseKind.COOPERATIVE_FOLLOWUP)
-    if words:
-        return named._replace(kind=CauseKind.MEMBER_REJOINED)
+    if named.client_reason:
+        return named._replace(kind=why_rejoined(named.client_reason) or CauseKind.MEMBER_REJOINED)
     return named._replace(kind=CauseKind.MEMBER_REJOINED, candidates=_REJOINED_WITHOUT_A_WORD)
